@@ -1,0 +1,61 @@
+# Offset Sync. `make` lists what there is to do.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.SUFFIXES:
+
+# The first Python that will do; make PYTHON=… to choose another.
+SUITS := import sys; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 13))
+PYTHON ?= $(shell for p in python3 python3.12 python3.11 python3.10; do \
+	$$p -c '$(SUITS)' 2>/dev/null && { echo $$p; break; }; done)
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest
+
+# Given on to what is run: make demo ARGS=--quick, make test-unit ARGS='-k decode'
+ARGS ?=
+
+.PHONY: help install demo test test-unit test-spark test-broker check format zip clean distclean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+install: ## Set everything up in .venv and jars/ (all other targets do so by themselves)
+	@$(or $(PYTHON),python3) -c '$(SUITS)' || { \
+		echo "Python 3.10, 3.11 or 3.12 is needed and none was found; install one and name it: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) scripts/environment.py
+	@$(BIN)/python scripts/jars.py
+
+demo: install ## Two Kafka clusters, a failover and the way back, measured (ARGS=--quick for the short one)
+	@./spark-submit.sh demo $(ARGS)
+
+test: install ## All tests, with the coverage of lib
+	@$(PYTEST) tests --cov --cov-report=term --cov-fail-under=90 $(ARGS)
+
+test-unit: install ## Tests that start nothing; seconds
+	@$(PYTEST) tests/unit $(ARGS)
+
+test-spark: install ## Tests with a Spark session
+	@$(PYTEST) tests/spark $(ARGS)
+
+test-broker: install ## Tests with real Kafka brokers
+	@$(PYTEST) tests/broker $(ARGS)
+
+check: install ## Lint, format and types
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+
+format: install ## Put the code into the form that check wants
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+zip: install ## Build dist/offset_sync.zip for --py-files
+	@$(BIN)/python scripts/bundle.py
+
+# ./data is left alone: tables and checkpoints may be somebody's history.
+clean: ## Remove what builds, tests and checks left behind
+	@rm -rf dist spark-warehouse metastore_db derby.log .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@find lib jobs scripts tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## The same, and .venv and jars/
+	@rm -rf .venv jars lib/*.egg-info

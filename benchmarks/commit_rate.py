@@ -1,0 +1,113 @@
+"""How many groups per second are committed: the sink against an AdminClient that only writes, on one real broker.
+
+    PYTHONPATH=lib .venv/bin/python benchmarks/commit_rate.py [--groups 2000] [--rounds 5] [--in-flight 500]
+
+Every round writes new offsets of 8 partitions per group, in turn by each way, so that all of them meet the same machine;
+the median of the rounds counts. The sink also reads, decides and looks at every partition's error, which the plain
+AdminClient does not: it is what the broker and the client could do at best.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from offset_sync.demo.brokers import running_clusters
+from offset_sync.kafka.admin import ClusterAdmin
+from offset_sync.model import OffsetWrite, Outcome, Rule
+from offset_sync.sink import commit_wave
+
+TOPIC = "committed"
+PARTITIONS = 8
+OWN_TAG = "offset-sync:benchmark"
+BASELINE = "AdminClient, alter only"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--groups", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--in-flight", type=int, default=500)
+    given = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        running_clusters(["target"], Path(directory)) as clusters,
+    ):
+        ways = ways_to_commit(clusters["target"].bootstrap_servers, given.groups, given.in_flight)
+        rates = measure(ways, given.groups, given.rounds)
+    print(f"{given.groups} groups x {PARTITIONS} partitions, {given.in_flight} in flight, median of {given.rounds} rounds")
+    for way, rate in rates.items():
+        print(f"{way:<28}{rate:>8.0f} groups/s{rate / rates[BASELINE]:>8.2f} of the baseline")
+
+
+def ways_to_commit(bootstrap_servers: str, groups: int, in_flight: int) -> dict[str, Callable[[int], None]]:
+    client = AdminClient({"bootstrap.servers": bootstrap_servers})
+    client.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(30)
+    admin = ClusterAdmin("target", {"bootstrap.servers": bootstrap_servers}, requests_in_flight=in_flight)
+    names = [f"group-{number}" for number in range(groups)]
+    admin.committed_offsets(names)  # the cluster makes its topic of offsets
+
+    def alter(offset: int) -> None:
+        answered(start_altering(client, names, offset), in_flight)
+
+    def write(offset: int) -> None:
+        answers = admin.write_offsets({name: wanted(name, offset) for name in names}, deadline=120)
+        assert not any(error for errors in answers.values() for error in errors.values())  # type: ignore[union-attr]
+
+    def read(_: int) -> None:
+        admin.committed_offsets(names, deadline=120)
+
+    def sink(offset: int) -> None:
+        writes = [each for name in names for each in wanted(name, offset)]
+        outcomes = commit_wave(writes, admin, own_tag=OWN_TAG, dry_run=False, deadline=120)
+        assert {each.outcome for each in outcomes} == {Outcome.COMMITTED}
+
+    return {BASELINE: alter, "write_offsets": write, "committed_offsets": read, "commit_wave (reads, writes)": sink}
+
+
+def measure(ways: dict[str, Callable[[int], None]], groups: int, rounds: int) -> dict[str, float]:
+    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    for number in range(rounds + 1):
+        for place, (way, commit) in enumerate(ways.items()):
+            started = time.perf_counter()
+            commit(1 + number * len(ways) + place)
+            seconds[way].append(time.perf_counter() - started)
+    return {way: groups / statistics.median(each[1:]) for way, each in seconds.items()}  # the first one warms up
+
+
+def wanted(group: str, offset: int) -> list[OffsetWrite]:
+    first = OffsetWrite(group, TOPIC, 0, offset, OWN_TAG, Rule.SET, None)
+    return [replace(first, partition=number) for number in range(PARTITIONS)]
+
+
+def start_altering(client: AdminClient, names: Iterable[str], offset: int) -> Iterator[Future[Any]]:
+    for name in names:
+        # With the tag as well: the client adds a NUL to it, so the sink has to find these values as expected by rule.
+        places = [TopicPartition(TOPIC, number, offset, OWN_TAG) for number in range(PARTITIONS)]
+        request = [ConsumerGroupTopicPartitions(name, places)]
+        yield client.alter_consumer_group_offsets(request, request_timeout=60)[name]
+
+
+def answered(futures: Iterable[Future[Any]], in_flight: int) -> None:
+    waiting: deque[Future[Any]] = deque()
+    for future in futures:
+        waiting.append(future)
+        if len(waiting) >= in_flight:
+            waiting.popleft().result()
+    for future in waiting:
+        future.result()
+
+
+if __name__ == "__main__":
+    main()

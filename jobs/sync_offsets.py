@@ -1,0 +1,11 @@
+"""Translate and commit consumer offsets: spark-submit jobs/sync_offsets.py --conf FILE [--once] [--dry-run]."""
+
+import sys
+
+from offset_sync.jobs import job_arguments, run_job
+from offset_sync.sync_offsets import sync_offsets
+
+if __name__ == "__main__":
+    parser = job_arguments("Keep the consumer offsets of every cluster translated into the others.")
+    parser.add_argument("--dry-run", action="store_true", help="write the plan with outcome DRY_RUN, touch no cluster")
+    sys.exit(run_job(sync_offsets, parser))

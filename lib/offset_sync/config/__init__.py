@@ -1,0 +1,29 @@
+"""The configuration: one YAML file, read once at start, frozen afterwards.
+
+:func:`load_config` answers a whole :class:`Config` or raises :class:`offset_sync.errors.ConfigError` with *all*
+problems of the file, one ``path.to.key: what is wrong; remedy`` line each. Secrets never show in ``repr``, ``str``,
+``redacted()`` or an error message.
+"""
+
+from __future__ import annotations
+
+from .configuration import Config
+from .loading import load_config, parse_config
+from .secret import HIDDEN_NAMES
+from .sections import Cluster, Groups, Index, Mirror, Override, Strategy, Sync, Tables, Topics
+
+__all__ = [
+    "HIDDEN_NAMES",
+    "Cluster",
+    "Config",
+    "Groups",
+    "Index",
+    "Mirror",
+    "Override",
+    "Strategy",
+    "Sync",
+    "Tables",
+    "Topics",
+    "load_config",
+    "parse_config",
+]

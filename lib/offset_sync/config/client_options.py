@@ -1,0 +1,90 @@
+"""Options of the two client stacks: the JVM's (inside Spark) and librdkafka's (AdminClient).
+
+Checked against kafka-clients 3.9.2 and librdkafka 2.16: ``_JAVA_ONLY`` holds the names that librdkafka refuses, plus
+those it knows under the same name with another meaning. A name that neither list knows goes to both clients, so a
+misspelt one is refused by librdkafka with its name instead of being ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+_OWNED = re.compile(
+    r"group\..*|isolation\.level|auto\.offset\.reset|auto\.commit\..*|enable\.(auto\.(commit|offset\.store)|partition\.eof)"
+    r"|(key|value)\.(de)?serializer|interceptor\.classes|partition\.assignment\.strategy|transactional\.id"
+    r"|exclude\.internal\.topics"
+)
+_SPARK_SOURCE = re.compile(
+    r"assign|subscribe(Pattern)?|topic|(starting|ending)(Offsets|Timestamp|OffsetsByTimestamp|OffsetsByTimestampStrategy)"
+    r"|failOnDataLoss|groupIdPrefix|includeHeaders|(min|max)(OffsetsPerTrigger|Partitions|RecordsPerPartition)"
+    r"|maxTriggerDelay|(fetchOffset|kafkaConsumer)\..*",
+    re.IGNORECASE,
+)
+_JAVA_ONLY = re.compile(
+    r"sasl\.jaas\.config|.*\.class(es)?|sasl\.login\..*|sasl\.kerberos\.(ticket\..*|kinit\.cmd)"
+    r"|sasl\.oauthbearer\.(jwks|expected|clock|header)\..*|sasl\.oauthbearer\.(scope|sub)\.claim\.name"
+    r"|ssl\.(truststore|keystore)\..*|ssl\.(protocol|enabled\.protocols|provider|cipher\.suites)"
+    r"|ssl\.(key|trust)manager\.algorithm|ssl\.secure\.random\.implementation|security\.providers"
+    r"|metrics?\.(reporters|num|recording|sample).*|auto\.include\.jmx\.reporter|bootstrap\.controllers"
+    r"|(receive|send)\.buffer\.bytes|default\.api\.timeout\.ms|metadata\.max\.idle\.ms"
+    r"|socket\.connection\.setup\.timeout\.max\.ms|max\.(block\.ms|request\.size|poll\..*|partition\.fetch\.bytes)"
+    r"|buffer\.memory|compression\..*\.level|partitioner\..*|fetch\..*|check\.crcs|(session|heartbeat)\..*|internal\..*"
+)
+
+
+def option_problems(options: Mapping[str, object], stack: str) -> Iterator[tuple[str, str]]:
+    """Yield (option, what is wrong; remedy) for names that must not stand in the map *stack*: kafka, spark or admin."""
+    for name in options:
+        if name.startswith("kafka."):
+            yield name, f"has Spark's prefix; write {name.removeprefix('kafka.')}"
+        elif _OWNED.fullmatch(name):
+            yield name, "is set by Offset Sync itself, another value could lose records; remove it"
+        elif _SPARK_SOURCE.fullmatch(name):
+            yield name, "is an option of Spark's source, which the jobs set; remove it"
+        elif name == "bootstrap.servers" and stack != "kafka":
+            yield name, "has to be the same for both clients; move it to kafka"
+
+
+def bootstrap_problem(servers: str) -> str | None:
+    """Return what is wrong with a list of brokers, without quoting it."""
+    for server in servers.split(","):
+        host, _, port = server.strip().rpartition(":")
+        if not re.fullmatch(r"\S+", host) or not re.fullmatch(r"[0-9]{1,5}", port) or not 0 < int(port) < 65536:
+            return "holds a broker that is not host:port; write host:port, separated by commas"
+    return None
+
+
+def login_problem(options: Mapping[str, object]) -> str | None:
+    """Return what librdkafka lacks to log in by password; it would be refused at its first use, cluster by cluster."""
+    is_sasl = str(options.get("security.protocol", "")).upper().startswith("SASL")
+    mechanism = str(options.get("sasl.mechanism", options.get("sasl.mechanisms", ""))).upper()
+    missing = [name for name in ("sasl.username", "sasl.password") if name not in options]
+    if not is_sasl or not missing or not mechanism.startswith(("PLAIN", "SCRAM-")):
+        return None
+    return f"missing {' and '.join(missing)}; add them, the Python client cannot read sasl.jaas.config"
+
+
+def to_librdkafka(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the common *options* as librdkafka understands them.
+
+    Translated only where both clients read the very same files: PEM and PKCS#12 stores whose type is stated. Other
+    Java-only options are dropped; what librdkafka needs in their place belongs in ``admin``.
+    """
+    kept = {name: value for name, value in options.items() if not _JAVA_ONLY.fullmatch(name)}
+    if kept.get("ssl.endpoint.identification.algorithm") == "":
+        kept["ssl.endpoint.identification.algorithm"] = "none"  # Java switches the check off with an empty text
+    return {**kept, **_translated_stores(options)}
+
+
+def _translated_stores(options: Mapping[str, str]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    if options.get("ssl.truststore.type", "").upper() == "PEM":
+        names |= {"ssl.ca.location": "ssl.truststore.location", "ssl.ca.pem": "ssl.truststore.certificates"}
+    keystore_type = options.get("ssl.keystore.type", "").upper()
+    if keystore_type == "PEM":
+        names |= {"ssl.certificate.location": "ssl.keystore.location", "ssl.key.location": "ssl.keystore.location"}
+        names |= {"ssl.certificate.pem": "ssl.keystore.certificate.chain", "ssl.key.pem": "ssl.keystore.key"}
+    if keystore_type == "PKCS12":
+        names |= {name: name for name in ("ssl.keystore.location", "ssl.keystore.password")}
+    return {name: options[java] for name, java in names.items() if java in options}

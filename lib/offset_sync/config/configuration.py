@@ -1,0 +1,151 @@
+"""The whole configuration and the questions the jobs ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    ModelWrapValidatorHandler,
+    PlainValidator,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+
+from ..errors import ConfigError
+from .client_options import to_librdkafka
+from .duration import format_duration
+from .explanation import explain
+from .pattern import is_match, java_any
+from .problem import Place, Problem, first_per_place
+from .rules import rule_problems
+from .secret import HIDDEN, Secret
+from .sections import Cluster, Groups, Index, Mirror, Section, Strategy, Sync, Tables, Topics
+
+_NOTHING = "(?!)"  # a Java expression that never matches
+
+
+def _with_origins(clusters: dict[str, Cluster]) -> dict[str, Cluster]:
+    return {alias: c if c.origin else c.model_copy(update={"origin": alias}) for alias, c in clusters.items()}
+
+
+def _to_pairs(directions: object) -> object:
+    """Freeze the list; its content is checked by the rules, item by item."""
+    if not isinstance(directions, (list, tuple)):
+        return directions
+    return tuple(tuple(item) if isinstance(item, (list, tuple)) else item for item in directions)
+
+
+class Config(Section):
+    """Everything a job needs to know; made by :func:`load_config`.
+
+    Validation raises ConfigError with every problem at once, not pydantic's error. Topic and group questions match
+    whole names; internal topics (``__…``) are never included.
+    """
+
+    clusters: Annotated[dict[str, Cluster], AfterValidator(_with_origins)]
+    mirror: Mirror = Field(default_factory=Mirror)
+    directions: Annotated[Literal["all"] | tuple[tuple[str, str], ...], PlainValidator(_to_pairs)] = "all"
+    topics: Topics
+    groups: Groups = Field(default_factory=Groups)
+    sync: Sync = Field(default_factory=Sync)
+    index: Index = Field(default_factory=Index)
+    tables: Tables = Field(default_factory=Tables)
+    _hidden: frozenset[Place] = PrivateAttr(default=frozenset())
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _all_problems_at_once(
+        cls, tree: object, validate: ModelWrapValidatorHandler[Config], info: ValidationInfo
+    ) -> Config:
+        found_before: Sequence[Problem] = info.context or ()  # by whoever read the tree
+        broken_rules = list(rule_problems(tree)) if isinstance(tree, Mapping) else []
+        try:
+            config = validate(tree)
+        except ValidationError as error:
+            raise ConfigError(first_per_place([found_before, [*explain(error, cls), *broken_rules]])) from None
+        if found_before or broken_rules:
+            raise ConfigError(first_per_place([found_before, broken_rules]))
+        return config
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return every (source, target) that offsets are synced along, in the order of the file."""
+        if self.directions != "all":
+            return list(self.directions)
+        return [(source, target) for source in self.clusters for target in self.clusters if source != target]
+
+    def origins(self) -> dict[str, str]:
+        """Return the alias for each value that the origin header can have."""
+        return {cluster.origin: alias for alias, cluster in self.clusters.items()}
+
+    def spark_options(self, alias: str) -> dict[str, str]:
+        """Return the options of *alias* for Spark's Kafka source, each with the prefix ``kafka.``."""
+        cluster = self.clusters[alias]
+        return {f"kafka.{name}": value for name, value in {**cluster.kafka, **cluster.spark}.items()}
+
+    def admin_options(self, alias: str) -> dict[str, str]:
+        """Return the options of *alias* for librdkafka: the common ones it understands, then ``admin``."""
+        cluster = self.clusters[alias]
+        return {**to_librdkafka(cluster.kafka), **cluster.admin}
+
+    def strategy_of(self, topic: str) -> Strategy:
+        """Return how offsets of *topic* are translated; ``off`` too for a topic that is not included."""
+        topics = self.topics
+        is_wanted = not topic.startswith("__") and is_match(topics.include, topic)
+        if not is_wanted or is_match(topics.exclude, topic):
+            return "off"
+        matching = (override.strategy for override in topics.overrides if is_match(override.topics, topic))
+        return next(matching, topics.strategy)
+
+    def is_topic_included(self, topic: str) -> bool:
+        """Whether *topic* is indexed and synced at all: its strategy is not ``off``."""
+        return self.strategy_of(topic) != "off"
+
+    def topic_pattern(self) -> str:
+        """Return a Java expression that matches exactly the included topics, for Spark's ``subscribePattern``."""
+        topics = self.topics
+        is_on = _NOTHING if topics.strategy == "off" else ""
+        for override in reversed(topics.overrides):
+            named = java_any(override.topics) + "$"
+            if override.strategy == "off":
+                is_on = f"(?!{named}){is_on}"
+            elif is_on:
+                is_on = f"(?:(?={named})|(?!{named}){is_on})"
+        excluded = f"(?!{java_any(topics.exclude)}$)" if topics.exclude else ""
+        return f"^(?!__){excluded}{is_on}{java_any(topics.include)}$"
+
+    def is_group_included(self, group_id: str) -> bool:
+        """Whether the offsets of *group_id* are synced."""
+        return is_match(self.groups.include, group_id) and not is_match(self.groups.exclude, group_id)
+
+    def hiding(self, places: Iterable[Place]) -> Config:
+        """Return the same configuration that also hides the values at *places*."""
+        hiding = self.model_copy()
+        hiding._hidden = self._hidden | frozenset(places)
+        return hiding
+
+    def redacted(self) -> dict[str, Any]:
+        """Return the effective configuration as plain values, ``***`` for secrets and for all that came by ``${…}``."""
+        return {name: self._shown(getattr(self, name), (name,)) for name in type(self).model_fields}
+
+    def _shown(self, value: object, place: Place) -> object:
+        if isinstance(value, Secret) or place in self._hidden:
+            return HIDDEN
+        if isinstance(value, timedelta):
+            return format_duration(value)
+        if isinstance(value, BaseModel):
+            return {name: self._shown(getattr(value, name), (*place, name)) for name in type(value).model_fields}
+        if isinstance(value, dict):
+            return {key: self._shown(item, (*place, key)) for key, item in value.items()}
+        if isinstance(value, tuple):
+            return [self._shown(item, (*place, index)) for index, item in enumerate(value)]
+        return value
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        yield from self.redacted().items()

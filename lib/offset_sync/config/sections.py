@@ -1,0 +1,120 @@
+"""The sections of the configuration: names, types and defaults; conf/reference.yaml explains each."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WrapValidator
+
+from .duration import Duration, PositiveDuration
+from .pattern import pattern_problem
+from .problem import refused
+from .secret import keep_secret, with_secrets
+
+Strategy = Literal["exact", "header", "timestamp", "off"]
+
+
+def _to_option(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return str(value)
+    if value is not None and not isinstance(value, str):
+        raise refused("must be text, a number, true or false; write one value")
+    return value
+
+
+def _checked_pattern(pattern: object) -> object:
+    problem = pattern_problem(pattern) if isinstance(pattern, str) else None
+    if problem:
+        raise refused(f"{pattern!r} {problem}")
+    return pattern
+
+
+def _not_bool(value: object) -> object:
+    if isinstance(value, bool):
+        raise refused("must be a whole number; write it in digits")
+    return value
+
+
+Text = Annotated[str, Field(min_length=1), WrapValidator(keep_secret)]
+Option = Annotated[str, BeforeValidator(_to_option), WrapValidator(keep_secret)]
+Options = Annotated[dict[str, Option], AfterValidator(with_secrets)]
+Pattern = Annotated[str, BeforeValidator(_checked_pattern), WrapValidator(keep_secret)]
+Count = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, lt=2**63)]
+
+
+class Section(BaseModel):
+    """Frozen, and closed: an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Cluster(Section):
+    """One Kafka cluster; *origin* is what the mirror's origin header says for it, by default the alias."""
+
+    origin: Text = ""
+    kafka: Options = {}
+    spark: Options = {}
+    admin: Options = {}
+
+
+class Mirror(Section):
+    """The two headers the data mirror stamps on every record it copies."""
+
+    origin_header: Text = "IDC"
+    offset_header: Text = "Offset"
+    offset_encoding: Literal["text", "int64"] = "text"
+
+
+class Override(Section):
+    """Another strategy for some topics; the first override that matches a topic wins."""
+
+    topics: Annotated[tuple[Pattern, ...], Field(min_length=1)]
+    strategy: Strategy
+
+
+class Topics(Section):
+    """Which topics, by anchored regular expressions, and how their offsets are translated."""
+
+    include: Annotated[tuple[Pattern, ...], Field(min_length=1)]
+    exclude: tuple[Pattern, ...] = ()
+    strategy: Strategy = "exact"
+    overrides: tuple[Override, ...] = ()
+
+
+class Groups(Section):
+    """Which consumer groups, by anchored regular expressions."""
+
+    include: Annotated[tuple[Pattern, ...], Field(min_length=1)] = (".*",)
+    exclude: tuple[Pattern, ...] = ("console-consumer-.*",)
+
+
+class Sync(Section):
+    """How offsets are translated and written."""
+
+    trigger_interval: Duration = timedelta(seconds=1)
+    reconcile_interval: PositiveDuration = timedelta(seconds=30)
+    refresh_interval: PositiveDuration = timedelta(hours=12)
+    hole_grace: Duration = timedelta(seconds=60)
+    idle_after: Duration = timedelta(minutes=10)
+    deletes: Literal["ignore", "follow"] = "ignore"
+    max_offsets_per_trigger: Count = 500_000
+    requests_in_flight: Count = 500
+    commit_timeout: PositiveDuration = timedelta(seconds=15)
+
+
+class Index(Section):
+    """How the mirrored records are indexed."""
+
+    trigger_interval: Duration = timedelta(seconds=1)
+    starting: Literal["earliest", "latest"] = "earliest"
+    max_offsets_per_trigger: Count = 2_000_000
+
+
+class Tables(Section):
+    """Where the Delta tables and the checkpoints are; any Hadoop path, kept as it is written."""
+
+    root: Text = "./data/tables"
+    checkpoints: Text = "./data/checkpoints"

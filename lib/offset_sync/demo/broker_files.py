@@ -1,0 +1,144 @@
+"""What a broker needs on disk before it can start: Java, jars, ports, its properties and its log configuration."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+from offset_sync.errors import OffsetSyncError
+
+JARS_VARIABLE = "OFFSET_SYNC_BROKER_JARS"
+_JARS = Path(__file__).resolve().parents[3] / "jars" / "broker"
+
+_JAVA_FLAGS = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Djava.awt.headless=true")
+
+_LOG_CONFIGURATION = """\
+status = off
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{ISO8601}} %p %c{{1}} %m%n
+rootLogger.level = WARN
+rootLogger.appenderRef.file.ref = file
+logger.startup.name = kafka.server
+logger.startup.level = INFO
+"""
+
+# One node, 2 cores shared with everything else: few threads, small buffers, no copies, no waiting for more members.
+_SETTINGS: dict[str, object] = {
+    "process.roles": "broker,controller",
+    "node.id": 1,
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "auto.create.topics.enable": "false",
+    "default.replication.factor": 1,
+    "min.insync.replicas": 1,
+    # A killed broker may register again only when its old session is over (default 9 s).
+    "broker.session.timeout.ms": 3000,
+    "broker.heartbeat.interval.ms": 500,
+    "num.network.threads": 2,
+    "num.io.threads": 4,
+    "background.threads": 2,
+    "group.coordinator.threads": 1,
+    "offsets.topic.replication.factor": 1,
+    "offsets.topic.segment.bytes": 16 << 20,
+    "transaction.state.log.replication.factor": 1,
+    "transaction.state.log.min.isr": 1,
+    "transaction.state.log.num.partitions": 2,
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
+    "share.coordinator.state.topic.replication.factor": 1,
+    "share.coordinator.state.topic.min.isr": 1,
+    "share.coordinator.state.topic.num.partitions": 1,
+    "group.coordinator.rebalance.protocols": "classic,consumer",
+    "group.initial.rebalance.delay.ms": 0,
+    "group.min.session.timeout.ms": 1000,
+    "group.consumer.min.session.timeout.ms": 1000,
+    "group.consumer.session.timeout.ms": 10000,
+    "group.consumer.min.heartbeat.interval.ms": 200,
+    "group.consumer.heartbeat.interval.ms": 500,
+    "log.initial.task.delay.ms": 1000,
+    "log.retention.check.interval.ms": 2000,
+    "log.segment.delete.delay.ms": 1000,
+    "log.index.size.max.bytes": 1 << 20,
+    "log.cleaner.threads": 1,
+    "log.cleaner.dedupe.buffer.size": 4 << 20,
+    "log.cleaner.io.buffer.size": 128 << 10,
+    "log.cleaner.backoff.ms": 2000,
+}
+
+
+class BrokerPartsMissing(OffsetSyncError):
+    """Java or the broker's jars are not there; the message says how to get them."""
+
+
+def find_java() -> str:
+    """Return the Java launcher, ``$JAVA_HOME`` first; raises BrokerPartsMissing."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin") if home else None
+    java = java or shutil.which("java")
+    if java is None:
+        raise BrokerPartsMissing("java: not found; install Java 17 or set JAVA_HOME")
+    return java
+
+
+def find_jars() -> Path:
+    """Return the folder of the broker's jars: the environment's choice, else the one ``make install`` fills."""
+    jars = Path(os.environ.get(JARS_VARIABLE) or _JARS)
+    if not any(jars.glob("kafka_2.13-*.jar")):
+        raise BrokerPartsMissing(f"{jars}: no Kafka broker jars; run 'make install' or set {JARS_VARIABLE}")
+    return jars
+
+
+def java_command(directory: Path, *arguments: str) -> list[str]:
+    """Return the command line of a Kafka main class with the log configuration of *directory*."""
+    logging = f"-Dlog4j2.configurationFile={directory / 'log4j2.properties'}"
+    return [find_java(), *_JAVA_FLAGS, logging, "-cp", f"{find_jars()}/*", *arguments]
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports nobody listens on, below the range from which the system takes ports for connections.
+
+    A broker that is killed and started again finds such a port still free; one from the system's range may
+    meanwhile be the near end of somebody's connection.
+    """
+    ports: list[int] = []
+    while len(ports) < count:
+        port = random.randint(15000, 31999)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            is_free = port not in ports and probe.connect_ex(("127.0.0.1", port)) != 0
+        if is_free and _can_bind(port):
+            ports.append(port)
+    return ports
+
+
+def write_broker_files(directory: Path, port: int, controller_port: int, settings: Mapping[str, str]) -> None:
+    """Write ``server.properties`` and ``log4j2.properties`` into *directory*; *settings* win over the defaults."""
+    directory.mkdir(parents=True, exist_ok=True)
+    places = {
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
+        "log.dirs": str(directory / "logs"),
+    }
+    properties = {**_SETTINGS, **places, **settings}
+    lines = [f"{name}={value}\n" for name, value in properties.items()]
+    (directory / "server.properties").write_text("".join(lines), encoding="utf-8")
+    log_configuration = _LOG_CONFIGURATION.format(log=directory / "broker.log")
+    (directory / "log4j2.properties").write_text(log_configuration, encoding="utf-8")
+
+
+def _can_bind(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,27 @@
+"""One family of errors; each message names the place and the remedy."""
+
+from __future__ import annotations
+
+
+class OffsetSyncError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class ConfigError(OffsetSyncError):
+    """The configuration is wrong; *problems* holds one ``path: what is wrong; remedy`` line each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class ClusterError(OffsetSyncError):
+    """A Kafka cluster could not be reached or refused a request; *cluster* is its alias."""
+
+    def __init__(self, cluster: str, message: str) -> None:
+        super().__init__(f"clusters.{cluster}: {message}")
+        self.cluster = cluster
+
+
+class TableError(OffsetSyncError):
+    """A Delta table or checkpoint is unusable."""

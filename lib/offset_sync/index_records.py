@@ -1,0 +1,70 @@
+"""The job ``index_records``: every included topic of every cluster, headers only, into ``record_runs``."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from collections.abc import Sequence
+from functools import partial
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from offset_sync.config import Config
+from offset_sync.kafka.admin import ClusterAdmin
+from offset_sync.spark.checkpoints import Checkpoint
+from offset_sync.spark.cutting import RunCutter
+from offset_sync.spark.indexing import RunIndexer
+from offset_sync.spark.queries import QueryGroup
+from offset_sync.spark.session import open_session
+from offset_sync.spark.sources import read_mirrored_records
+from offset_sync.spark.tables import Tables
+
+
+class TimedTopics:
+    """True for topics of strategy ``timestamp``: their runs also end where the timestamp changes."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def __call__(self, topic: str) -> bool:
+        """Return whether the runs of *topic* have one timestamp each."""
+        return self._config.strategy_of(topic) == "timestamp"
+
+
+def index_records(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
+    """Index until stopped, or with ``--once`` up to what is there now; return one line per cluster that failed."""
+    spark = open_session("offset-sync index_records")
+    tables = Tables(spark, config.tables.root)
+    tables.create()
+    queries = QueryGroup(stop)
+    for alias in config.clusters:
+        queries.add(alias, partial(_start_query, spark, config, alias, tables, queries, arguments.once))
+    try:
+        if not arguments.once:
+            queries.run_until_stopped()
+            return []
+        return [f"clusters.{alias}: {error}" for alias, error in queries.run_once().items()]
+    finally:
+        spark.stop()
+
+
+def _start_query(
+    spark: SparkSession, config: Config, alias: str, tables: Tables, queries: QueryGroup, once: bool
+) -> StreamingQuery | None:
+    admin = ClusterAdmin(alias, config.admin_options(alias))
+    if not any(config.is_topic_included(topic) for topic in admin.topics()):
+        # Spark dies on a pattern that matches nothing yet.
+        return None
+    checkpoint = Checkpoint(spark, f"{config.tables.checkpoints}/index_records/{alias}")
+    cutter = RunCutter(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))
+    indexer = RunIndexer(tables, checkpoint, cutter, lambda topics: dict(admin.describe(topics)))
+    writer = (
+        read_mirrored_records(spark, config, alias)
+        .writeStream.queryName(f"index_records {alias}")
+        .option("checkpointLocation", checkpoint.path)
+        .foreachBatch(queries.guard(indexer))
+    )
+    seconds = config.index.trigger_interval.total_seconds()
+    spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
+    return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=f"{seconds} seconds")).start()

@@ -1,0 +1,61 @@
+"""What every job script does first and last: arguments, configuration, log, signals, exit code."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import FrameType
+
+from offset_sync.config import Config, load_config
+from offset_sync.errors import ConfigError, OffsetSyncError
+
+DONE, FAILED, BAD_ARGUMENTS = 0, 1, 2
+
+JobFunction = Callable[[Config, argparse.Namespace, threading.Event], Sequence[str]]
+"""Does the job and returns one line per failure."""
+
+
+def job_arguments(description: str) -> argparse.ArgumentParser:
+    """Return a parser with the options that all jobs share; wrong arguments exit with 2."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--conf", required=True, metavar="FILE", help="configuration (YAML)")
+    parser.add_argument("--once", action="store_true", help="catch up with what is there now, then exit")
+    return parser
+
+
+def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
+    """Run *function* until it is done or SIGTERM comes; return the exit code and print one line per failure."""
+    arguments = parser.parse_args(argv)
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    try:
+        config = load_config(arguments.conf)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return BAD_ARGUMENTS
+    try:
+        failures = function(config, arguments, _stop_on_signal())
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return BAD_ARGUMENTS
+    except OffsetSyncError as error:
+        failures = [str(error)]
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    return FAILED if failures else DONE
+
+
+def _stop_on_signal() -> threading.Event:
+    """Return an event that SIGTERM and SIGINT set, so that the micro-batch in hand can finish."""
+    stop = threading.Event()
+
+    def on_signal(_signal: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    return stop

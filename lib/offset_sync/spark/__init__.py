@@ -1,0 +1,1 @@
+"""The DataFrame rim around the pure core; knows Spark and Delta, never a Kafka client."""

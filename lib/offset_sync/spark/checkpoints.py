@@ -1,0 +1,52 @@
+"""What a streaming query's checkpoint says: its id, and which offsets a micro-batch covers.
+
+Spark writes a batch's end offsets before it runs the batch, and the same ones when the batch is repeated, so they
+say exactly how far the batch reads, also where the last offsets hold no record.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+Offsets = dict[tuple[str, int], int]
+"""Offset by (topic, partition)."""
+
+
+class Checkpoint:
+    """The checkpoint directory of one query, on any Hadoop file system."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self.path = path.rstrip("/")
+        self._spark = spark
+
+    def query_id(self) -> str:
+        """Return the id of the query; a new checkpoint gets a new one."""
+        return str(json.loads(self._read("metadata"))["id"])
+
+    def start_offsets(self, batch_id: int) -> Offsets:
+        """Return where *batch_id* starts; partitions that it meets for the first time are missing, except in batch 0."""
+        if batch_id > 0:
+            return self.end_offsets(batch_id - 1)
+        # Version line, then the offsets that the source resolved `startingOffsets` to.
+        return _parse(self._read("sources/0/0").split("\n", 1)[1])
+
+    def end_offsets(self, batch_id: int) -> Offsets:
+        """Return the first offset of each partition that *batch_id* does not read."""
+        return _parse(self._read(f"offsets/{batch_id}").split("\n")[2])
+
+    def _read(self, name: str) -> str:
+        jvm: Any = self._spark._jvm
+        path = jvm.org.apache.hadoop.fs.Path(f"{self.path}/{name}")
+        stream = path.getFileSystem(self._spark._jsc.hadoopConfiguration()).open(path)
+        try:
+            return str(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+
+def _parse(text: str) -> Offsets:
+    found = json.loads(text)
+    return {(topic, int(partition)): offset for topic, by in found.items() for partition, offset in by.items()}

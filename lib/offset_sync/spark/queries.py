@@ -1,0 +1,152 @@
+"""Run streaming queries side by side: a failing one is started again and never stops the others."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+logger = logging.getLogger(__name__)
+
+BatchFunction = Callable[[DataFrame, int], None]
+StartQuery = Callable[[], "StreamingQuery | None"]
+"""Starts one query; None: there is nothing to read yet, ask again later."""
+
+FIRST_BACK_OFF_SECONDS = 1.0
+LONGEST_BACK_OFF_SECONDS = 60.0
+_POLL_SECONDS = 0.2
+
+
+class StopRequestedError(Exception):
+    """Raised in a micro-batch that would begin after the job was asked to stop."""
+
+
+@dataclass
+class _Supervised:
+    start: StartQuery
+    query: StreamingQuery | None = None
+    failures: int = 0
+    retry_at: float = 0.0
+    error: str | None = None
+    is_done: bool = field(default=False)
+
+
+class QueryGroup:
+    """Named queries of one job and the flag that ends them."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._queries: dict[str, _Supervised] = {}
+
+    def add(self, name: str, start: StartQuery) -> None:
+        """Add a query; it is started by :meth:`run_once` or :meth:`run_until_stopped`."""
+        self._queries[name] = _Supervised(start)
+
+    def guard(self, function: BatchFunction) -> BatchFunction:
+        """Return *function* for foreachBatch; once a stop is asked for no further micro-batch begins."""
+
+        def guarded(batch: DataFrame, batch_id: int) -> None:
+            if self._stop.is_set():
+                raise StopRequestedError
+            function(batch, batch_id)
+
+        return guarded
+
+    def run_once(self) -> dict[str, str]:
+        """Start every query, wait for all to end, and return one line for each that failed."""
+        for name, supervised in self._queries.items():
+            self._start(name, supervised)
+            supervised.is_done = supervised.query is None
+        while not self._stop.is_set() and not all(self._has_ended(s) for s in self._queries.values()):
+            time.sleep(_POLL_SECONDS)
+        self.stop()
+        return {name: s.error for name, s in self._queries.items() if s.error}
+
+    def run_until_stopped(self, every_poll: Callable[[], None] = lambda: None) -> None:
+        """Keep every query running until the stop flag is set; a failed one waits longer each time."""
+        while not self._stop.is_set():
+            for name, supervised in self._queries.items():
+                self._revive(name, supervised)
+            every_poll()
+            self._stop.wait(_POLL_SECONDS)
+        self.stop()
+
+    def have_caught_up(self) -> bool:
+        """Return whether every query has read its log up to the end once, or cannot read it now."""
+        return all(s.error is not None or s.query is None or _has_caught_up(s.query) for s in self._queries.values())
+
+    def errors(self) -> dict[str, str]:
+        """Return the present error of every query that is not running."""
+        return {name: s.error for name, s in self._queries.items() if s.error}
+
+    def stop(self, patience_seconds: float = 60.0) -> None:
+        """End all queries, letting the micro-batch in hand finish; past *patience_seconds* it is interrupted."""
+        self._stop.set()
+        deadline = time.monotonic() + patience_seconds
+        for supervised in self._queries.values():
+            query = supervised.query
+            while query is not None and query.isActive:
+                if not query.status["isTriggerActive"] or time.monotonic() > deadline:
+                    query.stop()
+                time.sleep(0.02)
+
+    def _has_ended(self, supervised: _Supervised) -> bool:
+        if supervised.query is not None and not supervised.query.isActive:
+            supervised.error = supervised.error or _failure(supervised.query)
+            supervised.is_done = True
+        return supervised.is_done
+
+    def _start(self, name: str, supervised: _Supervised) -> None:
+        try:
+            supervised.query = supervised.start()
+            supervised.error = None
+        except Exception as problem:
+            supervised.query = None
+            supervised.error = _first_line(str(problem)) or type(problem).__name__
+            self._back_off(name, supervised)
+
+    def _revive(self, name: str, supervised: _Supervised) -> None:
+        query = supervised.query
+        if query is not None and query.isActive:
+            if supervised.failures and query.lastProgress is not None:
+                supervised.failures = 0
+            return
+        if query is not None:
+            supervised.error = _failure(query) or "ended without an error"
+            supervised.query = None
+            self._back_off(name, supervised)
+        if time.monotonic() >= supervised.retry_at:
+            self._start(name, supervised)
+            if supervised.query is None and supervised.error is None:
+                supervised.retry_at = time.monotonic() + FIRST_BACK_OFF_SECONDS
+
+    def _back_off(self, name: str, supervised: _Supervised) -> None:
+        wait = min(FIRST_BACK_OFF_SECONDS * 2**supervised.failures, LONGEST_BACK_OFF_SECONDS)
+        supervised.failures += 1
+        supervised.retry_at = time.monotonic() + wait
+        logger.error("query %s failed, next try in %.0f s: %s", name, wait, supervised.error)
+
+
+def _has_caught_up(query: StreamingQuery) -> bool:
+    progress = query.lastProgress
+    if progress is None:
+        # A log without anything new makes no progress report.
+        return not query.status["isDataAvailable"] and query.status["message"].startswith("Waiting for")
+    return all(source["endOffset"] == source["latestOffset"] for source in progress["sources"])
+
+
+def _failure(query: StreamingQuery) -> str | None:
+    problem = query.exception()
+    return None if problem is None else _first_line(str(problem))
+
+
+def _first_line(text: str) -> str:
+    """Return the first line that says something; Spark's messages go on with the plan."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    causes = [line for line in lines if "Error" in line or "Exception" in line]
+    return (causes[-1] if causes else lines[0] if lines else "")[:500]

@@ -1,0 +1,113 @@
+"""The state of the last driver, from the tables: whose commits were seen, and what was answered to them.
+
+The tables know what a dead cluster's ``__consumer_offsets`` can no longer tell. What was in hand when the last driver
+died is missing; the streams bring it again, and the reconcile pass looks at every target anyway.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from offset_sync.model import Outcome, State
+from offset_sync.settle import Settler
+from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS
+from offset_sync.spark.tables import Tables
+from offset_sync.translate.commits import CommitBook
+from offset_sync.translate.keys import Keys
+from offset_sync.translate.pairstate import OUTCOMES
+from offset_sync.translate.partition import STATES
+
+_KEY = ["group_id", "topic", "partition"]
+_TIMES = ("actual_at_ms", "genuine_at_ms", "rewound_at_ms")
+
+
+def restore_commits(tables: Tables, book: CommitBook, lock: threading.RLock) -> None:
+    """Fill *book* with the last commit of every key and cluster, and the last genuine one."""
+    rows = _last_commits(tables.read(OFFSET_COMMITS)).toArrow()
+    for alias, commits in book.clusters.items():
+        mine = rows.filter(pc.equal(rows.column("cluster"), alias))
+        with lock:
+            key = _ids(book, mine)
+            for name in ("log_offset", "actual_offset", "genuine_offset", *_TIMES):
+                commits.columns[name][key] = mine.column(name).cast(pa.int64()).fill_null(-1).to_numpy()
+            for name in ("actual_is_own", "is_deleted"):
+                commits.columns[name][key] = mine.column(name).to_numpy()
+            for name, texts in (("metadata", commits.metadata), ("topic_id", commits.topic_id)):
+                values = zip(key.tolist(), mine.column(name).to_pylist(), strict=True)
+                texts.update({place: text for place, text in values if text})
+
+
+def _last_commits(commits: DataFrame) -> DataFrame:
+    """Reduce the history to one row per cluster and key; a commit below the one before it is a rewind."""
+    is_position = ~F.col("is_tombstone") & (F.col("committed_offset") >= 0)
+    genuine = F.when(is_position & ~F.col("is_own"), F.col("committed_offset"))
+    in_log_order = Window.partitionBy("cluster", *_KEY).orderBy("log_offset")
+    before = F.last(genuine, ignorenulls=True).over(in_log_order.rowsBetween(Window.unboundedPreceding, -1))
+    place = F.col("log_offset")
+    genuine_place = F.when(genuine.isNotNull(), place)
+    at_ms = F.unix_millis("committed_at")
+    marked = commits.withColumn("genuine", genuine).withColumn("went_back_at", F.when(genuine < before, at_ms))
+    return marked.groupBy("cluster", *_KEY).agg(
+        F.max("log_offset").alias("log_offset"),
+        F.max_by(F.when(is_position, F.col("committed_offset")), place).alias("actual_offset"),
+        F.max_by(at_ms, place).alias("actual_at_ms"),
+        F.max_by("is_own", place).alias("actual_is_own"),
+        F.max_by("is_tombstone", place).alias("is_deleted"),
+        F.max_by("committed_offset", genuine_place).alias("genuine_offset"),
+        F.max_by(at_ms, genuine_place).alias("genuine_at_ms"),
+        F.max("went_back_at").alias("rewound_at_ms"),
+        F.max_by("metadata", genuine_place).alias("metadata"),
+        F.max_by("topic_id", genuine_place).alias("topic_id"),
+    )
+
+
+def restore_answers(tables: Tables, book: CommitBook, settler: Settler, lock: threading.RLock) -> None:
+    """Fill the ledger of own commits and each pair's last answers, so that what is known is not written again."""
+    columns = ["source_offset", "source_committed_at", "target_offset", "state", "outcome", "duplicates"]
+    columns += ["duplicates_at_most", "lost"]
+    answers = tables.read(OFFSET_TRANSLATIONS).where(F.col("outcome") != Outcome.DRY_RUN.value)
+    is_held = F.col("outcome").isin(Outcome.COMMITTED.value, Outcome.UNCHANGED.value)
+    last = answers.groupBy("source_cluster", "target_cluster", *_KEY).agg(
+        F.max_by(F.struct(*columns), "translated_at").alias("last"),
+        F.max_by("target_offset", F.when(is_held, F.col("translated_at"))).alias("own_offset"),
+        F.max(F.when(is_held, F.col("translated_at"))).alias("own_at"),
+    )
+    rows = last.select("source_cluster", "target_cluster", *_KEY, "own_offset", "own_at", "last.*").orderBy("own_at")
+    table = rows.toArrow()
+    for pair in {
+        (row["source_cluster"], row["target_cluster"])
+        for row in table.select(["source_cluster", "target_cluster"]).to_pylist()
+    }:
+        if settler.has_pair(*pair):
+            is_pair = pc.and_(
+                pc.equal(table.column("source_cluster"), pair[0]),
+                pc.equal(table.column("target_cluster"), pair[1]),
+            )
+            with lock:
+                _restore_pair(table.filter(is_pair), book, settler, *pair)
+
+
+def _restore_pair(rows: pa.Table, book: CommitBook, settler: Settler, source: str, target: str) -> None:
+    key = _ids(book, rows)
+    own = rows.column("own_offset").fill_null(-1).to_numpy()
+    book.clusters[target].columns["own_offset"][key[own >= 0]] = own[own >= 0]
+    pair = settler.pair(source, target).columns
+    pair.fit(len(book.keys))
+    for name, column in (
+        ("source_offset", "source_offset"), ("wanted", "target_offset"), ("duplicates", "duplicates"),
+        ("duplicates_at_most", "duplicates_at_most"), ("lost", "lost"),
+    ):  # fmt: skip
+        default = -1 if name in ("source_offset", "wanted") else 0
+        pair[name][key] = rows.column(column).fill_null(default).to_numpy()
+    pair["source_at_ms"][key] = rows.column("source_committed_at").cast(pa.int64()).to_numpy() // 1000
+    pair["state"][key] = [STATES.index(State(name)) for name in rows.column("state").to_pylist()]
+    pair["outcome"][key] = [OUTCOMES.index(Outcome(name)) for name in rows.column("outcome").to_pylist()]
+
+
+def _ids(book: CommitBook, rows: pa.Table) -> Keys:
+    return book.ids(list(zip(*(rows.column(name).to_pylist() for name in _KEY), strict=True)))

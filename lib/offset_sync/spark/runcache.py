@@ -1,0 +1,109 @@
+"""The record index in the driver's memory, kept up with ``record_runs`` by reading only what was added."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+
+from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS
+from offset_sync.spark.tables import Tables
+from offset_sync.translate.logindex import LogIndex
+from offset_sync.translate.runs import UNKNOWN_ORIGIN, Runs
+
+_COLUMNS = ("cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", "indexed_at")
+
+
+class RunCache:
+    """One :class:`LogIndex` per (cluster, topic, partition); about 50 bytes per joined run.
+
+    *lock* guards the logs; whoever reads them holds it.
+    """
+
+    def __init__(self, tables: Tables, lock: threading.RLock) -> None:
+        self._tables = tables
+        self._logs: dict[tuple[str, str, int], LogIndex] = {}
+        self._codes: dict[str, int] = {"": UNKNOWN_ORIGIN}
+        self._version: int | None = None
+        self._topics_version: int | None = None
+        self._ids: dict[tuple[str, str], set[str]] = {}
+        self._reading = threading.Lock()
+        self._lock = lock
+
+    def refresh(self) -> None:
+        """Read what was added to the tables since the last call; the lock is held only to take it in."""
+        with self._reading:
+            version = self._tables.version(RECORD_RUNS)
+            if version != self._version:
+                self._extend(self._added(version))
+                self._version = version
+            # The ids come after the runs and are written before them: no run is seen without its topic's id.
+            topics_version = self._tables.version(INDEXED_TOPICS)
+            if topics_version != self._topics_version:
+                for row in self._tables.read(INDEXED_TOPICS).toArrow().to_pylist():
+                    self._ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
+                self._topics_version = topics_version
+
+    def log(self, cluster: str, topic: str, partition: int) -> LogIndex | None:
+        """Return what is indexed of a partition, None if nothing is."""
+        return self._logs.get((cluster, topic, partition))
+
+    def topic_ids(self, cluster: str, topic: str) -> set[str]:
+        """Return the incarnations of a topic that the index has met."""
+        return self._ids.get((cluster, topic), set())
+
+    def code(self, origin: str) -> int:
+        """Return the code that *origin* has in the logs."""
+        return self._codes.setdefault(origin, len(self._codes) - 1)
+
+    def _added(self, version: int) -> DataFrame:
+        if self._version is None:
+            return self._tables.read(RECORD_RUNS)
+        return self._tables.read_added(RECORD_RUNS, self._version, version)
+
+    def _extend(self, added: DataFrame) -> None:
+        rows = added.select(*_COLUMNS).toArrow()
+        if rows.num_rows == 0:
+            return
+        order = [(name, "ascending") for name in ("cluster", "topic", "partition", "start_offset", "length")]
+        rows = rows.sort_by(order).combine_chunks()
+        with self._lock:
+            self._take_in(rows)
+
+    def _take_in(self, rows: pa.Table) -> None:
+        origin = self._to_codes(rows.column("origin"))
+        start, length, origin_start = (_int64(rows.column(n)) for n in ("start_offset", "length", "origin_start"))
+        seen_ms = _int64(rows.column("indexed_at").cast(pa.int64())) // 1000
+        borders = _borders(rows)
+        for first, end in zip(borders, borders[1:], strict=False):
+            place = tuple(rows.column(name)[first].as_py() for name in ("cluster", "topic", "partition"))
+            part = slice(first, end)
+            is_run = length[part] > 0
+            runs = Runs.of(start[part], length[part], origin[part], origin_start[part], seen_ms[part]).take(is_run)
+            log = self._logs.get(place)
+            if log is None:
+                log = self._logs[place] = LogIndex(int(start[first]))
+            log.extend(runs, int((start[part] + length[part]).max()))
+
+    def _to_codes(self, origins: pa.ChunkedArray) -> NDArray[np.int32]:
+        encoded = origins.combine_chunks().dictionary_encode()
+        codes = np.array([self.code(name) for name in encoded.dictionary.to_pylist()], np.int32)
+        taken: NDArray[np.int32] = codes[encoded.indices.to_numpy(zero_copy_only=False)]
+        return taken
+
+
+def _borders(rows: pa.Table) -> list[int]:
+    """Return where the partition changes, with 0 in front and the number of rows at the end."""
+    changed = np.zeros(rows.num_rows - 1, np.bool_)
+    for name in ("cluster", "topic", "partition"):
+        codes = rows.column(name).combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        changed |= codes[1:] != codes[:-1]
+    return [0, *(np.flatnonzero(changed) + 1).tolist(), rows.num_rows]
+
+
+def _int64(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    values: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+    return values

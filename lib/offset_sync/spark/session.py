@@ -1,0 +1,57 @@
+"""The Spark session every job uses, with the settings without which it would be silently wrong."""
+
+from __future__ import annotations
+
+import os
+
+from pyspark.conf import SparkConf
+from pyspark.sql import SparkSession
+
+from offset_sync.config import HIDDEN_NAMES
+from offset_sync.errors import ConfigError
+
+_REQUIRED = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    # The default offset reader leaves out internal topics: __consumer_offsets would read as empty, without an error.
+    "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
+    # A record may carry a header twice; as in Kafka's own lastHeader, the last one counts.
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+}
+_DEFAULTS = {
+    "spark.scheduler.mode": "FAIR",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.streaming.metricsEnabled": "true",
+    "spark.sql.streaming.stopTimeout": "60s",
+    "spark.sql.streaming.minBatchesToRetain": "20",
+    # One consumer per partition and executor stays open: a closed one costs a connection and a metadata request.
+    "spark.kafka.consumer.cache.capacity": "4096",
+    "spark.redaction.regex": HIDDEN_NAMES,
+    "spark.sql.redaction.options.regex": HIDDEN_NAMES,
+}
+
+
+def open_session(name: str, *, reads_internal_topics: bool = False) -> SparkSession:
+    """Return the session of this application; what ``spark-submit --conf`` sets wins over our defaults.
+
+    *reads_internal_topics* switches to the offset reader that sees ``__consumer_offsets``. It is one setting for the
+    whole session, so a job reads either internal topics or topics by pattern.
+    """
+    if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
+        raise ConfigError(["SPARK_REMOTE: Spark Connect runs foreachBatch elsewhere; unset it and use spark-submit"])
+    conf = SparkConf().setAppName(name)
+    for key, value in _DEFAULTS.items():
+        conf.setIfMissing(key, value)
+    for key, value in _REQUIRED.items():
+        conf.set(key, value)
+    conf.setIfMissing("spark.master", "local[*]")
+    reader = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+    conf.set(reader, str(reads_internal_topics).lower())
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    spark.conf.set(reader, str(reads_internal_topics).lower())
+    spark.conf.set("spark.sql.mapKeyDedupPolicy", _REQUIRED["spark.sql.mapKeyDedupPolicy"])
+    return spark

@@ -1,0 +1,71 @@
+"""Kafka topics as DataFrames, with the options without which Spark reads too little or too much."""
+
+from __future__ import annotations
+
+import json
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from offset_sync.config import Config
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+
+_ALWAYS = {
+    # Aborted records and aborted commits are neither mirrored nor valid: translating them would lose records.
+    "kafka.isolation.level": "read_committed",
+    # The broker would otherwise wait for more bytes at the end of every partition of every micro-batch.
+    "kafka.fetch.max.wait.ms": "10",
+    "kafkaConsumer.pollTimeoutMs": "30000",
+    "fetchOffset.numRetries": "3",
+    "fetchOffset.retryIntervalMs": "500",
+    "groupIdPrefix": "offset-sync",
+}
+
+
+def read_mirrored_records(spark: SparkSession, config: Config, alias: str) -> DataFrame:
+    """Stream ``topic, partition, offset, timestamp`` and the two raw mirror headers of every included topic.
+
+    Retention may overtake a slow index. That is no loss: what a log has deleted cannot be skipped there, and at the
+    source it counts as a hole. So a gap is read over (failOnDataLoss=false); truncation and recreation are detected
+    by topic ids and log ends instead, which Spark does not look at.
+    """
+    records = (
+        spark.readStream.format("kafka")
+        .options(**_ALWAYS)
+        .options(**config.spark_options(alias))
+        .option("subscribePattern", config.topic_pattern())
+        .option("includeHeaders", "true")
+        .option("startingOffsets", config.index.starting)
+        .option("maxOffsetsPerTrigger", config.index.max_offsets_per_trigger)
+        .option("failOnDataLoss", "false")
+        .load()
+    )
+    headers = F.map_from_entries("headers")
+    return records.select(
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        headers[config.mirror.origin_header].alias("origin_header"),
+        headers[config.mirror.offset_header].alias("offset_header"),
+    )
+
+
+def read_consumer_offsets(spark: SparkSession, config: Config, alias: str, partitions: int) -> DataFrame:
+    """Stream ``key, value, partition, offset, timestamp`` of the cluster's ``__consumer_offsets``, from its beginning.
+
+    All *partitions* are assigned by number: subscribing would join a group and write into the very topic we read.
+    The topic is compacted, so its beginning is the full present state and a gap is what compaction left.
+    """
+    records = (
+        spark.readStream.format("kafka")
+        .options(**_ALWAYS)
+        .options(**config.spark_options(alias))
+        .option("assign", json.dumps({CONSUMER_OFFSETS: list(range(partitions))}))
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", config.sync.max_offsets_per_trigger)
+        .option("failOnDataLoss", "false")
+        .load()
+    )
+    return records.select("key", "value", "partition", "offset", "timestamp")

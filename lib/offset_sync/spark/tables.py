@@ -1,0 +1,82 @@
+"""Create, append to and read the Delta tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+
+from offset_sync.spark.schemas import TABLES, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_PROPERTIES = {
+    # Plain protocol: delta-rs and DuckDB read the tables as they are.
+    "delta.enableDeletionVectors": "false",
+    "delta.appendOnly": "true",
+    "delta.checkpointInterval": "50",
+    # A writer that was away longer than this would repeat its last batch.
+    "delta.setTransactionRetentionDuration": "interval 90 days",
+}
+
+
+class Tables:
+    """The Delta tables under one root, of one session."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        self.spark = spark
+        self.root = root.rstrip("/")
+
+    def path(self, table: Table) -> str:
+        """Return where *table* lies."""
+        return f"{self.root}/{table.name}"
+
+    def create(self, tables: Iterable[Table] = TABLES) -> None:
+        """Create every table that does not exist yet."""
+        for table in tables:
+            if DeltaTable.isDeltaTable(self.spark, self.path(table)):
+                continue
+            builder = DeltaTable.createIfNotExists(self.spark).location(self.path(table)).comment(table.comment)
+            for column in table.columns:
+                builder = builder.addColumn(column.name, column.type, comment=column.comment)
+            for key, value in _PROPERTIES.items():
+                builder = builder.property(key, value)
+            if table.has_change_feed:
+                builder = builder.property("delta.enableChangeDataFeed", "true")
+            if table.cluster_by:
+                builder = builder.clusterBy(*table.cluster_by)
+            builder.execute()
+
+    def read(self, table: Table) -> DataFrame:
+        """Return *table* as it is now."""
+        return self.spark.read.format("delta").load(self.path(table)).select(*table.names)
+
+    def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
+        """Append *rows*, once for each *writer* (application id, version): a repeated version is left out.
+
+        The ids have to change with the checkpoint they come from, or every write would be taken for a repetition.
+        """
+        if rows.num_rows == 0:
+            return
+        columns = rows.select(table.names).cast(table.arrow_schema)
+        frame = self.spark.createDataFrame(columns).coalesce(1)
+        write = frame.write.format("delta").mode("append")
+        if writer is not None:
+            write = write.option("txnAppId", writer[0]).option("txnVersion", writer[1])
+        write.save(self.path(table))
+
+    def version(self, table: Table) -> int:
+        """Return the table's latest version; costs one listing of the log, no job."""
+        jvm: Any = self.spark._jvm
+        log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self.spark._jsparkSession, self.path(table))
+        none = jvm.scala.Option.empty()
+        return int(log.update(False, none, none).version())
+
+    def read_added(self, table: Table, after: int, until: int) -> DataFrame:
+        """Return the rows added by versions in ``(after, until]``, compactions left out."""
+        changes = self.spark.read.format("delta").option("readChangeFeed", "true")
+        changes = changes.option("startingVersion", after + 1).option("endingVersion", until)
+        return changes.load(self.path(table)).where("_change_type = 'insert'").select(*table.names)

@@ -1,0 +1,143 @@
+"""The job ``sync_offsets``: the commits of every cluster, translated and committed on the others."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from offset_sync.config import Config
+from offset_sync.kafka.admin import ClusterAdmin
+from offset_sync.model import OffsetWrite, WriteOutcome
+from offset_sync.settle import Settler
+from offset_sync.sink import commit_wave
+from offset_sync.spark.checkpoints import Checkpoint
+from offset_sync.spark.history import HistoryWriter
+from offset_sync.spark.ingesting import CommitIngester
+from offset_sync.spark.queries import QueryGroup
+from offset_sync.spark.restoring import restore_answers, restore_commits
+from offset_sync.spark.runcache import RunCache
+from offset_sync.spark.schemas import OFFSET_TRANSLATIONS
+from offset_sync.spark.session import open_session
+from offset_sync.spark.sources import CONSUMER_OFFSETS, read_consumer_offsets
+from offset_sync.spark.tables import Tables
+from offset_sync.survey import Survey
+from offset_sync.translate.commits import OWN_TAG, CommitBook
+
+logger = logging.getLogger(__name__)
+
+
+def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
+    """Sync until stopped, or with ``--once`` what is there now; return one line per failure."""
+    spark = open_session("offset-sync sync_offsets", reads_internal_topics=True)
+    try:
+        job = SyncJob(config, spark, stop, is_dry_run=arguments.dry_run, is_once=arguments.once)
+        return job.run_once() if arguments.once else job.run_until_stopped()
+    finally:
+        spark.stop()
+
+
+class SyncJob:
+    """One query per cluster that remembers and settles its commits, and a reconcile pass beside them."""
+
+    def __init__(
+        self, config: Config, spark: SparkSession, stop: threading.Event, *, is_dry_run: bool, is_once: bool
+    ) -> None:
+        self._config, self._spark, self._stop = config, spark, stop
+        self._is_dry_run, self._is_once = is_dry_run, is_once
+        self._admins = {
+            alias: ClusterAdmin(alias, config.admin_options(alias), requests_in_flight=config.sync.requests_in_flight)
+            for alias in config.clusters
+        }
+        self._tables = Tables(spark, config.tables.root)
+        self._tables.create()
+        self._lock = threading.RLock()
+        self._is_ready = threading.Event()
+        self._book = CommitBook(list(config.clusters))
+        self._history = HistoryWriter(
+            partial(self._tables.append, OFFSET_TRANSLATIONS), self._book.keys, config.strategy_of
+        )
+        self._settler = Settler(
+            config,
+            self._book,
+            RunCache(self._tables, self._lock),
+            Survey(self._admins).look,
+            self._commit,
+            self._history.record,
+            lambda: int(time.time() * 1000),
+            self._lock,
+        )
+        self._queries = QueryGroup(stop)
+        for alias in config.clusters:
+            self._queries.add(alias, partial(self._start_query, alias))
+        restore_commits(self._tables, self._book, self._lock)
+        restore_answers(self._tables, self._book, self._settler, self._lock)
+
+    def run_once(self) -> list[str]:
+        """Read every log to its end, then settle everything; return one line per failure."""
+        failures = [f"clusters.{alias}: {error}" for alias, error in self._queries.run_once().items()]
+        failures += self._settler.settle_all(is_first=True)
+        self._history.close()
+        return failures + ([self._history.error] if self._history.error else [])
+
+    def run_until_stopped(self) -> list[str]:
+        """Sync until the stop flag is set; what fails is tried again."""
+        reconciling = threading.Thread(target=self._reconcile, name="reconcile", daemon=True)
+        reconciling.start()
+        self._queries.run_until_stopped(self._note_readiness)
+        reconciling.join()
+        self._history.close()
+        return []
+
+    def _note_readiness(self) -> None:
+        if not self._is_ready.is_set() and self._queries.have_caught_up():
+            logger.info("every log is read up to its end: syncing")
+            self._is_ready.set()
+
+    def _reconcile(self) -> None:
+        is_first = True
+        while not self._stop.wait(0.2 if is_first else self._config.sync.reconcile_interval.total_seconds()):
+            if not self._is_ready.is_set():
+                continue
+            try:
+                for failure in self._settler.settle_all(is_first=is_first):
+                    logger.warning("%s", failure)
+                is_first = False
+            except Exception:  # the next pass sees the same state and tries again
+                logger.exception("reconcile pass failed")
+
+    def _commit(self, target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+        deadline = self._config.sync.commit_timeout.total_seconds()
+        return commit_wave(writes, self._admins[target], own_tag=OWN_TAG, dry_run=self._is_dry_run, deadline=deadline)
+
+    def _start_query(self, alias: str) -> StreamingQuery | None:
+        partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)
+        if not partitions:
+            return None  # nobody has ever committed there
+        checkpoint = Checkpoint(self._spark, f"{self._config.tables.checkpoints}/sync_offsets/{alias}")
+        ingester = CommitIngester(
+            alias,
+            self._tables,
+            checkpoint,
+            self._book,
+            self._lock,
+            partial(self._settler.settle_batch, alias),
+            self._is_ready,
+        )
+        writer = (
+            read_consumer_offsets(self._spark, self._config, alias, partitions)
+            .writeStream.queryName(f"sync_offsets {alias}")
+            .option("checkpointLocation", checkpoint.path)
+            .foreachBatch(self._queries.guard(ingester))
+        )
+        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
+        if self._is_once:
+            return writer.trigger(availableNow=True).start()
+        seconds = self._config.sync.trigger_interval.total_seconds()
+        return writer.trigger(processingTime=f"{seconds} seconds").start()

@@ -1,0 +1,194 @@
+"""The translation by brute force: plain loops over records, slow, and readable next to its definition.
+
+Nothing here is shared with ``offset_sync.translate``, so that a mistake there is not repeated here. X is the source
+cluster and Y the target of one topic-partition:
+
+    X:  0 a0   1 b0   2 a1   3 b1            f of Y's records:  1   3   0   2
+    Y:  0 b0   1 b1   2 a0   3 a1            F, running max:    1   3   3   3
+                                             t(2) = 1: b1 is the first record that is not known to be read
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from offset_sync.model import State
+
+MALFORMED = ""
+"""Origin of a record whose headers cannot be read: it has no identity and is unread by everyone."""
+
+UNREAD: float = math.inf
+"""f of a record that no commit is known to cover."""
+
+NO_RECORD: float = -1
+"""f of an offset without a record (transaction marker, compaction hole)."""
+
+
+@dataclass(frozen=True)
+class LogRecord:
+    """A record as the index sees it; (origin, origin_offset) is its identity."""
+
+    offset: int
+    origin: str
+    origin_offset: int
+    timestamp_ms: int = 0
+    indexed_at_ms: int = 0
+
+    @property
+    def is_malformed(self) -> bool:
+        """True where the record has no identity."""
+        return self.origin == MALFORMED
+
+
+@dataclass(frozen=True)
+class Log:
+    """One partition of one cluster: *records* in offset order, of which those below *frontier* are indexed.
+
+    *log_start* is what retention has left; records below it that were indexed in time are still in *records*.
+    """
+
+    cluster: str
+    records: tuple[LogRecord, ...]
+    log_start: int
+    log_end: int
+    frontier: int
+
+    @property
+    def indexed(self) -> tuple[LogRecord, ...]:
+        """All that is known of this log."""
+        return tuple(record for record in self.records if record.offset < self.frontier)
+
+    @property
+    def malformed(self) -> frozenset[int]:
+        """Offsets of the records without a readable identity."""
+        return frozenset(record.offset for record in self.records if record.is_malformed)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A question: commits of *source_cluster* (*source* None: it has no index) are wanted on *target*'s cluster."""
+
+    source_cluster: str
+    source: Log | None
+    target: Log
+    now_ms: int = 0
+    hole_grace_ms: int = 0
+
+    @property
+    def source_records(self) -> tuple[LogRecord, ...]:
+        """What is known of X's log."""
+        return () if self.source is None else self.source.indexed
+
+    @property
+    def source_frontier(self) -> int:
+        """The first offset of X that is not known."""
+        return 0 if self.source is None else self.source.frontier
+
+
+@dataclass(frozen=True)
+class Answer:
+    """All that is promised about one committed offset; the names are those of ``translate.exact.Answers``."""
+
+    offset: int
+    clamped_offset: int
+    state: State
+    duplicates: int
+    duplicates_at_most: int
+    lost: int
+
+
+def pos(case: Case, origin: str, origin_offset: int) -> float:
+    """Return the lowest offset at which this identity is known to stand in X's log; UNREAD where it is not."""
+    for record in case.source_records:
+        if record.origin == origin and record.origin_offset == origin_offset:
+            return record.offset
+    return UNREAD
+
+
+def passed_by(case: Case, record: LogRecord) -> LogRecord | None:
+    """Return X's lowest-standing record of the same origin that is later than *record*; None where there is none."""
+    for other in case.source_records:
+        if other.origin == record.origin and other.origin_offset > record.origin_offset:
+            return other
+    return None
+
+
+def f(case: Case, record: LogRecord) -> float:
+    """Return the last offset of X that must be read before *record* of Y is known to be read."""
+    if record.is_malformed:
+        return UNREAD
+    if record.origin == case.source_cluster:
+        return record.origin_offset
+    position = pos(case, record.origin, record.origin_offset)
+    if position != UNREAD:
+        return position
+    evidence = passed_by(case, record)
+    if evidence is None:
+        return UNREAD
+    is_young = evidence.indexed_at_ms > case.now_ms - case.hole_grace_ms
+    return UNREAD if is_young else evidence.offset
+
+
+def f_by_offset(case: Case) -> list[float]:
+    """Return f for every offset of Y below its frontier."""
+    result = [NO_RECORD] * case.target.frontier
+    for record in case.target.indexed:
+        result[record.offset] = f(case, record)
+    return result
+
+
+def running_max(values: Sequence[float]) -> list[float]:
+    """Return F for f: at each offset the greatest f up to and including it."""
+    return [max(values[: end + 1]) for end in range(len(values))]
+
+
+def first_unread(required: Sequence[float], committed: int) -> int:
+    """Return t(c): the first y with F(y) >= c, else the frontier of Y, which is ``len(required)``."""
+    for offset, last_read in enumerate(required):
+        if last_read >= committed:
+            return offset
+    return len(required)
+
+
+def might_stand_beyond(case: Case, record: LogRecord) -> bool:
+    """True where X may hold *record* behind its frontier: not its own, not yet seen, and nothing later seen either."""
+    if record.is_malformed or record.origin == case.source_cluster:
+        return False
+    is_known = pos(case, record.origin, record.origin_offset) != UNREAD
+    return not is_known and passed_by(case, record) is None
+
+
+def answers(case: Case, commits: Iterable[int]) -> list[Answer]:
+    """Answer every committed offset of *commits*, in their order."""
+    required_last = f_by_offset(case)
+    required = running_max(required_last)
+    unknown = [record.offset for record in case.target.indexed if might_stand_beyond(case, record)]
+    return [_answer(case, committed, required_last, required, unknown) for committed in commits]
+
+
+def _answer(case: Case, committed: int, f_of: list[float], required: list[float], unknown: list[int]) -> Answer:
+    offset = first_unread(required, committed)
+    clamped = max(offset, case.target.log_start)
+    remaining = [record for record in case.target.indexed if record.offset >= clamped]
+    expired = [record for record in case.target.indexed if offset <= record.offset < case.target.log_start]
+    beyond = max(0, committed - case.source_frontier)
+
+    duplicates = sum(1 for record in remaining if f_of[record.offset] < committed)
+    malformed = sum(1 for record in remaining if record.is_malformed)
+    unknown_left = sum(1 for y in unknown if y >= clamped)
+    return Answer(
+        offset=offset,
+        clamped_offset=clamped,
+        state=_state(case, beyond, offset, required, any(y >= offset for y in unknown)),
+        duplicates=duplicates,
+        duplicates_at_most=duplicates + min(unknown_left, beyond) + malformed,
+        lost=sum(1 for record in expired if f_of[record.offset] >= committed),
+    )
+
+
+def _state(case: Case, beyond: int, offset: int, required: list[float], has_unknown: bool) -> State:
+    if beyond > 0 and has_unknown:
+        return State.INDEX_BEHIND
+    return State.AT_FRONTIER if offset == len(required) else State.EXACT

@@ -1,0 +1,1 @@
+"""The pure core: arrays in, arrays out. No Spark, no Kafka, no clock, no logging."""

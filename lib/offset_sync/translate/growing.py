@@ -1,0 +1,41 @@
+"""A one-dimensional array that grows at its end in amortised constant time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class GrowingArray:
+    """Append-only int64 column; :attr:`values` is a view that stays valid until the next append."""
+
+    def __init__(self) -> None:
+        self._buffer: NDArray[np.int64] = np.empty(16, np.int64)
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """What has been appended so far, shape (size,)."""
+        return self._buffer[: self._size]
+
+    def append(self, values: NDArray[np.int64]) -> None:
+        """Append *values* at the end."""
+        size = self._size + len(values)
+        if size > len(self._buffer):
+            grown = np.empty(max(size, 2 * len(self._buffer)), np.int64)
+            grown[: self._size] = self.values
+            self._buffer = grown
+        self._buffer[self._size : size] = values
+        self._size = size
+
+    def set_last(self, value: int) -> None:
+        """Overwrite the last value."""
+        self._buffer[self._size - 1] = value
+
+    def replace(self, values: NDArray[np.int64]) -> None:
+        """Forget everything and hold *values* instead."""
+        self._size = 0
+        self.append(values)

@@ -1,0 +1,78 @@
+"""What the index knows of one (cluster, topic, partition): its runs, and how far they reach."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from offset_sync.translate.growing import GrowingArray
+from offset_sync.translate.positions import OriginPositions
+from offset_sync.translate.runs import Runs
+
+
+class LogIndex:
+    """Runs of one log in memory, extended as ``record_runs`` grows.
+
+    Everything in ``[begin, frontier)`` is known: an offset in there without a run holds no record (a transaction
+    marker, a compaction hole). Nothing is known outside. An invariant that losing would lose records: the frontier
+    never passes a record that is not among the runs.
+    """
+
+    def __init__(self, begin: int = 0) -> None:
+        self._columns = tuple(GrowingArray() for _ in range(5))
+        self._positions: dict[int, tuple[OriginPositions, int]] = {}
+        self.begin = begin
+        self.frontier = begin
+
+    @property
+    def runs(self) -> Runs:
+        """All runs, by ascending offset; neighbours that continue each other are joined."""
+        start, length, origin, origin_start, indexed_at_ms = (column.values for column in self._columns)
+        return Runs(start, length, origin, origin_start, indexed_at_ms)  # type: ignore[arg-type]
+
+    def extend(self, runs: Runs, frontier: int) -> None:
+        """Add newly indexed *runs*, by ascending offset, and move the frontier to *frontier* if that is further.
+
+        What lies below the old frontier is known already (a table may repeat it after a re-index) and left out.
+        """
+        fresh = runs.from_offset(self.frontier).joined() if len(runs) else runs
+        if len(fresh):
+            self._append(fresh)
+            frontier = max(frontier, int(fresh.start[-1] + fresh.length[-1]))
+        self.frontier = max(self.frontier, frontier)
+
+    def _append(self, fresh: Runs) -> None:
+        known = self.runs
+        if len(known):
+            last = known.take(slice(len(known) - 1, None))
+            if len(Runs(*map(_concatenate, _columns_of(last), _columns_of(fresh.take(slice(0, 1))))).joined()) == 1:
+                self._columns[1].set_last(int(last.length[0] + fresh.length[0]))
+                fresh = fresh.take(slice(1, None))
+        for column, values in zip(self._columns, _columns_of(fresh), strict=True):
+            column.append(values)
+
+    def positions(self, origin: int) -> OriginPositions:
+        """Return where the records of *origin* stand in this log, up to date with the runs."""
+        positions, done = self._positions.get(origin, (OriginPositions(), self.begin))
+        if done < self.frontier:
+            fresh = self.runs.from_offset(done)
+            positions.extend(fresh.take(np.asarray(fresh.origin == origin)))
+            self._positions[origin] = (positions, self.frontier)
+        return positions
+
+    def changed_back(self) -> int:
+        """Return how often a record arrived below an origin offset already seen; grows when earlier answers may fall."""
+        return sum(self.positions(origin).changed_back for origin in list(self._positions))
+
+    def first_runs(self) -> Runs:
+        """Return the first run of each origin: what a log whose beginning is not indexed is judged by."""
+        runs = self.runs
+        _, first = np.unique(runs.origin, return_index=True)
+        return runs.take(first)
+
+
+def _columns_of(runs: Runs) -> tuple[np.ndarray, ...]:
+    return runs.start, runs.length, runs.origin, runs.origin_start, runs.indexed_at_ms
+
+
+def _concatenate(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    return np.concatenate((first, second))

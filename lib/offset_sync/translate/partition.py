@@ -1,0 +1,111 @@
+"""All commits of one partition from one source to one target: the theorem, with every reason not to apply it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.model import State
+from offset_sync.translate.admission import PartitionView, reason_to_withhold
+from offset_sync.translate.exact import Answers, needs_of_unindexed, translate
+from offset_sync.translate.logindex import LogIndex
+from offset_sync.translate.runs import Int64s
+
+STATES = tuple(State)
+"""States by code."""
+
+
+@dataclass(frozen=True)
+class Translations:
+    """One row per commit, in the order asked. *offset* is t(c), *wanted* what to commit, both -1 when withheld."""
+
+    offset: Int64s
+    wanted: Int64s
+    state: NDArray[np.intp]
+    duplicates: Int64s
+    duplicates_at_most: Int64s
+    lost: Int64s
+    may_move: NDArray[np.bool_]
+
+
+def translate_partition(
+    committed: Int64s,
+    topic_ids: Sequence[str | None],
+    source: PartitionView | None,
+    source_index: LogIndex | None,
+    target: PartitionView,
+    *,
+    strategy: str,
+    source_origin: int,
+    young_since_ms: int,
+    window_start: int = 0,
+) -> Translations:
+    """Translate, or withhold with the reason; *topic_ids* are the incarnations that the commits name (None: none).
+
+    *source* None: the cluster cannot be asked, and only *source_index* is known of it. An empty target log needs no
+    index: everything in it is read, and its end is the answer.
+    """
+    reason = reason_to_withhold(strategy, source, target)
+    if reason is not None:
+        return withhold(reason, len(committed))
+    index = target.index if target.index is not None else LogIndex(target.log_end)
+    answers = translate(
+        committed,
+        source_index,
+        index,
+        source_origin=source_origin,
+        young_since_ms=young_since_ms,
+        window_start=window_start,
+        target_log_start=target.log_start,
+    )
+    state = _states(answers)
+    if index.begin > target.log_start:
+        needed = needs_of_unindexed(source_index, index, source_origin=source_origin, young_since_ms=young_since_ms)
+        state[committed < needed] = STATES.index(State.NOT_INDEXED)
+    if source is not None:
+        # Somebody committed past the end, or the log was cut: below such a commit is not all read.
+        state[committed > source.log_end] = STATES.index(State.COMMIT_BEYOND_END)
+        is_stale = [topic_id is not None and topic_id != source.topic_id for topic_id in topic_ids]
+        state[np.array(is_stale, np.bool_)] = STATES.index(State.TOPIC_RECREATED)
+    return _answered(answers, state)
+
+
+def _states(answers: Answers) -> NDArray[np.intp]:
+    return np.select(
+        [answers.index_behind, answers.at_frontier],
+        [STATES.index(State.INDEX_BEHIND), STATES.index(State.AT_FRONTIER)],
+        STATES.index(State.EXACT),
+    )
+
+
+IS_WITHHELD = np.array([state.is_withheld for state in STATES])
+
+
+def _answered(answers: Answers, state: NDArray[np.intp]) -> Translations:
+    is_withheld = IS_WITHHELD[state]
+    return Translations(
+        offset=np.where(is_withheld, -1, answers.offset),
+        wanted=np.where(is_withheld, -1, answers.clamped_offset),
+        state=state,
+        duplicates=np.where(is_withheld, 0, answers.duplicates),
+        duplicates_at_most=np.where(is_withheld, 0, answers.duplicates_at_most),
+        lost=np.where(is_withheld, 0, answers.lost),
+        may_move=answers.has_young_hole | (state != STATES.index(State.EXACT)),
+    )
+
+
+def withhold(reason: State, commits: int) -> Translations:
+    """Return *commits* rows without an answer, for the one *reason*."""
+    none, zero = np.full(commits, -1, np.int64), np.zeros(commits, np.int64)
+    state = np.full(commits, STATES.index(reason), np.intp)
+    return Translations(none, none, state, zero, zero, zero, np.ones(commits, np.bool_))
+
+
+def concatenate(parts: Sequence[Translations]) -> Translations:
+    """Return all rows of *parts*, in order."""
+    return Translations(
+        **{field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Translations)}
+    )

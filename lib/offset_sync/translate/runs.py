@@ -1,0 +1,92 @@
+"""Runs: stretches of one partition's log in which offset and origin offset grow together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Int64s = NDArray[np.int64]
+
+UNKNOWN_ORIGIN = -1
+"""Origin code of a record whose headers could not be read: unread by everyone, whatever was committed."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs of one (cluster, topic, partition), by ascending *start*, disjoint in offsets; arrays of shape (runs,).
+
+    Record ``start + i`` of a run has the identity ``(origin, origin_start + i)`` for ``0 <= i < length``.
+    *indexed_at_ms* is when the index first saw the run: a hole is as old as the run that shows it to be one.
+    """
+
+    start: Int64s
+    length: Int64s
+    origin: NDArray[np.int32]
+    origin_start: Int64s
+    indexed_at_ms: Int64s
+
+    @classmethod
+    def of(
+        cls,
+        start: ArrayLike,
+        length: ArrayLike,
+        origin: ArrayLike,
+        origin_start: ArrayLike,
+        indexed_at_ms: ArrayLike,
+    ) -> Runs:
+        """Build runs from anything array-like."""
+        return cls(
+            np.asarray(start, np.int64),
+            np.asarray(length, np.int64),
+            np.asarray(origin, np.int32),
+            np.asarray(origin_start, np.int64),
+            np.asarray(indexed_at_ms, np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def end(self) -> Int64s:
+        """First offset after each run."""
+        end: Int64s = self.start + self.length
+        return end
+
+    def take(self, index: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Runs:
+        """Return the chosen runs."""
+        return Runs(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    def from_offset(self, offset: int) -> Runs:
+        """Return what lies at or above *offset*; a run that straddles it is cut. Costs only what it returns."""
+        first = max(int(np.searchsorted(self.start, offset, "right")) - 1, 0)
+        kept = self.take(slice(first, None))
+        if len(kept) == 0 or kept.start[0] >= offset:
+            return kept
+        if kept.start[0] + kept.length[0] <= offset:
+            return kept.take(slice(1, None))
+        cut = np.zeros(len(kept), np.int64)
+        cut[0] = offset - kept.start[0]
+        return Runs(kept.start + cut, kept.length - cut, kept.origin, kept.origin_start + cut, kept.indexed_at_ms)
+
+    def joined(self) -> Runs:
+        """Join neighbours that continue each other, as breaks at micro-batch borders do.
+
+        A joined run keeps the indexing time of its first record: that record is what shows a hole before the run.
+        """
+        if len(self) < 2:
+            return self
+        continues = (
+            (self.start[1:] == self.end[:-1])
+            & (self.origin[1:] == self.origin[:-1])
+            & (self.origin_start[1:] == self.origin_start[:-1] + self.length[:-1])
+        )
+        first = np.flatnonzero(np.concatenate(([True], ~continues)))
+        return Runs(
+            self.start[first],
+            np.add.reduceat(self.length, first),
+            self.origin[first],
+            self.origin_start[first],
+            self.indexed_at_ms[first],
+        )

@@ -1,0 +1,79 @@
+"""Fetch the jars of conf/jars/ivy.xml into jars/{spark,broker,mirror}; nothing to do where they are there already.
+
+Ivy comes with pyspark, so Java and the virtual environment are all it takes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import stamp
+from prerequisites import find_java
+from progress import run_shown
+
+REPO = Path(__file__).resolve().parent.parent
+JARS = REPO / "jars"
+LOG = REPO / ".venv" / "install-jars.log"
+CONF = REPO / "conf" / "jars"
+_ATTEMPTS = 3
+
+
+def main() -> None:
+    """Bring `jars/` up to date; a jar that no longer belongs there is removed."""
+    os.chdir(REPO)  # Ivy reads its patterns relative to here, so no character of this folder's name can mislead it
+    pinned = (CONF / "ivy.xml").read_text()
+    made_from = stamp.digest(pinned)
+    wanted = wanted_jars(pinned)
+    if stamp.is_current(JARS, made_from) and all((JARS / jar).is_file() for jar in wanted):
+        return
+    JARS.mkdir(exist_ok=True)
+    stamp.forget(JARS)
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            _retrieve(len(wanted))
+            break
+        except SystemExit as failure:  # a registry that stumbles is asked again: what came through is in Ivy's cache
+            if attempt == _ATTEMPTS:
+                raise
+            print(f"{failure}\nJars: trying again", flush=True)
+    if missing := [jar for jar in wanted if not (JARS / jar).is_file()]:
+        raise SystemExit(f"Jars: Ivy left out {', '.join(missing)}; see {LOG}")
+    stamp.remember(JARS, made_from)
+
+
+def wanted_jars(ivy_xml: str) -> list[str]:
+    """Return the path under `jars/` of every jar that *ivy_xml* pins."""
+    dependencies = ET.fromstring(ivy_xml).iter("dependency")
+    return [f"{d.attrib['conf'].split('->')[0]}/{d.attrib['name']}-{d.attrib['rev']}.jar" for d in dependencies]
+
+
+def describe_ivy(total: int, line: str, fetched: list[str]) -> str | None:
+    """Return how far Ivy is; None for a line that says nothing of it. *fetched* collects what has come so far."""
+    if found := re.match(r"\[SUCCESSFUL \] \S+?#(\S+?);", line):
+        fetched.append(found[1])
+        return f"{len(fetched)}/{total} {found[1]}"
+    return None
+
+
+def _retrieve(total: int) -> None:
+    fetched: list[str] = []
+    run_shown("Jars", _ivy_command(), lambda line: describe_ivy(total, line, fetched), LOG)
+
+
+def _ivy_command() -> list[str]:
+    pyspark = importlib.util.find_spec("pyspark")
+    if pyspark is None or pyspark.origin is None:
+        raise SystemExit("Jars: pyspark, which brings Ivy, is not installed; run: make install")
+    (ivy,) = Path(pyspark.origin).parent.glob("jars/ivy-*.jar")
+    command = [find_java(), "-jar", str(ivy), "-settings", str(CONF / "ivysettings.xml"), "-ivy", str(CONF / "ivy.xml")]
+    # -sync deletes what a former ivy.xml left behind; it looks at the whole pattern, so one call fetches everything.
+    pattern = "jars/[conf]/[artifact]-[revision](-[classifier]).[ext]"
+    return [*command, "-sync", "-types", "jar", "bundle", "-retrieve", pattern]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Start one job on Spark: what spark-submit.sh runs. Standard library only.
+
+In client mode the driver is *not* started by spark-submit but as a plain Python process that starts its own JVM. Under
+spark-submit the JVM is the parent: it gets the SIGTERM, stops the Spark context at once and takes the gateway with it.
+The Python below it is told nothing, can neither finish its micro-batch nor say how it ended (tried: exit code 143, and
+nothing of the job's own clean-up). Turned around, the job gets the signal and decides, its exit code is that of the
+command, and everything Spark understands still goes through Spark's own parser, as PYSPARK_SUBMIT_ARGS.
+In cluster mode the driver runs elsewhere and spark-submit does it all.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bundle import build_zip
+from spark_options import OptionError, Options, split_options
+from spark_properties import own_defaults, read_properties
+
+REPO = Path(__file__).resolve().parent.parent
+_PRINT = "--print-command"
+# A job may start another one (the demo does): that one needs a JVM of its own.
+_OF_ANOTHER_DRIVER = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_ENV_LOADED")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command and what its environment holds beyond ours."""
+
+    words: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return it as a line a shell can run."""
+        assignments = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        return " ".join(["env", *assignments, shlex.join(self.words)] if assignments else [shlex.join(self.words)])
+
+
+def main(words: Sequence[str] = tuple(sys.argv[1:])) -> None:
+    """Start the job that *words* name in the place of this process, or print what would be started."""
+    only_print = words[:1] == (_PRINT,)
+    words = words[1:] if only_print else words
+    if not words or words[0] in ("-h", "--help"):
+        print(usage(REPO), file=sys.stdout if words else sys.stderr)
+        sys.exit(0 if words else 2)
+    try:
+        command = build_command(REPO, words[0], split_options(words[1:]), os.environ)
+    except OptionError as problem:
+        print(problem, file=sys.stderr)
+        sys.exit(2)
+    if only_print:
+        print(command)
+        return
+    build_zip(REPO / "lib" / "offset_sync", _zip(REPO))
+    inherited = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_DRIVER}
+    os.execvpe(command.words[0], command.words, inherited | command.environment)
+
+
+def usage(repo: Path) -> str:
+    """Return how to call spark-submit.sh, with the jobs there are."""
+    jobs = sorted((repo / "jobs").glob("*.py"))
+    width = max((len(job.stem) for job in jobs), default=0)
+    listed = [f"  {job.stem:<{width}}  {_first_line(job)}".rstrip() for job in jobs]
+    return "\n".join(
+        [
+            f"usage: ./spark-submit.sh [{_PRINT}] JOB [--conf FILE] [OPTION]… [-- ARGUMENT of the job…]",
+            "",
+            "Options that spark-submit knows go to Spark, all others to the job: --conf key=value is Spark's,",
+            "--conf FILE the configuration of the job. ./spark-submit.sh JOB --help shows what a job takes.",
+            f"{_PRINT} shows what would be run, and runs nothing.",
+            "",
+            "jobs:",
+            *listed,
+        ]
+    )
+
+
+def build_command(repo: Path, job: str, options: Options, environ: Mapping[str, str]) -> Command:
+    """Return the command that runs *job*; raise OptionError where that cannot work."""
+    script = repo / "jobs" / f"{job}.py"
+    if not script.is_file():
+        raise OptionError(f"{job}: there is no such job\n\n{usage(repo)}")
+    settings = _settings(options, environ)
+    in_cluster = (options.value("--deploy-mode") or settings.get("spark.submit.deployMode", "client")) == "cluster"
+    master = options.value("--master") or settings.get("spark.master", "local[*]")
+    spark = [
+        *("--master", master),
+        *("--name", options.value("--name") or settings.get("spark.app.name", f"offset-sync-{job.replace('_', '-')}")),
+        *_defaults(master, options, settings),
+        *_lists(repo, options, settings, environ, in_cluster=in_cluster),
+        *options.without("--master", "--name", "--jars", "--py-files", "--files").spark_arguments(),
+    ]
+    environment = {} if environ.keys() & {"SPARK_CONF_DIR", "SPARK_HOME"} else {"SPARK_CONF_DIR": str(repo / "conf")}
+    if in_cluster:
+        return Command([_spark_submit(environ), *spark, str(script), *_names_only(options)], environment)
+    python = settings.get("spark.pyspark.driver.python") or environ.get("PYSPARK_DRIVER_PYTHON") or sys.executable
+    environment |= {
+        "PYSPARK_SUBMIT_ARGS": shlex.join([*spark, "pyspark-shell"]),
+        "PYSPARK_DRIVER_PYTHON": python,
+        "PYSPARK_PYTHON": settings.get("spark.pyspark.python") or environ.get("PYSPARK_PYTHON") or python,
+        "PYTHONPATH": os.pathsep.join(_python_path(repo, options, settings, environ)),
+        # These two as spark-submit sets them for a driver that it starts.
+        "PYTHONHASHSEED": environ.get("PYTHONHASHSEED", "0"),
+        "PYTHONUNBUFFERED": "1",
+        "OFFSET_SYNC_DRIVER": "1",  # for conf/spark-env.sh
+    }
+    return Command([python, str(script), *options.job], environment)
+
+
+def _defaults(master: str, options: Options, settings: Mapping[str, str]) -> list[str]:
+    defaults = []
+    if master.startswith("local") and "spark.ui.enabled" not in settings:
+        defaults += ["--conf", "spark.ui.enabled=false"]  # two jobs on one machine would quarrel about its port
+    if options.value("--properties-file") and ("--load-spark-defaults", None) not in options.spark:
+        defaults.append("--load-spark-defaults")  # else a file of one's own would switch conf/spark-defaults.conf off
+    return defaults
+
+
+def _lists(
+    repo: Path, options: Options, settings: Mapping[str, str], environ: Mapping[str, str], *, in_cluster: bool
+) -> list[str]:
+    """Return the options that add to what the user lists: a Spark option given twice would replace, not add."""
+    jars = [str(jar) for jar in sorted((repo / "jars" / "spark").glob("*.jar"))]
+    own_jars = _listed(options, settings, "--jars", "spark.jars")
+    if not (jars or own_jars or options.value("--packages") or "SPARK_HOME" in environ):
+        raise OptionError(f"{repo / 'jars' / 'spark'}: there are no jars; run: make install")
+    py_files = [str(_zip(repo)), *_listed(options, settings, "--py-files", "spark.submit.pyFiles")]
+    files = _listed(options, settings, "--files", "spark.files")
+    if in_cluster:
+        files += [os.path.abspath(path) for path in options.config_files]
+    lists = {"--jars": jars + own_jars, "--py-files": py_files, "--files": files}
+    return [word for option, items in lists.items() if items for word in (option, ",".join(items))]
+
+
+def _listed(options: Options, settings: Mapping[str, str], option: str, key: str) -> list[str]:
+    return [item for item in (options.value(option) or settings.get(key, "")).split(",") if item]
+
+
+def _names_only(options: Options) -> list[str]:
+    """Return the job's options with each configuration file as the driver will find it: in its working directory."""
+    return [Path(word).name if word in options.config_files else word for word in options.job]
+
+
+def _python_path(repo: Path, options: Options, settings: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
+    listed = _listed(options, settings, "--py-files", "spark.submit.pyFiles")
+    own = [str(Path(item).parent) if item.endswith(".py") else item for item in listed]
+    # The folder, not the zip: a zip that is built anew under a running driver would break its later imports.
+    return [str(repo / "lib"), *own, *filter(None, [environ.get("PYTHONPATH")])]
+
+
+def _settings(options: Options, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of the user, by rising precedence: own spark-defaults.conf, --properties-file, --conf."""
+    named = options.value("--properties-file")
+    files = [own_defaults(environ), Path(named) if named else None]
+    read = (read_properties(path) for path in files if path)
+    return {key: value for settings in (*read, options.settings()) for key, value in settings.items()}
+
+
+def _spark_submit(environ: Mapping[str, str]) -> str:
+    home = environ.get("SPARK_HOME")
+    return str(Path(home, "bin", "spark-submit") if home else Path(sys.executable).with_name("spark-submit"))
+
+
+def _zip(repo: Path) -> Path:
+    return repo / "dist" / "offset_sync.zip"
+
+
+def _first_line(script: Path) -> str:
+    return (ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "").partition("\n")[0]
+
+
+if __name__ == "__main__":
+    main()

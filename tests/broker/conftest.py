@@ -1,0 +1,62 @@
+"""Real Kafka for the tests of this folder: clusters started once per session, names that no other test uses."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from offset_sync.demo.broker_files import BrokerPartsMissing, find_jars, find_java
+from offset_sync.demo.brokers import EmbeddedCluster, kill_clusters, start_clusters
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def broker_parts() -> None:
+    """Java and the broker's jars, or the reason to skip."""
+    try:
+        find_java()
+        find_jars()
+    except BrokerPartsMissing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def clusters(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, EmbeddedCluster]]:
+    """Two clusters, dc1 and dc2. A test that stops a broker starts it again."""
+    yield from _started(["dc1", "dc2"], tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def three_clusters(
+    clusters: dict[str, EmbeddedCluster], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, EmbeddedCluster]]:
+    """The same two and a third, dc3, which starts with the first test that asks for it."""
+    for third in _started(["dc3"], tmp_path_factory):
+        yield {**clusters, **third}
+
+
+@pytest.fixture
+def topic_name(request: pytest.FixtureRequest) -> str:
+    """A topic name of this test only."""
+    return _unique(request, "t")
+
+
+@pytest.fixture
+def group_name(request: pytest.FixtureRequest) -> str:
+    """A group id of this test only."""
+    return _unique(request, "g")
+
+
+def _started(aliases: list[str], paths: pytest.TempPathFactory) -> Iterator[dict[str, EmbeddedCluster]]:
+    started = start_clusters(aliases, paths.mktemp("brokers"))
+    yield started
+    kill_clusters(started)
+
+
+def _unique(request: pytest.FixtureRequest, prefix: str) -> str:
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
+    return f"{prefix}-{words[:60].strip('-')}-{next(_numbers)}"

@@ -1,0 +1,186 @@
+"""Records of ``__consumer_offsets`` as a real broker writes them, decoded.
+
+``tests/golden/capture.py`` runs the same scenario to record goldens.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from offset_sync.decode.consumer_offsets import decode_records
+from offset_sync.decode.scalar import decode_record
+
+pytestmark = pytest.mark.broker
+
+DEADLINE_S = 60.0
+Row = dict[str, Any]
+
+
+def test_every_way_to_commit_is_decoded_as_the_client_meant_it(committed: list[Row], topic: str, topic_id: str) -> None:
+    def last_commit(group: str) -> Row:
+        found = [row for row in committed if row["group_id"] == f"{topic}-{group}" and row["kind"] == "commit"]
+        return [row for row in found if not row["is_tombstone"]][-1]
+
+    assert {group: last_commit(group)["committed_offset"] for group in ("assigned", "noted", "altered", "tx")} == {
+        "assigned": 5,
+        "noted": 7,
+        "altered": 3,
+        "tx": 6,
+    }
+    groups = ("assigned", "noted", "altered", "tx", "classic", "kip848")
+    assert {last_commit(group)["topic"] for group in groups} == {topic}
+    assert last_commit("assigned")["metadata"] == ""
+    assert last_commit("noted")["metadata"] == "grüße\0"  # librdkafka stores the C string with its end
+    assert last_commit("noted")["topic_id"] == topic_id
+    assert abs(last_commit("noted")["committed_at_ms"] / 1000 - time.time()) < 600
+
+
+def test_an_aborted_commit_is_not_seen_by_a_committed_reader(committed: list[Row], topic: str) -> None:
+    offsets = [row["committed_offset"] for row in committed if row["group_id"] == f"{topic}-tx"]
+    assert offsets == [6]
+
+
+def test_a_deleted_group_leaves_tombstones(committed: list[Row], topic: str) -> None:
+    last = [row for row in committed if row["group_id"] == f"{topic}-deleted" and row["kind"] == "commit"][-1]
+    assert (last["is_tombstone"], last["topic"], last["partition"]) == (True, topic, 0)
+
+
+def test_groups_of_both_protocols_show_who_is_active(committed: list[Row], topic: str) -> None:
+    classic = [row for row in committed if row["group_id"] == f"{topic}-classic" and row["kind"] == "group"]
+    assert [row["members"] for row in classic][-2:] == [1, 0]
+    assert classic[-1]["protocol_type"] == "consumer"
+    members = [row for row in committed if row["group_id"] == f"{topic}-kip848" and row["kind"] == "member"]
+    assert [members[0]["is_tombstone"], members[-1]["is_tombstone"]] == [False, True]
+    assert len({row["member_id"] for row in members}) == 1
+    epochs = [row for row in committed if row["group_id"] == f"{topic}-kip848" and row["kind"] == "group_epoch"]
+    assert epochs[-1]["generation"] > epochs[0]["generation"]
+
+
+def test_nothing_a_real_broker_writes_is_malformed_and_both_decoders_agree(
+    raw: list[tuple[bytes | None, bytes | None]], committed: list[Row]
+) -> None:
+    assert [row["error"] for row in committed if row["kind"] == "malformed"] == []
+    assert [asdict(decode_record(key, value)) for key, value in raw] == committed
+
+
+@pytest.fixture(scope="module")
+def bootstrap(clusters: dict[str, Any]) -> str:
+    return str(next(iter(clusters.values())).bootstrap_servers)
+
+
+@pytest.fixture(scope="module")
+def topic(bootstrap: str) -> str:
+    name = f"decode-{time.time_ns()}"
+    write_every_kind(bootstrap, name)
+    return name
+
+
+@pytest.fixture(scope="module")
+def topic_id(bootstrap: str, topic: str) -> str:
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # held until the answer is there
+    described = admin.describe_topics(TopicCollection([topic]))[topic].result(DEADLINE_S)
+    high = described.topic_id.get_most_significant_bits() % 2**64
+    return str(UUID(int=(high << 64) + described.topic_id.get_least_significant_bits() % 2**64))
+
+
+@pytest.fixture(scope="module")
+def raw(bootstrap: str, topic: str) -> list[tuple[bytes | None, bytes | None]]:
+    records = [(key, value) for _, _, key, value in read_offsets_topic(bootstrap)]
+    return [(key, value) for key, value in records if key is not None and topic.encode() in key]
+
+
+@pytest.fixture(scope="module")
+def committed(raw: list[tuple[bytes | None, bytes | None]]) -> list[Row]:
+    keys, values = zip(*raw, strict=True)
+    rows: list[Row] = decode_records(pa.array(keys, pa.binary()), pa.array(values, pa.binary())).to_pylist()
+    return rows
+
+
+def write_every_kind(bootstrap: str, topic: str) -> None:
+    """Let real clients write each kind of record; every group is named ``<topic>-<what it does>``."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.create_topics([NewTopic(topic, 1, 1)]).values():
+        future.result(DEADLINE_S)
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for number in range(10):
+        producer.produce(topic, b"%d" % number)
+    producer.flush(DEADLINE_S)
+    with _consumer(bootstrap, f"{topic}-assigned") as consumer:
+        consumer.commit(offsets=[TopicPartition(topic, 0, 5)], asynchronous=False)
+    with _consumer(bootstrap, f"{topic}-noted") as consumer:
+        consumer.commit(offsets=[TopicPartition(topic, 0, 7, metadata="grüße")], asynchronous=False)
+    for group in ("altered", "deleted"):
+        _alter(admin, f"{topic}-{group}", TopicPartition(topic, 0, 3))
+    _join_commit_leave(bootstrap, topic, f"{topic}-classic", {"group.protocol": "classic"})
+    _join_commit_leave(bootstrap, topic, f"{topic}-kip848", {"group.protocol": "consumer"})
+    _commit_in_transactions(bootstrap, topic, f"{topic}-tx")
+    for future in admin.delete_consumer_groups([f"{topic}-deleted"]).values():
+        future.result(DEADLINE_S)
+
+
+def read_offsets_topic(bootstrap: str) -> Iterator[tuple[int, int, bytes | None, bytes | None]]:
+    """Yield (partition, offset, key, value) of all committed records there are now, partition by partition."""
+    options = {"group.id": "unused", "enable.auto.commit": False, "enable.partition.eof": True}
+    with _consumer(bootstrap, **options, **{"isolation.level": "read_committed"}) as consumer:
+        partitions = consumer.list_topics("__consumer_offsets", DEADLINE_S).topics["__consumer_offsets"].partitions
+        for partition in sorted(partitions):
+            consumer.assign([TopicPartition("__consumer_offsets", partition, 0)])
+            while (message := consumer.poll(DEADLINE_S)) is not None and not message.error():
+                yield partition, message.offset(), message.key(), message.value()
+            assert message is not None, "the broker did not answer"
+
+
+@contextmanager
+def _consumer(bootstrap: str, group: str = "unused", **options: Any) -> Iterator[Consumer]:
+    defaults = {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
+    consumer = Consumer(defaults | {"auto.offset.reset": "earliest"} | options)
+    try:
+        yield consumer
+    finally:
+        consumer.close()
+
+
+def _alter(admin: AdminClient, group: str, position: TopicPartition) -> None:
+    request = [ConsumerGroupTopicPartitions(group, [position])]
+    (result,) = [future.result(DEADLINE_S) for future in admin.alter_consumer_group_offsets(request).values()]
+    assert [item.error for item in result.topic_partitions] == [None]
+
+
+def _join_commit_leave(bootstrap: str, topic: str, group: str, options: dict[str, Any]) -> None:
+    with _consumer(bootstrap, group, **options) as consumer:
+        consumer.subscribe([topic])
+        message = _until(lambda: consumer.poll(1.0))
+        consumer.commit(message=message, asynchronous=False)
+
+
+def _commit_in_transactions(bootstrap: str, topic: str, group: str) -> None:
+    """Commit offset 6 in a transaction that commits, then 9 in one that aborts."""
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": group})
+    producer.init_transactions(DEADLINE_S)
+    with _consumer(bootstrap, group) as consumer:
+        for offset, end in ((6, producer.commit_transaction), (9, producer.abort_transaction)):
+            producer.begin_transaction()
+            producer.send_offsets_to_transaction(
+                [TopicPartition(topic, 0, offset)], consumer.consumer_group_metadata(), DEADLINE_S
+            )
+            end(DEADLINE_S)
+
+
+def _until(ask: Callable[[], Any]) -> Any:
+    """Return the first answer that is neither nothing nor an error."""
+    until = time.monotonic() + DEADLINE_S
+    while time.monotonic() < until:
+        answer = ask()
+        if answer is not None and not answer.error():
+            return answer
+    raise AssertionError("no record arrived in time")

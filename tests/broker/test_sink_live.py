@@ -1,0 +1,117 @@
+"""The sink against a real cluster: active groups, groups by the thousand, somebody else's writes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import NewTopic
+
+from offset_sync.demo.brokers import EmbeddedCluster
+from offset_sync.demo.clients import admin_of, client_options
+from offset_sync.kafka.admin import ClusterAdmin, Committed
+from offset_sync.model import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+from offset_sync.sink import commit_wave
+
+pytestmark = pytest.mark.broker
+
+OURS = "offset-sync:1"
+PARTITIONS = 4
+
+
+@pytest.fixture
+def cluster(clusters: dict[str, EmbeddedCluster]) -> EmbeddedCluster:
+    return clusters["dc2"]
+
+
+@pytest.fixture
+def admin(cluster: EmbeddedCluster) -> ClusterAdmin:
+    admin = ClusterAdmin("dc2", {"bootstrap.servers": cluster.bootstrap_servers})
+    admin.committed_offsets(["any"])  # on a new cluster, waits until its topic of offsets is there and coordinated
+    return admin
+
+
+@pytest.fixture
+def topic(cluster: EmbeddedCluster, admin: ClusterAdmin, topic_name: str) -> str:
+    creator = admin_of(cluster)
+    creator.create_topics([NewTopic(topic_name, PARTITIONS, 1)])[topic_name].result(30)
+    while not admin.ends([TopicPartition(topic_name, 0)]):  # the controller knows it before the broker does
+        time.sleep(0.02)
+    return topic_name
+
+
+def wave(admin: ClusterAdmin, writes: list[OffsetWrite], dry_run: bool = False) -> list[WriteOutcome]:
+    return commit_wave(writes, admin, own_tag=OURS, dry_run=dry_run, deadline=15)
+
+
+def wanted(group: str, topic: str, offset: int = 7, expected: int | None = None) -> list[OffsetWrite]:
+    return [OffsetWrite(group, topic, each, offset, OURS, Rule.FORWARD, expected) for each in range(PARTITIONS)]
+
+
+@contextmanager
+def member(cluster: EmbeddedCluster, group: str, topic: str, protocol: str) -> Iterator[None]:
+    consumer = Consumer(client_options(cluster.bootstrap_servers, group_id=group, group_protocol=protocol))
+    consumer.subscribe([topic])
+    while not consumer.assignment():
+        consumer.poll(0.1)
+    yield
+    consumer.close()
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_with_members_is_left_alone_and_written_to_once_they_have_left(
+    cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str, group_name: str, protocol: str
+) -> None:
+    writes = wanted(group_name, topic)
+    with member(cluster, group_name, topic, protocol):
+        active = wave(admin, writes)
+        before = admin.committed_offsets([group_name])[group_name]
+    assert {(each.outcome, each.error) for each in active} == {(Outcome.TARGET_ACTIVE, "UNKNOWN_MEMBER_ID")}
+    assert before == {}
+    assert {each.outcome for each in wave(admin, writes)} == {Outcome.COMMITTED}
+
+
+def test_an_unknown_topic_fails_alone(admin: ClusterAdmin, topic: str, group_name: str) -> None:
+    results = wave(admin, [*wanted(group_name, topic), *wanted(group_name, "no-such-topic")])
+    assert [each.outcome for each in results] == [Outcome.COMMITTED] * PARTITIONS + [Outcome.FAILED] * PARTITIONS
+    assert {each.error for each in results[PARTITIONS:]} == {"UNKNOWN_TOPIC_OR_PART"}
+
+
+def test_the_empty_group_fails_with_the_reason_and_the_others_are_written(
+    admin: ClusterAdmin, topic: str, group_name: str
+) -> None:
+    results = wave(admin, [*wanted("", topic), *wanted(group_name, topic)])
+    assert [each.outcome for each in results] == [Outcome.FAILED] * PARTITIONS + [Outcome.COMMITTED] * PARTITIONS
+    assert "empty group id" in str(results[0].error)
+
+
+def test_what_somebody_else_wrote_is_moved_forward_only_and_only_as_expected(
+    admin: ClusterAdmin, topic: str, group_name: str
+) -> None:
+    theirs = OffsetWrite(group_name, topic, 0, 50, "theirs", Rule.SET, None)
+    admin.write_offsets({group_name: [theirs]})
+    unseen = wave(admin, wanted(group_name, topic, 60)[:1])
+    behind = wave(admin, wanted(group_name, topic, 40, expected=50)[:1])
+    ahead = wave(admin, wanted(group_name, topic, 60, expected=50)[:1])
+    assert [each.outcome for each in (*unseen, *behind, *ahead)] == [
+        Outcome.NOT_FORWARD,
+        Outcome.NOT_FORWARD,
+        Outcome.COMMITTED,
+    ]
+    assert wave(admin, wanted(group_name, topic, 30)[:1])[0].outcome is Outcome.COMMITTED  # it is ours now
+    assert admin.committed_offsets([group_name]) == {group_name: {TopicPartition(topic, 0): Committed(30, OURS)}}
+
+
+def test_a_thousand_groups_are_written_in_one_wave_and_a_second_wave_changes_nothing(
+    admin: ClusterAdmin, topic: str, group_name: str
+) -> None:
+    writes = [each for number in range(1000) for each in wanted(f"{group_name}-{number}", topic, number)]
+    assert {each.outcome for each in wave(admin, writes, dry_run=True)} == {Outcome.DRY_RUN}
+    assert {each.previous_offset for each in wave(admin, writes, dry_run=True)} == {None}
+    assert {each.outcome for each in wave(admin, writes)} == {Outcome.COMMITTED}
+    again = wave(admin, writes)
+    assert {each.outcome for each in again} == {Outcome.UNCHANGED}
+    assert [each.previous_offset for each in again] == [each.offset for each in writes]

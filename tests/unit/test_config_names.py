@@ -1,0 +1,139 @@
+"""Which topics and groups are meant, in Python and inside Spark alike."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offset_sync.config import Config, parse_config
+from offset_sync.config.pattern import pattern_problem
+from offset_sync.errors import ConfigError
+
+CLUSTERS = {alias: {"kafka": {"bootstrap.servers": f"{alias}:1"}} for alias in ("dc1", "dc2")}
+PATTERNS = st.sampled_from(["a", "b", "a.*", ".*b", "a|b", "[ab]+", "_.*", "ab?", "(a)(b)", "a$", ".*", "_?b{1,2}"])
+OVERRIDES = st.fixed_dictionaries(
+    {
+        "topics": st.lists(PATTERNS, min_size=1, max_size=2),
+        "strategy": st.sampled_from(["exact", "header", "timestamp", "off"]),
+    }
+)
+TOPICS = st.fixed_dictionaries(
+    {
+        "include": st.lists(PATTERNS, min_size=1, max_size=3),
+        "exclude": st.lists(PATTERNS, max_size=2),
+        "strategy": st.sampled_from(["exact", "off"]),
+        "overrides": st.lists(OVERRIDES, max_size=4),
+    }
+)
+
+
+def config(topics: dict[str, Any] | None = None, **changes: object) -> Config:
+    return parse_config({"clusters": CLUSTERS, "topics": {"include": [".*"], **(topics or {})}, **changes}, {})
+
+
+def test_patterns_match_whole_names_only() -> None:
+    only = config({"include": ["orders", "pay-.*", "a|b"]})
+    assert [
+        topic for topic in ("orders", "orders2", "my-orders", "pay-x", "b", "ab") if only.is_topic_included(topic)
+    ] == [
+        "orders",
+        "pay-x",
+        "b",
+    ]
+
+
+def test_excluded_topics_are_taken_away() -> None:
+    assert not config({"exclude": ["tmp-.*"]}).is_topic_included("tmp-1")
+
+
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "__mine"])
+def test_internal_topics_are_never_included(topic: str) -> None:
+    everything = config({"include": [".*", topic]})
+    assert not everything.is_topic_included(topic)
+    assert everything.strategy_of(topic) == "off"
+    assert not re.fullmatch(everything.topic_pattern(), topic)
+
+
+def test_the_first_override_that_matches_wins() -> None:
+    overrides = [{"topics": ["pay-core"], "strategy": "header"}, {"topics": ["x", "pay-.*"], "strategy": "off"}]
+    chosen = config({"overrides": overrides})
+    topics = ("pay-core", "pay-x", "x", "y")
+    assert [chosen.strategy_of(topic) for topic in topics] == ["header", "off", "off", "exact"]
+    assert [topic for topic in topics if re.fullmatch(chosen.topic_pattern(), topic)] == ["pay-core", "y"]
+
+
+def test_a_topic_that_is_not_included_has_no_strategy_whatever_the_overrides_say() -> None:
+    narrow = config({"include": ["a"], "overrides": [{"topics": ["b"], "strategy": "exact"}]})
+    assert narrow.strategy_of("b") == "off"
+
+
+@given(TOPICS, st.text("ab_", min_size=1, max_size=4))
+def test_the_pattern_for_spark_matches_exactly_the_included_topics(topics: dict[str, Any], topic: str) -> None:
+    chosen = config(topics)
+    assert (re.fullmatch(chosen.topic_pattern(), topic) is not None) == chosen.is_topic_included(topic)
+    assert (re.search(chosen.topic_pattern(), topic) is not None) == chosen.is_topic_included(topic)
+
+
+def test_groups_are_all_but_the_console_ones_by_default() -> None:
+    default = config()
+    names = ["billing", "console-consumer-5", "line\nbreak", "Ünïcode", ""]
+    assert [default.is_group_included(name) for name in names] == [True, False, True, True, True]
+
+
+def test_groups_are_chosen_by_include_and_exclude() -> None:
+    chosen = config(groups={"include": ["team-.*"], "exclude": ["team-x"]})
+    assert [chosen.is_group_included(name) for name in ("team-a", "team-x", "other")] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(", "a{2}{3}", "a" * 1001, "", "(" * 490 + "a" + ")" * 490, "a{99999999999}", "*"],
+)
+def test_a_pattern_that_cannot_be_compiled_is_refused(pattern: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config({"exclude": ["ok", pattern]})
+    assert [line.split(": ")[0] for line in caught.value.problems] == ["topics.exclude[1]"]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(a+)+", "(a*)*b", "(?:x(a|b*))+", "((a+)b)*", "(a+){2,}", "(?:a|b+)*?"],
+)
+def test_repetitions_inside_repetitions_are_refused(pattern: str) -> None:
+    assert "repeats inside" in (pattern_problem(pattern) or "")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *[r"a\Z", r"\Aa", r"(a)\1", r"(?P<n>a)", r"(?P<n>a)(?P=n)", "(?#x)a", "(?x)a", "(?m)a", r"\va", r"[\b]a"],
+        *["[[a]", "[a&&b]", "[]a]", "[^]a]", "a{,2}", "a{x}", "(a)(?(1)b|c)", "(?s:a)"],
+    ],
+)
+def test_syntax_that_java_reads_differently_is_refused(pattern: str) -> None:
+    assert "Java" in (pattern_problem(pattern) or "")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *["orders", ".*", "pay-.*", "(a|b)+", "(?:a+|b)?", "(?i)Pay.*", "(?i:pay)-.*", "(?!tmp).*", "(?<!x)y", "^a$"],
+        *[
+            r"\d+\.\w{2,5}",
+            r"[a-z0-9._-]+",
+            r"[\[\]\\&-]+",
+            r"a\{b}",
+            "[^_].*",
+            r"\x41\u0042",
+            "(a+)(b+)",
+            "(a+)?",
+            "[(+]*",
+        ],
+    ],
+)
+def test_ordinary_patterns_are_accepted(pattern: str) -> None:
+    assert pattern_problem(pattern) is None

@@ -1,0 +1,155 @@
+"""The vectorised decoder against the scalar one, on records of every kind, sound and damaged, in any mixture."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from offset_sync.decode.consumer_offsets import decode_records
+from offset_sync.decode.scalar import decode_record
+from offset_sync.testing.offset_records import commit_key, commit_value, group_key, member_key, tagged, varint
+
+Raw = tuple[bytes | None, bytes | None]
+
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+# Mostly text, sometimes not; 200 bytes need a varint of two.
+octets = st.one_of(text.map(str.encode), st.binary(max_size=6), st.just(b"m" * 200))
+int32, int64 = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
+topic_ids = st.one_of(st.just(bytes(16)), st.binary(min_size=16, max_size=16), st.binary(max_size=20))
+tags = st.lists(st.tuples(st.sampled_from([0, 0, 1, 5, 300]), topic_ids), max_size=10)
+commit_keys = st.builds(commit_key, octets, octets, st.integers(-2, 2**31 - 1), st.sampled_from([0, 1]))
+commit_values = st.builds(
+    commit_value,
+    int64,
+    version=st.integers(-1, 6),
+    epoch=int32,
+    metadata=octets,
+    committed_at_ms=int64,
+    expires_at_ms=int64,
+    tags=tags,
+)
+commits = st.tuples(commit_keys, st.one_of(st.none(), commit_values))
+
+
+def classic_value(version: int, members: int) -> bytes:
+    """A classic group of as many members; written out by hand, as the schema reads."""
+    compact = version >= 4
+
+    def string(content: bytes | None) -> bytes:
+        if compact:
+            return varint(0) if content is None else varint(len(content) + 1) + content
+        return struct.pack(">h", -1) if content is None else struct.pack(">h", len(content)) + content
+
+    def blob(content: bytes) -> bytes:
+        return varint(len(content) + 1) + content if compact else struct.pack(">i", len(content)) + content
+
+    end = tagged([]) if compact else b""
+    member = string(b"m-1") + (string(None) if version >= 3 else b"") + string(b"client") + string(b"/host")
+    member += (struct.pack(">i", 300) if version >= 1 else b"") + struct.pack(">i", 45) + blob(b"sub") + blob(b"") + end
+    head = struct.pack(">h", version) + string(b"consumer") + struct.pack(">i", 4) + string(b"range") + string(None)
+    head += struct.pack(">q", -1) if version >= 2 else b""
+    return head + (varint(members + 1) if compact else struct.pack(">i", members)) + member * members + end
+
+
+def other_key(record_type: int, group: bytes, member: bytes) -> bytes:
+    return member_key(group, member, record_type) if record_type in (5, 19) else group_key(group, record_type)
+
+
+group_values = st.one_of(
+    st.none(),
+    st.builds(classic_value, st.integers(0, 4), st.integers(0, 3)),
+    st.builds(lambda epoch, fields: struct.pack(">hi", 0, epoch) + tagged(fields), int32, tags),
+    st.binary(max_size=8),
+)
+groups = st.tuples(st.builds(other_key, st.integers(-1, 30), octets, octets), group_values)
+noise = st.tuples(st.one_of(st.none(), st.binary(max_size=40)), st.one_of(st.none(), st.binary(max_size=60)))
+
+
+@st.composite
+def damaged(draw: st.DrawFn, sound: st.SearchStrategy[Raw]) -> Raw:
+    """A record with bytes cut off, put in or replaced, mostly in places where the lengths stand."""
+    key, value = draw(sound)
+
+    def damage(content: bytes | None) -> bytes | None:
+        if content is None or draw(st.booleans()):
+            return content
+        place = draw(st.integers(0, len(content)))
+        rest = content[place + draw(st.integers(0, 3)) :] if draw(st.booleans()) else b""
+        return content[:place] + draw(st.sampled_from([b"", b"\0", b"\xff", b"\x80", b"\x7f\xff", b"\xff" * 6])) + rest
+
+    return damage(key), damage(value)
+
+
+records = st.lists(st.one_of(commits, groups, damaged(commits), damaged(groups), noise), max_size=10)
+
+
+def decode(batch: list[Raw]) -> pa.RecordBatch:
+    keys, values = [key for key, _ in batch], [value for _, value in batch]
+    return decode_records(pa.array(keys, pa.binary()), pa.array(values, pa.binary()))
+
+
+def reference(batch: list[Raw]) -> list[dict[str, Any]]:
+    return [asdict(decode_record(key, value)) for key, value in batch]
+
+
+@settings(max_examples=250, deadline=None)
+@given(records)
+def test_the_vectorised_decoder_says_what_the_scalar_one_says(batch: list[Raw]) -> None:
+    decoded = decode(batch)
+    decoded.validate(full=True)
+    assert decoded.to_pylist() == reference(batch)
+
+
+@settings(max_examples=100, deadline=None)
+@given(records, st.data())
+def test_a_slice_of_the_input_gives_the_slice_of_the_output(batch: list[Raw], choices: st.DataObject) -> None:
+    start = choices.draw(st.integers(0, len(batch)))
+    length = choices.draw(st.integers(0, len(batch) - start))
+    keys = pa.array([key for key, _ in batch], pa.binary())
+    values = pa.array([value for _, value in batch], pa.binary())
+    decoded = decode_records(keys.slice(start, length), values.slice(start, length))
+    assert decoded.to_pylist() == reference(batch[start : start + length])
+
+
+@settings(max_examples=200, deadline=None)
+@given(commit_keys, int64, st.integers(0, 4), int32, text, int64, int64)
+def test_what_was_encoded_is_what_is_decoded(
+    key: bytes, offset: int, version: int, epoch: int, metadata: str, committed_at_ms: int, expires_at_ms: int
+) -> None:
+    value = commit_value(
+        offset,
+        version=version,
+        epoch=epoch,
+        metadata=metadata,
+        committed_at_ms=committed_at_ms,
+        expires_at_ms=expires_at_ms,
+    )
+    (row,) = decode([(commit_key("g", "t", 1), value)]).to_pylist()
+    assert (row["committed_offset"], row["metadata"], row["committed_at_ms"]) == (offset, metadata, committed_at_ms)
+    assert row["leader_epoch"] == (epoch if version >= 3 and epoch >= 0 else None)
+    assert row["expires_at_ms"] == (expires_at_ms if version == 1 and expires_at_ms >= 0 else None)
+
+
+def test_classic_groups_of_every_version_are_read_member_by_member() -> None:
+    batch: list[Raw] = [(group_key("g"), classic_value(version, count)) for version in range(5) for count in (0, 1, 7)]
+    rows = decode(batch).to_pylist()
+    assert rows == reference(batch)
+    assert [row["members"] for row in rows] == [0, 1, 7] * 5
+    assert {(row["generation"], row["protocol_type"]) for row in rows} == {(4, "consumer")}
+
+
+def test_a_streams_record_is_read_by_its_key_and_the_version_of_its_value_alone() -> None:
+    group, member = group_key("s", 17), member_key("s", "m", 19)
+    batch: list[Raw] = [(group, b"\0\0"), (member, b"\0\0\xff"), (group, b"\0\1")]
+    rows = decode(batch).to_pylist()
+    assert rows == reference(batch)
+    assert [(row["kind"], row["group_id"], row["member_id"]) for row in rows] == [
+        ("group_epoch", "s", None),
+        ("member", "s", "m"),
+        ("malformed", "s", None),
+    ]

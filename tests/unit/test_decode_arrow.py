@@ -1,0 +1,83 @@
+"""Arrow columns of every shape: slices, nulls, chunks, other layouts, nothing at all."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from offset_sync.decode.buffer import to_byte_rows
+from offset_sync.decode.consumer_offsets import RECORDS, decode_records
+from offset_sync.decode.scalar import decode_record
+from offset_sync.testing.offset_records import commit_key, commit_value, group_key
+
+BATCH = [
+    (commit_key("first", "orders", 0), commit_value(1, metadata="one")),
+    (commit_key("second", "orders", 1), None),
+    (None, commit_value(3)),
+    (commit_key("fourth", "pay", 2), commit_value(4, version=1, expires_at_ms=9)),
+    (group_key("fifth"), None),
+    (commit_key("sixth", "pay", 3), commit_value(6, version=3, epoch=2, tags=[(0, b"i" * 16)])),
+]
+KEYS, VALUES = [key for key, _ in BATCH], [value for _, value in BATCH]
+EXPECTED = [asdict(decode_record(key, value)) for key, value in BATCH]
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view()])
+def test_every_binary_layout_is_read(kind: pa.DataType) -> None:
+    assert decode_records(pa.array(KEYS, kind), pa.array(VALUES, kind)).to_pylist() == EXPECTED
+
+
+def test_chunks_are_one_column_and_need_not_match() -> None:
+    keys = pa.chunked_array([KEYS[:1], KEYS[1:4], [], KEYS[4:]], pa.binary())
+    values = pa.chunked_array([VALUES[:3], VALUES[3:]], pa.binary())
+    assert decode_records(keys, values).to_pylist() == EXPECTED
+    no_chunks = pa.chunked_array([], pa.binary())
+    assert decode_records(no_chunks, no_chunks).num_rows == 0
+
+
+def test_a_slice_of_a_slice_starts_where_it_says() -> None:
+    keys, values = pa.array(KEYS, pa.binary()).slice(1).slice(2, 3), pa.array(VALUES, pa.binary()).slice(3, 3)
+    assert decode_records(keys, values).to_pylist() == EXPECTED[3:6]
+
+
+def test_nothing_in_gives_nothing_out_with_all_columns() -> None:
+    empty = pa.array([], pa.binary())
+    assert decode_records(empty, empty).schema == RECORDS
+    assert decode_records(pa.array(KEYS).slice(6), pa.array(VALUES).slice(6)).num_rows == 0
+
+
+def test_columns_of_nulls_alone_are_read() -> None:
+    nulls = pa.nulls(3, pa.binary())
+    assert decode_records(nulls, nulls).column("error").to_pylist() == ["key is null"] * 3
+    keys = pa.array([commit_key("g", "t", 0)] * 3, pa.binary())
+    assert decode_records(keys, nulls).column("is_tombstone").to_pylist() == [True] * 3
+
+
+def test_bytes_hidden_behind_a_null_are_never_read() -> None:
+    hidden = pa.py_buffer(commit_value(1))
+    edges = pa.py_buffer(np.array([0, hidden.size], np.int32))
+    value = pa.BinaryArray.from_buffers(pa.binary(), 1, [pa.py_buffer(b"\0"), edges, hidden], null_count=1)
+    (row,) = decode_records(pa.array([commit_key("g", "t", 0)], pa.binary()), value).to_pylist()
+    assert (row["kind"], row["is_tombstone"], row["committed_offset"]) == ("commit", True, None)
+
+
+def test_the_output_does_not_hold_on_to_the_input() -> None:
+    octets = bytearray(commit_key("group", "topic", 0))
+    edges = pa.py_buffer(np.array([0, len(octets)], np.int32))
+    key = pa.BinaryArray.from_buffers(pa.binary(), 1, [None, edges, pa.py_buffer(octets)])
+    decoded = decode_records(key, pa.array([commit_value(1)], pa.binary()))
+    octets[:] = bytes(len(octets))
+    assert decoded.column("group_id").to_pylist() == ["group"]
+
+
+def test_unequal_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 keys but 1 values"):
+        decode_records(pa.array(KEYS[:2], pa.binary()), pa.array(VALUES[:1], pa.binary()))
+
+
+def test_binary_columns_are_not_copied() -> None:
+    column = pa.array([b"abc", b"de"], pa.binary())
+    assert to_byte_rows(column).content.ctypes.data == column.buffers()[2].address

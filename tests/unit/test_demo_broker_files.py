@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from offset_sync.demo.broker_files import BrokerPartsMissing, find_jars, find_java, free_ports, write_broker_files
+from offset_sync.demo.pace import Pace
+
+
+def test_missing_jars_are_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OFFSET_SYNC_BROKER_JARS", str(tmp_path))
+
+    with pytest.raises(BrokerPartsMissing, match="make install"):
+        find_jars()
+
+
+def test_missing_java_is_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(BrokerPartsMissing, match="JAVA_HOME"):
+        find_java()
+
+
+def test_ports_are_different_and_outside_the_range_of_outgoing_connections() -> None:
+    ports = free_ports(6)
+
+    assert len(set(ports)) == 6
+    assert all(1024 < port < 32768 for port in ports)
+
+
+def test_a_port_somebody_listens_on_is_not_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        answers = iter([taken.getsockname()[1], free_ports(1)[0]])
+        monkeypatch.setattr("offset_sync.demo.broker_files.random.randint", lambda _low, _high: next(answers))
+
+        assert free_ports(1) != [taken.getsockname()[1]]
+
+
+def test_settings_given_by_the_caller_win(tmp_path: Path) -> None:
+    write_broker_files(tmp_path, 15001, 15002, {"offsets.topic.num.partitions": "8", "num.io.threads": "9"})
+
+    properties = (tmp_path / "server.properties").read_text().splitlines()
+
+    assert "listeners=PLAINTEXT://127.0.0.1:15001,CONTROLLER://127.0.0.1:15002" in properties
+    assert "offsets.topic.num.partitions=8" in properties
+    assert [line for line in properties if line.startswith("num.io.threads=")] == ["num.io.threads=9"]
+
+
+def test_a_pace_makes_up_for_a_second_at_most_after_a_stall(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 0.5, 100.5, 100.5])
+    monkeypatch.setattr("offset_sync.demo.pace.time.monotonic", lambda: next(clock))
+    pace = Pace()
+
+    assert [pace.due(10.0), pace.due(10.0), pace.due(10.0)] == [5, 10, 0]

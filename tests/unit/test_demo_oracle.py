@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import numpy as np
+
+from offset_sync.demo.oracle import compare, compare_group, expected_duplicates
+from offset_sync.demo.records import Records
+
+
+def records(ids: list[int], first_offset: int = 0, offsets: list[int] | None = None) -> Records:
+    places = list(range(first_offset, first_offset + len(ids))) if offsets is None else offsets
+    return Records(np.array(ids, np.uint64), np.array(places, np.int64), np.zeros(len(ids), np.int64))
+
+
+def uint64(*ids: int) -> np.ndarray:
+    return np.array(ids, np.uint64)
+
+
+def test_a_group_that_goes_on_where_it_stopped_loses_and_repeats_nothing() -> None:
+    measured = compare(records([1, 2, 3]), records([4, 5], 3), records([1, 2, 3, 4, 5]), 3)
+
+    assert (measured.lost, measured.duplicates, measured.past_commit) == (0, 0, 0)
+    assert (measured.read_before, measured.read_after) == (3, 2)
+
+
+def test_a_record_at_the_target_that_was_read_neither_before_nor_after_is_lost() -> None:
+    measured = compare(records([1, 2]), records([4], 3), records([1, 2, 3, 4]), 2)
+
+    assert measured.lost == 1
+    assert measured.lost_ids == (3,)
+
+
+def test_a_record_that_only_the_source_holds_is_not_lost_but_counted() -> None:
+    measured = compare(records([1]), records([]), records([1]), 1, acknowledged=uint64(1, 2))
+
+    assert measured.lost == 0
+    assert measured.not_at_target == 1
+
+
+def test_a_record_read_before_and_again_after_is_a_duplicate() -> None:
+    measured = compare(records([1, 2, 3]), records([2, 3, 4], 1), records([1, 2, 3, 4]), 3)
+
+    assert measured.duplicates == 2
+    assert measured.duplicates_of_commit == 2
+
+
+def test_duplicates_read_at_or_beyond_the_captured_commit_are_counted_apart() -> None:
+    # The commit says 2: records 3 and 4, at the source's offsets 2 and 3, were read after it.
+    measured = compare(records([1, 2, 3, 4]), records([2, 3, 4, 5], 1), records([1, 2, 3, 4, 5]), 2)
+
+    assert measured.duplicates == 3
+    assert measured.past_commit == 2
+    assert measured.duplicates_of_commit == 1
+
+
+def test_a_record_that_also_stands_below_the_commit_is_answered_for_by_the_commit() -> None:
+    source = records([1, 2, 1], offsets=[0, 1, 2])
+
+    measured = compare(source, records([1], 5), records([2, 1], offsets=[4, 5]), 2)
+
+    assert (measured.duplicates, measured.past_commit) == (1, 0)
+
+
+def test_a_record_the_mirror_sent_twice_is_two_duplicates() -> None:
+    measured = compare(records([1, 2]), records([2, 2], 1), records([1, 2, 2]), 2)
+
+    assert measured.duplicates == 2
+
+
+def test_an_offset_read_twice_after_the_move_is_one_duplicate() -> None:
+    measured = compare(records([1, 2]), records([2, 2], offsets=[1, 1]), records([1, 2]), 2)
+
+    assert measured.duplicates == 1
+
+
+def test_what_was_read_at_another_cluster_before_is_neither_lost_nor_past_the_commit() -> None:
+    measured = compare(records([3], 9), records([2, 4], 1), records([1, 2, 3, 4], 0), 10, read_elsewhere=uint64(1, 2))
+
+    assert (measured.lost, measured.duplicates, measured.past_commit) == (0, 1, 0)
+
+
+def test_a_group_is_the_sum_of_the_target_partitions_even_of_those_it_never_read() -> None:
+    orders, idle = ("orders", 0), ("idle", 0)
+
+    measured = compare_group(
+        {orders: records([1, 2])},
+        {orders: records([2], 1)},
+        {orders: records([1, 2]), idle: records([8, 9])},
+        {orders: 2},
+    )
+
+    assert (measured.lost, measured.duplicates) == (2, 1)
+    assert measured.lost_ids == (8, 9)
+
+
+def test_the_duplicates_of_a_start_offset_are_what_stands_there_and_was_read_below_the_commit() -> None:
+    source, target = records([1, 2, 3, 4]), records([1, 5, 3, 2, 6])
+
+    assert expected_duplicates(source, target, 3, start=1) == 2
+    assert expected_duplicates(source, target, 2, start=1) == 1
+    assert expected_duplicates(source, target, 3, start=4) == 0

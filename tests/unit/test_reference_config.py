@@ -1,0 +1,111 @@
+"""The files in conf/: the reference lists every option with its default, and the examples load."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from offset_sync.config import Config, Override, load_config, parse_config
+
+CONF = Path(__file__).parents[2] / "conf"
+REFERENCE = CONF / "reference.yaml"
+EXAMPLES = {"clusters.*.origin", "clusters.*.kafka", "topics.include"}  # required, so there is no default to show
+OVERRIDE = "topics.overrides[]."  # the default is empty: its fields are shown in the comment
+
+
+def fields(model: type[BaseModel], place: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (place, default) of every option that *model* knows."""
+    for name, field in model.model_fields.items():
+        section, step = section_in(field.annotation)
+        if section is None or step == "[]":
+            yield place + name, field.get_default(call_default_factory=True)
+        if section is not None:
+            yield from fields(section, f"{place}{name}{step}.")
+
+
+def section_in(annotation: Any) -> tuple[type[BaseModel] | None, str]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, ""
+    inner = [arg for arg in get_args(annotation) if isinstance(arg, type) and issubclass(arg, BaseModel)]
+    return (inner[0], ".*" if annotation.__origin__ is dict else "[]") if inner else (None, "")
+
+
+def written(tree: Any, place: str = "") -> Iterator[str]:
+    """Yield the places of the options in the file; the content of an option map is not looked into."""
+    for key, value in tree.items():
+        here = place + ("*" if place == "clusters." else key)
+        is_section = isinstance(value, dict) and not re.fullmatch(r"clusters\.\*\.(kafka|spark|admin)", here)
+        yield from written(value, here + ".") if is_section else [here]
+
+
+@pytest.fixture(scope="module")
+def tree() -> Any:
+    return yaml.safe_load(REFERENCE.read_text())
+
+
+def test_every_option_of_the_model_stands_in_the_reference_and_no_other(tree: Any) -> None:
+    assert set(written(tree)) == {place for place, _ in fields(Config) if not place.startswith(OVERRIDE)}
+
+
+def test_every_value_in_the_reference_is_the_default(tree: Any) -> None:
+    reference = load_config(REFERENCE, {})
+    for place, default in fields(Config):
+        if place in EXAMPLES or place.startswith(OVERRIDE):
+            continue
+        value: Any = reference
+        for part in place.split("."):
+            value = value["dc1"] if part == "*" else getattr(value, part)
+        assert value == default, place
+
+
+def test_the_reference_says_the_same_as_a_file_that_leaves_all_of_it_out(tree: Any) -> None:
+    least = {"clusters": tree["clusters"], "topics": {"include": tree["topics"]["include"]}}
+    assert parse_config(least, {}) == load_config(REFERENCE, {})
+
+
+def test_the_fields_of_an_override_are_shown_by_an_example_that_loads(tree: Any) -> None:
+    (line,) = [line for line in REFERENCE.read_text().splitlines() if line.strip().startswith("overrides:")]
+    (example,) = yaml.safe_load(line[line.index("[{") :])
+    assert set(example) == set(Override.model_fields)
+    parse_config({**tree, "topics": {"include": [".*"], "overrides": [example]}}, {})
+
+
+def test_every_option_in_the_reference_has_one_comment_of_one_line() -> None:
+    lines = REFERENCE.read_text().splitlines()
+    options = [line for line in lines if re.match(r"\s*[a-z_0-9.]+:", line)]
+    assert [line for line in options if line.split(":", 1)[1].strip() and " # " not in line] == []
+
+
+def test_the_smallest_example_has_two_clusters_and_syncs_all_between_them() -> None:
+    config = load_config(CONF / "two-clusters.yaml", {})
+    assert config.pairs() == [("dc1", "dc2"), ("dc2", "dc1")]
+    servers = [cluster.kafka["bootstrap.servers"] for cluster in config.clusters.values()]
+    assert servers == ["127.0.0.1:19092", "127.0.0.1:29092"]
+    assert config.is_topic_included("anything")
+
+
+def test_the_active_active_example_syncs_three_clusters_with_each_other() -> None:
+    config = load_config(CONF / "active-active.yaml", {})
+    assert len(config.pairs()) == 6
+    assert [config.strategy_of(topic) for topic in ("orders", "pay-dlq", "legacy-scratch", "legacy-x")] == [
+        "exact",
+        "off",
+        "off",
+        "timestamp",
+    ]
+
+
+def test_the_commented_cluster_of_the_active_active_example_is_valid() -> None:
+    text = (CONF / "active-active.yaml").read_text()
+    commented = "\n".join(re.findall(r"^#   ( *\S.*)$", text, re.MULTILINE))
+    cluster = yaml.safe_load(re.sub(r"\$\{[^}]*\}", "secret", commented))
+    other = {"dc2": {"kafka": {"bootstrap.servers": "b:2"}}}
+    options = parse_config({"clusters": {**cluster, **other}, "topics": {"include": ["a"]}}, {}).admin_options("dc1")
+    assert options["ssl.ca.location"] == "/etc/kafka/ca.pem"
+    assert "sasl.jaas.config" not in options

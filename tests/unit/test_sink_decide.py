@@ -1,0 +1,88 @@
+"""What may be overwritten at the target: every row of "Whose commit counts", without I/O."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offset_sync.kafka.admin import Committed
+from offset_sync.model import OffsetWrite, Outcome, Rule
+from offset_sync.sink import decide
+
+OURS = "offset-sync:1"
+RULES = list(Rule)
+
+
+def write(offset: int, rule: Rule = Rule.FORWARD, expected: int | None = 40, refresh: bool = False) -> OffsetWrite:
+    return OffsetWrite("group", "orders", 0, offset, OURS, rule, expected, refresh)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("expected", [None, 40])
+def test_where_nothing_stands_the_offset_is_written_under_every_rule(rule: Rule, expected: int | None) -> None:
+    assert decide(write(10, rule, expected), None, OURS) is None
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_same_offset_is_left_as_it_is(rule: Rule) -> None:
+    assert decide(write(40, rule), Committed(40, ""), OURS) is Outcome.UNCHANGED
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_refresh_writes_the_same_offset_again(rule: Rule) -> None:
+    assert decide(write(40, rule, refresh=True), Committed(40, ""), OURS) is None
+
+
+@pytest.mark.parametrize("refresh", [False, True])
+def test_a_refresh_is_no_licence_to_overwrite_what_somebody_wrote_since(refresh: bool) -> None:
+    assert decide(write(40, Rule.SET, 40, refresh), Committed(41, ""), OURS) is Outcome.NOT_FORWARD
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("stands", [3, 41, 99])
+def test_what_bears_our_tag_is_set_up_or_down_whatever_was_expected(rule: Rule, stands: int) -> None:
+    assert decide(write(50, rule), Committed(stands, OURS), OURS) is None
+
+
+def test_without_a_tag_of_our_own_nobody_elses_empty_metadata_counts_as_ours() -> None:
+    assert decide(write(50), Committed(41, ""), "") is Outcome.NOT_FORWARD
+
+
+def test_a_tag_that_only_begins_like_ours_is_not_ours() -> None:
+    assert decide(write(50), Committed(41, OURS + "\0"), OURS) is Outcome.NOT_FORWARD
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("stands", [39, 41])
+@pytest.mark.parametrize("expected", [None, 40])
+def test_an_unseen_value_is_left_alone_under_every_rule(rule: Rule, stands: int, expected: int | None) -> None:
+    assert decide(write(50, rule, expected), Committed(stands, ""), OURS) is Outcome.NOT_FORWARD
+
+
+@pytest.mark.parametrize("rule", [Rule.SET, Rule.FOLLOW])
+@pytest.mark.parametrize("offset", [10, 39, 41, 90])
+def test_set_and_follow_go_up_and_down_from_the_expected_value(rule: Rule, offset: int) -> None:
+    assert decide(write(offset, rule), Committed(40, ""), OURS) is None
+
+
+def test_somebody_elses_value_is_only_moved_forward() -> None:
+    assert decide(write(41), Committed(40, ""), OURS) is None
+    assert decide(write(39), Committed(40, ""), OURS) is Outcome.NOT_FORWARD
+
+
+@given(
+    offset=st.integers(0, 6),
+    stands=st.integers(0, 6),
+    expected=st.none() | st.integers(0, 6),
+    rule=st.sampled_from(RULES),
+    metadata=st.sampled_from(["", OURS, "theirs"]),
+    refresh=st.booleans(),
+)
+def test_nobody_elses_progress_is_ever_taken_back_unseen(
+    offset: int, stands: int, expected: int | None, rule: Rule, metadata: str, refresh: bool
+) -> None:
+    decided = decide(write(offset, rule, expected, refresh), Committed(stands, metadata), OURS)
+    moves_back = decided is None and offset < stands
+    is_allowed = metadata == OURS or (stands == expected and rule is not Rule.FORWARD)
+    assert not moves_back or is_allowed

@@ -1,0 +1,163 @@
+"""The brute-force translation against consumers that really read, and against answers worked out by hand."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from offset_sync.model import State
+from offset_sync.testing.logs import clean_world, random_cases, random_world
+from offset_sync.testing.oracle import MALFORMED, Answer, Case, Log, LogRecord, answers, f_by_offset, pos
+from offset_sync.testing.runs import increments, maximal_runs
+
+Entry = tuple[str, int] | None
+
+
+def log(cluster: str, entries: list[Entry], *, frontier: int | None = None, log_start: int = 0) -> Log:
+    records = tuple(LogRecord(y, *entry) for y, entry in enumerate(entries) if entry is not None)
+    return Log(cluster, records, log_start, len(entries), len(entries) if frontier is None else frontier)
+
+
+def is_read(case: Case, record: LogRecord, committed: int) -> bool:
+    """Whether a group that stands at *committed* has read *record*, told from the set of what it consumed."""
+    if record.origin == MALFORMED:
+        return False
+    if record.origin == case.source_cluster:
+        return record.origin_offset < committed
+    stands = {(r.origin, r.origin_offset) for r in case.source_records}
+    consumed = [r for r in case.source_records if r.offset < committed]
+    if (record.origin, record.origin_offset) in stands:
+        return (record.origin, record.origin_offset) in {(r.origin, r.origin_offset) for r in consumed}
+    later = [r for r in consumed if r.origin == record.origin and r.origin_offset > record.origin_offset]
+    return bool(later) and later[0].indexed_at_ms <= case.now_ms - case.hole_grace_ms
+
+
+def furthest_without_loss(case: Case, committed: int) -> int:
+    """The greatest place to start from at which no unread record of the indexed log is skipped."""
+    places = range(case.target.frontier + 1)
+    unread = [r.offset for r in case.target.indexed if not is_read(case, r, committed)]
+    return max(place for place in places if not any(y < place for y in unread))
+
+
+def assert_agrees_with_consumer(case: Case, commits: range) -> None:
+    for committed, answer in zip(commits, answers(case, commits)):
+        assert answer.offset == furthest_without_loss(case, committed)
+        remaining = [r for r in case.target.indexed if r.offset >= answer.clamped_offset]
+        assert answer.duplicates == sum(is_read(case, r, committed) for r in remaining)
+        expired = [r for r in case.target.indexed if answer.offset <= r.offset < case.target.log_start]
+        assert answer.lost == sum(not is_read(case, r, committed) for r in expired)
+
+
+def small_logs(cluster: str, length: int) -> list[list[Entry]]:
+    """All logs of two clusters and a stranger up to *length* offsets: copies, repeats, disorder, holes, echoes."""
+    foreign: list[Entry] = [(name, n) for name in "XYZ" if name != cluster for n in range(2)]
+    choices = [[None, (MALFORMED, -1), (cluster, offset), *foreign] for offset in range(length)]
+    return [list(entries) for entries in itertools.product(*choices)]
+
+
+def test_on_all_small_logs_the_answer_is_the_furthest_start_that_skips_nothing_unread() -> None:
+    sources = random.Random(1).sample(small_logs("X", 3), 100)
+    for source, target in itertools.product(sources, small_logs("Y", 2)):
+        case = Case("X", log("X", source), log("Y", target))
+        assert_agrees_with_consumer(case, range(5))
+
+
+def test_on_random_histories_the_answer_is_the_furthest_start_that_skips_nothing_unread() -> None:
+    for seed in range(60):
+        rng = random.Random(seed)
+        for case in random_cases(random_world(rng), rng):
+            assert_agrees_with_consumer(case, range(40))
+
+
+def test_a_group_that_moves_without_faults_reads_every_record_and_repeats_what_was_predicted() -> None:
+    for seed in range(60):
+        rng = random.Random(seed)
+        for case in random_cases(clean_world(rng), rng):
+            if case.source is None or case.source.frontier < case.source.log_end:
+                continue
+            for committed in range(case.source.log_end + 1):
+                (answer,) = answers(case, [committed])
+                before = {(r.origin, r.origin_offset) for r in case.source.records if r.offset < committed}
+                after = [(r.origin, r.origin_offset) for r in case.target.indexed if r.offset >= answer.offset]
+                assert {(r.origin, r.origin_offset) for r in case.target.indexed} <= before | set(after)
+                assert answer.duplicates == answer.duplicates_at_most == sum(1 for r in after if r in before)
+
+
+def test_the_picture_in_the_docstring_is_right() -> None:
+    source = log("X", [("A", 0), ("B", 0), ("A", 1), ("B", 1)])
+    case = Case("X", source, log("Y", [("B", 0), ("B", 1), ("A", 0), ("A", 1)]))
+    assert f_by_offset(case) == [1, 3, 0, 2]
+    assert answers(case, [2]) == [Answer(1, 1, State.EXACT, 1, 1, 0)]
+
+
+def test_pos_is_the_first_of_several_occurrences_and_only_what_is_indexed() -> None:
+    case = Case("X", log("X", [None, ("Y", 5), ("Y", 5), ("Y", 6)], frontier=3), log("Y", []))
+    assert pos(case, "Y", 5) == 1
+    assert pos(case, "Y", 6) == float("inf")
+
+
+@pytest.mark.parametrize(("grace_ms", "expected"), [(0, 1), (4, 1), (5, 0), (9, 0)])
+def test_a_hole_is_young_while_its_evidence_was_indexed_less_than_the_grace_ago(grace_ms: int, expected: int) -> None:
+    source = Log("X", (LogRecord(0, "Y", 1, indexed_at_ms=6), LogRecord(1, "Y", 2, indexed_at_ms=0)), 0, 2, 2)
+    case = Case("X", source, log("Y", [("Y", 0), ("Y", 1)]), now_ms=10, hole_grace_ms=grace_ms)
+    # Evidence is the record that stands lowest, indexed 4 ms ago; at exactly the age of the grace it is old.
+    assert (answers(case, [1])[0].offset > 0) == bool(expected)
+
+
+def test_behind_the_frontier_a_record_is_unread_and_counted_only_in_the_upper_bound() -> None:
+    source = log("X", [("Y", 0), ("Y", 1), ("Y", 2)], frontier=1)
+    case = Case("X", source, log("Y", [("Y", 0), ("Y", 1), ("Y", 2)]))
+    assert answers(case, [1, 2, 3]) == [
+        Answer(1, 1, State.EXACT, 0, 0, 0),
+        Answer(1, 1, State.INDEX_BEHIND, 0, 1, 0),
+        Answer(1, 1, State.INDEX_BEHIND, 0, 2, 0),
+    ]
+
+
+def test_below_the_log_start_the_answer_is_the_log_start_and_what_retention_took_is_lost() -> None:
+    target = log("Y", [("X", 0), ("X", 2), ("X", 1), ("X", 3), ("X", 4)], log_start=4)
+    assert answers(Case("X", None, target), [2, 5]) == [
+        Answer(1, 4, State.EXACT, 0, 0, 2),  # 2 and 3 are lost, 1 was read
+        Answer(5, 5, State.AT_FRONTIER, 0, 0, 0),
+    ]
+
+
+def test_maximal_runs_end_at_holes_at_new_origins_and_where_the_order_breaks() -> None:
+    entries: list[Entry] = [("A", 5), ("A", 6), None, ("A", 7), ("B", 8), ("A", 8), ("A", 10), ("A", 11)]
+    runs = maximal_runs(log("Y", entries).records)
+    assert [run[:4] for run in runs] == [
+        (0, 2, "A", 5), (3, 1, "A", 7), (4, 1, "B", 8), (5, 1, "A", 8), (6, 2, "A", 10),
+    ]  # fmt: skip
+
+
+def test_increments_say_the_same_as_the_log_however_they_are_cut() -> None:
+    for seed in range(50):
+        rng = random.Random(seed)
+        for case in random_cases(random_world(rng), rng):
+            batches = increments(case.target, rng)
+            runs = [run for batch in batches for run in batch.runs]
+            records = [(r.start + i, r.origin, r.origin_start + i) for r in runs for i in range(r.length)]
+            assert records == [(r.offset, r.origin, r.origin_offset) for r in case.target.indexed]
+            assert batches[-1].frontier == case.target.frontier
+            assert all(run.start + run.length <= batch.frontier for batch in batches for run in batch.runs)
+            assert [batch.frontier for batch in batches] == sorted(batch.frontier for batch in batches)
+
+
+def test_the_generator_reaches_every_state_and_every_fault() -> None:
+    states: set[State] = set()
+    has = {"duplicates": 0, "bounds": 0, "lost": 0, "malformed": 0, "disorder": 0}
+    for seed in range(30):
+        rng = random.Random(seed)
+        for case in random_cases(random_world(rng), rng):
+            for answer in answers(case, range(case.target.log_end)):
+                states.add(answer.state)
+                has["duplicates"] += answer.duplicates > 0
+                has["bounds"] += answer.duplicates_at_most > answer.duplicates
+                has["lost"] += answer.lost > 0
+            has["malformed"] += bool(case.target.malformed)
+            required = [y for y in f_by_offset(case) if y >= 0]
+            has["disorder"] += required != sorted(required)
+    assert states == {State.EXACT, State.AT_FRONTIER, State.INDEX_BEHIND}
+    assert all(count > 10 for count in has.values()), has
