@@ -2,9 +2,9 @@
 
     PYTHONPATH=lib .venv/bin/python benchmarks/commit_rate.py [--groups 2000] [--rounds 5] [--in-flight 500]
 
-Every round writes new offsets of 8 partitions per group, in turn by each way, so that all of them meet the same machine;
-the median of the rounds counts. The sink also reads, decides and looks at every partition's error, which the plain
-AdminClient does not: it is what the broker and the client could do at best.
+Every round writes new offsets of 8 partitions per group, in turn by each way, so that all of them meet the same
+machine; the median of the rounds counts. The sink also reads, decides and looks at every partition's error, which the
+plain AdminClient does not: that one is what broker and client could do at best.
 """
 
 from __future__ import annotations
@@ -46,13 +46,15 @@ def main() -> None:
     ):
         ways = ways_to_commit(clusters["target"].bootstrap_servers, given.groups, given.in_flight)
         rates = measure(ways, given.groups, given.rounds)
-    print(f"{given.groups} groups x {PARTITIONS} partitions, {given.in_flight} in flight, median of {given.rounds} rounds")
+    print(
+        f"{given.groups} groups x {PARTITIONS} partitions, {given.in_flight} in flight, median of {given.rounds} rounds"
+    )
     for way, rate in rates.items():
         print(f"{way:<28}{rate:>8.0f} groups/s{rate / rates[BASELINE]:>8.2f} of the baseline")
 
 
 def ways_to_commit(bootstrap_servers: str, groups: int, in_flight: int) -> dict[str, Callable[[int], None]]:
-    client = AdminClient({"bootstrap.servers": bootstrap_servers})
+    client = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
     client.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(30)
     admin = ClusterAdmin("target", {"bootstrap.servers": bootstrap_servers}, requests_in_flight=in_flight)
     names = [f"group-{number}" for number in range(groups)]
@@ -61,6 +63,7 @@ def ways_to_commit(bootstrap_servers: str, groups: int, in_flight: int) -> dict[
     def alter(offset: int) -> None:
         answered(start_altering(client, names, offset), in_flight)
 
+    # The NUL that AdminClient adds to the tag makes its values somebody else's, so this comes between it and the sink.
     def write(offset: int) -> None:
         answers = admin.write_offsets({name: wanted(name, offset) for name in names}, deadline=120)
         assert not any(error for errors in answers.values() for error in errors.values())  # type: ignore[union-attr]
@@ -93,7 +96,6 @@ def wanted(group: str, offset: int) -> list[OffsetWrite]:
 
 def start_altering(client: AdminClient, names: Iterable[str], offset: int) -> Iterator[Future[Any]]:
     for name in names:
-        # With the tag as well: the client adds a NUL to it, so the sink has to find these values as expected by rule.
         places = [TopicPartition(TOPIC, number, offset, OWN_TAG) for number in range(PARTITIONS)]
         request = [ConsumerGroupTopicPartitions(name, places)]
         yield client.alter_consumer_group_offsets(request, request_timeout=60)[name]

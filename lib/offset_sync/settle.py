@@ -90,9 +90,9 @@ class Settler:
         self._target_locks = {target: threading.Lock() for _, target in config.pairs()}
         self._lock = lock
 
-    def has_pair(self, source: str, target: str) -> bool:
-        """Return whether offsets are synced from *source* to *target*."""
-        return (source, target) in self._pairs
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return every (source, target) that is synced."""
+        return list(self._pairs)
 
     def pair(self, source: str, target: str) -> PairState:
         """Return what was last answered from *source* to *target*."""

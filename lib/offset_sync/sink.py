@@ -204,7 +204,7 @@ def _refuse_duplicates(writes: Iterable[OffsetWrite]) -> None:
 
 
 def _by_groups(writes: Iterable[OffsetWrite], size: int) -> Iterator[list[OffsetWrite]]:
-    """Yield the writes of *size* groups at a time."""
+    """Yield the writes of *size* groups at a time, all writes of a group together."""
     ordered = sorted(writes, key=lambda each: each.group_id)
     groups = (list(each) for _, each in groupby(ordered, key=lambda each: each.group_id))
     while some := list(islice(groups, size)):

@@ -12,12 +12,13 @@ from functools import partial
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from offset_sync.committing import TargetCommit
 from offset_sync.config import Config
 from offset_sync.kafka.admin import ClusterAdmin
 from offset_sync.model import OffsetWrite, WriteOutcome
 from offset_sync.settle import Settler
-from offset_sync.sink import commit_wave
 from offset_sync.spark.checkpoints import Checkpoint
+from offset_sync.spark.distributing import DistributedCommit
 from offset_sync.spark.history import HistoryWriter
 from offset_sync.spark.ingesting import CommitIngester
 from offset_sync.spark.queries import QueryGroup
@@ -28,7 +29,7 @@ from offset_sync.spark.session import open_session
 from offset_sync.spark.sources import CONSUMER_OFFSETS, read_consumer_offsets
 from offset_sync.spark.tables import Tables
 from offset_sync.survey import Survey
-from offset_sync.translate.commits import OWN_TAG, CommitBook
+from offset_sync.translate.commits import CommitBook
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ class SyncJob:
             alias: ClusterAdmin(alias, config.admin_options(alias), requests_in_flight=config.sync.requests_in_flight)
             for alias in config.clusters
         }
+        self._commits = {alias: DistributedCommit(spark, self._target_commit(alias)) for alias in config.clusters}
         self._tables = Tables(spark, config.tables.root)
         self._tables.create()
         self._lock = threading.RLock()
@@ -112,9 +114,18 @@ class SyncJob:
             except Exception:  # the next pass sees the same state and tries again
                 logger.exception("reconcile pass failed")
 
+    def _target_commit(self, alias: str) -> TargetCommit:
+        sync = self._config.sync
+        return TargetCommit(
+            alias,
+            self._config.admin_options(alias),
+            sync.requests_in_flight,
+            sync.commit_timeout.total_seconds(),
+            self._is_dry_run,
+        )
+
     def _commit(self, target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        deadline = self._config.sync.commit_timeout.total_seconds()
-        return commit_wave(writes, self._admins[target], own_tag=OWN_TAG, dry_run=self._is_dry_run, deadline=deadline)
+        return self._commits[target](writes)
 
     def _start_query(self, alias: str) -> StreamingQuery | None:
         partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)

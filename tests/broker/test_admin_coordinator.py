@@ -11,12 +11,13 @@ import pytest
 from confluent_kafka import cimpl
 
 from offset_sync.kafka.admin import ClusterAdmin
+from offset_sync.kafka.error_names import TransientError
 from offset_sync.kafka.librdkafka import library
 from offset_sync.model import OffsetWrite, Outcome, Rule, TopicPartition
 from offset_sync.sink import commit_wave
 
-OFFSET_COMMIT, OFFSET_FETCH = 8, 9
-NOT_COORDINATOR = 16
+OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
+NOT_COORDINATOR, GROUP_AUTHORIZATION_FAILED = 16, 30
 WRITE = OffsetWrite("group", "orders", 0, 7, "metadata", Rule.SET, None)
 PLACE = TopicPartition("orders", 0)
 
@@ -34,10 +35,9 @@ class MockCluster:
         self._bound.rd_kafka_mock_topic_create(self._cluster, b"orders", 1, 1)
         self.bootstrap_servers = self._bound.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
 
-    def deny_once(self, request: int) -> None:
-        errors = (c_int * 1)(NOT_COORDINATOR)
+    def deny(self, request: int, error: int = NOT_COORDINATOR, times: int = 1) -> None:
         push = self._bound.rd_kafka_mock_push_request_errors_array
-        push(self._cluster, c_int16(request), c_size_t(1), errors)
+        push(self._cluster, c_int16(request), c_size_t(times), (c_int * times)(*[error] * times))
 
     def deny_always(self, request: int, broker: int) -> None:
         pairs = [number for _ in range(100) for number in (c_int(NOT_COORDINATOR), c_int(0))]
@@ -68,14 +68,23 @@ def test_a_listing_denied_by_a_former_coordinator_is_asked_again_and_ends_no_pro
     mock: MockCluster, admin: ClusterAdmin
 ) -> None:
     admin.write_offsets({"group": [WRITE]})
-    mock.deny_once(OFFSET_FETCH)  # through confluent-kafka's AdminClient: SIGSEGV
+    mock.deny(OFFSET_FETCH)  # through confluent-kafka's AdminClient: SIGSEGV
     assert admin.committed_offsets(["group"], deadline=10) == {"group": {}}  # the mock lists no partitions by itself
 
 
+def test_a_group_that_may_not_be_looked_up_is_an_error_of_its_own_and_not_of_the_cluster(
+    mock: MockCluster, admin: ClusterAdmin
+) -> None:
+    mock.deny(FIND_COORDINATOR, GROUP_AUTHORIZATION_FAILED, times=1000)  # librdkafka keeps silent about it
+    found = admin.committed_offsets(["group"], deadline=1)
+    assert isinstance(found["group"], TransientError)
+    assert "may this principal DESCRIBE the group?" in str(found["group"])
+
+
 def test_a_denied_write_is_reported_by_name_and_the_sink_repeats_it(mock: MockCluster, admin: ClusterAdmin) -> None:
-    mock.deny_once(OFFSET_COMMIT)
+    mock.deny(OFFSET_COMMIT)
     assert admin.write_offsets({"group": [WRITE]}) == {"group": {PLACE: "NOT_COORDINATOR"}}
-    mock.deny_once(OFFSET_COMMIT)
+    mock.deny(OFFSET_COMMIT)
     (outcome,) = commit_wave([WRITE], admin, own_tag="ours", dry_run=False, deadline=10)
     assert outcome.outcome is Outcome.COMMITTED
 

@@ -269,6 +269,13 @@ def test_a_large_wave_is_cut_so_that_each_thousand_groups_have_the_deadline() ->
     assert [len(each) for each in target.reads] == [GROUPS_AT_ONCE, GROUPS_AT_ONCE, 1]
 
 
+def test_a_group_that_stays_silent_does_not_cost_the_next_thousand_their_turn() -> None:
+    groups = [f"group-{number:04}" for number in range(GROUPS_AT_ONCE + 1)]
+    target = Target(read_errors={groups[0]: [TransientError("dc2", "_TIMED_OUT")] * 1000})
+    results = wave(target, *(write(group) for group in groups), deadline=5.0)
+    assert outcomes(results) == [Outcome.FAILED] + [Outcome.COMMITTED] * GROUPS_AT_ONCE
+
+
 def test_a_dead_cluster_ends_a_large_wave_after_one_deadline() -> None:
     groups = [f"group-{number}" for number in range(3 * GROUPS_AT_ONCE)]
     target = Target(silence=[TransientError("dc2", "Connection refused")] * 1000, answer_takes=3.0)

@@ -31,6 +31,7 @@ from offset_sync.model import OffsetWrite, TopicPartition
 DEADLINE_S = 15.0
 _REQUEST_S = 6.0  # above the broker's own offsets.commit.timeout.ms of 5 s, so that the broker's answer is heard
 _UNSTABLE_PATIENCE_S = 2.0  # a transaction ends at once or hangs for minutes; a wave must not wait for the latter
+_PROOF_SHARE = 0.2  # of a deadline: kept to find out whether a silence is the cluster's or that of some groups
 _SHOWN_CHARACTERS = 80
 # Defaults, below the caller's options. A broker that comes back is to be found soon; what goes wrong is told in our
 # errors, not in twenty log lines a second. The group id is never joined: with none, librdkafka crashes (librdkafka.py).
@@ -92,13 +93,13 @@ class ClusterAdmin:
 
         Reads are stable: while a transaction's commit is pending for a partition the group is asked again, for at most
         two seconds, and then is an error. It errs to knowing nothing rather than to a value that is about to be
-        replaced. A group's error is a TransientError where the next call may well succeed; raised is one where no
-        group at all was answered.
+        replaced. A group's error is a TransientError where the next call may well succeed; one is raised where the
+        cluster answers nothing at all.
         """
         refused = {group: reason for group in groups if (reason := invalid_group(group)) is not None}
         pending = [group for group in dict.fromkeys(groups) if group not in refused]
         asked, answers = bool(pending), dict[str, GroupAnswer]()
-        ends_at = time.monotonic() + deadline
+        ends_at = time.monotonic() + deadline * (1 - _PROOF_SHARE)
         patient_until = time.monotonic() + min(deadline / 3, _UNSTABLE_PATIENCE_S)
         for _ in attempts(ends_at) if pending else ():
             answers |= self._heard(self._client().read(pending, self._limits(ends_at)))
@@ -106,7 +107,8 @@ class ClusterAdmin:
             pending = [group for group in pending if _worth_asking_again(answers[group], patient)]
             if not pending:
                 break
-        if asked and all(_is_unreachable(answer) for answer in answers.values()):
+        is_silent = asked and all(_is_unreachable(answer) for answer in answers.values())
+        if is_silent and not self._topics.is_answered(deadline * _PROOF_SHARE):
             raise TransientError(self.alias, self._silence(deadline))
         found = {group: self._to_committed(group, answer) for group, answer in answers.items()}
         return found | {group: self._group_error(group, reason) for group, reason in refused.items()}
@@ -126,8 +128,9 @@ class ClusterAdmin:
             if reason is not None:
                 answer[group] = self._group_error(group, reason)
                 continue
-            answer[group] = {_place(each): invalid_write(each) for each in wanted}
-            valid[group] = [each for each in wanted if invalid_write(each) is None]
+            refusals: Errors = {_place(each): invalid_write(each) for each in wanted}
+            answer[group] = refusals
+            valid[group] = [each for each in wanted if refusals[_place(each)] is None]
         asked = {group: wanted for group, wanted in valid.items() if wanted}
         ends_at = time.monotonic() + deadline
         for group, heard in self._heard(self._client().write(asked, self._limits(ends_at))).items() if asked else ():
@@ -181,8 +184,7 @@ class ClusterAdmin:
         return answers
 
     def _silence(self, deadline: float) -> str:
-        """Say that nobody answered: why, or what to look at."""
-        complaint = self._client().complaint() or "is a broker up, and may this principal DESCRIBE the groups?"
+        complaint = self._client().complaint() or "connected, but silent"
         return f"no answer within {deadline:g} s from {self._options.get('bootstrap.servers')}: {complaint}"
 
     def _limits(self, ends_at: float) -> Limits:
@@ -190,7 +192,8 @@ class ClusterAdmin:
 
     def _to_committed(self, group: str, answer: GroupAnswer) -> dict[TopicPartition, Committed] | ClusterError:
         if isinstance(answer, RequestFailure):
-            return self._group_error(group, f"{answer.error}: {answer.message}", answer.error in RETRIABLE)
+            hint = "; may this principal DESCRIBE the group?" if answer.error in UNREACHABLE else ""
+            return self._group_error(group, f"{answer.error}: {answer.message}{hint}", answer.error in RETRIABLE)
         for each in answer:
             if each.error is not None and each.error not in ABSENT_TOPIC:
                 is_transient = each.error in RETRIABLE - {UNSTABLE}

@@ -22,7 +22,6 @@ _LIST, _ALTER, _DELETE = "ListConsumerGroupOffsets", "AlterConsumerGroupOffsets"
 _ANY_OPERATION = 0
 _POLL_MS = 100
 _GRACE_S = 0.5  # librdkafka reports a timeout itself, a little after it
-_ERRSTR_BYTES = 256
 
 
 class PartitionAnswer(NamedTuple):
@@ -122,9 +121,10 @@ class GroupOffsets:
         request = ctypes.c_void_p(getattr(bound, f"{wave.operation}_new")(group.encode(), partitions))
         if partitions is not None:  # the request has its own copy
             bound.topic_partition_list_destroy(partitions)
-        reason = ctypes.create_string_buffer(_ERRSTR_BYTES)
         bound.AdminOptions_set_opaque(wave.options, number)
-        bound.AdminOptions_set_request_timeout(wave.options, timeout_ms, reason, _ERRSTR_BYTES)
+        bound.AdminOptions_set_request_timeout(
+            wave.options, timeout_ms, None, 0
+        )  # no room for a reason: it is in range
         getattr(bound, wave.operation)(self._handle.pointer, ctypes.byref(request), 1, wave.options, wave.queue)
         getattr(bound, f"{wave.operation}_destroy")(request)
 

@@ -70,6 +70,15 @@ class Topics:
                     break
         raise self._error(f"{failure} for the list of topics")
 
+    def is_answered(self, deadline: float) -> bool:
+        """Return whether any broker answers anything."""
+        timeout_s = max(_SHORTEST_S, deadline)
+        try:
+            self._client.describe_cluster(request_timeout=timeout_s).result(timeout_s + _GRACE_S)
+        except (KafkaException, FutureTimeout):
+            return False
+        return True
+
     def described(self, topics: Iterable[str], deadline: float) -> dict[str, TopicDescription]:
         """Return what is known of *topics*, asked for in one request; a topic that does not exist is left out."""
 

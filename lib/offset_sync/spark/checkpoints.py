@@ -27,7 +27,7 @@ class Checkpoint:
         return str(json.loads(self._read("metadata"))["id"])
 
     def start_offsets(self, batch_id: int) -> Offsets:
-        """Return where *batch_id* starts; partitions that it meets for the first time are missing, except in batch 0."""
+        """Return where *batch_id* starts; partitions met for the first time are missing, except in batch 0."""
         if batch_id > 0:
             return self.end_offsets(batch_id - 1)
         # Version line, then the offsets that the source resolved `startingOffsets` to.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -104,7 +105,7 @@ def _by_partition(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     partition = batch.column("partition").to_numpy(zero_copy_only=False)
     is_new = (topic[1:] != topic[:-1]) | (partition[1:] != partition[:-1])
     borders = [0, *(np.flatnonzero(is_new) + 1).tolist(), batch.num_rows]
-    for first, end in zip(borders, borders[1:], strict=False):
+    for first, end in pairwise(borders):
         yield batch.slice(first, end - first)
 
 

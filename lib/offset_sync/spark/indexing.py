@@ -14,6 +14,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from offset_sync.spark.checkpoints import Checkpoint, Offsets
 from offset_sync.spark.cutting import CUT_SCHEMA, RunCutter
@@ -69,7 +70,7 @@ class RunIndexer:
         alias = self._cutter.alias
         if self._ids is None:
             known = (
-                self._tables.read(INDEXED_TOPICS).where(f"cluster = '{alias}'").select("topic", "topic_id").toArrow()
+                self._tables.read(INDEXED_TOPICS).where(F.col("cluster") == alias).select("topic", "topic_id").toArrow()
             )
             self._ids = {}
             for row in known.to_pylist():
@@ -82,9 +83,7 @@ class RunIndexer:
         if not fresh:
             return
         for topic in fresh.keys() & self._ids.keys():
-            logger.error(
-                "clusters.%s: topic %s was deleted and created anew; it is withheld until re-indexed", alias, topic
-            )
+            logger.error("clusters.%s: topic %s was created anew; it is withheld until re-indexed", alias, topic)
         rows = [
             {"cluster": alias, "topic": topic, "topic_id": info.topic_id, "partitions": info.partitions, "seen_at": now}
             for topic, info in fresh.items()

@@ -79,17 +79,11 @@ def restore_answers(tables: Tables, book: CommitBook, settler: Settler, lock: th
     )
     rows = last.select("source_cluster", "target_cluster", *_KEY, "own_offset", "own_at", "last.*").orderBy("own_at")
     table = rows.toArrow()
-    for pair in {
-        (row["source_cluster"], row["target_cluster"])
-        for row in table.select(["source_cluster", "target_cluster"]).to_pylist()
-    }:
-        if settler.has_pair(*pair):
-            is_pair = pc.and_(
-                pc.equal(table.column("source_cluster"), pair[0]),
-                pc.equal(table.column("target_cluster"), pair[1]),
-            )
-            with lock:
-                _restore_pair(table.filter(is_pair), book, settler, *pair)
+    for source, target in settler.pairs():
+        is_source = pc.equal(table.column("source_cluster"), source)
+        is_pair = pc.and_(is_source, pc.equal(table.column("target_cluster"), target))
+        with lock:
+            _restore_pair(table.filter(is_pair), book, settler, source, target)
 
 
 def _restore_pair(rows: pa.Table, book: CommitBook, settler: Settler, source: str, target: str) -> None:

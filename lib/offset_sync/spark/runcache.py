@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -78,7 +79,7 @@ class RunCache:
         start, length, origin_start = (_int64(rows.column(n)) for n in ("start_offset", "length", "origin_start"))
         seen_ms = _int64(rows.column("indexed_at").cast(pa.int64())) // 1000
         borders = _borders(rows)
-        for first, end in zip(borders, borders[1:], strict=False):
+        for first, end in pairwise(borders):
             place = tuple(rows.column(name)[first].as_py() for name in ("cluster", "topic", "partition"))
             part = slice(first, end)
             is_run = length[part] > 0

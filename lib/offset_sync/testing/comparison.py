@@ -73,7 +73,7 @@ def growing(case: Case, rng: random.Random | None = None) -> Iterator[tuple[Case
 def _batches(log: Log | None, rng: random.Random | None) -> list[Increment]:
     if log is None:
         return []
-    return increments(log, rng) if rng else increments(log, random.Random(0), batches=1, splits=0)
+    return increments(log, rng, batches=5) if rng else increments(log, random.Random(0), batches=1, splits=0)
 
 
 def ask(

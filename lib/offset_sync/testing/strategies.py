@@ -36,6 +36,8 @@ def logs(draw: st.DrawFn, cluster: str) -> Log:
                 name = MALFORMED if origin == "?" else origin
                 records.append(LogRecord(offset, name, origin_offset, indexed_at_ms=indexed_at_ms))
             offset += 1
+    compacted = draw(st.sets(st.integers(0, 12), max_size=3))
+    records = [record for record in records if record.offset not in compacted]
     frontier = draw(st.one_of(st.just(offset), st.integers(0, offset)))
     return Log(cluster, tuple(records), draw(st.one_of(st.just(0), st.integers(0, offset))), offset, frontier)
 

@@ -13,8 +13,8 @@ from offset_sync.translate.logindex import LogIndex
 class PartitionView:
     """What one cluster says of one partition, and what the index knows of it.
 
-    *topic_id* None: the topic is not there. *indexed_ids* are the incarnations that the index has met, *frontier* is how
-    far it had read *before* the cluster was asked: later it may well be further than the log end of then.
+    *topic_id* None: the topic is not there. *indexed_ids* are the incarnations that the index has met, *frontier*
+    is how far it had read *before* the cluster was asked: later it may well be further than the log end of then.
     """
 
     topic_id: str | None

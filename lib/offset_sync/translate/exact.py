@@ -26,7 +26,7 @@ class Answers:
     *offset* is t(c); *clamped_offset* is what can be committed, not below the target's log start. *duplicates* counts
     the records at or above it that the group has read, *duplicates_at_most* adds those it may have read where the
     source's index is behind the commit or headers were unreadable. *lost* counts unread records below the log start.
-    *has_young_hole*: a hole in the window is too young to be taken for one, so the answers may move forward by themselves.
+    *has_young_hole*: a hole in the window is too young to be taken for one, so answers may yet move forward.
     """
 
     offset: Int64s

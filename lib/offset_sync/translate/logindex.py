@@ -60,7 +60,7 @@ class LogIndex:
         return positions
 
     def changed_back(self) -> int:
-        """Return how often a record arrived below an origin offset already seen; grows when earlier answers may fall."""
+        """Return how often a record came below an origin offset already seen: earlier answers may then fall."""
         return sum(self.positions(origin).changed_back for origin in list(self._positions))
 
     def first_runs(self) -> Runs:
