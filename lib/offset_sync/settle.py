@@ -20,7 +20,7 @@ from offset_sync.model import OffsetWrite, Outcome, State, TopicPartition, Write
 from offset_sync.planning import plan_writes, refresh_due
 from offset_sync.settlement import Index, Settlement
 from offset_sync.survey import Look
-from offset_sync.translate.admission import PartitionView
+from offset_sync.translate.admission import PartitionView, remembered
 from offset_sync.translate.commits import CommitBook
 from offset_sync.translate.keys import KeyPlaces, Keys
 from offset_sync.translate.ownership import owners
@@ -130,7 +130,7 @@ class Settler:
             for source, commits in chosen.items():
                 settlement = self._settle_pair(source, target, commits, _Seen(looks, frontiers), task)
                 self._record(settlement)
-                failures += self._failures(settlement)
+                failures += settlement.failures(self._book.keys)
             return failures
 
     def _choose(self, target: str, task: _Task) -> dict[str, _Commits]:
@@ -206,7 +206,7 @@ class Settler:
             answers = translate_partition(
                 committed,
                 [topic_id.get(one) for one in key.tolist()],
-                self._view(source, place, seen),
+                self._view(source, place, seen) or self._remembered(source, place, there),
                 log,
                 there,
                 strategy=self._config.strategy_of(place.topic),
@@ -234,20 +234,12 @@ class Settler:
         start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
         return PartitionView(topic.topic_id, topic.partitions, start, end, ids, log, seen.frontiers[cluster, place])
 
+    def _remembered(self, cluster: str, place: TopicPartition, there: PartitionView) -> PartitionView:
+        indexed = self._index.partitions(cluster, place.topic)
+        return remembered(self._index.topic_ids(cluster, place.topic), indexed, place.partition, there)
+
     def _frontiers(
         self, clusters: Collection[str], partitions: Collection[TopicPartition]
     ) -> dict[tuple[str, TopicPartition], int]:
         logs = {(c, place): self._index.log(c, place.topic, place.partition) for c in clusters for place in partitions}
         return {where: log.frontier if log is not None else 0 for where, log in logs.items()}
-
-    def _failures(self, settlement: Settlement) -> list[str]:
-        """Return one line per distinct reason why something could not be done."""
-        failed = np.flatnonzero(settlement.outcome == OUTCOMES.index(Outcome.FAILED)).tolist()
-        by_reason: dict[str, list[int]] = {}
-        for row in failed:
-            by_reason.setdefault(settlement.error.get(row, "no reason given"), []).append(row)
-        return [
-            f"{settlement.source} to {settlement.target}: {len(rows)} offsets not committed, "
-            f"first {'/'.join(map(str, self._book.keys[int(settlement.key[rows[0]])]))}: {reason}"
-            for reason, rows in by_reason.items()
-        ]

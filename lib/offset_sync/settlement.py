@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.model import Outcome
 from offset_sync.planning import Plan
+from offset_sync.translate.commits import Key
 from offset_sync.translate.keys import Keys
 from offset_sync.translate.logindex import LogIndex
+from offset_sync.translate.pairstate import OUTCOMES
 from offset_sync.translate.partition import Translations
 from offset_sync.translate.runs import Int64s
 
@@ -27,6 +30,9 @@ class Index(Protocol):
 
     def topic_ids(self, cluster: str, topic: str) -> set[str]:
         """Return the incarnations of a topic that were indexed."""
+
+    def partitions(self, cluster: str, topic: str) -> int:
+        """Return how many partitions of a topic were indexed."""
 
     def code(self, origin: str) -> int:
         """Return the code of an origin."""
@@ -50,3 +56,14 @@ class Settlement:
     outcome: NDArray[np.intp]
     error: Mapping[int, str]
     is_news: NDArray[np.bool_]
+
+    def failures(self, keys: Sequence[Key]) -> list[str]:
+        """Return one line per distinct reason why something could not be done."""
+        by_reason: dict[str, list[int]] = {}
+        for row in np.flatnonzero(self.outcome == OUTCOMES.index(Outcome.FAILED)).tolist():
+            by_reason.setdefault(self.error.get(row, "no reason given"), []).append(row)
+        return [
+            f"{self.source} to {self.target}: {len(rows)} offsets not committed, "
+            f"first {'/'.join(map(str, keys[int(self.key[rows[0]])]))}: {reason}"
+            for reason, rows in by_reason.items()
+        ]

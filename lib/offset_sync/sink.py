@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import Protocol, TypeAlias
 
 from offset_sync.errors import ClusterError
@@ -18,7 +19,7 @@ from offset_sync.model import OffsetWrite, Outcome, Rule, TopicPartition, WriteO
 
 GROUPS_AT_ONCE = 1000
 _READ_S = 3.0  # groups that do not answer by then are read with the next try, after the others have been written
-_Place: TypeAlias = "tuple[str, TopicPartition]"
+_Place: TypeAlias = "tuple[str, str, int]"  # group, topic, partition
 
 
 class Actual(Protocol):
@@ -60,15 +61,15 @@ def commit_wave(
 
     Raises ValueError where two writes name the same partition of the same group.
     """
-    _refuse_duplicates(writes)
+    by_place = _by_place(writes)
     outcomes: dict[_Place, WriteOutcome] = {}
     unreachable: ClusterError | None = None
-    for some in _by_groups(writes, GROUPS_AT_ONCE):
-        wave = _Wave(admin, own_tag, dry_run, clock, unsettled={_place(each): each for each in some})
+    for some in _by_groups(by_place, GROUPS_AT_ONCE):
+        wave = _Wave(admin, own_tag, dry_run, clock, unsettled={place: by_place[place] for place in some})
         if unreachable is None:
             unreachable = wave.run(clock.now() + deadline)
         outcomes |= wave.settled(str(unreachable or "the deadline passed"))
-    return [outcomes[_place(each)] for each in writes]
+    return [outcomes[place] for place in by_place]
 
 
 def decide(write: OffsetWrite, actual: Actual | None, own_tag: str) -> Outcome | None:
@@ -117,37 +118,35 @@ class _Wave:
                 break
         return unreachable
 
+    def settled(self, reason: str) -> dict[_Place, WriteOutcome]:
+        """Return every outcome; what is still unsettled has failed, by the error of its last try or for *reason*."""
+        for place in list(self.unsettled):
+            self._settle(place, Outcome.FAILED, self._errors.get(place, reason))
+        return self._outcomes
+
     def _try(self, left: float, ends_at: float) -> None:
         wanted = self._read(min(left / 2, _READ_S))
         if not self.dry_run:
             self._write(wanted, ends_at - self.clock.now())
             return
-        for write in wanted:
-            self._settle(write, Outcome.DRY_RUN, None)
+        for place in wanted:
+            self._settle(place, Outcome.DRY_RUN, None)
 
-    def settled(self, reason: str) -> dict[_Place, WriteOutcome]:
-        """Return every outcome; what is still unsettled has failed, by the error of its last try or for *reason*."""
-        for place, write in list(self.unsettled.items()):
-            self._settle(write, Outcome.FAILED, self._errors.get(place, reason))
-        return self._outcomes
-
-    def _read(self, deadline: float) -> list[OffsetWrite]:
+    def _read(self, deadline: float) -> list[_Place]:
         """Read the target, settle what needs no write or cannot be read, and return what is to be written."""
-        groups = list(dict.fromkeys(group for group, _ in self.unsettled))
+        groups = list(dict.fromkeys(write.group_id for write in self.unsettled.values()))
         found = self.admin.committed_offsets(groups, deadline=deadline)
-        return [
-            write for write in list(self.unsettled.values()) if self._is_to_be_written(write, found[write.group_id])
-        ]
+        places = list(self.unsettled)  # a copy: what is settled leaves it
+        return [place for place in places if self._is_to_be_written(place, found[place[0]])]
 
-    def _is_to_be_written(self, write: OffsetWrite, found: Mapping[TopicPartition, Actual] | ClusterError) -> bool:
-        place = _place(write)
+    def _is_to_be_written(self, place: _Place, found: Mapping[TopicPartition, Actual] | ClusterError) -> bool:
         if isinstance(found, TransientError):
             self._errors[place] = str(found)
             return False
         if isinstance(found, ClusterError):
-            self._settle(write, Outcome.FAILED, str(found))
+            self._settle(place, Outcome.FAILED, str(found))
             return False
-        actual = found.get(place[1])
+        write, actual = self.unsettled[place], found.get(TopicPartition(place[1], place[2]))
         was_tried = place in self._previous
         self._previous.setdefault(place, actual.offset if actual else None)
         outcome = decide(write, actual, self.own_tag)
@@ -155,32 +154,30 @@ class _Wave:
             return True
         if outcome is Outcome.UNCHANGED and was_tried:
             outcome = Outcome.COMMITTED  # the try whose answer was lost did reach the target
-        self._settle(write, outcome, _why_not(write, actual) if outcome is Outcome.NOT_FORWARD else None)
+        self._settle(place, outcome, _why_not(write, actual) if outcome is Outcome.NOT_FORWARD else None)
         return False
 
-    def _write(self, wanted: Sequence[OffsetWrite], deadline: float) -> None:
+    def _write(self, wanted: Sequence[_Place], deadline: float) -> None:
         by_group: dict[str, list[OffsetWrite]] = {}
-        for write in wanted:
-            by_group.setdefault(write.group_id, []).append(write)
+        for place in wanted:
+            by_group.setdefault(place[0], []).append(self.unsettled[place])
         answers = self.admin.write_offsets(by_group, deadline=max(deadline, 0.0)) if by_group else {}
-        for write in wanted:
-            answer = answers[write.group_id]
-            self._heard(write, str(answer) if isinstance(answer, ClusterError) else answer[_place(write)[1]])
+        for place in wanted:
+            answer = answers[place[0]]
+            error = str(answer) if isinstance(answer, ClusterError) else answer[TopicPartition(place[1], place[2])]
+            self._heard(place, error)
 
-    def _heard(self, write: OffsetWrite, error: str | None) -> None:
+    def _heard(self, place: _Place, error: str | None) -> None:
         if error is None:
-            self._settle(write, Outcome.COMMITTED, None)
+            self._settle(place, Outcome.COMMITTED, None)
         elif error in RETRIABLE:
-            self._errors[_place(write)] = error
+            self._errors[place] = error
         else:
-            self._settle(write, Outcome.TARGET_ACTIVE if error in ACTIVE_GROUP else Outcome.FAILED, error)
+            self._settle(place, Outcome.TARGET_ACTIVE if error in ACTIVE_GROUP else Outcome.FAILED, error)
 
-    def _settle(self, write: OffsetWrite, outcome: Outcome, error: str | None) -> None:
-        place = _place(write)
+    def _settle(self, place: _Place, outcome: Outcome, error: str | None) -> None:
         del self.unsettled[place]
-        self._outcomes[place] = WriteOutcome(
-            write.group_id, write.topic, write.partition, outcome, self._previous.get(place), error
-        )
+        self._outcomes[place] = WriteOutcome(*place, outcome, self._previous.get(place), error)
 
 
 def _why_not(write: OffsetWrite, actual: Actual | None) -> str:
@@ -191,21 +188,18 @@ def _why_not(write: OffsetWrite, actual: Actual | None) -> str:
     return f"the target holds {stands}, which is ahead of {write.offset}, and was not written by us"
 
 
-def _place(write: OffsetWrite) -> _Place:
-    return write.group_id, TopicPartition(write.topic, write.partition)
-
-
-def _refuse_duplicates(writes: Iterable[OffsetWrite]) -> None:
-    seen: set[_Place] = set()
+def _by_place(writes: Iterable[OffsetWrite]) -> dict[_Place, OffsetWrite]:
+    by_place: dict[_Place, OffsetWrite] = {}
     for write in writes:
-        if _place(write) in seen:
+        place = (write.group_id, write.topic, write.partition)
+        if place in by_place:
             raise ValueError(f"two writes for group {write.group_id!a}, {write.topic}-{write.partition} in one wave")
-        seen.add(_place(write))
+        by_place[place] = write
+    return by_place
 
 
-def _by_groups(writes: Iterable[OffsetWrite], size: int) -> Iterator[list[OffsetWrite]]:
-    """Yield the writes of *size* groups at a time, all writes of a group together."""
-    ordered = sorted(writes, key=lambda each: each.group_id)
-    groups = (list(each) for _, each in groupby(ordered, key=lambda each: each.group_id))
+def _by_groups(places: Iterable[_Place], size: int) -> Iterator[list[_Place]]:
+    """Yield the places of *size* groups at a time, all places of a group together."""
+    groups = (list(each) for _, each in groupby(sorted(places), key=itemgetter(0)))
     while some := list(islice(groups, size)):
-        yield [write for group in some for write in group]
+        yield list(chain.from_iterable(some))

@@ -6,7 +6,7 @@ import argparse
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -14,8 +14,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.committing import TargetCommit
 from offset_sync.config import Config
+from offset_sync.deletions import follow_deletions
+from offset_sync.errors import ClusterError
 from offset_sync.kafka.admin import ClusterAdmin
-from offset_sync.model import OffsetWrite, WriteOutcome
+from offset_sync.model import OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.settle import Settler
 from offset_sync.spark.checkpoints import Checkpoint
 from offset_sync.spark.distributing import DistributedCommit
@@ -84,7 +86,7 @@ class SyncJob:
     def run_once(self) -> list[str]:
         """Read every log to its end, then settle everything; return one line per failure."""
         failures = [f"clusters.{alias}: {error}" for alias, error in self._queries.run_once().items()]
-        failures += self._settler.settle_all(is_first=True)
+        failures += self._pass(is_first=True)
         self._history.close()
         return failures + ([self._history.error] if self._history.error else [])
 
@@ -108,11 +110,22 @@ class SyncJob:
             if not self._is_ready.is_set():
                 continue
             try:
-                for failure in self._settler.settle_all(is_first=is_first):
+                for failure in self._pass(is_first=is_first):
                     logger.warning("%s", failure)
                 is_first = False
             except Exception:  # the next pass sees the same state and tries again
                 logger.exception("reconcile pass failed")
+
+    def _pass(self, *, is_first: bool) -> list[str]:
+        failures = self._settler.settle_all(is_first=is_first)
+        if self._config.sync.deletes == "follow" and not self._is_dry_run:
+            failures += follow_deletions(self._book, self._lock, self._settler.pairs(), self._delete)
+        return failures
+
+    def _delete(
+        self, target: str, group_id: str, partitions: Iterable[TopicPartition]
+    ) -> Mapping[TopicPartition, str | None] | ClusterError:
+        return self._admins[target].delete_offsets(group_id, partitions)
 
     def _target_commit(self, alias: str) -> TargetCommit:
         sync = self._config.sync

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import cimpl
 
+from offset_sync.errors import ClusterError
 from offset_sync.kafka.admin import ClusterAdmin
 from offset_sync.kafka.error_names import TransientError
 from offset_sync.kafka.librdkafka import library
@@ -17,7 +18,7 @@ from offset_sync.model import OffsetWrite, Outcome, Rule, TopicPartition
 from offset_sync.sink import commit_wave
 
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
-NOT_COORDINATOR, GROUP_AUTHORIZATION_FAILED = 16, 30
+COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, GROUP_AUTHORIZATION_FAILED = 15, 16, 30
 WRITE = OffsetWrite("group", "orders", 0, 7, "metadata", Rule.SET, None)
 PLACE = TopicPartition("orders", 0)
 
@@ -72,13 +73,22 @@ def test_a_listing_denied_by_a_former_coordinator_is_asked_again_and_ends_no_pro
     assert admin.committed_offsets(["group"], deadline=10) == {"group": {}}  # the mock lists no partitions by itself
 
 
-def test_a_group_that_may_not_be_looked_up_is_an_error_of_its_own_and_not_of_the_cluster(
+def test_a_group_whose_coordinator_does_not_come_is_an_error_of_its_own_and_not_of_the_cluster(
     mock: MockCluster, admin: ClusterAdmin
 ) -> None:
-    mock.deny(FIND_COORDINATOR, GROUP_AUTHORIZATION_FAILED, times=1000)  # librdkafka keeps silent about it
-    found = admin.committed_offsets(["group"], deadline=1)
+    mock.deny(FIND_COORDINATOR, COORDINATOR_NOT_AVAILABLE, times=1000)
+    found = admin.committed_offsets(["group"], deadline=3)
     assert isinstance(found["group"], TransientError)
-    assert "may this principal DESCRIBE the group?" in str(found["group"])
+
+
+def test_a_group_that_may_not_be_looked_up_is_a_lasting_error_by_its_name(
+    mock: MockCluster, admin: ClusterAdmin
+) -> None:
+    mock.deny(FIND_COORDINATOR, GROUP_AUTHORIZATION_FAILED, times=1000)
+    error = admin.committed_offsets(["group"], deadline=10)["group"]
+    assert isinstance(error, ClusterError)
+    assert not isinstance(error, TransientError)
+    assert "group 'group': GROUP_AUTHORIZATION_FAILED" in str(error)
 
 
 def test_a_denied_write_is_reported_by_name_and_the_sink_repeats_it(mock: MockCluster, admin: ClusterAdmin) -> None:

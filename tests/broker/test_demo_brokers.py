@@ -15,7 +15,10 @@ from offset_sync.demo.clients import admin_of
 from offset_sync.demo.topics import add_partitions, create_topic, delete_topic, partition_count
 from offset_sync.errors import ClusterError
 
-pytestmark = pytest.mark.broker
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning"),
+]
 Clusters = dict[str, EmbeddedCluster]
 
 _PROGRAM = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +21,10 @@ from offset_sync.demo.records import Records
 from offset_sync.demo.topics import create_topic
 from offset_sync.demo.workload import Producers
 
-pytestmark = pytest.mark.broker
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning"),
+]
 Clusters = dict[str, EmbeddedCluster]
 
 
@@ -57,7 +59,7 @@ class Stopped:
 
 
 @pytest.fixture
-def stopped(clusters: Clusters, topic_name: str, group_name: str) -> Iterator[Stopped]:
+def stopped(clusters: Clusters, topic_name: str, group_name: str) -> Stopped:
     dc1, dc2 = clusters["dc1"], clusters["dc2"]
     create_topic(clusters.values(), topic_name, 2)
     mirrors = [Mirror(dc1, dc2, [topic_name]), Mirror(dc2, dc1, [topic_name])]
@@ -73,7 +75,7 @@ def stopped(clusters: Clusters, topic_name: str, group_name: str) -> Iterator[St
         mirror.drain()
         mirror.stop()
     target = {place: dump_ids(dc2, place) for place in captured}
-    yield Stopped(dc2, topic_name, reader.records(), captured, target)
+    return Stopped(dc2, topic_name, reader.records(), captured, target)
 
 
 def test_the_oracle_finds_no_loss_and_the_expected_duplicates_of_an_exact_start(

@@ -11,7 +11,10 @@ from offset_sync.demo.log_dump import LogRecord, dump_log
 from offset_sync.demo.mirror import Mirror
 from offset_sync.demo.topics import create_topic
 
-pytestmark = pytest.mark.broker
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning"),
+]
 Clusters = dict[str, EmbeddedCluster]
 
 
@@ -158,6 +161,27 @@ def test_a_mirror_killed_at_any_moment_loses_nothing(
 
     copies = values_of(dump_log(clusters["dc2"], topic_name, 0))
     assert list(dict.fromkeys(copies)) == values  # the first copies, in order; repeats are allowed
+
+
+def test_a_mirror_killed_with_records_under_way_sends_them_again(
+    clusters: Clusters, mirrors: list[Mirror], topic_name: str
+) -> None:
+    mirror, values = mirrors[0], [f"v{number}" for number in range(500)]
+    produce(clusters["dc1"], topic_name, ["first"], partitions=1)
+    mirror.drain()
+    clusters["dc2"].pause()
+    try:
+        produce(clusters["dc1"], topic_name, values, partitions=1)
+        time.sleep(0.5)
+        mirror.kill()
+    finally:
+        clusters["dc2"].resume()
+    assert mirror.position[topic_name, 0] == 1
+    mirror.start()
+    mirror.drain()
+
+    copies = values_of(dump_log(clusters["dc2"], topic_name, 0))
+    assert list(dict.fromkeys(copies)) == ["first", *values]
 
 
 @pytest.mark.parametrize("end", ["dc1", "dc2"])

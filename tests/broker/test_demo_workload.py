@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 
 from offset_sync.demo.brokers import EmbeddedCluster
 from offset_sync.demo.clients import Partition, admin_of, stable_ends
@@ -16,7 +16,10 @@ from offset_sync.demo.reading import GroupReader, stop_readers
 from offset_sync.demo.topics import create_topic
 from offset_sync.demo.workload import Producers
 
-pytestmark = pytest.mark.broker
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning"),
+]
 Clusters = dict[str, EmbeddedCluster]
 RATE = 2000.0
 
@@ -33,7 +36,13 @@ def producers(clusters: Clusters, topic_name: str) -> Iterator[Producers]:
 
 def committed(cluster: EmbeddedCluster, group: str) -> dict[Partition, int]:
     admin = admin_of(cluster)  # it has to live until the answer is there
-    answer = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result(20)
+    for _ in range(100):
+        future = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group]
+        error = future.exception(20)
+        if not (isinstance(error, KafkaException) and error.args[0].code() == KafkaError.COORDINATOR_LOAD_IN_PROGRESS):
+            break
+        time.sleep(0.1)
+    answer = future.result()
     return {(each.topic, each.partition): each.offset for each in answer.topic_partitions or []}
 
 
@@ -100,7 +109,7 @@ def test_a_reader_knows_what_it_read_and_what_the_coordinator_holds(
     options = ReaderOptions(protocol=protocol, commits=commits, commit_interval=0.3)
     reader = GroupReader(clusters["dc1"], group_name, [topic_name], options)
     reader.start()
-    wait_for(producers, 1000)
+    wait_until(lambda: len(reader.commits()) > 4)
     producers.stop()
     ends = stable_ends(clusters["dc1"], [(topic_name, 0), (topic_name, 1)])
     reader.wait_until(ends)
@@ -112,7 +121,6 @@ def test_a_reader_knows_what_it_read_and_what_the_coordinator_holds(
     }
     assert {place: commit.offset for place, commit in reader.last_commits().items()} == ends
     assert committed(clusters["dc1"], group_name) == ends
-    assert len(reader.commits()) > 2
     assert reader.errors() == []
 
 

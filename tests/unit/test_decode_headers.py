@@ -69,6 +69,8 @@ def test_both_headers_make_a_mirrored_record_and_one_alone_a_native_one() -> Non
         (b" 1", "offset header is not a decimal number without sign"),
         (b"1\n", "offset header is not a decimal number without sign"),
         (b"1\0", "offset header is not a decimal number without sign"),
+        (b"1:", "offset header is not a decimal number without sign"),
+        (b"/1", "offset header is not a decimal number without sign"),
         (b"0x1F", "offset header is not a decimal number without sign"),
         (b"1.0", "offset header is not a decimal number without sign"),
         ("١".encode(), "offset header is not a decimal number without sign"),

@@ -80,7 +80,8 @@ def test_malformed_records_in_a_row_are_one_run_and_never_join_others() -> None:
 def test_the_largest_offset_of_all_neither_fails_nor_joins() -> None:
     log = [(0, 1, 0, LARGEST - 1), (1, 1, 0, LARGEST), (2, 1, 0, 0)]
     assert [row[:4] for row in rows(cut(log))] == [(0, 2, 0, LARGEST - 1), (2, 1, 0, 0)]
-    assert rows(join_runs(cut(log[:2]), cut(log[2:]))) == rows(cut(log))
+    with np.errstate(over="raise"):
+        assert rows(join_runs(cut(log[:2]), cut(log[2:]))) == rows(cut(log))
 
 
 @settings(max_examples=200, deadline=None)

@@ -12,8 +12,12 @@ from dataclasses import replace
 import pytest
 
 from offset_sync.model import State
+from offset_sync.testing import comparison
+from offset_sync.testing.comparison import extend_index, origin_codes
 from offset_sync.testing.oracle import Answer, Case, Log, f_by_offset
+from offset_sync.testing.runs import Increment, maximal_runs
 from offset_sync.testing.written import NOW_MS, ask, at_frontier, exact, indexed_at, log, offsets
+from offset_sync.translate.logindex import LogIndex
 
 # What the mirror does to order
 
@@ -67,6 +71,18 @@ def test_a_late_record_moves_the_answer_back_to_it() -> None:
     before, after = log("X", "Y0 Y2 Y3 X3 Y1", frontier=4), log("X", "Y0 Y2 Y3 X3 Y1")
     assert offsets(before, log("Y", "Y0:4"), 4) == [4]
     assert ask(after, log("Y", "Y0:4"), 4, 5) == [exact(1, 2), at_frontier(4)]
+
+
+def test_a_hole_between_two_batches_whose_place_is_kept_is_not_taken_for_a_record() -> None:
+    source, target = log("X", "Y0 . Y2 Y3"), log("Y", "Y0:4")
+    case = Case("X", source, target, NOW_MS, 60_000)
+    codes, index, whole = origin_codes(case), LogIndex(), LogIndex()
+    extend_index(whole, Increment(maximal_runs(target.records), 4), codes)
+    found = []
+    for read in (Increment(maximal_runs(source.records)[:1], 2), Increment(maximal_runs(source.records)[1:], 4)):
+        extend_index(index, read, codes)
+        found.append(comparison.ask(case, [2], index, whole)[0].offset)
+    assert found == [1, 1]
 
 
 def test_records_older_than_all_of_their_origin_at_the_source_are_read_with_the_first_that_is_there() -> None:

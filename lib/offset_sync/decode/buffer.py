@@ -15,7 +15,7 @@ UUID_BYTES = 16
 
 @dataclass(frozen=True)
 class ByteRows:
-    """A binary column: row i is ``content[start[i]:end[i]]``. A null row is empty and set in *is_null*.
+    """A binary column: row i is ``content[start[i]:end[i]]``, which means nothing where *is_null*.
 
     Starts and ends never fall from one row to the next (Arrow's own promise), which :func:`gather` relies on.
     """
@@ -63,8 +63,7 @@ def to_byte_rows(column: pa.Array | pa.ChunkedArray) -> ByteRows:
         # int64 because numpy indexes with it: converted once here instead of at every read.
         edges = np.frombuffer(offsets, np.int32, len(array) + 1, array.offset * 4).astype(np.int64)
     octets = np.frombuffer(content, np.uint8) if content is not None else np.empty(0, np.uint8)
-    end = np.where(is_null, edges[:-1], edges[1:]) if array.null_count else edges[1:]
-    return ByteRows(octets, edges[:-1], end, is_null)
+    return ByteRows(octets, edges[:-1], edges[1:], is_null)
 
 
 def gather(rows: ByteRows, spans: Spans, is_null: NDArray[np.bool_]) -> pa.BinaryArray:

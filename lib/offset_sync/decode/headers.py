@@ -143,5 +143,5 @@ def _decode_int64(rows: ByteRows, chosen: NDArray[np.intp], reasons: dict[int, s
     found = window(rows.content, _INT64_BYTES)[rows.start[chosen]].view(">i8").astype(np.int64)
     for row, number in zip(chosen[found < 0].tolist(), found[found < 0].tolist(), strict=True):
         reasons.setdefault(row, f"offset header {number} is negative")
-    numbers[chosen] = np.maximum(found, 0)
+    numbers[chosen] = found
     return numbers

@@ -45,7 +45,6 @@ def decode_keys(keys: ByteRows, errors: dict[int, str]) -> Keys:
     walk.read(record_type, "record type")
     has_type[walk.rows] = True
     kind = _kind_codes(record_type)
-    kind[~has_type] = _IGNORED_CODE
     group, topic, member = Spans.empty(keys), Spans.empty(keys), Spans.empty(keys)
     _read_commit_keys(walk.where(kind[walk.rows] == KINDS.index(COMMIT)), group, topic, partition)
     is_commit = kind == KINDS.index(COMMIT)
@@ -54,12 +53,12 @@ def decode_keys(keys: ByteRows, errors: dict[int, str]) -> Keys:
     is_member = kind == KINDS.index(MEMBER)
     others.where(is_member[others.rows]).read_string(member, "member")
     has_group = kind != _IGNORED_CODE
-    has_group[list(errors)] = False
     texts = [
         _text(keys, group, has_group, "group", errors),
         _text(keys, topic, has_group & is_commit, "topic", errors),
         _text(keys, member, has_group & is_member, "member", errors),
     ]
+    # Rows that failed may hold the beginning of a key: part of a key is no key.
     unreadable = np.zeros(count, np.bool_)
     unreadable[list(errors)] = True
     group_id, topic_text, member_id = (with_nulls(text, unreadable) for text in texts)

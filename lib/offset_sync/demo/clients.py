@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol, cast
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from offset_sync.errors import ClusterError
@@ -15,6 +16,14 @@ Partition = tuple[str, int]
 """A topic and a partition number; plain tuples, because they are built once per record."""
 
 Headers = list[tuple[str, str | bytes | None]]
+
+
+CLIENT_ERRORS = (KafkaException, SystemError)
+"""What poll, flush and produce raise once a client is beyond repair.
+
+A fatal error is raised from whatever call serves it, past the error callback; when that call goes on to run a
+delivery callback, Python reports the pending exception as a SystemError.
+"""
 
 
 class Endpoint(Protocol):
@@ -77,6 +86,13 @@ def open_partition_reader(cluster: Endpoint, name: str) -> Consumer:
         queued_max_messages_kbytes=16384,
     )
     return Consumer(options)
+
+
+def discard(producer: Producer) -> None:
+    """Drop whatever the producer still holds, so that closing it does not wait for a dead broker."""
+    with contextlib.suppress(*CLIENT_ERRORS):
+        producer.purge()
+        producer.flush(1.0)
 
 
 def read_batch(consumer: Consumer, most: int, wait_seconds: float) -> Sequence[Received]:

@@ -11,21 +11,24 @@ starts again from there repeats records at worst and skips none.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, Message, Producer
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Message, Producer
 from confluent_kafka import TopicPartition as Place
 
 from offset_sync.demo.clients import (
+    CLIENT_ERRORS,
     Endpoint,
     Headers,
     Partition,
     Received,
     client_options,
+    discard,
     is_partition_end,
     list_partitions,
     open_partition_reader,
@@ -129,17 +132,21 @@ class Mirror:
         while not self._stopping.is_set():
             try:
                 self._copy_batch(consumer, producer)
-            except KafkaException as error:
+            except CLIENT_ERRORS as error:
                 self._break(str(error))
             if self._is_broken and not self._stopping.wait(1.0):
-                _discard(producer)
+                discard(producer)
                 producer = self._open_producer()
                 self._assign(consumer)
-        if self._flush_seconds > 0:
-            producer.flush(self._flush_seconds)
+        self._finish(consumer, producer)
+
+    def _finish(self, consumer: Consumer, producer: Producer) -> None:
+        with contextlib.suppress(*CLIENT_ERRORS):
+            if self._flush_seconds > 0:
+                producer.flush(self._flush_seconds)
         self._publish()
         self._break(None)
-        _discard(producer)
+        discard(producer)
         consumer.close()
 
     def _open_producer(self) -> Producer:
@@ -221,9 +228,3 @@ class Mirror:
     def _publish(self) -> None:
         """Show the positions to other threads, all at once."""
         self._position = {**self._position, **{place: lane.position for place, lane in self._lanes.items()}}
-
-
-def _discard(producer: Producer) -> None:
-    """Drop whatever the producer still holds, so that closing it does not wait for a dead broker."""
-    producer.purge()
-    producer.flush(1.0)

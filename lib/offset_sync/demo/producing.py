@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, Message, Producer
 
-from offset_sync.demo.clients import Endpoint, Partition, Received, client_options
+from offset_sync.demo.clients import CLIENT_ERRORS, Endpoint, Partition, Received, client_options, discard
 from offset_sync.demo.pace import Pace
 from offset_sync.demo.records import RecordLog, log_of, record_id, record_value
 
@@ -98,7 +98,18 @@ class ProducingThread:
         return not self._is_busy and all(self._share_of(feed.load.topic) <= 0 for feed in self._feeds)
 
     def _run(self) -> None:
-        producer = Producer(
+        while not self._stopping.is_set():
+            producer = self._open_producer()
+            try:
+                self._produce(producer)
+            except CLIENT_ERRORS as error:
+                self.last_error = str(error)
+                self._stopping.wait(0.5)
+            discard(producer)
+        self._is_busy = False
+
+    def _open_producer(self) -> Producer:
+        return Producer(
             client_options(
                 self._cluster.bootstrap_servers,
                 enable_idempotence=True,
@@ -107,14 +118,16 @@ class ProducingThread:
                 queue_buffering_max_messages=20_000,
             )
         )
+
+    def _produce(self, producer: Producer) -> None:
+        """Produce until the thread is asked to stop; raises one of CLIENT_ERRORS when the producer is lost."""
         while not self._stopping.wait(_TICK_SECONDS):
-            self._is_busy = True
+            self._is_busy = True  # before the shares are asked for: see is_quiet
             for feed in self._feeds:
                 self._send_due(feed, producer)
+            producer.poll(0)
             self._is_busy = len(producer) > 0
         producer.flush(self._flush_seconds)
-        producer.purge()
-        producer.flush(1.0)
 
     def _send_due(self, feed: _Feed, producer: Producer) -> None:
         try:
@@ -122,9 +135,6 @@ class ProducingThread:
                 feed.send_next(producer, self._delivered)
         except BufferError:
             self.last_error = "the queue is full: the broker does not answer"
-        except KafkaException as error:
-            self.last_error = str(error)
-        producer.poll(0)
 
     def _delivered(self, identity: int, error: KafkaError | None, message: Message) -> None:
         if error is None:
@@ -141,18 +151,8 @@ class TransactionThread(ProducingThread):
         self._feed = self._feeds[0]
         self._written: list[tuple[int, Received]] = []
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                self._run_transactions(self._open_producer())
-            except (KafkaException, BufferError) as error:
-                # Whether the transaction in hand took effect is not known; the next producer fences this one.
-                self.last_error = str(error)
-                self._stopping.wait(0.5)
-        self._is_busy = False
-
     def _open_producer(self) -> Producer:
-        producer = Producer(
+        return Producer(
             client_options(
                 self._cluster.bootstrap_servers,
                 transactional_id=f"workload-{self._cluster.alias}-{self._feed.load.topic}",
@@ -161,13 +161,13 @@ class TransactionThread(ProducingThread):
                 linger_ms=5,
             )
         )
-        producer.init_transactions(5.0)
-        return producer
 
-    def _run_transactions(self, producer: Producer) -> None:
+    def _produce(self, producer: Producer) -> None:
+        """Run transactions; what an error leaves behind is undecided, and the next producer's start aborts it."""
         load, count = self._feed.load, 0
+        producer.init_transactions(5.0)
         while not self._stopping.wait(_TRANSACTION_SECONDS):
-            self._is_busy = True  # before the share is asked for: see is_quiet
+            self._is_busy = True
             due = self._feed.pace.due(load.rate * self._share_of(load.topic))
             if due:
                 count += 1

@@ -192,8 +192,7 @@ class ClusterAdmin:
 
     def _to_committed(self, group: str, answer: GroupAnswer) -> dict[TopicPartition, Committed] | ClusterError:
         if isinstance(answer, RequestFailure):
-            hint = "; may this principal DESCRIBE the group?" if answer.error in UNREACHABLE else ""
-            return self._group_error(group, f"{answer.error}: {answer.message}{hint}", answer.error in RETRIABLE)
+            return self._group_error(group, f"{answer.error}: {answer.message}", answer.error in RETRIABLE)
         for each in answer:
             if each.error is not None and each.error not in ABSENT_TOPIC:
                 is_transient = each.error in RETRIABLE - {UNSTABLE}

@@ -122,9 +122,7 @@ class GroupOffsets:
         if partitions is not None:  # the request has its own copy
             bound.topic_partition_list_destroy(partitions)
         bound.AdminOptions_set_opaque(wave.options, number)
-        bound.AdminOptions_set_request_timeout(
-            wave.options, timeout_ms, None, 0
-        )  # no room for a reason: it is in range
+        bound.AdminOptions_set_request_timeout(wave.options, timeout_ms, None, 0)
         getattr(bound, wave.operation)(self._handle.pointer, ctypes.byref(request), 1, wave.options, wave.queue)
         getattr(bound, f"{wave.operation}_destroy")(request)
 

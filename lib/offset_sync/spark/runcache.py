@@ -27,6 +27,7 @@ class RunCache:
     def __init__(self, tables: Tables, lock: threading.RLock) -> None:
         self._tables = tables
         self._logs: dict[tuple[str, str, int], LogIndex] = {}
+        self._partitions: dict[tuple[str, str], int] = {}
         self._codes: dict[str, int] = {"": UNKNOWN_ORIGIN}
         self._version: int | None = None
         self._topics_version: int | None = None
@@ -55,6 +56,10 @@ class RunCache:
     def topic_ids(self, cluster: str, topic: str) -> set[str]:
         """Return the incarnations of a topic that the index has met."""
         return self._ids.get((cluster, topic), set())
+
+    def partitions(self, cluster: str, topic: str) -> int:
+        """Return how many partitions of a topic the index has met; it meets empty ones too."""
+        return self._partitions.get((cluster, topic), 0)
 
     def code(self, origin: str) -> int:
         """Return the code that *origin* has in the logs."""
@@ -87,6 +92,7 @@ class RunCache:
             log = self._logs.get(place)
             if log is None:
                 log = self._logs[place] = LogIndex(int(start[first]))
+                self._partitions[place[:2]] = self._partitions.get(place[:2], 0) + 1
             log.extend(runs, int((start[part] + length[part]).max()))
 
     def _to_codes(self, origins: pa.ChunkedArray) -> NDArray[np.int32]:

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 
 from offset_sync.model import State
 from offset_sync.translate.logindex import LogIndex
+from offset_sync.translate.positions import NO_LIMIT
 
 
 @dataclass(frozen=True)
 class PartitionView:
     """What one cluster says of one partition, and what the index knows of it.
 
-    *topic_id* None: the topic is not there. *indexed_ids* are the incarnations that the index has met, *frontier*
-    is how far it had read *before* the cluster was asked: later it may well be further than the log end of then.
+    *topic_id* None: the topic is not there; empty: nobody can tell. *indexed_ids* are the incarnations that the index
+    has met, *frontier* is how far it had read *before* the cluster was asked: later it may well be further than the
+    log end of then.
     """
 
     topic_id: str | None
@@ -29,7 +31,7 @@ class PartitionView:
 def reason_to_withhold(strategy: str, source: PartitionView | None, target: PartitionView) -> State | None:
     """Return why no commit of this partition may be translated, None if it may.
 
-    *source* None means that the source cannot be asked, as after a disaster: what is known of it is then trusted.
+    *source* None means that nothing but the index is known of the source, and that it is trusted.
     """
     if strategy != "exact":
         return State.STRATEGY_UNAVAILABLE
@@ -41,6 +43,17 @@ def reason_to_withhold(strategy: str, source: PartitionView | None, target: Part
     if target.index is None and target.log_end > target.log_start:
         return State.NOT_INDEXED
     return None
+
+
+def remembered(indexed_ids: AbstractSet[str], indexed: int, partition: int, target: PartitionView) -> PartitionView:
+    """Return the view of a *partition* whose cluster cannot be asked, as after a disaster; its log may have any end.
+
+    What withheld its commits while it could be asked has to withhold them still: the incarnations that the index has
+    met, and how many partitions of the topic it has *indexed* (0: unknown, then taken as the target's).
+    """
+    least = partition + 1
+    partitions = max(indexed, least) if indexed or least > target.partitions else target.partitions
+    return PartitionView(min(indexed_ids, default=""), partitions, 0, int(NO_LIMIT), indexed_ids)
 
 
 def _reason_of(view: PartitionView) -> State | None:

@@ -103,6 +103,12 @@ class ClusterCommits:
         column["actual_is_own"][key] = True
         column["is_deleted"][key] = False
 
+    def deleted(self, key: NDArray[np.intp]) -> None:
+        """Note that the cluster has deleted what we had written."""
+        self.columns["actual_offset"][key] = -1
+        self.columns["actual_is_own"][key] = False
+        self.columns["is_deleted"][key] = True
+
 
 class CommitBook:
     """Keys of all clusters, and each cluster's commits by key."""

@@ -45,7 +45,7 @@ def translate_partition(
 ) -> Translations:
     """Translate, or withhold with the reason; *topic_ids* are the incarnations that the commits name (None: none).
 
-    *source* None: the cluster cannot be asked, and only *source_index* is known of it. An empty target log needs no
+    *source* None: only *source_index* is known of it. An empty target log needs no
     index: everything in it is read, and its end is the answer.
     """
     reason = reason_to_withhold(strategy, source, target)
@@ -68,7 +68,7 @@ def translate_partition(
     if source is not None:
         # Somebody committed past the end, or the log was cut: below such a commit is not all read.
         state[committed > source.log_end] = STATES.index(State.COMMIT_BEYOND_END)
-        is_stale = [topic_id is not None and topic_id != source.topic_id for topic_id in topic_ids]
+        is_stale = [bool(topic_id and source.topic_id) and topic_id != source.topic_id for topic_id in topic_ids]
         state[np.array(is_stale, np.bool_)] = STATES.index(State.TOPIC_RECREATED)
     return _answered(answers, state)
 

@@ -1,0 +1,61 @@
+"""Put the demo on stage, print its tables, and say by the exit code whether everything was as promised."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from offset_sync.demo.story import FULL, QUICK, Story
+from offset_sync.demo.story_jobs import REPOSITORY
+from offset_sync.demo.story_report import Narrator, show_results
+from offset_sync.demo.story_world import World
+from offset_sync.errors import OffsetSyncError
+from offset_sync.spark.session import open_session
+from offset_sync.spark.tables import Tables
+
+DIRECTORY = REPOSITORY / "data" / "demo"
+
+
+def play(*, is_quick: bool, directory: Path = DIRECTORY) -> int:
+    """Play both acts; return 0 when nothing was lost and every repeat was predicted, else 1."""
+    logging.basicConfig(level=logging.WARNING)
+    console = Console(width=None if Console().is_terminal else 132)
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    started = time.monotonic()
+    try:
+        with Narrator(console) as narrator:
+            is_good = _play(console, narrator, directory, is_quick=is_quick)
+    except (OffsetSyncError, TimeoutError) as problem:
+        console.print(f"the demo could not be played: {problem}", markup=False, highlight=False)
+        return 1
+    console.print(f"tables and logs are in {directory}; {time.monotonic() - started:.0f} s", highlight=False)
+    console.print("nothing lost, every repeat predicted" if is_good else "NOT as promised: see the tables above")
+    return 0 if is_good else 1
+
+
+def _play(console: Console, narrator: Narrator, directory: Path, *, is_quick: bool) -> bool:
+    narrator.say("starting two Kafka brokers, mirrored both ways")
+    world = World.start(directory / "brokers")
+    story: Story | None = None
+    try:
+        tables = Tables(open_session("offset-sync demo"), str(directory / "tables"))
+        tables.create()
+        story = Story(world, directory, tables, QUICK if is_quick else FULL, narrator.say)
+        story.start_jobs()
+        act_one = story.disaster()
+        is_good = show_results(console, "Act 1: dc1 is killed under load, its groups start at dc2", act_one)
+        act_two = story.come_back()
+        is_good &= show_results(console, "Act 2: planned move back to dc1", act_two)
+        no_repeats = all(result.measured.duplicates == 0 for result in act_two)
+        if not no_repeats:
+            console.print("[red]planned work repeated records[/]")
+        return is_good and no_repeats
+    finally:
+        if story is not None:
+            story.stop_jobs()
+        world.stop()

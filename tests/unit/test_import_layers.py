@@ -1,0 +1,171 @@
+"""The arrows between the parts of the package: an import against them fails here, with its place."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "lib" / "offset_sync"
+
+# Part -> parts it may import. What is not named here wires the others together and may import all but demo and testing.
+INSIDE = {
+    "model": set(),
+    "errors": set(),
+    "config": {"model", "errors"},
+    "decode": {"model"},
+    "translate": {"model"},
+    "kafka": {"model", "errors", "config"},
+    "spark": {"model", "errors", "config", "decode", "translate", "planning", "settle", "settlement", "survey"},
+    "planning": {"model", "translate"},
+    "settlement": {"model", "planning", "translate"},
+    "survey": {"model", "errors"},
+    "settle": {"model", "errors", "config", "translate", "planning", "settlement", "survey"},
+    # Only what is written in terms of plain values there: no client, see CLIENTS.
+    "sink": {"model", "errors", "kafka"},
+}
+# Part -> libraries it may import. What is not named here may import all of them.
+LIBRARIES = {
+    "model": set(),
+    "errors": set(),
+    "config": {"pydantic", "pydantic_core", "yaml"},
+    "decode": {"numpy", "pyarrow"},
+    "translate": {"numpy"},
+    "kafka": {"confluent_kafka"},
+    "spark": {"delta", "numpy", "pandas", "pyarrow", "pyspark"},
+    "planning": {"numpy"},
+    "settlement": {"numpy"},
+    "survey": set(),
+    "settle": {"numpy"},
+    "sink": set(),
+}
+# Bytes in, values out: no clock, no logging, no chance, nothing of the machine.
+PURE = {"model", "errors", "decode", "translate", "planning"}
+IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "subprocess", "threading", "time"}
+# Executors that only decode and translate have no compiled client, so nothing they load may lead to one.
+CLIENTS = {"confluent_kafka"}
+WITHOUT_CLIENTS = {
+    "model",
+    "errors",
+    "config",
+    "decode",
+    "translate",
+    "spark",
+    "planning",
+    "settle",
+    "settlement",
+    "sink",
+}
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name below the package: ``decode.keys``; the package itself is ``""``."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def imports(path: Path) -> list[tuple[int, str]]:
+    """Return (line, name) of every import in *path*, wherever it stands; a name may end in a class or function."""
+    return list(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                folder = ["offset_sync", *path.relative_to(PACKAGE).parts[: -node.level]]
+                base = ".".join([*folder, *filter(None, [node.module])])
+            else:
+                base = node.module or ""
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+
+
+SOURCES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def part_of(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def inner(name: str) -> str | None:
+    """Return the module of the package that an imported *name* means; None for a name from elsewhere."""
+    if name.partition(".")[0] != "offset_sync":
+        return None
+    below = name.removeprefix("offset_sync").lstrip(".")
+    while below and below not in SOURCES:
+        below = below.rpartition(".")[0]
+    return below
+
+
+def offences(allowed: dict[str, set[str]], target: str) -> list[str]:
+    found = []
+    for module, path in SOURCES.items():
+        for line, name in imports(path):
+            below, library = inner(name), name.partition(".")[0]
+            reached = part_of(below) if below is not None else library
+            is_inside = below is not None
+            if is_inside != (target == "inside") or reached in ("", part_of(module), "__future__"):
+                continue
+            if not is_inside and reached in sys.stdlib_module_names:
+                continue
+            if part_of(module) in allowed and reached not in allowed[part_of(module)]:
+                found.append(f"{path.relative_to(PACKAGE)}:{line}: {part_of(module)} must not import {reached}")
+    return found
+
+
+def test_the_parts_import_each_other_only_along_the_arrows() -> None:
+    assert offences(INSIDE, "inside") == []
+
+
+def test_each_part_uses_only_the_libraries_that_are_its_own() -> None:
+    assert offences(LIBRARIES, "libraries") == []
+
+
+def test_the_pure_core_has_no_clock_no_log_and_no_machine() -> None:
+    found = [
+        f"{path.relative_to(PACKAGE)}:{line}: {name}"
+        for module, path in SOURCES.items()
+        if part_of(module) in PURE
+        for line, name in imports(path)
+        if name.partition(".")[0] in IMPURE_MODULES
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("part", ["demo", "testing"])
+def test_nothing_that_runs_in_production_imports(part: str) -> None:
+    found = [
+        f"{path.relative_to(PACKAGE)}:{line}: {name}"
+        for module, path in SOURCES.items()
+        if part_of(module) not in {"demo", "testing"}
+        for line, name in imports(path)
+        if part_of(inner(name) or "") == part
+    ]
+    assert found == []
+
+
+def test_what_executors_load_leads_to_no_compiled_client() -> None:
+    def reaches_client(module: str, seen: set[str]) -> list[str]:
+        seen.add(module)
+        for _, name in imports(SOURCES[module]):
+            if name.partition(".")[0] in CLIENTS:
+                return [module]
+            below = inner(name)
+            if below and below not in seen and (way := reaches_client(below, seen)):
+                return [module, *way]
+        return []
+
+    starts = [module for module in SOURCES if part_of(module) in WITHOUT_CLIENTS]
+    assert [" -> ".join(way) for start in starts if (way := reaches_client(start, set()))] == []
+
+
+def test_the_table_of_arrows_names_only_parts_that_exist() -> None:
+    parts = {part_of(module) for module in SOURCES}
+    assert (INSIDE.keys() | LIBRARIES.keys() | PURE | WITHOUT_CLIENTS) - parts == set()

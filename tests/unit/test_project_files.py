@@ -1,0 +1,198 @@
+"""What holds for the files of the project: pins, budgets, addresses, set-up without surprises."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import re
+import subprocess
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import environment
+import jars
+import prerequisites
+import stamp
+
+REPO = Path(__file__).resolve().parents[2]
+PYTHON_FOLDERS = ("lib", "jobs", "scripts", "tests", "benchmarks")
+LONGEST_FILE = 250
+LONGEST_BODY = 45
+LONGEST_JOB = 40
+
+
+def setup_cfg() -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(REPO / "setup.cfg")
+    return parser
+
+
+def pins() -> dict[str, str]:
+    """Return library -> exact version; a requirement that is not exact stands there with its whole text."""
+    parser = setup_cfg()
+    texts = [parser["options"]["install_requires"], *parser["options.extras_require"].values()]
+    lines = [line.strip() for text in texts for line in text.splitlines()]
+    wanted = [line for line in lines if line and not line.startswith("#")]
+    return {name: version for name, _, version in (line.partition("==") for line in wanted)}
+
+
+def dependencies() -> list[dict[str, str]]:
+    return [dict(d.attrib) for d in ET.parse(REPO / "conf" / "jars" / "ivy.xml").getroot().iter("dependency")]
+
+
+def revision(name: str) -> str:
+    return next(d["rev"] for d in dependencies() if d["name"] == name)
+
+
+def python_files() -> Iterator[Path]:
+    for folder in PYTHON_FOLDERS:
+        yield from sorted((REPO / folder).rglob("*.py"))
+
+
+def project_files() -> list[Path]:
+    """Return the files that are, or would be, under version control."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True).stdout
+    return [path for name in listed.split("\0") if name and (path := REPO / name).is_file()]
+
+
+def test_every_python_dependency_is_pinned_to_one_version() -> None:
+    assert {name: v for name, v in pins().items() if not re.fullmatch(r"\d+(\.\d+)+", v)} == {}
+
+
+def test_every_jar_is_pinned_and_brings_nothing_along() -> None:
+    found = dependencies()
+    assert [d["name"] for d in found if d["transitive"] != "false"] == []
+    assert [d["name"] for d in found if not re.fullmatch(r"\d[\w.-]*", d["rev"])] == []
+    places = [(d["conf"], d["org"], d["name"]) for d in found]
+    assert len(places) == len(set(places))
+
+
+def test_python_and_jars_are_of_the_same_spark_and_delta() -> None:
+    spark_line = ".".join(pins()["pyspark"].split(".")[:2])
+    assert revision("spark-sql-kafka-0-10_2.13") == pins()["pyspark"]
+    assert revision(f"delta-spark_{spark_line}_2.13") == revision("delta-storage") == pins()["delta-spark"]
+
+
+def test_no_file_names_a_registry_or_a_private_folder() -> None:
+    forbidden = re.compile(
+        "|".join([r"repo1?\.maven", r"maven\.org", r"pythonhosted", r"pypi\.", r"/tmp/" + "w/", "/" + "work/"])
+    )
+    found = []
+    for path in project_files():
+        if path != Path(__file__) and path.suffix not in {".png", ".parquet", ".bin"}:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            found += [
+                f"{path.relative_to(REPO)}:{n}: {line[:80]}"
+                for n, line in enumerate(lines, 1)
+                if forbidden.search(line)
+            ]
+    assert found == []
+
+
+def test_what_set_up_and_runs_leave_behind_is_ignored() -> None:
+    made = [".venv/x", "jars/spark/a.jar", "dist/offset_sync.zip", "data/tables/x", "lib/offset_sync.egg-info/PKG-INFO"]
+    command = ["git", "check-ignore", *made, "conf/jars/ivy.xml"]
+    ignored = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False).stdout.split()
+    assert ignored == made
+
+
+def test_no_file_outgrows_the_budget() -> None:
+    sizes = {path.relative_to(REPO): len(path.read_text(encoding="utf-8").splitlines()) for path in python_files()}
+    assert {str(path): n for path, n in sizes.items() if n > LONGEST_FILE} == {}
+    assert {str(path): n for path, n in sizes.items() if n > LONGEST_JOB and path.parts[0] == "jobs"} == {}
+
+
+def test_no_function_outgrows_the_budget() -> None:
+    too_long = []
+    for path in python_files():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
+                if (node.end_lineno or 0) - first.lineno + 1 > LONGEST_BODY:
+                    too_long.append(f"{path.relative_to(REPO)}:{node.lineno} {node.name}")
+    assert too_long == []
+
+
+def test_every_target_of_the_makefile_is_explained() -> None:
+    text = (REPO / "Makefile").read_text()
+    phony = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    assert phony is not None
+    said = subprocess.run(["make", "--no-print-directory"], cwd=REPO, capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"^ +make ([a-z-]+) +\S", said, re.MULTILINE) == phony[1].split()
+
+
+@pytest.mark.parametrize("version", [(3, 9), (3, 13), (4, 0)])
+def test_a_python_that_cannot_hold_the_pins_is_refused_with_the_remedy(version: tuple[int, int]) -> None:
+    with pytest.raises(SystemExit, match=r"3\.10, 3\.11 or 3\.12 is needed.*make PYTHON="):
+        prerequisites.check_python(version, can_make_environments=True)
+
+
+def test_a_python_without_ensurepip_is_refused_with_the_package_to_install() -> None:
+    with pytest.raises(SystemExit, match=r"apt-get install python3\.11-venv"):
+        prerequisites.check_python((3, 11), can_make_environments=False)
+    prerequisites.check_python((3, 11), can_make_environments=True)
+
+
+def test_java_is_found_by_its_version_and_refused_when_old_or_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SystemExit, match=r"there is no java in JAVA_HOME; .*apt-get install openjdk-17"):
+        prerequisites.find_java()
+    for printed, fits in (
+        ('java version "1.8.0_402"', False),
+        ('openjdk version "17.0.15"', True),
+        ('openjdk version "21"', True),
+    ):
+        java.write_text(f"#!/bin/sh\necho '{printed}' >&2\n")
+        java.chmod(0o755)
+        if fits:
+            assert prerequisites.find_java() == str(java)
+        else:
+            with pytest.raises(SystemExit, match=r"17 or newer is needed, .* is 8"):
+                prerequisites.find_java()
+
+
+def test_only_a_change_of_pins_makes_the_environment_anew() -> None:
+    text = (REPO / "setup.cfg").read_text()
+    assert environment.pins(text) == environment.pins(text.replace("strict = True", "strict = False"))
+    for name, version in pins().items():
+        assert environment.pins(text) != environment.pins(text.replace(f"{name}=={version}", f"{name}==0.1"))
+
+
+def test_an_unfinished_folder_is_never_taken_for_a_finished_one(tmp_path: Path) -> None:
+    made_from = stamp.digest("a", "b")
+    assert made_from != stamp.digest("ab", "")
+    assert not stamp.is_current(tmp_path, made_from)
+    stamp.remember(tmp_path, made_from)
+    assert stamp.is_current(tmp_path, made_from)
+    assert not stamp.is_current(tmp_path, stamp.digest("other"))
+    stamp.forget(tmp_path)
+    assert not stamp.is_current(tmp_path, made_from)
+
+
+def test_the_wanted_jars_are_where_ivy_puts_them() -> None:
+    wanted = jars.wanted_jars((REPO / "conf" / "jars" / "ivy.xml").read_text())
+    assert "broker/kafka_2.13-4.3.0.jar" in wanted
+    assert len(wanted) == len(dependencies())
+    assert {path.partition("/")[0] for path in wanted} == {"spark", "broker", "mirror"}
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("Collecting pyspark==4.2.0", "looking for pyspark==4.2.0"),
+        ("Downloading pyspark-4.2.0.tar.gz (434.2 MB)", "downloading pyspark-4.2.0.tar.gz (434.2 MB)"),
+        ("Building wheel for pyspark (pyproject.toml): started", "building wheel for pyspark"),
+        ("Installing collected packages: a, b, c", "installing 3 packages"),
+        ("Requirement already satisfied: pip", None),
+    ],
+)
+def test_the_words_of_pip_become_progress(line: str, shown: str | None) -> None:
+    assert environment.describe_pip(line) == shown
