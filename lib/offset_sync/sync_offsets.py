@@ -12,6 +12,7 @@ from functools import partial
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from offset_sync import faults
 from offset_sync.committing import TargetCommit
 from offset_sync.config import Config
 from offset_sync.deletions import follow_deletions
@@ -138,7 +139,9 @@ class SyncJob:
         )
 
     def _commit(self, target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        return self._commits[target](writes)
+        outcomes = self._commits[target](writes)
+        faults.pass_point(faults.AFTER_COMMIT)
+        return outcomes
 
     def _start_query(self, alias: str) -> StreamingQuery | None:
         partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)

@@ -1,4 +1,4 @@
-"""Logs written record by record on real clusters, and groups committed by hand: what the end-to-end tests ask about.
+"""Logs written record by record on real clusters: what the end-to-end tests ask about.
 
 A crafted log is a list with one entry per offset, as ``offset_sync.testing.logs`` makes them: a record with its
 identity, or None where there is to be none. Which offset a record got is compared with the place it was meant for.
@@ -16,18 +16,16 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
+from offsets import Place, admin_for
 
 from offset_sync.demo.brokers import EmbeddedCluster
 from offset_sync.demo.clients import admin_of, client_options
-from offset_sync.errors import ClusterError
-from offset_sync.kafka.admin import ClusterAdmin, Committed
-from offset_sync.model import OffsetWrite, Rule, TopicPartition
+from offset_sync.model import TopicPartition
 from offset_sync.testing.logs import World, write_logs
 from offset_sync.testing.oracle import MALFORMED, Case, Log, LogRecord
 
 Clusters = Mapping[str, EmbeddedCluster]
 Entries = Sequence["LogRecord | None"]
-Place = tuple[str, int]
 Headers = list[tuple[str, "bytes | None"]]
 
 _numbers = itertools.count(1)
@@ -216,33 +214,3 @@ def question(source: str, target: str, logs: Mapping[str, Entries], log_start: M
         return Log(alias, records, starts.get(alias, 0), len(entries), len(entries))
 
     return Case(source, observed(source), observed(target), now_ms=1, hole_grace_ms=0)
-
-
-def admin_for(cluster: EmbeddedCluster) -> ClusterAdmin:
-    """Return what reads and writes committed offsets, metadata exact to the byte."""
-    return ClusterAdmin(cluster.alias, {"bootstrap.servers": cluster.bootstrap_servers})
-
-
-def commit(cluster: EmbeddedCluster, offsets: Mapping[str, Mapping[Place, int | tuple[int, str]]]) -> None:
-    """Commit for each group, as an operator would for groups without members."""
-    writes: dict[str, list[OffsetWrite]] = {}
-    for group, by_place in offsets.items():
-        for (topic, partition), wanted in by_place.items():
-            offset, metadata = wanted if isinstance(wanted, tuple) else (wanted, "")
-            write = OffsetWrite(group, topic, partition, offset, metadata, Rule.SET, None)
-            writes.setdefault(group, []).append(write)
-    kafka = admin_for(cluster)
-    kafka.committed_offsets(list(writes)[:1], deadline=60)  # waits for the coordinator of a cluster that is new
-    answers = kafka.write_offsets(writes, deadline=60)
-    accepted = {TopicPartition(*place): None for by_place in offsets.values() for place in by_place}
-    refused = {group: answer for group, answer in answers.items() if not answer.items() <= accepted.items()}
-    assert refused == {}, refused
-
-
-def committed(cluster: EmbeddedCluster, groups: Iterable[str]) -> dict[str, dict[Place, Committed]]:
-    """Return what each group has committed there; AssertionError where one cannot be read."""
-    found = {}
-    for group, answer in admin_for(cluster).committed_offsets(list(groups), deadline=60).items():
-        assert not isinstance(answer, ClusterError), answer
-        found[group] = {(place.topic, place.partition): value for place, value in answer.items()}
-    return found

@@ -25,7 +25,7 @@ from offset_sync.sync_offsets import sync_offsets
 REPO = Path(__file__).resolve().parents[2]
 Row = dict[str, Any]
 _Value = TypeVar("_Value")
-_PATIENCE_SECONDS = 120.0
+_PATIENCE_SECONDS = 400.0
 
 
 @dataclass(frozen=True)
@@ -123,11 +123,21 @@ class Job:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
 
-def install(folder: Path, clusters: Mapping[str, str], topics: list[str], **sections: Any) -> Installation:
-    """Write a configuration for the brokers *clusters*; *sections* are added to what every test needs."""
+def install(
+    folder: Path,
+    servers: Mapping[str, str],
+    topics: list[str],
+    origins: Mapping[str, str] | None = None,
+    **sections: Any,
+) -> Installation:
+    """Write a configuration for the clusters at *servers*; *sections* are added to what every test needs.
+
+    *origins* are header values, where they are not the alias.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    header = {alias: {"origin": value} for alias, value in (origins or {}).items()}
     tree: dict[str, Any] = {
-        "clusters": {alias: {"kafka": {"bootstrap.servers": servers}} for alias, servers in clusters.items()},
+        "clusters": {a: {"kafka": {"bootstrap.servers": s}, **header.get(a, {})} for a, s in servers.items()},
         "topics": {"include": topics},
         "sync": {"hole_grace": "0s"},
         "tables": {"root": str(folder / "tables"), "checkpoints": str(folder / "checkpoints")},

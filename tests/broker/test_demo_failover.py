@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import TopicPartition
 
 from offset_sync.demo.brokers import EmbeddedCluster
-from offset_sync.demo.clients import Partition, admin_of, stable_ends
+from offset_sync.demo.clients import Partition, open_partition_reader, stable_ends
 from offset_sync.demo.group_member import ReaderOptions
 from offset_sync.demo.log_dump import dump_ids
 from offset_sync.demo.mirror import Mirror
@@ -48,9 +48,11 @@ class Stopped:
 
     def move(self, group: str, starts: dict[Partition, int]) -> Measured:
         """Start the group at dc2 from there, read everything, and ask the oracle."""
-        admin = admin_of(self.dc2)
-        places = [TopicPartition(*place, offset) for place, offset in starts.items()]
-        admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, places)])[group].result(20)
+        committer = open_partition_reader(self.dc2, group)
+        committer.commit(
+            offsets=[TopicPartition(*place, offset) for place, offset in starts.items()], asynchronous=False
+        )
+        committer.close()
         reader = GroupReader(self.dc2, group, [self.topic], ReaderOptions(reset="error"))
         reader.start()
         reader.wait_until(stable_ends(self.dc2, starts))

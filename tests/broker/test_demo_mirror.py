@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import time
 
 import pytest
@@ -18,8 +19,13 @@ pytestmark = [
 Clusters = dict[str, EmbeddedCluster]
 
 
+@functools.cache
+def producer_of(bootstrap_servers: str) -> Producer:
+    return Producer(client_options(bootstrap_servers, enable_idempotence=True))
+
+
 def produce(cluster: EmbeddedCluster, topic: str, values: list[str], partitions: int = 2, timestamp: int = 0) -> None:
-    producer = Producer(client_options(cluster.bootstrap_servers, enable_idempotence=True))
+    producer = producer_of(cluster.bootstrap_servers)
     for number, value in enumerate(values):
         headers = [("trace", value.encode())]
         place = number % partitions

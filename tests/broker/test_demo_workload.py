@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 
 from offset_sync.demo.brokers import EmbeddedCluster
-from offset_sync.demo.clients import Partition, admin_of, stable_ends
+from offset_sync.demo.clients import Partition, admin_of, open_partition_reader, stable_ends
 from offset_sync.demo.group_member import ReaderOptions
 from offset_sync.demo.log_dump import dump_ids
 from offset_sync.demo.producing import TopicLoad
@@ -34,16 +34,21 @@ def producers(clusters: Clusters, topic_name: str) -> Iterator[Producers]:
     running.stop(5)
 
 
-def committed(cluster: EmbeddedCluster, group: str) -> dict[Partition, int]:
-    admin = admin_of(cluster)  # it has to live until the answer is there
-    for _ in range(100):
-        future = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group]
-        error = future.exception(20)
-        if not (isinstance(error, KafkaException) and error.args[0].code() == KafkaError.COORDINATOR_LOAD_IN_PROGRESS):
-            break
-        time.sleep(0.1)
-    answer = future.result()
-    return {(each.topic, each.partition): each.offset for each in answer.topic_partitions or []}
+def committed(cluster: EmbeddedCluster, group: str, topic: str) -> dict[Partition, int]:
+    # Not by AdminClient.list_consumer_group_offsets: librdkafka's ends the process on a NOT_COORDINATOR answer.
+    consumer = open_partition_reader(cluster, group)
+    answers: list[TopicPartition] = []
+
+    def is_answered() -> bool:
+        try:
+            answers.extend(consumer.committed([TopicPartition(topic, number) for number in (0, 1)], 5))
+        except KafkaException:  # the coordinator of a broker that has just started is not there yet
+            return False
+        return True
+
+    wait_until(is_answered)
+    consumer.close()
+    return {(each.topic, each.partition): each.offset for each in answers if each.offset >= 0}
 
 
 def wait_for(producers: Producers, count: int) -> None:
@@ -120,7 +125,7 @@ def test_a_reader_knows_what_it_read_and_what_the_coordinator_holds(
         place: records.ids.tolist() for place, records in acknowledged.items()
     }
     assert {place: commit.offset for place, commit in reader.last_commits().items()} == ends
-    assert committed(clusters["dc1"], group_name) == ends
+    assert committed(clusters["dc1"], group_name, topic_name) == ends
     assert reader.errors() == []
 
 
@@ -134,7 +139,7 @@ def test_a_killed_reader_commits_nothing_more_and_its_successor_reads_again_from
     wait_until(lambda: reader.count() > 500 + sum(each.offset for each in reader.last_commits().values()))
     reader.stop(kill=True)
 
-    stored = committed(clusters["dc1"], group_name)
+    stored = committed(clusters["dc1"], group_name, topic_name)
     assert stored == {place: commit.offset for place, commit in reader.last_commits().items()}
     read_to = reader.reached()
     assert any(stored.get(place, 0) < end for place, end in read_to.items())
@@ -163,7 +168,7 @@ def test_a_slow_reader_lags_and_one_with_a_limit_stops_there(
 
     assert slow.count() < producers.count()
     assert {place: len(records) for place, records in limited.records().items()} == limits
-    assert committed(clusters["dc1"], f"{group_name}-limited") == limits
+    assert committed(clusters["dc1"], f"{group_name}-limited", topic_name) == limits
 
 
 def test_a_missing_offset_is_an_error_and_not_a_silent_reset(
@@ -215,7 +220,7 @@ def test_everything_ends_although_the_broker_was_killed(
     for place, acknowledged in producers.acknowledged("dc1").items():
         assert np.isin(acknowledged.ids, dump_ids(clusters["dc1"], place).ids).all()
     for reader in readers:
-        stored = committed(clusters["dc1"], reader.group_id)
+        stored = committed(clusters["dc1"], reader.group_id, topic_name)
         assert all(stored[place] >= commit.offset for place, commit in reader.last_commits().items())
 
 

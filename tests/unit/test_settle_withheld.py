@@ -170,7 +170,7 @@ def test_a_log_that_ends_below_its_index_was_truncated(alias: str) -> None:
     assert answer(site) == ("LOG_TRUNCATED", "WITHHELD", None)
 
 
-def test_a_log_that_grows_while_it_is_looked_at_is_not_taken_for_truncated() -> None:
+def test_a_log_that_grows_while_it_is_looked_at_is_not_taken_for_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
     look = site.look
@@ -181,7 +181,7 @@ def test_a_log_that_grows_while_it_is_looked_at_is_not_taken_for_truncated() -> 
             site.index.extend(log(alias, text), ORDERS)  # another thread has indexed what came meanwhile
         return said
 
-    site.settler._look = slow_look
+    monkeypatch.setattr(site, "look", slow_look)
     site.settle()
     assert answer(site) == ("EXACT", "COMMITTED", 6)
 
@@ -221,3 +221,6 @@ def test_retention_past_an_unread_record_is_answered_with_the_log_start_and_the_
     site.commit("X", "readers", 4)
     site.settle()
     assert (answer(site)[2], site.settlements[-1].answers.lost.tolist()) == (8, [2])
+    site.commit("X", "readers", 5)
+    site.settle()
+    assert (answer(site)[2], site.settlements[-1].answers.lost.tolist()) == (8, [1])

@@ -58,7 +58,7 @@ def to_byte_rows(column: pa.Array | pa.ChunkedArray) -> ByteRows:
     is_null = array.is_null().to_numpy(zero_copy_only=False)
     _, offsets, content = array.buffers()
     if len(array) == 0 or offsets is None:
-        edges = np.zeros(len(array) + 1, np.int64)
+        edges: NDArray[np.int64] = np.zeros(len(array) + 1, np.int64)
     else:
         # int64 because numpy indexes with it: converted once here instead of at every read.
         edges = np.frombuffer(offsets, np.int32, len(array) + 1, array.offset * 4).astype(np.int64)

@@ -128,7 +128,7 @@ def _sum_digits(
         has_place = length > place
         digit = rows.content[np.where(has_place, start + place, 0)] - np.uint8(ord("0"))
         is_other |= has_place & (digit > 9)
-        total = np.where(has_place, total * np.uint64(10) + digit, total)
+        total[has_place] = (total * np.uint64(10) + digit)[has_place]
     return total, is_other
 
 

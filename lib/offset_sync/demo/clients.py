@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol, cast
@@ -11,6 +12,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient
 
 from offset_sync.errors import ClusterError
+
+_SILENT = logging.getLogger("offset_sync.demo.librdkafka")
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
 
 Partition = tuple[str, int]
 """A topic and a partition number; plain tuples, because they are built once per record."""
@@ -54,8 +59,10 @@ def client_options(bootstrap_servers: str, **options: Any) -> dict[str, Any]:
     return {
         "bootstrap.servers": bootstrap_servers,
         "broker.address.family": "v4",
-        # Brokers are killed on purpose here; librdkafka would print a line per refused connection.
+        # Brokers are killed on purpose here; librdkafka would print a line per refused connection, and some even
+        # at level 0 unless a logger takes them.
         "log_level": 0,
+        "logger": _SILENT,
         "error_cb": _ignore,
         "reconnect.backoff.ms": 100,
         "reconnect.backoff.max.ms": 500,

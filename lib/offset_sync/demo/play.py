@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import shutil
+import signal
+import sys
 import time
 from pathlib import Path
 
@@ -27,6 +29,8 @@ def play(*, is_quick: bool, directory: Path = DIRECTORY) -> int:
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     started = time.monotonic()
+    # Brokers and jobs are ours to stop, also when somebody stops us.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         with Narrator(console) as narrator:
             is_good = _play(console, narrator, directory, is_quick=is_quick)

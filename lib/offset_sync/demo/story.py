@@ -81,7 +81,7 @@ class Story:
             answers = self._tables.answers(DC1, DC2).values()
             return sum(answer.target_offset is not None for answer in answers) >= wanted
 
-        self._tables.wait_until(is_synced, "every group has an offset at dc2", 120.0)
+        self._tables.wait_until(is_synced, "every group has an offset at dc2", 300.0)
         self._say(f"load: 260 records a second for {self._pace.load:.0f} s")
         time.sleep(self._pace.load)
 

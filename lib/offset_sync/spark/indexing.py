@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from offset_sync import faults
 from offset_sync.spark.checkpoints import Checkpoint, Offsets
 from offset_sync.spark.cutting import CUT_SCHEMA, RunCutter
 from offset_sync.spark.schemas import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
@@ -63,7 +64,9 @@ class RunIndexer:
         if malformed.num_rows:
             logger.warning("%s: %d records with malformed headers put in quarantine", writer[0], malformed.num_rows)
         self._tables.append(QUARANTINE, malformed, writer)
+        faults.pass_point(faults.BEFORE_RUNS)
         self._tables.append(RECORD_RUNS, pa.concat_tables([runs, covered]), writer)
+        faults.pass_point(faults.AFTER_RUNS)
 
     def _record_incarnations(self, topics: list[str], now: datetime) -> None:
         """Write down topic ids not met before, ahead of the runs: a topic is never indexed without its id."""

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
+from offset_sync import faults
 from offset_sync.spark.checkpoints import Checkpoint
 from offset_sync.spark.decoding import DECODED_SCHEMA, decode_batches
 from offset_sync.spark.schemas import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE, Table
@@ -63,6 +64,7 @@ class CommitIngester:
             for failure in self._settle(keys[~is_own], batch_id):
                 logger.warning("%s", failure)
         self._write_history(decoded, commits, is_own, now, batch_id)
+        faults.pass_point(faults.AFTER_HISTORY)
 
     def _remember(self, commits: pa.Table) -> tuple[Keys, NDArray[np.bool_]]:
         columns = [commits.column(name).to_pylist() for name in ("group_id", "topic", "partition")]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
@@ -17,12 +18,14 @@ from offset_sync.model import Outcome, State
 from offset_sync.settle import Settler
 from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.spark.tables import Tables
-from offset_sync.translate.commits import CommitBook
+from offset_sync.translate.commits import ClusterCommits, CommitBook
 from offset_sync.translate.keys import Keys
+from offset_sync.translate.ledger import NOTHING
 from offset_sync.translate.pairstate import OUTCOMES
 from offset_sync.translate.partition import STATES
 
 _KEY = ["group_id", "topic", "partition"]
+_CLOCKS_APART_MS = 60_000
 _TIMES = ("actual_at_ms", "genuine_at_ms", "rewound_at_ms")
 
 
@@ -37,6 +40,8 @@ def restore_commits(tables: Tables, book: CommitBook, lock: threading.RLock) -> 
                 commits.columns[name][key] = mine.column(name).cast(pa.int64()).fill_null(-1).to_numpy()
             for name in ("actual_is_own", "is_deleted"):
                 commits.columns[name][key] = mine.column(name).to_numpy()
+            is_ours = commits.columns["actual_is_own"][key]
+            commits.columns["own_offset"][key] = np.where(is_ours, commits.columns["actual_offset"][key], NOTHING)
             for name, texts in (("metadata", commits.metadata), ("topic_id", commits.topic_id)):
                 values = zip(key.tolist(), mine.column(name).to_pylist(), strict=True)
                 texts.update({place: text for place, text in values if text})
@@ -88,8 +93,7 @@ def restore_answers(tables: Tables, book: CommitBook, settler: Settler, lock: th
 
 def _restore_pair(rows: pa.Table, book: CommitBook, settler: Settler, source: str, target: str) -> None:
     key = _ids(book, rows)
-    own = rows.column("own_offset").fill_null(-1).to_numpy()
-    book.clusters[target].columns["own_offset"][key[own >= 0]] = own[own >= 0]
+    _restore_ledger(rows, key, book.clusters[target])
     pair = settler.pair(source, target).columns
     pair.fit(len(book.keys))
     for name, column in (
@@ -101,6 +105,15 @@ def _restore_pair(rows: pa.Table, book: CommitBook, settler: Settler, source: st
     pair["source_at_ms"][key] = rows.column("source_committed_at").cast(pa.int64()).to_numpy() // 1000
     pair["state"][key] = [STATES.index(State(name)) for name in rows.column("state").to_pylist()]
     pair["outcome"][key] = [OUTCOMES.index(Outcome(name)) for name in rows.column("outcome").to_pylist()]
+
+
+def _restore_ledger(rows: pa.Table, key: Keys, there: ClusterCommits) -> None:
+    """Note the writes that may not have been read back: later than all that was read, by clocks a minute apart."""
+    own = rows.column("own_offset").fill_null(NOTHING).to_numpy()
+    own_at_ms = rows.column("own_at").cast(pa.int64()).fill_null(0).to_numpy() // 1000
+    is_earlier = own_at_ms + _CLOCKS_APART_MS < there.columns["actual_at_ms"][key]
+    is_pending = (own != NOTHING) & (own != there.columns["own_offset"][key]) & ~is_earlier
+    there.ledger.wrote(key[is_pending], own[is_pending])
 
 
 def _ids(book: CommitBook, rows: pa.Table) -> Keys:

@@ -48,7 +48,12 @@ class Tables:
                 builder = builder.property("delta.enableChangeDataFeed", "true")
             if table.cluster_by:
                 builder = builder.clusterBy(*table.cluster_by)
-            builder.execute()
+            try:
+                builder.execute()
+            except Exception:
+                # The other job may have created it at the same time.
+                if not DeltaTable.isDeltaTable(self.spark, self.path(table)):
+                    raise
 
     def read(self, table: Table) -> DataFrame:
         """Return *table* as it is now."""

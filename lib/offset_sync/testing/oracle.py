@@ -153,11 +153,8 @@ def first_unread(required: Sequence[float], committed: int) -> int:
 
 
 def might_stand_beyond(case: Case, record: LogRecord) -> bool:
-    """True where X may hold *record* behind its frontier: not its own, not yet seen, and nothing later seen either."""
-    if record.is_malformed or record.origin == case.source_cluster:
-        return False
-    is_known = pos(case, record.origin, record.origin_offset) != UNREAD
-    return not is_known and passed_by(case, record) is None
+    """True where X may hold *record* behind its frontier: not its own, not seen there, and not an old hole either."""
+    return not record.is_malformed and record.origin != case.source_cluster and f(case, record) == UNREAD
 
 
 def answers(case: Case, commits: Iterable[int]) -> list[Answer]:
@@ -166,6 +163,12 @@ def answers(case: Case, commits: Iterable[int]) -> list[Answer]:
     required = running_max(required_last)
     unknown = [record.offset for record in case.target.indexed if might_stand_beyond(case, record)]
     return [_answer(case, committed, required_last, required, unknown) for committed in commits]
+
+
+def copies(case: Case, unknown: list[int]) -> int:
+    """Return how many of the target's *unknown* records have an identity that an earlier one of them has too."""
+    found = [(r.origin, r.origin_offset) for r in case.target.indexed if r.offset in set(unknown)]
+    return len(found) - len(set(found))
 
 
 def _answer(case: Case, committed: int, f_of: list[float], required: list[float], unknown: list[int]) -> Answer:
@@ -183,7 +186,9 @@ def _answer(case: Case, committed: int, f_of: list[float], required: list[float]
         clamped_offset=clamped,
         state=_state(case, beyond, offset, required, any(y >= offset for y in unknown)),
         duplicates=duplicates,
-        duplicates_at_most=duplicates + min(unknown_left, beyond) + malformed,
+        duplicates_at_most=duplicates
+        + (min(unknown_left, beyond + copies(case, unknown)) if beyond else 0)
+        + malformed,
         lost=sum(1 for record in expired if f_of[record.offset] >= committed),
     )
 

@@ -70,9 +70,15 @@ class Site:
         self.book = CommitBook(list(self.config.clusters))
         self.position = dict.fromkeys(self.config.clusters, 0)
         self.settler = Settler(
-            self.config, self.book, self.index, self.look, self.write, self.settlements.append,
-            lambda: self.clock_ms[0], self.lock,
-        )  # fmt: skip
+            self.config,
+            self.book,
+            self.index,
+            lambda aliases, partitions: self.look(aliases, partitions),
+            lambda target, writes: self.write(target, writes),
+            self.settlements.append,
+            lambda: self.clock_ms[0],
+            self.lock,
+        )
 
     def put(
         self, where: Log, place: TopicPartition = ORDERS, *, topic_id: str | None = None, partitions: int = 1

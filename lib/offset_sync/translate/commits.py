@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.columns import Columns
+from offset_sync.translate.ledger import NOTHING, Ledger
 from offset_sync.translate.runs import Int64s
 
 OWN_TAG = "offset-sync"
@@ -49,25 +50,25 @@ class ClusterCommits:
                 "actual_offset": -1,
                 "actual_at_ms": -1,
                 "actual_is_own": False,
-                "own_offset": -1,
+                "own_offset": NOTHING,
                 "genuine_offset": -1,
                 "genuine_at_ms": -1,
                 "rewound_at_ms": -1,
                 "is_deleted": False,
             }
         )
+        self.ledger = Ledger()
         self.metadata: dict[int, str] = {}
         self.topic_id: dict[int, str] = {}
 
     def record(self, records: CommitRecords) -> NDArray[np.bool_]:
         """Take in *records* and return which of them are our own; records read before change nothing.
 
-        A record is our own by its tag, or by the ledger: we wrote that offset last.
+        A record is our own by its tag, or by the ledger of what we wrote.
         """
         column = self.columns
-        is_own = np.fromiter((text == OWN_TAG for text in records.metadata), np.bool_, len(records.key))
-        is_own |= ~records.is_tombstone & (records.offset >= 0) & (records.offset == column["own_offset"][records.key])
         is_new = records.log_offset > column["log_offset"][records.key]
+        is_own = self._own(records, is_new)
         last = _last_of_each(records.key, is_new)
         key = records.key[last]
         column["log_offset"][key] = records.log_offset[last]
@@ -76,6 +77,19 @@ class ClusterCommits:
         column["actual_is_own"][key] = is_own[last]
         column["is_deleted"][key] = records.is_tombstone[last]
         self._record_genuine(records, is_new & ~is_own & ~records.is_tombstone & (records.offset >= 0))
+        return is_own
+
+    def _own(self, records: CommitRecords, is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        is_own = np.fromiter((text == OWN_TAG for text in records.metadata), np.bool_, len(records.key))
+        # What was read before is judged by what stands: the ledger has forgotten what came before that.
+        is_own |= ~is_new & (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
+        is_own[is_new] = self.ledger.read_back(
+            records.key[is_new],
+            records.offset[is_new],
+            records.is_tombstone[is_new],
+            is_own[is_new],
+            self.columns["own_offset"],
+        )
         return is_own
 
     def _record_genuine(self, records: CommitRecords, chosen: NDArray[np.bool_]) -> None:
@@ -96,8 +110,8 @@ class ClusterCommits:
 
     def wrote(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
         """Note what the cluster acknowledged as written by us."""
+        self.ledger.wrote(key, offset)
         column = self.columns
-        column["own_offset"][key] = offset
         column["actual_offset"][key] = offset
         column["actual_at_ms"][key] = at_ms
         column["actual_is_own"][key] = True

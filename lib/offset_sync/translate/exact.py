@@ -106,6 +106,9 @@ def translate(
     beyond_index = np.maximum(committed - source_frontier, 0)
     unknown = _records(pieces, pieces.is_unknown)
     unknown_kept = unknown - _records(gone, gone.is_unknown)
+    # Every unknown record that the group has read stands at the source between its frontier and the commit; the target
+    # may hold copies of it.
+    may_be_read = np.where(beyond_index > 0, np.minimum(beyond_index + pieces.unknown_copies, unknown_kept), 0)
     malformed_kept = _records(pieces, pieces.is_malformed) - _records(gone, gone.is_malformed)
     return Answers(
         offset=offset,
@@ -113,7 +116,7 @@ def translate(
         at_frontier=at_frontier,
         index_behind=(beyond_index > 0) & (unknown > 0),
         duplicates=duplicates,
-        duplicates_at_most=duplicates + np.minimum(beyond_index, unknown_kept) + malformed_kept,
+        duplicates_at_most=duplicates + may_be_read + malformed_kept,
         lost=lost,
         has_young_hole=bool(pieces.is_young.any()),
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from offset_sync.translate.growing import GrowingArray
 from offset_sync.translate.positions import OriginPositions
@@ -70,9 +73,9 @@ class LogIndex:
         return runs.take(first)
 
 
-def _columns_of(runs: Runs) -> tuple[np.ndarray, ...]:
+def _columns_of(runs: Runs) -> tuple[NDArray[Any], ...]:
     return runs.start, runs.length, runs.origin, runs.origin_start, runs.indexed_at_ms
 
 
-def _concatenate(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def _concatenate(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate((first, second))

@@ -27,7 +27,7 @@ class Pieces:
     Record ``start + i`` needs the source's record at ``needs + i`` to be read where *is_linear*, else ``needs``
     itself; ``NO_LIMIT`` is a record the source has not got, as far as is known. *is_unknown* marks those that it may
     hold beyond its index frontier, *is_malformed* those whose identity could not be read, *is_young* holes that may
-    still be filled.
+    still be filled; these are unknown too. *unknown_copies* counts unknown records of which the target has another.
     """
 
     start: Int64s
@@ -37,6 +37,7 @@ class Pieces:
     is_unknown: NDArray[np.bool_]
     is_malformed: NDArray[np.bool_]
     is_young: NDArray[np.bool_]
+    unknown_copies: int = 0
 
     def __len__(self) -> int:
         return len(self.start)
@@ -44,7 +45,8 @@ class Pieces:
     @property
     def last_needs(self) -> Int64s:
         """F of each piece's last record, its greatest."""
-        return self.needs + np.where(self.is_linear, self.length - 1, 0)
+        last: Int64s = self.needs + np.where(self.is_linear, self.length - 1, 0)
+        return last
 
     def below(self, offset: int) -> Pieces:
         """Return what lies below *offset*; a piece that straddles it is cut."""
@@ -88,9 +90,11 @@ def _in_log_order(parts: list[tuple[NDArray[np.intp], Pieces]]) -> Pieces:
         nothing, no = np.empty(0, np.int64), np.empty(0, np.bool_)
         return Pieces(nothing, nothing, nothing, no, no, no, no)
     pieces = [part for _, part in parts]
-    joined = {field.name: np.concatenate([getattr(part, field.name) for part in pieces]) for field in fields(Pieces)}
+    columns = [field.name for field in fields(Pieces) if field.name != "unknown_copies"]
+    joined = {name: np.concatenate([getattr(part, name) for part in pieces]) for name in columns}
     order = np.argsort(joined["start"], kind="stable") if len(parts) > 1 else slice(None)
-    return Pieces(**{name: values[order] for name, values in joined.items()})
+    copies = sum(part.unknown_copies for part in pieces)
+    return Pieces(**{name: values[order] for name, values in joined.items()}, unknown_copies=copies)
 
 
 def _native(runs: Runs) -> Pieces:
@@ -138,7 +142,19 @@ def _mirrored(runs: Runs, positions: OriginPositions, young_since_ms: int) -> tu
     start: Int64s = runs.start[row] + (from_origin - runs.origin_start[row])
     kept = length > 0
     no = np.zeros(int(kept.sum()), np.bool_)
+    is_unknown = (is_beyond | is_young)[kept]
+    copies = _repeated(from_origin[kept][is_unknown], length[kept][is_unknown])
     pieces = Pieces(
-        start[kept], length[kept], needs[kept], is_segment[kept], is_beyond[kept], no, is_young[kept]
+        start[kept], length[kept], needs[kept], is_segment[kept], is_unknown, no, is_young[kept], copies
     )  # fmt: skip
     return row[kept], pieces
+
+
+def _repeated(start: Int64s, length: Int64s) -> int:
+    """Return by how much the stretches ``[start, start + length)`` together are longer than what they cover."""
+    if len(start) == 0:
+        return 0
+    order = np.argsort(start)
+    start, end = start[order], (start + length)[order]
+    covered_to = np.concatenate(([start[0]], np.maximum.accumulate(end)[:-1]))
+    return int(length.sum() - np.maximum(end - np.maximum(start, covered_to), 0).sum())

@@ -1,0 +1,195 @@
+"""Crafted logs on three clusters, a group at every offset: what stands on every target after --once is the oracle's.
+
+Logs hold re-sent, reordered, late and dropped records, markers, aborted records, malformed headers, echoes, and records
+of a cluster that is not configured. The jobs run as in production; what is expected comes from the logs as crafted.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from crafting import Clusters, Entries, Stamp, copied_log, crafted_logs, create_topics, native_log, question, write_log
+from offsets import Place, commit, commits_recorded, committed
+from running import Installation, Job, install
+
+from offset_sync.testing.logs import World
+from offset_sync.testing.oracle import answers
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
+
+ALIASES = ("dc1", "dc2", "dc3")
+PAIRS = list(permutations(ALIASES, 2))
+ALL = (*ALIASES, "far")  # the last one is not configured
+FAN_OUT = (("dc1", "dc2"), ("dc1", "dc3"))
+STAMP = Stamp(value_of={"dc1": "IDC1"})
+FAULTS = {"resend": 0.3, "reorder": 0.3, "drop": 0.4, "late": 0.2, "marker": 0.3, "malformed": 0.1, "echo": 0.1}
+Logs = dict[str, Entries]
+
+
+def worlds() -> dict[Place, Logs]:
+    """Every partition with what each cluster's log of it holds."""
+    far, mesh = tuple(permutations(ALL, 2)), tuple(PAIRS)
+    found: dict[Place, Logs] = {}
+    for number in range(6):
+        producers = ("dc1", "dc2", "far") if number % 2 else ALL
+        world = World(ALL, producers, far, 60, **FAULTS)
+        found["mesh-any-order", number] = {**crafted_logs(world, number)}
+    for number in range(4):
+        world = World(ALIASES, ("dc1",), FAN_OUT, 40, **FAULTS | {"drop": 0.2 * number, "marker": 0.2 * (number % 2)})
+        found["mesh-fan-out", number] = {**crafted_logs(world, 100 + number)}
+    found["mesh-one-way", 0] = {**crafted_logs(World(ALIASES, ("dc1",), mesh, 40), 208)}
+    found["mesh-both-ways", 0] = {**crafted_logs(World(ALIASES, ("dc1", "dc2"), mesh, 40), 201)}
+    found["mesh-transactions", 0] = {**crafted_logs(World(ALIASES, ("dc1", "dc2"), mesh, 40, marker=0.9), 202)}
+    found["mesh-empty", 0] = {alias: [] for alias in ALIASES}
+    found["mesh-empty", 1] = {"dc1": native_log("dc1", 5), "dc2": [], "dc3": copied_log("dc1", [0, 1, 2])}
+    return found
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """The clusters, what was crafted on them, and the two jobs that have run."""
+
+    clusters: Clusters
+    worlds: dict[Place, Logs]
+    installation: Installation
+    index: Job
+    sync: Job
+
+    def groups(self, source: str, place: Place) -> list[str]:
+        """Return one group for every offset that can be committed at *source*."""
+        topic, partition = place
+        return [f"{topic}-{partition}-{source}-{c}" for c in range(len(self.worlds[place][source]) + 1)]
+
+    def expected(self, source: str, target: str) -> dict[str, dict[Place, int]]:
+        """Return what the oracle wants on *target* for the groups of *source*."""
+        wanted: dict[str, dict[Place, int]] = {}
+        for place, logs in self.worlds.items():
+            groups = self.groups(source, place)
+            found = answers(question(source, target, logs), range(len(groups)))
+            wanted |= {group: {place: answer.clamped_offset} for group, answer in zip(groups, found)}
+            wanted.setdefault(f"all-of-{source}", {})[place] = found[len(groups) // 2].clamped_offset
+        return wanted
+
+    def found(self, target: str, groups: list[str]) -> dict[str, dict[Place, int]]:
+        """Return what the groups have on *target*."""
+        found = committed(self.clusters[target], groups)
+        return {group: {place: value.offset for place, value in offsets.items()} for group, offsets in found.items()}
+
+
+@pytest.fixture(scope="module")
+def mesh(three_clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Mesh:
+    partitions: dict[str, int] = {}
+    found = worlds()
+    for topic, partition in found:
+        partitions[topic] = max(partitions.get(topic, 0), partition + 1)
+    for alias in ALIASES:
+        create_topics(three_clusters[alias], partitions)
+        write_log(three_clusters[alias], {place: logs[alias] for place, logs in found.items()}, STAMP)
+    servers = {alias: three_clusters[alias].bootstrap_servers for alias in ALIASES}
+    installation = install(tmp_path_factory.mktemp("mesh"), servers, ["mesh-.*"], origins={"dc1": "IDC1"})
+    commit_everywhere(Mesh(three_clusters, found, installation, None, None))  # type: ignore[arg-type]
+    index = installation.run("index_records", "--once")
+    sync = installation.run("sync_offsets", "--once")
+    return Mesh(three_clusters, found, installation, index, sync)
+
+
+def commit_everywhere(mesh: Mesh) -> None:
+    """Commit every offset of every log in a group of its own, and half of each log in one group of all partitions."""
+    for source in ALIASES:
+        offsets: dict[str, dict[Place, int]] = {}
+        for place in mesh.worlds:
+            groups = mesh.groups(source, place)
+            offsets |= {group: {place: number} for number, group in enumerate(groups)}
+            offsets.setdefault(f"all-of-{source}", {})[place] = len(groups) // 2
+        commit(mesh.clusters[source], offsets)
+
+
+def test_both_jobs_are_done_and_say_so(mesh: Mesh) -> None:
+    assert (mesh.index.exit_code, mesh.sync.exit_code) == (0, 0), mesh.index.output() + mesh.sync.output()
+
+
+def test_there_are_more_than_a_thousand_groups(mesh: Mesh) -> None:
+    assert sum(len(mesh.expected(source, target)) for source, target in PAIRS) // 2 > 1000
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_every_group_stands_exactly_where_the_oracle_says(mesh: Mesh, source: str, target: str) -> None:
+    wanted = mesh.expected(source, target)
+    assert mesh.found(target, list(wanted)) == wanted
+
+
+def test_no_group_is_moved_where_it_committed_itself(mesh: Mesh) -> None:
+    for source in ALIASES:
+        groups = [group for place in mesh.worlds for group in mesh.groups(source, place)]
+        numbers = [number for place in mesh.worlds for number in range(len(mesh.groups(source, place)))]
+        found = mesh.found(source, groups)
+        assert [next(iter(found[group].values())) for group in groups] == numbers
+
+
+def test_the_history_holds_one_commit_per_group_and_target_with_the_oracles_counts(mesh: Mesh) -> None:
+    for source, target in PAIRS:
+        rows = mesh.installation.translations(source_cluster=source, target_cluster=target)
+        single = {row["group_id"]: row for row in rows if not row["group_id"].startswith("all-of")}
+        assert len(rows) == len(single) + len(mesh.worlds)
+        for place, logs in mesh.worlds.items():
+            groups = mesh.groups(source, place)
+            for group, answer in zip(groups, answers(question(source, target, logs), range(len(groups)))):
+                row = single[group]
+                assert (row["state"], row["outcome"]) == (answer.state, "COMMITTED")
+                assert (row["duplicates"], row["duplicates_at_most"], row["lost"]) == (
+                    answer.duplicates,
+                    answer.duplicates_at_most,
+                    answer.lost,
+                ), (source, target, group)
+
+
+def test_malformed_headers_are_in_quarantine_once_each(mesh: Mesh) -> None:
+    wanted = {
+        (alias, *place, record.offset)
+        for place, logs in mesh.worlds.items()
+        for alias in ALIASES
+        for record in logs[alias]
+        if record is not None and record.is_malformed
+    }
+    rows = mesh.installation.rows("quarantine")
+    found = [(row["cluster"], row["topic"], row["partition"], row["offset"]) for row in rows]
+    assert len(wanted) > 20
+    assert (set(found), len(found)) == (wanted, len(wanted))
+    assert all(row["error"] for row in rows)
+
+
+def test_runs_cover_every_record_once_and_nothing_else(mesh: Mesh) -> None:
+    covered = [
+        (row["cluster"], row["topic"], row["partition"], row["start_offset"] + step, row["origin"])
+        for row in mesh.installation.rows("record_runs")
+        for step in range(row["length"])
+    ]
+    written = [
+        (alias, *place, record.offset, record.origin)
+        for place, logs in mesh.worlds.items()
+        for alias in ALIASES
+        for record in logs[alias]
+        if record is not None
+    ]
+    assert sorted(covered) == sorted(written)
+
+
+def test_a_second_run_writes_nothing_anywhere(mesh: Mesh) -> None:
+    before = {alias: commits_recorded(mesh.clusters[alias], "mesh-") for alias in ALIASES}
+    rows = len(mesh.installation.translations())
+    assert (mesh.installation.index(), mesh.installation.sync()) == ([], [])
+    assert {alias: commits_recorded(mesh.clusters[alias], "mesh-") for alias in ALIASES} == before
+    assert len(mesh.installation.translations()) == rows
+    own = [row for row in mesh.installation.rows("offset_commits") if row["topic"].startswith("mesh-")]
+    assert sum(row["is_own"] for row in own) == rows
+
+
+def test_with_the_checkpoints_lost_everything_is_read_again_and_nothing_moves(mesh: Mesh) -> None:
+    before = {alias: commits_recorded(mesh.clusters[alias], "mesh-") for alias in ALIASES}
+    shutil.rmtree(Path(mesh.installation.folder, "checkpoints"))
+    assert (mesh.installation.index(), mesh.installation.sync()) == ([], [])
+    assert {alias: commits_recorded(mesh.clusters[alias], "mesh-") for alias in ALIASES} == before

@@ -1,0 +1,182 @@
+"""Topics that are missing, differ, were made anew or lost their beginning: the right state, and nobody else suffers.
+
+Each topic holds 20 records of dc1 on dc1, and the same ones on dc2 unless its name says otherwise.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from acts import Acts, only
+from confluent_kafka import TopicPartition as Position
+from crafting import Clusters, copied_log, create_topics, native_log, write_log
+from offsets import Place, commit
+from running import install
+
+from offset_sync.demo.brokers import EmbeddedCluster
+from offset_sync.demo.clients import admin_of
+from offset_sync.translate.commits import OWN_TAG
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
+
+HEALTHY, ONLY_THERE, WIDER = "held-healthy", "held-only-on-dc1", "held-wider"
+ANEW, ANEW_AT_SOURCE, GONE = "held-anew-on-dc2", "held-anew-on-dc1", "held-gone-on-dc2"
+CUT, CUT_AT_SOURCE, EMPTIED, LATER = "held-cut-on-dc2", "held-cut-on-dc1", "held-emptied-on-dc2", "held-not-indexed"
+EXPIRED = "held-expired-before-index"
+TOPICS = (HEALTHY, ONLY_THERE, WIDER, ANEW, ANEW_AT_SOURCE, GONE, CUT, CUT_AT_SOURCE, EMPTIED, LATER, EXPIRED)
+COUNT = 20
+
+
+def group_of(topic: str, offset: int = 6) -> str:
+    return f"{topic}-at-{offset}"
+
+
+GROUPS = [*map(group_of, TOPICS), *(group_of(topic, 15) for topic in (CUT, CUT_AT_SOURCE, EXPIRED)), "held-all"]
+
+
+@pytest.fixture(scope="module")
+def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Acts:
+    source, target = clusters["dc1"], clusters["dc2"]
+    first = [topic for topic in TOPICS if topic != LATER]
+    create(clusters, first)
+    delete_below(source, EXPIRED, 8)
+    delete_below(target, EXPIRED, 10)
+    servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
+    acts = Acts(clusters, install(tmp_path_factory.mktemp("held"), servers, ["held-.*"]), GROUPS)
+    assert acts.installation.index() == []
+    create(clusters, [LATER])
+    commit(source, {group_of(topic): {(topic, 0): 6} for topic in TOPICS})
+    commit(source, {group_of(topic, 15): {(topic, 0): 15} for topic in (CUT, CUT_AT_SOURCE, EXPIRED)})
+    commit(source, {"held-all": {(topic, 0): 6 for topic in TOPICS}})
+    delete_below(target, CUT, 10)
+    delete_below(source, CUT_AT_SOURCE, 10)
+    delete_below(target, EMPTIED, COUNT)
+    make_anew(target, ANEW, copied_log("dc1", range(3)))
+    delete_topic(target, GONE)
+    acts.play()
+    make_anew(source, ANEW_AT_SOURCE, native_log("dc1", COUNT))
+    commit(source, {group_of(ANEW_AT_SOURCE): {(ANEW_AT_SOURCE, 0): 9}})
+    assert acts.installation.index() == []
+    acts.play()
+    return acts
+
+
+def create(clusters: Clusters, topics: list[str]) -> None:
+    source, target = clusters["dc1"], clusters["dc2"]
+    there = [topic for topic in topics if topic != ONLY_THERE]
+    create_topics(source, dict.fromkeys(topics, 1))
+    create_topics(target, {topic: 2 if topic == WIDER else 1 for topic in there})
+    write_log(source, {(topic, 0): native_log("dc1", COUNT) for topic in topics})
+    write_log(target, {(topic, 0): copied_log("dc1", range(COUNT)) for topic in there})
+
+
+def delete_below(cluster: EmbeddedCluster, topic: str, offset: int) -> None:
+    futures = admin_of(cluster).delete_records([Position(topic, 0, offset)])
+    assert [future.result(30).low_watermark for future in futures.values()] == [offset]
+
+
+def delete_topic(cluster: EmbeddedCluster, topic: str) -> None:
+    admin = admin_of(cluster)
+    admin.delete_topics([topic])[topic].result(30)
+    while topic in admin.list_topics(timeout=30).topics:
+        time.sleep(0.05)
+
+
+def make_anew(cluster: EmbeddedCluster, topic: str, entries: list) -> None:
+    delete_topic(cluster, topic)
+    create_topics(cluster, {topic: 1})
+    write_log(cluster, {(topic, 0): entries})
+
+
+def states(acts: Acts, act: int, topic: str, offset: int = 6) -> tuple[str, str]:
+    """What was said of a topic, for its own group and for the one that reads them all."""
+    found = {(row["state"], row["outcome"]) for row in acts.rows(act, group_id=group_of(topic, offset), topic=topic)}
+    if offset == 6:
+        assert found == {(r["state"], r["outcome"]) for r in acts.rows(act, group_id="held-all", topic=topic)}
+    (state,) = found
+    return state
+
+
+def place(topic: str) -> Place:
+    return topic, 0
+
+
+def test_every_pass_is_done_without_a_failure(acts: Acts) -> None:
+    assert acts.failures == [[], []]
+
+
+def test_what_is_wrong_with_other_topics_does_not_concern_a_healthy_one(acts: Acts) -> None:
+    assert states(acts, 0, HEALTHY) == ("EXACT", "COMMITTED")
+    assert acts.offset(0, "dc2", "held-all", place(HEALTHY)) == 6
+
+
+@pytest.mark.parametrize(
+    ("topic", "state"),
+    [
+        (ONLY_THERE, "TOPIC_MISSING"),
+        (GONE, "TOPIC_MISSING"),
+        (WIDER, "PARTITIONS_DIFFER"),
+        (ANEW, "TOPIC_RECREATED"),
+        (LATER, "NOT_INDEXED"),
+    ],
+)
+def test_a_topic_that_cannot_be_translated_is_withheld_with_the_reason(acts: Acts, topic: str, state: str) -> None:
+    assert states(acts, 0, topic) == (state, "WITHHELD")
+    for group in (group_of(topic), "held-all"):
+        assert acts.value(0, "dc2", group, place(topic)) is None
+        row = only(acts.rows(0, group_id=group, topic=topic))
+        assert (row["target_offset"], row["committed_at"]) == (None, None)
+
+
+def test_a_topic_made_anew_stays_withheld_after_it_is_indexed_again(acts: Acts) -> None:
+    assert acts.value(1, "dc2", group_of(ANEW), place(ANEW)) is None
+    ids = {row["topic_id"] for row in acts.installation.rows("indexed_topics", cluster="dc2", topic=ANEW)}
+    assert len(ids) == 2
+
+
+def test_a_topic_made_anew_at_the_source_is_withheld_and_the_target_left_as_it_was(acts: Acts) -> None:
+    assert states(acts, 0, ANEW_AT_SOURCE) == ("EXACT", "COMMITTED")
+    assert acts.said(1, group_of(ANEW_AT_SOURCE)) == [("TOPIC_RECREATED", "WITHHELD")]
+    assert acts.offset(1, "dc2", group_of(ANEW_AT_SOURCE), place(ANEW_AT_SOURCE)) == 6
+
+
+def test_a_topic_is_answered_as_soon_as_it_is_indexed(acts: Acts) -> None:
+    assert states(acts, 1, LATER) == ("EXACT", "COMMITTED")
+    assert acts.offset(1, "dc2", "held-all", place(LATER)) == 6
+
+
+def test_an_answer_below_the_log_start_is_committed_there_and_its_loss_counted(acts: Acts) -> None:
+    assert states(acts, 0, CUT) == ("EXACT", "COMMITTED")
+    row = only(acts.rows(0, group_id=group_of(CUT)))
+    assert (row["target_offset"], row["lost"], row["duplicates"]) == (10, 4, 0)
+    assert acts.offset(0, "dc2", group_of(CUT), place(CUT)) == 10
+
+
+def test_an_answer_above_the_log_start_loses_nothing(acts: Acts) -> None:
+    assert states(acts, 0, CUT, 15) == ("EXACT", "COMMITTED")
+    row = only(acts.rows(0, group_id=group_of(CUT, 15)))
+    assert (row["target_offset"], row["lost"]) == (15, 0)
+
+
+def test_a_log_emptied_on_the_target_gets_its_end_and_the_loss_of_all_unread(acts: Acts) -> None:
+    row = only(acts.rows(0, group_id=group_of(EMPTIED)))
+    assert (row["target_offset"], row["lost"], row["outcome"]) == (COUNT, COUNT - 6, "COMMITTED")
+    assert acts.offset(0, "dc2", group_of(EMPTIED), place(EMPTIED)) == COUNT
+
+
+@pytest.mark.parametrize("offset", [6, 15])
+def test_a_commit_is_translated_as_it_stands_where_the_source_has_lost_its_beginning(acts: Acts, offset: int) -> None:
+    assert states(acts, 0, CUT_AT_SOURCE, offset) == ("EXACT", "COMMITTED")
+    assert acts.offset(0, "dc2", group_of(CUT_AT_SOURCE, offset), place(CUT_AT_SOURCE)) == offset
+
+
+def test_logs_that_had_lost_their_beginning_before_they_were_indexed_are_translated(acts: Acts) -> None:
+    assert acts.offset(0, "dc2", group_of(EXPIRED, 15), place(EXPIRED)) == 15
+    assert acts.offset(0, "dc2", group_of(EXPIRED), place(EXPIRED)) == 10
+
+
+def test_our_commits_carry_our_tag_also_where_something_was_lost(acts: Acts) -> None:
+    value = acts.value(0, "dc2", group_of(CUT), place(CUT))
+    assert value is not None
+    assert value.metadata == OWN_TAG
