@@ -42,7 +42,9 @@ class Play:
 
     def observed(self, world: World) -> dict[str, Log]:
         written = write_logs(world, self.rng)
-        return {name: observe(name, log, replace(world, behind=0.0), self.rng, now_ms=10) for name, log in written.items()}
+        return {
+            name: observe(name, log, replace(world, behind=0.0), self.rng, now_ms=10) for name, log in written.items()
+        }
 
     def act(self) -> None:
         alias, group = self.rng.choice(list(self.logs)), self.rng.choice(GROUPS)

@@ -17,7 +17,7 @@ from offset_sync import faults
 from offset_sync.spark.checkpoints import Checkpoint
 from offset_sync.spark.decoding import DECODED_SCHEMA, decode_batches
 from offset_sync.spark.schemas import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE, Table
-from offset_sync.spark.sources import CONSUMER_OFFSETS
+from offset_sync.spark.sources import CONSUMER_OFFSETS, in_its_share
 from offset_sync.spark.tables import Tables
 from offset_sync.translate.commits import CommitBook, CommitRecords
 from offset_sync.translate.keys import Keys
@@ -55,7 +55,7 @@ class CommitIngester:
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
         """Take in one micro-batch; may be repeated at any point."""
-        rows = records.coalesce(records.sparkSession.sparkContext.defaultParallelism)
+        rows = in_its_share(records, len(self._book.clusters))
         decoded = rows.mapInArrow(decode_batches, DECODED_SCHEMA).toArrow()
         now = datetime.now(timezone.utc)
         commits = _of_kind(decoded, "commit").sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from pyspark import SparkContext
 from pyspark.conf import SparkConf
 from pyspark.sql import SparkSession
 
@@ -43,7 +44,10 @@ def open_session(name: str, *, reads_internal_topics: bool = False) -> SparkSess
     """
     if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
         raise ConfigError(["SPARK_REMOTE: Spark Connect runs foreachBatch elsewhere; unset it and use spark-submit"])
-    conf = SparkConf().setAppName(name)
+    # Before there is a JVM nobody has read what spark-submit was given: the defaults below would win over it.
+    SparkContext._ensure_initialized()  # type: ignore[attr-defined]
+    conf = SparkConf()
+    conf.setIfMissing("spark.app.name", name)
     for key, value in _DEFAULTS.items():
         conf.setIfMissing(key, value)
     for key, value in _REQUIRED.items():

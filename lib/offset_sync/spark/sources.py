@@ -16,11 +16,23 @@ _ALWAYS = {
     "kafka.isolation.level": "read_committed",
     # The broker would otherwise wait for more bytes at the end of every partition of every micro-batch.
     "kafka.fetch.max.wait.ms": "10",
-    "kafkaConsumer.pollTimeoutMs": "30000",
+    # A dead cluster holds its share of the task slots for so long, each time it is tried.
+    "kafkaConsumer.pollTimeoutMs": "15000",
+    "kafka.default.api.timeout.ms": "15000",
+    "kafka.request.timeout.ms": "10000",
     "fetchOffset.numRetries": "3",
     "fetchOffset.retryIntervalMs": "500",
     "groupIdPrefix": "offset-sync",
 }
+
+
+def in_its_share(records: DataFrame, clusters: int) -> DataFrame:
+    """Return *records* in so few tasks that every cluster has its share of the slots.
+
+    Tasks that wait for a dead broker would otherwise hold all of them, and one cluster would stop the others.
+    """
+    slots = records.sparkSession.sparkContext.defaultParallelism
+    return records.coalesce(max(1, slots // clusters))
 
 
 def read_mirrored_records(spark: SparkSession, config: Config, alias: str) -> DataFrame:

@@ -35,9 +35,10 @@ class LogIndex:
     def extend(self, runs: Runs, frontier: int) -> None:
         """Add newly indexed *runs*, by ascending offset, and move the frontier to *frontier* if that is further.
 
-        What lies below the old frontier is known already (a table may repeat it after a re-index) and left out.
+        What lies below the old frontier is known already and left out, as is what *runs* themselves say twice: a
+        table repeats it all after a re-index.
         """
-        fresh = runs.from_offset(self.frontier).joined() if len(runs) else runs
+        fresh = runs.without_repeats().from_offset(self.frontier).joined() if len(runs) else runs
         if len(fresh):
             self._append(fresh)
             frontier = max(frontier, int(fresh.start[-1] + fresh.length[-1]))

@@ -68,7 +68,23 @@ class Runs:
             return kept.take(slice(1, None))
         cut = np.zeros(len(kept), np.int64)
         cut[0] = offset - kept.start[0]
-        return Runs(kept.start + cut, kept.length - cut, kept.origin, kept.origin_start + cut, kept.indexed_at_ms)
+        return kept._from_inside(cut)
+
+    def without_repeats(self) -> Runs:
+        """Return runs that hold each offset once; of runs by ascending start that overlap the earlier one wins.
+
+        A table that was written anew from the beginning holds both, and only here may they meet.
+        """
+        covered = np.concatenate((self.start[:1], np.maximum.accumulate(self.end)[:-1]))
+        cut = np.clip(covered - self.start, 0, self.length)
+        if not cut.any():
+            return self
+        kept = cut < self.length
+        return self.take(kept)._from_inside(cut[kept])
+
+    def _from_inside(self, cut: Int64s) -> Runs:
+        """Return runs that begin *cut* records later, shape (runs,)."""
+        return Runs(self.start + cut, self.length - cut, self.origin, self.origin_start + cut, self.indexed_at_ms)
 
     def joined(self) -> Runs:
         """Join neighbours that continue each other, as breaks at micro-batch borders do.

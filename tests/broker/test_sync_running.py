@@ -1,0 +1,167 @@
+"""Both jobs as they run for days, started at the same time: what appears, moves or fails meanwhile, and their end.
+
+The tests of this file share two processes and go through their life in order.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import NewPartitions
+from crafting import Clusters, copied_log, create_topics, native_log, write_log
+from offsets import Place, commit, committed
+from running import Installation, Job, Row, install, until
+
+from offset_sync.demo.clients import admin_of, client_options
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
+
+FIRST, LATE, GROWING = "running-first", "running-late", "running-growing"
+PLACE: Place = (FIRST, 0)
+SHIFT, COUNT = 3, 200
+
+
+@dataclass(frozen=True)
+class Running:
+    """The clusters and the two processes."""
+
+    clusters: Clusters
+    installation: Installation
+    index: Job
+    sync: Job
+
+    def offset(self, alias: str, group: str, place: Place = PLACE) -> int | None:
+        """Return what a group has on a cluster now."""
+        value = committed(self.clusters[alias], [group])[group].get(place)
+        return None if value is None else value.offset
+
+    def arrives(self, group: str, offset: int, place: Place = PLACE, alias: str = "dc2") -> None:
+        """Return once the group has *offset* there."""
+        until(lambda: self.offset(alias, group, place) == offset, 120, self.sync)
+
+    def said(self, group: str, outcome: str) -> list[Row]:
+        """Return the rows about a group with an outcome."""
+        return self.installation.translations(group_id=group, outcome=outcome)
+
+
+@pytest.fixture(scope="module")
+def running(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    fill(clusters, {FIRST: 1, GROWING: 1})
+    commit(clusters["dc1"], {"running-before": {PLACE: 10}})
+    installation = install(
+        tmp_path_factory.mktemp("running"),
+        {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")},
+        ["running-.*"],
+        sync={"trigger_interval": "500ms", "reconcile_interval": "2s", "commit_timeout": "5s"},
+        index={"trigger_interval": "500ms"},
+    )
+    with ExitStack() as jobs:
+        index, sync = (jobs.enter_context(installation.started(job)) for job in ("index_records", "sync_offsets"))
+        yield Running(clusters, installation, index, sync)
+
+
+def fill(clusters: Clusters, partitions: dict[str, int]) -> None:
+    """Create topics, with records of dc1 in the last partition of each, which dc2 holds behind aborted ones."""
+    for alias in ("dc1", "dc2"):
+        create_topics(clusters[alias], partitions)
+    fill_last(clusters, partitions)
+
+
+def fill_last(clusters: Clusters, partitions: dict[str, int]) -> None:
+    copies = [*[None] * SHIFT, *copied_log("dc1", range(COUNT), first=SHIFT)]
+    write_log(clusters["dc1"], {(topic, count - 1): native_log("dc1", COUNT) for topic, count in partitions.items()})
+    write_log(clusters["dc2"], {(topic, count - 1): copies for topic, count in partitions.items()})
+
+
+def test_what_was_committed_before_the_start_arrives(running: Running) -> None:
+    running.arrives("running-before", 10 + SHIFT)
+
+
+def test_what_is_committed_while_it_runs_arrives(running: Running) -> None:
+    commit(running.clusters["dc1"], {"running-now": {PLACE: 42}})
+    running.arrives("running-now", 42 + SHIFT)
+    until(lambda: running.said("running-now", "COMMITTED"), job=running.sync)
+
+
+def test_a_topic_that_appears_is_indexed_and_synced(running: Running) -> None:
+    fill(running.clusters, {LATE: 2})
+    commit(running.clusters["dc1"], {"running-late": {(LATE, 1): 5, (LATE, 0): 0}})
+    running.arrives("running-late", 5 + SHIFT, (LATE, 1))
+    running.arrives("running-late", 0, (LATE, 0))
+
+
+def test_a_partition_that_appears_is_indexed_and_synced(running: Running) -> None:
+    for alias in ("dc1", "dc2"):
+        grown = admin_of(running.clusters[alias]).create_partitions([NewPartitions(GROWING, 2)])
+        grown[GROWING].result(30)
+    fill_last(running.clusters, {GROWING: 2})
+    commit(running.clusters["dc1"], {"running-growing": {(GROWING, 1): 7}})
+    running.arrives("running-growing", 7 + SHIFT, (GROWING, 1))
+
+
+def test_commits_that_carry_metadata_are_known_as_ours_however_fast_they_come(running: Running) -> None:
+    groups = [f"running-noted-{number}" for number in range(100)]
+    for offset in range(20, 60):
+        commit(running.clusters["dc1"], {group: {PLACE: (offset, f"m{offset}")} for group in groups})
+        time.sleep(0.05)
+    for group in (groups[0], groups[-1]):
+        running.arrives(group, 59 + SHIFT)
+
+    def read_back() -> list[Row]:
+        rows = running.installation.rows("offset_commits", cluster="dc2", committed_offset=59 + SHIFT)
+        return [row for row in rows if row["group_id"] in groups]
+
+    until(lambda: len({row["group_id"] for row in read_back()}) == len(groups), job=running.sync)
+    rows = running.installation.rows("offset_commits", cluster="dc2", topic=FIRST)
+    foreign = [(row["group_id"], row["committed_offset"]) for row in rows if not row["is_own"]]
+    assert foreign == []
+    assert running.installation.translations(source_cluster="dc2", topic=FIRST) == []
+
+
+def test_a_rewind_is_followed(running: Running) -> None:
+    commit(running.clusters["dc1"], {"running-now": {PLACE: 1}})
+    running.arrives("running-now", 1 + SHIFT)
+    until(lambda: [row for row in running.said("running-now", "COMMITTED") if row["state"] == "REWIND"])
+
+
+def test_a_group_that_is_active_on_the_target_gets_its_offset_when_it_has_left(running: Running) -> None:
+    group = "running-active"
+    consumer = Consumer(client_options(running.clusters["dc2"].bootstrap_servers, group_id=group))
+    consumer.subscribe([FIRST])
+    until(lambda: consumer.poll(0.1) or consumer.assignment())
+    commit(running.clusters["dc1"], {group: {PLACE: 33}})
+    until(lambda: running.said(group, "TARGET_ACTIVE"), job=running.sync)
+    assert running.offset("dc2", group) is None
+    consumer.close()
+    running.arrives(group, 33 + SHIFT)
+
+
+def test_what_is_committed_while_the_target_is_away_arrives_when_it_is_back(running: Running) -> None:
+    running.clusters["dc2"].kill()
+    commit(running.clusters["dc1"], {"running-outage": {PLACE: 70}})
+    until(lambda: running.said("running-outage", "FAILED"), 120, running.sync)
+    running.clusters["dc2"].start()
+    running.arrives("running-outage", 70 + SHIFT)
+    commit(running.clusters["dc2"], {"running-outage": {PLACE: 90}})
+    running.arrives("running-outage", 90 - SHIFT, alias="dc1")
+
+
+def test_what_was_produced_after_the_outage_is_indexed(running: Running) -> None:
+    more = [*[None] * SHIFT, *copied_log("dc1", range(COUNT + 10), first=SHIFT)]
+    write_log(running.clusters["dc1"], {PLACE: native_log("dc1", COUNT + 10)})
+    write_log(running.clusters["dc2"], {PLACE: more})
+    commit(running.clusters["dc1"], {"running-end": {PLACE: COUNT + 5}})
+    running.arrives("running-end", COUNT + 5 + SHIFT)
+
+
+@pytest.mark.parametrize("job", ["sync", "index"])
+def test_sigterm_ends_a_job_with_exit_code_0(running: Running, job: str) -> None:
+    process: Job = getattr(running, job)
+    process.terminate()
+    assert process.exit_code == 0, process.output()[-3000:]
+    assert "Traceback" not in process.output()[-3000:]

@@ -1,0 +1,86 @@
+"""May a partition be translated at all? Every reason not to, and which one is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from offset_sync.model import State
+from offset_sync.translate.admission import PartitionView, reason_to_withhold, remembered
+from offset_sync.translate.logindex import LogIndex
+
+INDEX = LogIndex()
+SOUND = PartitionView("id", 4, 0, 100, frozenset({"id"}), INDEX, 100)
+
+
+def reason(
+    source: PartitionView | None = SOUND, target: PartitionView = SOUND, strategy: str = "exact"
+) -> State | None:
+    return reason_to_withhold(strategy, source, target)
+
+
+def test_two_sound_partitions_are_translated() -> None:
+    assert reason() is None
+    assert reason(source=None) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"topic_id": None}, State.TOPIC_MISSING),
+        ({"topic_id": "another"}, State.TOPIC_RECREATED),
+        ({"indexed_ids": frozenset({"id", "another"})}, State.TOPIC_RECREATED),
+        ({"frontier": 101}, State.LOG_TRUNCATED),
+        ({"log_end": 99}, State.LOG_TRUNCATED),
+        ({"partitions": 5}, State.PARTITIONS_DIFFER),
+    ],
+)
+def test_a_reason_on_either_side_withholds(changed: dict[str, object], expected: State) -> None:
+    unsound = replace(SOUND, **changed)  # type: ignore[arg-type]
+    assert reason(source=unsound) is expected
+    assert reason(target=unsound) is expected
+
+
+@pytest.mark.parametrize("changed", [{"frontier": 100}, {"frontier": 0}, {"indexed_ids": frozenset()}])
+def test_what_is_merely_behind_or_not_known_is_no_reason(changed: dict[str, object]) -> None:
+    fine = replace(SOUND, **changed)  # type: ignore[arg-type]
+    assert (reason(source=fine), reason(target=fine)) == (None, None)
+
+
+def test_a_target_without_an_index_is_withheld_unless_its_log_is_empty() -> None:
+    bare = replace(SOUND, index=None, frontier=0)
+    assert reason(target=bare) is State.NOT_INDEXED
+    assert reason(target=replace(bare, log_start=100)) is None
+    assert reason(target=replace(bare, log_end=0)) is None
+
+
+def test_a_source_needs_no_index() -> None:
+    assert reason(source=replace(SOUND, index=None, frontier=0, indexed_ids=frozenset())) is None
+
+
+@pytest.mark.parametrize("strategy", ["header", "timestamp", "off"])
+def test_a_strategy_that_is_not_built_is_named_before_anything_else(strategy: str) -> None:
+    assert reason(strategy=strategy, target=replace(SOUND, topic_id=None)) is State.STRATEGY_UNAVAILABLE
+
+
+# A source that cannot be asked
+
+
+def test_a_silent_source_is_as_the_index_met_it() -> None:
+    view = remembered({"id"}, 4, 2, SOUND)
+    assert (view.topic_id, view.partitions) == ("id", 4)
+    assert reason(source=view) is None
+
+
+def test_a_silent_source_of_which_nothing_is_known_is_trusted() -> None:
+    assert reason(source=remembered(set(), 0, 2, SOUND)) is None
+
+
+def test_a_silent_source_with_several_lives_is_withheld() -> None:
+    assert reason(source=remembered({"id", "another"}, 4, 0, SOUND)) is State.TOPIC_RECREATED
+
+
+@pytest.mark.parametrize(("indexed", "partition"), [(5, 0), (3, 0), (4, 4), (0, 4)])
+def test_a_silent_source_that_had_other_partitions_is_withheld(indexed: int, partition: int) -> None:
+    assert reason(source=remembered({"id"}, indexed, partition, SOUND)) is State.PARTITIONS_DIFFER

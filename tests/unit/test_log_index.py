@@ -1,0 +1,150 @@
+"""What the index knows of one log: the same runs whatever the batches, and never more than was read."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offset_sync.testing.strategies import law
+from offset_sync.translate.logindex import LogIndex
+from offset_sync.translate.runs import Runs
+
+Record = tuple[int, int, int]
+"""(offset, origin, origin offset)"""
+Row = tuple[int, int, int, int]
+"""(start, length, origin, origin start)"""
+
+
+def runs_of(*rows: Row, at_ms: int = 0) -> Runs:
+    columns = [[row[field] for row in rows] for field in range(4)]
+    return Runs.of(*columns, [at_ms] * len(rows))
+
+
+def rows_of(runs: Runs) -> list[Row]:
+    columns = (runs.start, runs.length, runs.origin, runs.origin_start)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def records_of(runs: Runs) -> list[Record]:
+    return [(start + n, origin, first + n) for start, length, origin, first in rows_of(runs) for n in range(length)]
+
+
+def index_of(*batches: tuple[Runs, int], begin: int = 0) -> LogIndex:
+    index = LogIndex(begin)
+    for runs, frontier in batches:
+        index.extend(runs, frontier)
+    return index
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[Record]:
+    """Records of two origins in stretches, with offsets left out."""
+    offset, found = 0, []
+    for origin, first, length, gap in draw(
+        st.lists(st.tuples(st.integers(0, 1), st.integers(0, 9), st.integers(1, 5), st.integers(0, 1)), max_size=8)
+    ):
+        offset += gap
+        found += [(offset + n, origin, first + n) for n in range(length)]
+        offset += length
+    return found
+
+
+def cut(records: list[Record], borders: set[int]) -> list[Row]:
+    """Cut *records* into runs, maximal but for *borders*."""
+    rows: list[Row] = []
+    for offset, origin, at_origin in records:
+        start, length, last_origin, first = rows[-1] if rows else (0, 0, -1, 0)
+        goes_on = (offset, origin, at_origin) == (start + length, last_origin, first + length)
+        if rows and goes_on and offset not in borders:
+            rows[-1] = (start, length + 1, origin, first)
+        else:
+            rows.append((offset, 1, origin, at_origin))
+    return rows
+
+
+@law(200)
+@given(logs(), st.sets(st.integers(0, 40)), st.lists(st.integers(0, 45), max_size=4))
+def test_needless_borders_and_any_batches_give_the_same_runs(
+    records: list[Record], borders: set[int], ends: list[int]
+) -> None:
+    end = records[-1][0] + 1 if records else 0
+    index = LogIndex()
+    low = 0
+    for high in [*sorted(e for e in ends if e < end), end]:
+        index.extend(runs_of(*(row for row in cut(records, borders | set(ends)) if low <= row[0] < high)), high)
+        low = high
+    assert rows_of(index.runs) == cut(records, set())
+    assert index.frontier == end
+
+
+@law(200)
+@given(logs(), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=4), st.booleans())
+def test_what_the_table_repeats_after_it_was_indexed_anew_is_left_out(
+    records: list[Record], parts: list[tuple[int, int]], at_once: bool
+) -> None:
+    end = records[-1][0] + 1 if records else 0
+    again = [row for low, high in parts for row in cut([r for r in records if low <= r[0] < high], {low + 3})]
+    rows = cut(records, set())
+    batches = [sorted(rows + again)] if at_once else [rows, sorted(again)]
+    index = index_of(*((runs_of(*batch), end) for batch in batches))
+    assert records_of(index.runs) == records
+    for offset in range(end + 1):
+        assert records_of(index.runs.from_offset(offset)) == [r for r in records if r[0] >= offset]
+
+
+def test_a_repetition_that_has_not_come_as_far_does_not_hide_what_lies_beyond_it() -> None:
+    index = index_of((runs_of((0, 300, 0, 0), (0, 1000, 0, 0), (300, 300, 0, 300)), 1000))
+    assert rows_of(index.runs.from_offset(700)) == [(700, 300, 0, 700)]
+
+
+def test_the_frontier_passes_what_was_read_without_a_record_and_never_falls() -> None:
+    index = index_of((runs_of((2, 3, 0, 0)), 5), (runs_of(), 9), (runs_of(), 7), begin=2)
+    assert (index.begin, index.frontier, rows_of(index.runs)) == (2, 9, [(2, 3, 0, 0)])
+
+
+def test_the_frontier_covers_the_runs_even_if_nobody_says_so() -> None:
+    assert index_of((runs_of((0, 4, 0, 0)), 0)).frontier == 4
+
+
+def test_a_run_that_straddles_the_frontier_is_cut_there() -> None:
+    index = index_of((runs_of((0, 4, 0, 0)), 6), (runs_of((2, 8, 0, 2)), 10))
+    assert rows_of(index.runs) == [(0, 4, 0, 0), (6, 4, 0, 6)]
+
+
+def test_a_run_that_goes_on_across_a_batch_border_keeps_its_first_indexing_time() -> None:
+    index = index_of((runs_of((0, 4, 0, 0), at_ms=1), 4), (runs_of((4, 2, 0, 4), (6, 1, 1, 0), at_ms=2), 7))
+    assert rows_of(index.runs) == [(0, 6, 0, 0), (6, 1, 1, 0)]
+    assert index.runs.indexed_at_ms.tolist() == [1, 2]
+
+
+def test_positions_keep_up_with_the_runs_also_where_a_run_has_grown() -> None:
+    index = index_of((runs_of((0, 4, 0, 0)), 4))
+    assert (index.positions(0).start.tolist(), index.positions(0).end.tolist()) == ([0], [4])
+    index.extend(runs_of((4, 2, 0, 4), (6, 1, 1, 0), (7, 1, 0, 9)), 8)
+    positions = index.positions(0)
+    assert list(zip(positions.start.tolist(), positions.end.tolist(), positions.position.tolist())) == [
+        (0, 6, 0), (9, 10, 7),
+    ]  # fmt: skip
+    assert index.positions(1).position.tolist() == [6]
+    assert len(index.positions(2)) == 0
+
+
+def test_a_late_record_is_noticed_without_being_asked_for() -> None:
+    index = index_of((runs_of((0, 4, 0, 5)), 4))
+    index.positions(0)
+    assert index.changed_back() == 0
+    index.extend(runs_of((4, 1, 0, 2)), 5)
+    assert index.changed_back() == 1
+    index.extend(runs_of((5, 1, 1, 7), (6, 1, 1, 3)), 7)  # nobody has asked for this origin, so nobody can be misled
+    assert index.changed_back() == 1
+
+
+def test_the_first_run_of_each_origin_is_known() -> None:
+    index = index_of((runs_of((0, 2, 1, 7), (2, 3, 0, 0), (5, 1, 1, 3)), 6))
+    assert rows_of(index.first_runs()) == [(2, 3, 0, 0), (0, 2, 1, 7)]
+
+
+def test_an_index_without_a_run_answers_everything_with_nothing() -> None:
+    index = LogIndex(7)
+    assert (len(index.runs), len(index.first_runs()), len(index.positions(0)), index.changed_back()) == (0, 0, 0, 0)
+    assert (index.begin, index.frontier) == (7, 7)

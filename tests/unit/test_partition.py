@@ -1,0 +1,127 @@
+"""All commits of one partition: which are answered, which are withheld, and what may still move."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from offset_sync.model import State
+from offset_sync.testing.memory import MemoryIndex
+from offset_sync.testing.settling import ORDERS
+from offset_sync.testing.written import NOW_MS, indexed_at, log
+from offset_sync.translate.admission import PartitionView
+from offset_sync.translate.logindex import LogIndex
+from offset_sync.translate.partition import STATES, Translations, concatenate, translate_partition, withhold
+from offset_sync.translate.runs import Runs
+
+GRACE_MS = 60_000
+
+
+class Logs:
+    """X and Y as text; asks for commits of X on Y."""
+
+    def __init__(self, source: str, target: str) -> None:
+        self.source, self.target = log("X", source), log("Y", target)
+        self.index = MemoryIndex()
+
+    def ask(self, *commits: int, topic_ids: list[str | None] | None = None, is_silent: bool = False) -> Translations:
+        views = {}
+        for one in (self.source, self.target):
+            self.index.extend(one, ORDERS)
+            index = self.index.log(one.cluster, "orders", 0)
+            views[one.cluster] = PartitionView("id", 1, one.log_start, one.log_end, {"id"}, index, one.frontier)
+        return translate_partition(
+            np.array(commits, np.int64), topic_ids or [None] * len(commits),
+            None if is_silent else views["X"], views["X"].index, views["Y"],
+            strategy="exact", source_origin=self.index.code("X"), young_since_ms=NOW_MS - GRACE_MS,
+        )  # fmt: skip
+
+
+def states(found: Translations) -> list[State]:
+    return [STATES[code] for code in found.state.tolist()]
+
+
+def test_each_commit_gets_its_own_state_in_the_order_asked() -> None:
+    found = Logs("X0:10", ". . X0:10").ask(10, 3, 11, 0)
+    assert found.wanted.tolist() == [12, 5, -1, 2]
+    assert states(found) == [State.AT_FRONTIER, State.EXACT, State.COMMIT_BEYOND_END, State.EXACT]
+    assert found.may_move.tolist() == [True, False, True, False]
+
+
+def test_a_withheld_row_counts_nothing() -> None:
+    found = Logs("X0:4 X4:10", "X4:10 X0:4").ask(5, 11)
+    assert found.duplicates.tolist()[1] == found.duplicates_at_most.tolist()[1] == found.lost.tolist()[1] == 0
+    assert (found.offset.tolist()[1], found.wanted.tolist()[1]) == (-1, -1)
+
+
+def test_a_commit_beyond_the_end_of_a_silent_source_is_answered_from_the_index() -> None:
+    found = Logs("X0:10", ". . X0:10").ask(11, is_silent=True)
+    assert (states(found), found.wanted.tolist()) == ([State.AT_FRONTIER], [12])
+
+
+def test_only_commits_of_another_incarnation_are_withheld() -> None:
+    found = Logs("X0:10", ". . X0:10").ask(3, 3, 3, topic_ids=["id", "another", None])
+    assert states(found) == [State.EXACT, State.TOPIC_RECREATED, State.EXACT]
+
+
+def test_a_young_hole_may_still_move_every_answer_of_the_window() -> None:
+    logs = Logs("X0:5 Y1 X6:10", "Y0 Y1 X0:5 X6:10")
+    logs.source = indexed_at(logs.source, 5, NOW_MS)
+    assert logs.ask(3).may_move.tolist() == [True]
+
+
+def test_an_empty_target_needs_no_index() -> None:
+    here = PartitionView("id", 1, 0, 10, {"id"}, None, 0)
+    for end in (0, 7):
+        found = translate_partition(
+            np.array([0, 5]), [None, None], here, None, PartitionView("id", 1, end, end),
+            strategy="exact", source_origin=0, young_since_ms=0,
+        )  # fmt: skip
+        assert found.wanted.tolist() == [end, end]
+
+
+# An index that began late
+
+
+def late(*, begins_with: str) -> Translations:
+    """Y's index begins at offset 6 of a log that begins at 0."""
+    logs = Logs("X0:10", begins_with)
+    logs.index.logs["Y", "orders", 0] = LogIndex(6)
+    logs.target = log("Y", begins_with, first=6)
+    return logs.ask(3, 4, 5, 9)
+
+
+def test_what_an_index_that_began_late_cannot_know_is_withheld() -> None:
+    found = late(begins_with="X4:10")
+    assert states(found)[:1] == [State.NOT_INDEXED]
+    assert states(found)[1:] == [State.EXACT] * 3
+    assert found.wanted.tolist() == [-1, 6, 7, 11]
+
+
+def test_an_index_that_began_late_and_holds_nothing_withholds_all() -> None:
+    logs = Logs("X0:10", "")
+    logs.index.logs["Y", "orders", 0] = LogIndex(6)
+    logs.target = log("Y", ". .", first=6)
+    assert states(logs.ask(3, 10)) == [State.NOT_INDEXED] * 2
+
+
+def test_an_index_that_began_late_is_enough_where_retention_has_taken_the_rest() -> None:
+    logs = Logs("X0:10", "")
+    logs.index.logs["Y", "orders", 0] = LogIndex(6)
+    logs.target = log("Y", "X4:10", first=6, log_start=6)
+    assert states(logs.ask(3, 9)) == [State.EXACT] * 2
+
+
+@pytest.mark.parametrize("reason", [State.NOT_INDEXED, State.CLUSTER_UNREACHABLE])
+def test_withheld_rows_join_answered_ones_in_order(reason: State) -> None:
+    answered = Logs("X0:10", ". . X0:10").ask(3, 4)
+    joined = concatenate([withhold(reason, 2), answered, withhold(reason, 1)])
+    assert states(joined) == [reason, reason, State.EXACT, State.EXACT, reason]
+    assert joined.wanted.tolist() == [-1, -1, 5, 6, -1]
+    assert joined.may_move.tolist() == [True, True, False, False, True]
+
+
+def test_runs_below_a_late_index_are_not_taken_in() -> None:
+    index = LogIndex(6)
+    index.extend(Runs.of([0, 6], [6, 2], [0, 0], [0, 6], [0, 0]), 8)
+    assert index.runs.start.tolist() == [6]

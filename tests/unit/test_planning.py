@@ -1,0 +1,154 @@
+"""From answers to writes: what a target is asked, what follows without asking, and what is called a rewind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from offset_sync.model import OffsetWrite, Outcome, Rule, State, TopicPartition
+from offset_sync.planning import Plan, plan_writes, refresh_due
+from offset_sync.testing.memory import CommitRecord, to_records
+from offset_sync.translate.commits import OWN_TAG, CommitBook
+from offset_sync.translate.pairstate import OUTCOMES
+from offset_sync.translate.partition import STATES, Translations
+
+ORDERS = TopicPartition("orders", 3)
+
+
+@dataclass
+class Given:
+    """One key: its commits at the source and at the target (offset, time, metadata), and what was answered."""
+
+    source: list[tuple[int, int, str]]
+    target: list[tuple[int, int, str]] = field(default_factory=list)
+    wanted: int = 50
+    state: State = State.EXACT
+    answered_at_ms: int = -1
+
+
+def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False) -> Plan:
+    book = CommitBook(["X", "Y"])
+    for number, one in enumerate(given):
+        key = book.ids([(f"g{number}", ORDERS.topic, ORDERS.partition)]).tolist()
+        for alias, commits in (("X", one.source), ("Y", one.target)):
+            rows = [CommitRecord("", ORDERS, offset, at_ms, metadata) for offset, at_ms, metadata in commits]
+            book.clusters[alias].record(to_records(rows, key * len(rows), 0))
+    zeros, states = np.zeros(len(given), np.int64), np.array([STATES.index(one.state) for one in given], np.intp)
+    wanted = np.array([one.wanted for one in given], np.int64)
+    answers = Translations(wanted, wanted, states, zeros, zeros, zeros, zeros.astype(np.bool_))
+    answered_at_ms = np.array([one.answered_at_ms for one in given], np.int64)
+    return plan_writes(
+        book, "X", "Y", np.arange(len(given)), answers, answered_at_ms,
+        refresh_before_ms=refresh_before_ms, is_first=is_first,
+    )  # fmt: skip
+
+
+def outcomes(plan: Plan) -> list[Outcome]:
+    return [OUTCOMES[code] for code in plan.outcome.tolist()]
+
+
+def states(plan: Plan) -> list[State]:
+    return [STATES[code] for code in plan.state.tolist()]
+
+
+def test_nothing_at_the_target_is_asked_for_with_our_tag() -> None:
+    plan = planned(Given([(7, 1, "")]))
+    assert plan.writes == [OffsetWrite("g0", "orders", 3, 50, OWN_TAG, Rule.SET, None)]
+    assert plan.previous.tolist() == [-1]
+
+
+def test_the_sources_metadata_wins_over_our_tag() -> None:
+    assert planned(Given([(7, 1, "of the client")])).writes[0].metadata == "of the client"
+
+
+@pytest.mark.parametrize(
+    ("target", "rule", "expected"),
+    [([(40, 0, OWN_TAG)], Rule.SET, 40), ([(60, 0, OWN_TAG)], Rule.SET, 60), ([(40, 0, "")], Rule.FORWARD, 40),
+     ([(0, 0, "")], Rule.FORWARD, 0), ([(-1, 0, "")], Rule.SET, None)],
+)  # fmt: skip
+def test_a_write_says_what_it_expects_to_find_and_what_may_be_done_to_it(
+    target: list[tuple[int, int, str]], rule: Rule, expected: int | None
+) -> None:
+    (write,) = planned(Given([(7, 1, "")], target)).writes
+    assert (write.rule, write.expected_offset, write.refresh) == (rule, expected, False)
+
+
+def test_what_stands_already_and_what_would_go_back_is_not_asked() -> None:
+    plan = planned(
+        Given([(7, 1, "")], [(50, 0, OWN_TAG)]),
+        Given([(7, 1, "")], [(50, 0, "")]),
+        Given([(7, 1, "")], [(51, 0, "")]),
+        Given([(7, 1, "")], [(49, 0, "")]),
+    )
+    assert [write.group_id for write in plan.writes] == ["g3"]
+    assert plan.rows.tolist() == [3]
+    assert outcomes(plan)[:3] == [Outcome.UNCHANGED, Outcome.UNCHANGED, Outcome.NOT_FORWARD]
+    assert plan.previous.tolist() == [50, 50, 51, 49]
+
+
+def test_the_first_pass_asks_about_everything_but_what_is_withheld() -> None:
+    withheld = Given([(7, 1, "")], [(50, 0, OWN_TAG)], wanted=-1, state=State.LOG_TRUNCATED)
+    plan = planned(withheld, Given([(7, 1, "")], [(50, 0, OWN_TAG)]), Given([(7, 1, "")], [(51, 0, "")]), is_first=True)
+    assert [(write.group_id, write.refresh) for write in plan.writes] == [("g1", False), ("g2", False)]
+
+
+def test_a_withheld_answer_is_never_asked_whatever_stands_there() -> None:
+    none = {"wanted": -1, "state": State.NOT_INDEXED}
+    plan = planned(
+        Given([(7, 1, "")], **none), Given([(7, 1, "")], [(40, 0, OWN_TAG)], **none),
+        Given([(7, 1, ""), (3, 2, "")], [(40, 0, "")], **none), refresh_before_ms=100, is_first=True,
+    )  # fmt: skip
+    assert (plan.writes, outcomes(plan)) == ([], [Outcome.WITHHELD] * 3)
+    assert states(plan) == [State.NOT_INDEXED] * 3
+
+
+def test_our_own_value_is_written_again_when_it_is_due_and_nobody_elses() -> None:
+    held = [Given([(7, 9, "")], [(50, at_ms, tag)]) for at_ms, tag in ((4, OWN_TAG), (5, OWN_TAG), (4, ""))]
+    plan = planned(*held, refresh_before_ms=5)
+    assert [(write.group_id, write.refresh, write.expected_offset) for write in plan.writes] == [("g0", True, 50)]
+
+
+def test_a_value_that_is_due_and_changes_is_an_ordinary_write() -> None:
+    (write,) = planned(Given([(7, 9, "")], [(40, 4, OWN_TAG)]), refresh_before_ms=5).writes
+    assert (write.refresh, write.offset) == (False, 50)
+
+
+def test_nothing_is_due_where_nothing_stands() -> None:
+    book = CommitBook(["X"])
+    key = book.ids([("g", "orders", 0)])
+    assert refresh_due(book.clusters["X"].columns, key, 1 << 60).tolist() == [False]
+
+
+# Rewinds
+
+WENT_BACK = [(9, 1, ""), (3, 5, "")]
+
+
+def test_an_answer_that_goes_back_because_the_source_did_is_a_rewind() -> None:
+    plan = planned(Given(WENT_BACK, [(60, 2, OWN_TAG)], answered_at_ms=1), Given(WENT_BACK, [(60, 2, "")]))
+    assert states(plan) == [State.REWIND, State.REWIND]
+    assert [write.rule for write in plan.writes] == [Rule.SET, Rule.FOLLOW]
+
+
+def test_an_answer_that_does_not_go_back_is_none() -> None:
+    assert states(planned(Given(WENT_BACK, [(50, 2, OWN_TAG)]), Given(WENT_BACK, [(40, 2, OWN_TAG)]))) == [
+        State.EXACT, State.EXACT,
+    ]  # fmt: skip
+
+
+def test_an_answer_that_goes_back_for_another_reason_is_none() -> None:
+    never = Given([(7, 1, "")], [(60, 2, OWN_TAG)])
+    answered_since = Given([*WENT_BACK, (4, 6, "")], [(60, 6, OWN_TAG)], answered_at_ms=5)
+    assert states(planned(never, answered_since)) == [State.EXACT, State.EXACT]
+
+
+def test_a_rewind_keeps_away_from_what_somebody_committed_after_it() -> None:
+    plan = planned(Given(WENT_BACK, [(60, 5, "")]))
+    assert (states(plan), outcomes(plan), plan.writes) == ([State.EXACT], [Outcome.NOT_FORWARD], [])
+
+
+def test_no_answers_make_an_empty_plan() -> None:
+    plan = planned()
+    assert (plan.writes, plan.rows.tolist(), plan.outcome.tolist()) == ([], [], [])

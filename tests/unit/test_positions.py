@@ -1,0 +1,140 @@
+"""Where records stand for the first time: against a dictionary, whatever was sent again or out of order."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offset_sync.testing.strategies import law
+from offset_sync.translate.positions import OriginPositions, first_occurrences
+from offset_sync.translate.runs import Int64s, Runs
+
+Stretch = tuple[int, int, int, int]
+"""(origin offset, length, place in the log, when it was indexed)"""
+
+
+@st.composite
+def stretches(draw: st.DrawFn, *, origin_offsets: int = 25) -> list[Stretch]:
+    """Any stretches of one origin in log order, with holes in the log between them."""
+    shapes = st.tuples(st.integers(0, origin_offsets), st.integers(1, 8), st.integers(0, 2), st.integers(0, 3))
+    place, found = 0, []
+    for origin_start, length, gap, seen_ms in draw(st.lists(shapes, max_size=12)):
+        found.append((origin_start, length, place + gap, seen_ms))
+        place += gap + length
+    return found
+
+
+def runs_of(found: list[Stretch]) -> Runs:
+    start, length, place, seen_ms = np.array(found, np.int64).reshape(-1, 4).T
+    return Runs.of(place, length, np.zeros(len(found)), start, seen_ms)
+
+
+def by_dictionary(found: list[Stretch]) -> dict[int, tuple[int, int]]:
+    """Place and indexing time of each origin offset's first occurrence."""
+    first: dict[int, tuple[int, int]] = {}
+    for start, length, place, seen_ms in sorted(found, key=lambda stretch: stretch[2]):
+        for step in range(length):
+            first.setdefault(start + step, (place + step, seen_ms))
+    return first
+
+
+def expanded(start: Int64s, end: Int64s, position: Int64s, seen_ms: Int64s) -> dict[int, tuple[int, int]]:
+    columns = zip(start.tolist(), end.tolist(), position.tolist(), seen_ms.tolist(), strict=True)
+    return {low + step: (at + step, seen) for low, high, at, seen in columns for step in range(high - low)}
+
+
+def positions_of(*batches: list[Stretch]) -> OriginPositions:
+    positions = OriginPositions()
+    for batch in batches:
+        positions.extend(runs_of(batch))
+    return positions
+
+
+def places(positions: OriginPositions) -> dict[int, int]:
+    zeros = np.zeros(len(positions), np.int64)
+    return {o: at for o, (at, _) in expanded(positions.start, positions.end, positions.position, zeros).items()}
+
+
+def is_sorted_and_disjoint(positions: OriginPositions) -> bool:
+    return bool(np.all(positions.start[1:] >= positions.end[:-1]) and np.all(positions.start < positions.end))
+
+
+@law(400)
+@given(stretches().filter(bool), st.randoms(use_true_random=False))
+def test_first_occurrences_are_those_of_a_dictionary_in_any_order(found: list[Stretch], rng: object) -> None:
+    shuffled = list(found)
+    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+    start, length, place, seen_ms = np.array(shuffled, np.int64).T
+    cut = first_occurrences(start, start + length, place, seen_ms)
+    assert expanded(*cut) == by_dictionary(found)
+    assert np.all(cut[0][1:] >= cut[1][:-1])
+
+
+@law(300)
+@given(stretches(), st.lists(st.integers(0, 12), max_size=3))
+def test_growing_in_pieces_is_the_same_as_in_one(found: list[Stretch], borders: list[int]) -> None:
+    cuts = [0, *sorted(borders), len(found)]
+    grown = positions_of(*(found[low:high] for low, high in pairwise(cuts)))
+    assert places(grown) == {o: at for o, (at, _) in by_dictionary(found).items()}
+    assert is_sorted_and_disjoint(grown)
+
+
+@law(300)
+@given(stretches(), st.integers(0, 12), st.integers(0, 34))
+def test_a_hole_counts_as_the_lowest_place_of_any_later_record(found: list[Stretch], border: int, hole: int) -> None:
+    positions, first = positions_of(found[:border], found[border:]), by_dictionary(found)
+    if hole in first:
+        return
+    segment = int(np.searchsorted(positions.start, hole))
+    later = [(at, seen) for o, (at, seen) in first.items() if o > hole]
+    if not later:
+        assert segment == len(positions)
+        return
+    assert int(positions.lowest_later[segment]) == min(later)[0]
+    assert int(positions.lowest_later_seen_ms[segment]) == min(later)[1]
+
+
+@law(200)
+@given(stretches(), st.integers(0, 12))
+def test_whoever_came_below_what_was_there_is_counted(found: list[Stretch], border: int) -> None:
+    before, after = positions_of(found[:border]), positions_of(found[:border], found[border:])
+    known = by_dictionary(found[:border])
+    lower = [o for o in by_dictionary(found) if o not in known and known and o < max(known)]
+    if lower:
+        assert after.changed_back > before.changed_back
+
+
+def test_what_comes_in_order_is_not_counted_as_going_back() -> None:
+    positions = positions_of([(0, 5, 0, 0), (7, 2, 5, 0)], [(9, 3, 7, 0)], [], [(20, 1, 30, 0)])
+    assert positions.changed_back == 0
+    assert positions.start.tolist() == [0, 7, 20]
+    assert positions.end.tolist() == [5, 12, 21]
+
+
+def test_a_stretch_that_goes_on_is_joined_and_one_with_a_marker_between_is_not() -> None:
+    positions = positions_of([(0, 5, 0, 0)], [(5, 5, 5, 1), (10, 5, 11, 2)])
+    assert list(zip(positions.start.tolist(), positions.end.tolist(), positions.position.tolist())) == [
+        (0, 10, 0),
+        (10, 15, 11),
+    ]
+
+
+def test_records_sent_again_stand_where_they_stood_first() -> None:
+    positions = positions_of([(5, 3, 100, 0)], [(5, 3, 103, 0)], [(9, 1, 106, 0)])
+    assert places(positions) == {5: 100, 6: 101, 7: 102, 9: 106}
+
+
+def test_a_record_in_the_middle_of_a_wide_stretch_keeps_both_of_its_sides() -> None:
+    start, end = np.array([4, 0]), np.array([5, 1000])
+    low, high, position, _ = first_occurrences(start, end, np.array([0, 10]), np.array([0, 0]))
+    assert list(zip(low.tolist(), high.tolist(), position.tolist())) == [(0, 4, 10), (4, 5, 0), (5, 1000, 15)]
+
+
+def test_offsets_as_large_as_they_get_are_kept() -> None:
+    largest = 2**62 - 10
+    assert places(positions_of([(largest, 2, largest, 0)], [(0, 1, largest + 2, 0)])) == {
+        largest: largest, largest + 1: largest + 1, 0: largest + 2,
+    }  # fmt: skip
