@@ -72,7 +72,8 @@ def create(clusters: Clusters, topics: list[str]) -> None:
 
 
 def delete_below(cluster: EmbeddedCluster, topic: str, offset: int) -> None:
-    futures = admin_of(cluster).delete_records([Position(topic, 0, offset)])
+    admin = admin_of(cluster)  # held until the answer is there
+    futures = admin.delete_records([Position(topic, 0, offset)])
     assert [future.result(30).low_watermark for future in futures.values()] == [offset]
 
 

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
 
@@ -43,7 +44,7 @@ class Answering:
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     seconds = [1000.0]
-    monkeypatch.setattr(survey.time, "monotonic", lambda: seconds[0])
+    monkeypatch.setattr(survey, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
     return seconds
 
 

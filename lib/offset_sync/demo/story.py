@@ -18,6 +18,8 @@ from offset_sync.demo.story_world import DC1, DC2, GROUPS, PARTITIONS, TOPICS, W
 from offset_sync.spark.tables import Tables
 
 Say = Callable[[str], None]
+_STAYED = Answer(0, None, "NOT_MOVED", "UNCHANGED", 0, 0, 0)
+"""Of a group that committed nothing at the source: it never left, and its own commit still stands at the target."""
 STEADY_SECONDS = 6.0
 """No answer has changed for so long: two reconcile passes, also where a dead cluster is asked in vain."""
 
@@ -41,7 +43,6 @@ class GroupResult:
     group_id: str
     topic: str
     shape: str
-    position: int
     behind: int
     staleness: float
     predicted: int
@@ -92,7 +93,7 @@ class Story:
         world.clusters[DC1].kill()
         self._killed_at = time.time()
         world.stop_readers(DC1, kill=True, timeout=2.0)
-        world.produce_all_at(DC2)
+        world.produce_only_at(DC2)
         world.mirrors[DC1].stop(2.0)
         self._say("waiting until the index covers dc2 and the last answers are final")
         self._tables.wait_for_index(DC2, world.ends(DC2))
@@ -177,18 +178,17 @@ class Story:
                 {place: captured.get((group.group_id, *place), 0) for place in mine},
                 read_elsewhere={place: records.ids for place, records in elsewhere.items()},
             )
-            found = [answers[_key(group.group_id, place)] for place in mine]
+            found = {place: answers.get(_key(group.group_id, place), _STAYED) for place in mine}
             results.append(
                 GroupResult(
                     group.group_id,
                     group.topic,
                     TOPICS[group.topic].shape,
-                    position=sum(answer.target_offset or 0 for answer in found),
-                    behind=_records_from(mine, {p: answers[_key(group.group_id, p)].target_offset or 0 for p in mine}),
+                    behind=_records_from(mine, found),
                     staleness=self._staleness(source, group.group_id, captured),
-                    predicted=sum(answer.duplicates for answer in found),
-                    predicted_at_most=sum(answer.duplicates_at_most for answer in found),
-                    states=frozenset(answer.state for answer in found),
+                    predicted=sum(answer.duplicates for answer in found.values()),
+                    predicted_at_most=sum(answer.duplicates_at_most for answer in found.values()),
+                    states=frozenset(answer.state for answer in found.values()),
                     measured=measured,
                 )
             )
@@ -208,5 +208,7 @@ def _key(group_id: str, place: Partition) -> GroupPartition:
     return (group_id, *place)
 
 
-def _records_from(log: Mapping[Partition, Records], start: Mapping[Partition, int]) -> int:
-    return int(sum(np.count_nonzero(records.offsets >= start[place]) for place, records in log.items()))
+def _records_from(log: Mapping[Partition, Records], answers: Mapping[Partition, Answer]) -> int:
+    """Return how many records stand at or after the answers; none where the group's own commit was left alone."""
+    starts = {place: answer.target_offset for place, answer in answers.items() if answer.target_offset is not None}
+    return int(sum(np.count_nonzero(log[place].offsets >= start) for place, start in starts.items()))

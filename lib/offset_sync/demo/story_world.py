@@ -109,6 +109,11 @@ class World:
         for name, topic in TOPICS.items():
             self.producers.set_share(topic.shares, [name])
 
+    def produce_only_at(self, alias: str) -> None:
+        """Go on at one cluster with what it produces anyway: the other one is dead."""
+        for name, topic in TOPICS.items():
+            self.producers.set_share({alias: topic.shares.get(alias, 0.0)}, [name])
+
     def produce_all_at(self, alias: str) -> None:
         """Send every producer to one cluster; the idle topic stays idle."""
         self.producers.set_share({alias: 1.0}, [name for name, topic in TOPICS.items() if topic.shares])

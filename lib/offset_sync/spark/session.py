@@ -45,7 +45,7 @@ def open_session(name: str, *, reads_internal_topics: bool = False) -> SparkSess
     if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
         raise ConfigError(["SPARK_REMOTE: Spark Connect runs foreachBatch elsewhere; unset it and use spark-submit"])
     # Before there is a JVM nobody has read what spark-submit was given: the defaults below would win over it.
-    SparkContext._ensure_initialized()  # type: ignore[attr-defined]
+    SparkContext._ensure_initialized()
     conf = SparkConf()
     conf.setIfMissing("spark.app.name", name)
     for key, value in _DEFAULTS.items():

@@ -1,0 +1,62 @@
+"""One Spark session for all tests here, as a job opens it; tables are copied from a template, which costs nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from offset_sync.spark.session import open_session
+from offset_sync.spark.tables import Tables
+
+REPO = Path(__file__).resolve().parents[2]
+JARS_VARIABLE = "OFFSET_SYNC_SPARK_JARS"
+USER_SETTINGS = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false", "spark.driver.memory": "1g"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session that ``open_session`` makes where the user gave ``--master``, ``--jars`` and a few ``--conf``."""
+    jars = sorted(Path(os.environ.get(JARS_VARIABLE) or REPO / "jars" / "spark").glob("*.jar"))
+    if not jars:
+        pytest.fail(f"no Spark jars; run 'make install' or set {JARS_VARIABLE}")
+    scratch = tmp_path_factory.mktemp("spark")
+    settings = {**USER_SETTINGS, "spark.sql.warehouse.dir": str(scratch), "spark.local.dir": str(scratch)}
+    words = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    submit = ["--master", "local[2]", "--jars", ",".join(map(str, jars)), *words, "pyspark-shell"]
+    environment = {
+        "PYSPARK_SUBMIT_ARGS": " ".join(submit),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join([str(REPO / "lib"), *filter(None, [os.environ.get("PYTHONPATH")])]),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        session = open_session("tests", reads_internal_topics=True)
+        yield session
+        session.stop()
+
+
+@pytest.fixture(scope="session")
+def template(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with every table, empty."""
+    root = tmp_path_factory.mktemp("template")
+    Tables(spark, str(root)).create()
+    return root
+
+
+@pytest.fixture
+def tables(spark: SparkSession, template: Path, tmp_path: Path) -> Tables:
+    """Empty tables of this test only."""
+    return Tables(spark, str(shutil.copytree(template, tmp_path / "tables")))

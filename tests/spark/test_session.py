@@ -1,0 +1,55 @@
+"""The session every job uses."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from offset_sync.errors import ConfigError
+from offset_sync.spark.session import open_session
+
+
+def test_it_knows_delta_and_times_are_utc(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.sql.extensions") == "io.delta.sql.DeltaSparkSessionExtension"
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.sql("SELECT unix_millis(TIMESTAMP '1970-01-01 00:00:01')").head()[0] == 1000  # type: ignore[index]
+
+
+def test_the_defaults_of_the_program_hold_where_the_user_said_nothing(spark: SparkSession) -> None:
+    for key, value in {
+        "spark.scheduler.mode": "FAIR",
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.kafka.consumer.cache.capacity": "4096",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    }.items():
+        assert spark.sparkContext.getConf().get(key) == value
+
+
+def test_what_the_user_gives_on_the_command_line_wins(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+    assert spark.sparkContext.master == "local[2]"
+
+
+def test_secrets_are_redacted_by_every_name_that_the_configuration_hides(spark: SparkSession) -> None:
+    shown = spark.sql("SET spark.kafka.sasl.jaas.config=x y z").collect()
+    assert "x y z" not in str(shown)
+
+
+@pytest.mark.parametrize("reads_internal_topics", [False, True])
+def test_each_job_says_whether_it_reads_internal_topics(spark: SparkSession, reads_internal_topics: bool) -> None:
+    same = open_session("again", reads_internal_topics=reads_internal_topics)
+    expected = str(reads_internal_topics).lower()
+    assert same.conf.get("spark.sql.streaming.kafka.useDeprecatedOffsetFetching") == expected
+
+
+def test_the_last_of_two_equal_header_keys_counts(spark: SparkSession) -> None:
+    row = spark.sql("SELECT map_from_entries(array(('IDC', 'a'), ('IDC', 'b')))['IDC']").head()
+    assert row is not None
+    assert row[0] == "b"
+
+
+@pytest.mark.parametrize("variable", ["SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"])
+def test_spark_connect_is_refused_with_the_remedy(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "sc://localhost")
+    with pytest.raises(ConfigError, match="unset it and use spark-submit"):
+        open_session("connect")

@@ -1,0 +1,256 @@
+"""Arrow batches of mirror headers to runs: the same runs wherever batches end, and a reason for each bad header."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offset_sync.config import parse_config
+from offset_sync.index_records import TimedTopics
+from offset_sync.spark.cutting import CUT_SCHEMA, RunCutter
+from offset_sync.testing.strategies import law
+
+INPUT = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("origin_header", pa.binary()),
+        ("offset_header", pa.binary()),
+    ]
+)
+
+
+class Record(NamedTuple):
+    """A record as Spark reads it; headers None: it has none."""
+
+    offset: int
+    origin: bytes | None = None
+    origin_offset: bytes | None = None
+    timestamp_ms: int = 0
+    topic: str = "orders"
+    partition: int = 0
+
+
+class Run(NamedTuple):
+    """A run as it comes out; *length* 0 and an error: a malformed record."""
+
+    topic: str
+    partition: int
+    start_offset: int
+    length: int
+    origin: str | None
+    origin_start: int | None
+    min_timestamp_ms: int | None = 0
+    max_timestamp_ms: int | None = 0
+    error: str | None = None
+    origin_header: bytes | None = None
+    offset_header: bytes | None = None
+
+
+def is_legacy(topic: str) -> bool:
+    return topic.startswith("legacy")
+
+
+CUTTER = RunCutter("X", {"IDC-X": "X", "IDC-Y": "Y"}, "text", is_legacy)
+
+
+def batches(records: list[Record], borders: Iterable[int] = ()) -> list[pa.RecordBatch]:
+    cuts = [0, *sorted(b for b in borders if b <= len(records)), len(records)]
+    found = []
+    for low, high in pairwise(cuts):
+        rows = [
+            {
+                "topic": r.topic, "partition": r.partition, "offset": r.offset, "timestamp": r.timestamp_ms * 1000,
+                "origin_header": r.origin, "offset_header": r.origin_offset,
+            }
+            for r in records[low:high]
+        ]  # fmt: skip
+        found.append(pa.RecordBatch.from_pylist(rows, schema=INPUT))
+    return found
+
+
+def cut(records: list[Record], borders: Iterable[int] = (), cutter: RunCutter = CUTTER) -> tuple[list[Run], list[Run]]:
+    """Return the runs and the malformed records, each in the order they came out."""
+    rows = [Run(*row.values()) for batch in cutter(batches(records, borders)) for row in batch.to_pylist()]
+    return [row for row in rows if row.error is None], [row for row in rows if row.error is not None]
+
+
+def run(start: int, length: int, origin: str, origin_start: int, at_ms: int = 0, **changed: object) -> Run:
+    return Run("orders", 0, start, length, origin, origin_start, at_ms, at_ms)._replace(**changed)
+
+
+def mirrored(offset: int, origin_offset: int, origin: bytes = b"IDC-Y", **changed: object) -> Record:
+    return Record(offset, origin, str(origin_offset).encode())._replace(**changed)
+
+
+def test_native_and_mirrored_records_become_runs_under_the_clusters_aliases() -> None:
+    records = [Record(7), Record(8), mirrored(9, 100), mirrored(10, 101), mirrored(12, 102), Record(13)]
+    runs, malformed = cut(records)
+    assert runs == [run(7, 2, "X", 7), run(9, 2, "Y", 100), run(12, 1, "Y", 102), run(13, 1, "X", 13)]
+    assert malformed == []
+
+
+def test_one_header_alone_makes_no_mirrored_record() -> None:
+    runs, malformed = cut([Record(7, b"IDC-Y"), Record(8, None, b"100"), Record(9)])
+    assert (runs, malformed) == ([run(7, 3, "X", 7)], [])
+
+
+def test_an_origin_that_no_cluster_has_is_kept_as_it_is() -> None:
+    runs, _ = cut([mirrored(7, 1, b"elsewhere"), mirrored(8, 2, b"Y"), mirrored(9, 3, "grün".encode())])
+    assert [(r.origin, r.origin_start) for r in runs] == [("elsewhere", 1), ("Y", 2), ("grün", 3)]
+
+
+def test_an_unknown_origin_named_like_an_alias_is_that_cluster() -> None:
+    runs, _ = cut([mirrored(7, 1), mirrored(8, 2, b"Y")])
+    assert runs == [run(7, 2, "Y", 1)]
+
+
+def test_malformed_headers_get_a_reason_and_their_offsets_an_empty_origin() -> None:
+    runs, malformed = cut([Record(7), mirrored(8, 1), Record(9, b"IDC-Y", b"-2"), Record(10, b"", b"3"), Record(11)])
+    assert runs == [run(7, 1, "X", 7), run(8, 1, "Y", 1), run(9, 2, "", 9), run(11, 1, "X", 11)]
+    reasons = ("offset header is not a decimal number without sign", "origin header is empty")
+    assert malformed == [
+        Run("orders", 0, 9, 0, None, None, None, None, reasons[0], b"IDC-Y", b"-2"),
+        Run("orders", 0, 10, 0, None, None, None, None, reasons[1], b"", b"3"),
+    ]
+
+
+def test_an_echo_of_our_own_record_is_that_record_again() -> None:
+    runs, malformed = cut([Record(7), Record(8), mirrored(9, 7, b"IDC-X"), mirrored(10, 8, b"IDC-X")])
+    assert (runs, malformed) == ([run(7, 2, "X", 7), run(9, 2, "X", 7)], [])
+
+
+def test_a_record_that_says_it_is_itself_goes_on_with_its_neighbours() -> None:
+    runs, malformed = cut([Record(7), mirrored(8, 8, b"IDC-X"), Record(9)])
+    assert (runs, malformed) == ([run(7, 3, "X", 7)], [])
+
+
+@pytest.mark.parametrize("origin", [b"IDC-X", b"X"])
+def test_a_header_that_names_an_offset_of_this_cluster_that_is_not_yet_written_is_malformed(origin: bytes) -> None:
+    runs, malformed = cut([Record(7), mirrored(8, 9, origin), Record(9)])
+    assert runs == [run(7, 1, "X", 7), run(8, 1, "", 8), run(9, 1, "X", 9)]
+    assert [(m.start_offset, m.error, m.offset_header) for m in malformed] == [
+        (8, "origin offset 9 of this very cluster is not yet written", b"9")
+    ]
+
+
+def test_both_encodings_of_the_offset_are_read() -> None:
+    cutter = RunCutter("X", {"IDC-Y": "Y"}, "int64", is_legacy)
+    runs, malformed = cut([Record(7, b"IDC-Y", struct.pack(">q", 300)), Record(8, b"IDC-Y", b"301")], cutter=cutter)
+    assert runs == [run(7, 1, "Y", 300), run(8, 1, "", 8)]
+    assert malformed[0].error == "offset header has 3 bytes, not 8"
+
+
+def test_timestamps_are_the_least_and_greatest_of_a_run() -> None:
+    records = [Record(7, timestamp_ms=5), Record(8, timestamp_ms=3), Record(9, timestamp_ms=9)]
+    (found,), _ = cut(records, [2])
+    assert (found.min_timestamp_ms, found.max_timestamp_ms) == (3, 9)
+
+
+def test_a_topic_of_strategy_timestamp_is_cut_where_the_timestamp_changes_also_at_a_batch_border() -> None:
+    for topic, expected in (("orders", 1), ("legacy-1", 3)):
+        stamps = (5, 5, 6, 6, 5)
+        records = [Record(n, timestamp_ms=at, topic=topic) for n, at in enumerate(stamps)]
+        for borders in ([], [1], [2], [4], [1, 2, 3, 4]):
+            runs, _ = cut(records, borders)
+            assert (len(runs), sum(r.length for r in runs)) == (expected, 5), (topic, borders)
+
+
+def test_a_task_may_read_several_partitions_one_after_the_other() -> None:
+    records = [Record(3), Record(4), Record(5, partition=1), Record(5, topic="pay"), Record(6, topic="pay")]
+    for borders in ([], [1], [2], [3], [2, 3], [4]):
+        runs, _ = cut(records, borders)
+        assert runs == [
+            run(3, 2, "X", 3), run(5, 1, "X", 5, partition=1), run(5, 2, "X", 5, topic="pay"),
+        ]  # fmt: skip
+
+
+def test_runs_of_two_partitions_that_would_continue_each_other_stay_apart() -> None:
+    runs, _ = cut([Record(3), Record(4, partition=1), Record(5, topic="pay", partition=1)], [1, 2])
+    assert [(r.topic, r.partition, r.start_offset, r.length) for r in runs] == [
+        ("orders", 0, 3, 1), ("orders", 1, 4, 1), ("pay", 1, 5, 1),
+    ]  # fmt: skip
+
+
+def test_nothing_in_gives_nothing_out_and_empty_batches_between_others_change_nothing() -> None:
+    assert cut([]) == ([], [])
+    assert cut([], [0, 0]) == ([], [])
+    assert list(CUTTER([])) == []
+    assert cut([Record(7), Record(8)], [0, 1, 1, 2, 2])[0] == [run(7, 2, "X", 7)]
+
+
+def test_what_comes_out_has_the_columns_that_spark_is_promised() -> None:
+    (*_, last) = CUTTER(batches([Record(7)]))
+    assert [field.split(" ")[0] for field in CUT_SCHEMA.split(", ")] == last.schema.names
+
+
+def test_a_cutter_travels_to_the_executors() -> None:
+    clusters = {alias: {"kafka": {"bootstrap.servers": "a:1"}} for alias in ("X", "Y")}
+    topics = {"include": [".*"], "overrides": [{"topics": ["legacy-.*"], "strategy": "timestamp"}]}
+    is_timed = TimedTopics(parse_config({"clusters": clusters, "topics": topics}, {}))
+    cutter = pickle.loads(pickle.dumps(RunCutter("X", CUTTER.origins, "text", is_timed)))
+    assert [cutter.is_timed(topic) for topic in ("orders", "legacy-1")] == [False, True]
+    assert cut([mirrored(7, 1)], cutter=cutter)[0] == [run(7, 1, "Y", 1)]
+
+
+# Any batches
+
+HEADERS = [(None, None)] * 4 + [(b"IDC-Y", b"?"), (b"IDC-X", b"0"), (b"IDC-X", b"999"), (b"new", b"5"), (b"\xff", b"1")]
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[Record]:
+    """Records of a few partitions, one after the other: native, mirrored, with markers, bad headers and timestamps."""
+    partitions = st.tuples(st.sampled_from(["orders", "legacy"]), st.integers(0, 2))
+    changes = st.tuples(st.sampled_from([0, 0, 0, 1]), st.integers(0, 14), st.integers(0, 1))
+    records: list[Record] = []
+    for topic, partition in draw(st.lists(partitions, max_size=3)):
+        offset = draw(st.integers(0, 5))
+        for gap, kind, at_ms in draw(st.lists(changes, max_size=8)):
+            offset += gap
+            headers = HEADERS[kind] if kind < len(HEADERS) else (b"IDC-Y", str(100 + offset).encode())
+            records.append(Record(offset, *headers, at_ms, topic, partition))
+            offset += 1
+    return records
+
+
+def oracle(records: list[Record]) -> list[Run]:
+    """Cut record by record."""
+    runs: list[Run] = []
+    for r in records:
+        identity = ("X", r.offset)
+        if r.origin is not None and r.origin_offset is not None:
+            text = r.origin.decode(errors="replace")
+            alias = CUTTER.origins.get(text, text)
+            is_bad = not r.origin_offset.isdigit() or "�" in text
+            is_bad = is_bad or (alias == "X" and int(r.origin_offset) > r.offset)
+            identity = ("", r.offset) if is_bad else (alias, int(r.origin_offset))
+        last = runs[-1] if runs else None
+        goes_on = last is not None and (last.topic, last.partition) == (r.topic, r.partition)
+        goes_on = goes_on and r.offset == last.start_offset + last.length
+        goes_on = goes_on and identity == (last.origin, last.origin_start + last.length)
+        if goes_on and not (is_legacy(r.topic) and last.max_timestamp_ms != r.timestamp_ms):
+            low, high = min(last.min_timestamp_ms, r.timestamp_ms), max(last.max_timestamp_ms, r.timestamp_ms)
+            runs[-1] = last._replace(length=last.length + 1, min_timestamp_ms=low, max_timestamp_ms=high)
+        else:
+            runs.append(Run(r.topic, r.partition, r.offset, 1, *identity, r.timestamp_ms, r.timestamp_ms))
+    return runs
+
+
+@law(300)
+@given(logs(), st.lists(st.integers(0, 24), max_size=6))
+def test_wherever_batches_end_the_runs_are_the_same(records: list[Record], borders: list[int]) -> None:
+    runs, malformed = cut(records, borders)
+    assert runs == oracle(records)
+    places = [(r.topic, r.partition, r.start_offset + n) for r in runs if r.origin == "" for n in range(r.length)]
+    assert sorted((m.topic, m.partition, m.start_offset) for m in malformed) == sorted(places)

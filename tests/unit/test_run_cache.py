@@ -1,0 +1,250 @@
+"""The record index in memory: kept up with the tables piece by piece, it is the same as read in one."""
+
+from __future__ import annotations
+
+import random
+import threading
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offset_sync.spark.runcache import RunCache
+from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS, Table
+from offset_sync.testing.strategies import law
+from offset_sync.translate.runs import UNKNOWN_ORIGIN
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+Place = tuple[str, str, int]
+
+
+@dataclass
+class Frame:
+    """What a DataFrame is asked for here."""
+
+    rows: pa.Table
+
+    def select(self, *names: str) -> Frame:
+        return Frame(self.rows.select(list(names)))
+
+    def toArrow(self) -> pa.Table:
+        return self.rows
+
+
+@dataclass
+class MemoryTables:
+    """Tables whose versions are lists of rows; it remembers what was read."""
+
+    versions: dict[str, list[list[dict[str, Any]]]] = field(
+        default_factory=lambda: {RECORD_RUNS.name: [[]], INDEXED_TOPICS.name: [[]]}
+    )
+    reads: list[tuple[str, int, int]] = field(default_factory=list)
+
+    def add(self, table: Table, rows: list[dict[str, Any]]) -> None:
+        self.versions[table.name].append(rows)
+
+    def version(self, table: Table) -> int:
+        return len(self.versions[table.name]) - 1
+
+    def read(self, table: Table) -> Frame:
+        return self.read_added(table, -1, self.version(table))
+
+    def read_added(self, table: Table, after: int, until: int) -> Frame:
+        self.reads.append((table.name, after, until))
+        rows = [row for version in self.versions[table.name][after + 1 : until + 1] for row in version]
+        random.Random(len(rows)).shuffle(rows)  # a table has no order
+        return Frame(pa.Table.from_pylist(rows, table.arrow_schema))
+
+
+def run(start: int, length: int, origin: str = "X", origin_start: int = 0, *, place: Place = ("Y", "orders", 0),
+        seen_ms: int = 0) -> dict[str, Any]:  # fmt: skip
+    return {
+        "cluster": place[0], "topic": place[1], "partition": place[2], "start_offset": start, "length": length,
+        "origin": origin, "origin_start": origin_start, "indexed_at": EPOCH + timedelta(milliseconds=seen_ms),
+    }  # fmt: skip
+
+
+def edge(offset: int, *, place: Place = ("Y", "orders", 0)) -> dict[str, Any]:
+    return run(offset, 0, place[0], offset, place=place)
+
+
+def topic(topic_id: str, *, cluster: str = "Y") -> dict[str, Any]:
+    return {"cluster": cluster, "topic": "orders", "topic_id": topic_id, "partitions": 1, "seen_at": EPOCH}
+
+
+def cache_of(tables: MemoryTables) -> RunCache:
+    return RunCache(tables, threading.RLock())  # type: ignore[arg-type]
+
+
+def read_in_one(tables: MemoryTables) -> RunCache:
+    cache = cache_of(tables)
+    cache.refresh()
+    return cache
+
+
+def content(cache: RunCache, place: Place = ("Y", "orders", 0)) -> tuple[object, ...] | None:
+    log = cache.log(*place)
+    if log is None:
+        return None
+    names = {code: name for name, code in cache._codes.items()}
+    runs = log.runs
+    columns = (runs.start, runs.length, runs.origin_start, runs.indexed_at_ms)
+    origins = [names[code] for code in runs.origin.tolist()]
+    return log.begin, log.frontier, origins, *(column.tolist() for column in columns)
+
+
+def test_an_empty_table_is_an_empty_index() -> None:
+    cache = read_in_one(MemoryTables())
+    assert (cache.log("Y", "orders", 0), cache.topic_ids("Y", "orders"), cache.partitions("Y", "orders")) == (
+        None, set(), 0,
+    )  # fmt: skip
+
+
+def test_rows_become_joined_runs_with_the_time_they_were_first_seen() -> None:
+    tables = MemoryTables()
+    tables.add(RECORD_RUNS, [run(0, 3, seen_ms=7), run(3, 2, origin_start=3, seen_ms=9), run(5, 1, "Y", 5)])
+    assert content(read_in_one(tables)) == (0, 6, ["X", "Y"], [0, 5], [5, 1], [0, 5], [7, 0])
+
+
+def test_the_index_begins_at_its_first_row_and_reaches_to_its_last() -> None:
+    tables = MemoryTables()
+    tables.add(RECORD_RUNS, [edge(4), run(6, 3), edge(12)])
+    assert content(read_in_one(tables))[:2] == (4, 12)  # type: ignore[index]
+
+
+def test_a_partition_without_a_record_is_indexed_all_the_same() -> None:
+    tables = MemoryTables()
+    tables.add(RECORD_RUNS, [edge(0), edge(0, place=("Y", "orders", 1)), edge(0, place=("Z", "orders", 1))])
+    cache = read_in_one(tables)
+    assert content(cache, ("Y", "orders", 1)) == (0, 0, [], [], [], [], [])
+    assert (cache.partitions("Y", "orders"), cache.partitions("Z", "orders")) == (2, 1)
+
+
+def test_unreadable_headers_have_a_code_of_their_own_and_names_the_same_everywhere() -> None:
+    tables = MemoryTables()
+    tables.add(RECORD_RUNS, [run(0, 1, ""), run(1, 1, "X"), run(0, 1, "X", place=("Z", "orders", 0))])
+    cache = read_in_one(tables)
+    codes = [cache.log(cluster, "orders", 0).runs.origin.tolist() for cluster in ("Y", "Z")]  # type: ignore[union-attr]
+    assert codes == [[UNKNOWN_ORIGIN, cache.code("X")], [cache.code("X")]]
+    assert len({cache.code("X"), cache.code("never seen"), UNKNOWN_ORIGIN}) == 3
+
+
+def test_only_what_was_added_is_read_and_nothing_when_nothing_was() -> None:
+    tables = MemoryTables()
+    tables.add(RECORD_RUNS, [run(0, 3)])
+    cache = read_in_one(tables)
+    tables.add(RECORD_RUNS, [run(3, 3, origin_start=3)])
+    tables.add(RECORD_RUNS, [edge(9)])
+    tables.reads.clear()
+    for _ in range(3):
+        cache.refresh()
+    assert tables.reads == [(RECORD_RUNS.name, 1, 3)]
+    assert content(cache)[:4] == (0, 9, ["X"], [0])  # type: ignore[index]
+
+
+def test_topic_ids_are_collected_and_never_forgotten() -> None:
+    tables = MemoryTables()
+    tables.add(INDEXED_TOPICS, [topic("first"), topic("other", cluster="Z")])
+    cache = read_in_one(tables)
+    assert cache.topic_ids("Y", "orders") == {"first"}
+    tables.add(INDEXED_TOPICS, [topic("second")])
+    cache.refresh()
+    assert (cache.topic_ids("Y", "orders"), cache.topic_ids("Z", "orders")) == ({"first", "second"}, {"other"})
+
+
+def test_no_run_is_seen_without_its_topics_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = MemoryTables()
+    version = tables.version
+
+    def racing_version(table: Table) -> int:
+        if table is RECORD_RUNS and tables.version_asked.is_set() is False:
+            tables.version_asked.set()
+            found = version(table)
+            # The indexer goes on: id first, then runs, as it promises.
+            tables.add(INDEXED_TOPICS, [topic("id")])
+            tables.add(RECORD_RUNS, [run(0, 3)])
+            return found
+        return version(table)
+
+    tables.version_asked = threading.Event()  # type: ignore[attr-defined]
+    monkeypatch.setattr(tables, "version", racing_version)
+    cache = cache_of(tables)
+    for _ in range(2):
+        cache.refresh()
+        assert cache.log("Y", "orders", 0) is None or cache.topic_ids("Y", "orders") == {"id"}
+    assert cache.log("Y", "orders", 0) is not None
+
+
+def test_the_lock_is_free_while_tables_are_read() -> None:
+    was_free = []
+
+    class Noting(MemoryTables):
+        def read_added(self, table: Table, after: int, until: int) -> Frame:
+            def try_lock() -> None:
+                was_free.append(lock.acquire(timeout=5))
+                if was_free[-1]:
+                    lock.release()
+
+            thread = threading.Thread(target=try_lock)
+            thread.start()
+            thread.join()
+            return super().read_added(table, after, until)
+
+    tables, lock = Noting(), threading.RLock()
+    tables.add(RECORD_RUNS, [run(0, 3)])
+    RunCache(tables, lock).refresh()  # type: ignore[arg-type]
+    assert was_free
+    assert all(was_free)
+
+
+places = st.sampled_from([("Y", "orders", 0), ("Y", "orders", 1), ("Z", "orders", 0), ("Y", "pay", 0)])
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
+    """What an indexer appends, version by version: runs of several partitions, each beginning with an edge."""
+    next_offset: dict[Place, int] = {}
+    found: list[list[dict[str, Any]]] = []
+    for seen_ms in range(draw(st.integers(1, 5))):
+        rows = []
+        for place in draw(st.lists(places, max_size=3, unique=True)):
+            if place not in next_offset:
+                next_offset[place] = draw(st.integers(0, 3))
+                rows.append(edge(next_offset[place], place=place))
+            for origin, length, gap in draw(
+                st.lists(st.tuples(st.sampled_from(["X", "Y", ""]), st.integers(1, 4), st.integers(0, 1)), max_size=4)
+            ):
+                offset = next_offset[place] + gap
+                rows.append(run(offset, length, origin, offset, place=place, seen_ms=seen_ms))
+                next_offset[place] = offset + length
+            if draw(st.booleans()):
+                next_offset[place] += 1
+                rows.append(edge(next_offset[place], place=place))
+        found.append(rows)
+    return found
+
+
+@law(200)
+@given(batches(), st.lists(st.booleans(), min_size=5, max_size=5), st.booleans())
+def test_kept_up_in_any_steps_the_index_is_the_same_as_read_in_one(
+    versions: list[list[dict[str, Any]]], refreshes: list[bool], is_repeated: bool
+) -> None:
+    tables = MemoryTables()
+    kept_up = cache_of(tables)
+    for rows, is_read in zip(versions, refreshes):
+        tables.add(RECORD_RUNS, rows)
+        if is_read:
+            kept_up.refresh()
+    if is_repeated:  # indexed anew with another checkpoint
+        kept_up.refresh()
+        for rows in versions[:2]:
+            tables.add(RECORD_RUNS, rows)
+    kept_up.refresh()
+    fresh = read_in_one(tables)
+    assert kept_up._logs.keys() == fresh._logs.keys()
+    for place in fresh._logs:
+        assert content(kept_up, place) == content(fresh, place)
