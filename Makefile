@@ -26,7 +26,7 @@ install: ## Set everything up in .venv and jars/ (all other targets do so by the
 	@$(BIN)/python scripts/jars.py
 
 demo: install ## Two Kafka clusters, a failover and the way back, measured (ARGS=--quick for the short one)
-	@./spark-submit.sh demo $(ARGS)
+	@./spark-submit.sh demo --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(ARGS)
 
 test: install ## All tests, with the coverage of lib
 	@$(PYTEST) tests --cov --cov-report=term --cov-fail-under=90 $(ARGS)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 import pytest
 from acts import Acts
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Message, Producer
 from confluent_kafka import TopicPartition as Position
 from crafting import Clusters, copied_log, create_topics, native_log, write_log
 from offsets import Place, commit
@@ -34,28 +35,39 @@ GROUPS = [
 
 
 @contextmanager
-def member(cluster: EmbeddedCluster, group: str, protocol: str, reset: str = "earliest") -> Iterator[Consumer]:
+def member(cluster: EmbeddedCluster, group: str, protocol: str, reset: str = "earliest") -> Iterator[Member]:
     """A consumer that has joined and holds its partition."""
     options = {"group_id": group, "group_protocol": protocol, "auto_offset_reset": reset, "enable_auto_commit": False}
     consumer = Consumer(client_options(cluster.bootstrap_servers, **options))
     consumer.subscribe([TOPIC])
+    first = None
     while not consumer.assignment():
-        consumer.poll(0.1)
+        first = consumer.poll(0.1)
     try:
-        yield consumer
+        yield Member(consumer, [first] if first else [])
     finally:
         consumer.close()
 
 
-def read(consumer: Consumer, count: int) -> list[int]:
-    """Return the offsets of the next *count* records."""
-    found: list[int] = []
-    while len(found) < count:
-        message = consumer.poll(30)
-        assert message is not None, "no record in time"
-        assert message.error() is None
-        found.append(message.offset())
-    return found
+@dataclass
+class Member:
+    """A consumer, and what it received while it was joining."""
+
+    consumer: Consumer
+    received: list[Message]
+
+    def read(self, count: int) -> list[int]:
+        """Return the offsets of the next *count* records."""
+        while len(self.received) < count:
+            message = self.consumer.poll(30)
+            assert message is not None, "no record in time"
+            self.received.append(message)
+        assert [message.error() for message in self.received] == [None] * count
+        return [message.offset() for message in self.received]
+
+    def commit(self, offset: int) -> None:
+        """Commit as a member."""
+        self.consumer.commit(offsets=[Position(TOPIC, 0, offset)], asynchronous=False)
 
 
 @contextmanager
@@ -88,8 +100,8 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
         producer.abort_transaction(30)
     for protocol in PROTOCOLS:
         with member(source, f"source-{protocol}", protocol) as consumer:
-            read(consumer, 11)
-            consumer.commit(offsets=[Position(TOPIC, 0, 11)], asynchronous=False)
+            consumer.read(11)
+            consumer.commit(11)
     with ExitStack() as alive:
         for protocol in PROTOCOLS:
             alive.enter_context(member(target, f"active-{protocol}", protocol))
@@ -97,8 +109,8 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
     acts.play()
     for protocol in PROTOCOLS:
         with member(target, f"reading-{protocol}", protocol, reset="error") as consumer:
-            assert read(consumer, 3) == [SHIFT + 4, SHIFT + 5, SHIFT + 6]
-            consumer.commit(offsets=[Position(TOPIC, 0, SHIFT + 7)], asynchronous=False)
+            assert consumer.read(3) == [SHIFT + 4, SHIFT + 5, SHIFT + 6]
+            consumer.commit(SHIFT + 7)
     with transaction(source, "open-transaction", 6) as producer:
         acts.play()
         producer.commit_transaction(30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -34,9 +35,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     scratch = tmp_path_factory.mktemp("spark")
     settings = {**USER_SETTINGS, "spark.sql.warehouse.dir": str(scratch), "spark.local.dir": str(scratch)}
     words = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
-    submit = ["--master", "local[2]", "--jars", ",".join(map(str, jars)), *words, "pyspark-shell"]
+    # Tests run everything a few times only: what the second compiler of the JVM would gain, it costs twice.
+    quick = ["--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
+    submit = ["--master", "local[2]", "--jars", ",".join(map(str, jars)), *quick, *words, "pyspark-shell"]
     environment = {
-        "PYSPARK_SUBMIT_ARGS": " ".join(submit),
+        "PYSPARK_SUBMIT_ARGS": shlex.join(submit),
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join([str(REPO / "lib"), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pyspark.sql import SparkSession
 
+from offset_sync.config import HIDDEN_NAMES
 from offset_sync.errors import ConfigError
 from offset_sync.spark.session import open_session
 
@@ -18,7 +21,6 @@ def test_it_knows_delta_and_times_are_utc(spark: SparkSession) -> None:
 def test_the_defaults_of_the_program_hold_where_the_user_said_nothing(spark: SparkSession) -> None:
     for key, value in {
         "spark.scheduler.mode": "FAIR",
-        "spark.databricks.delta.snapshotPartitions": "2",
         "spark.kafka.consumer.cache.capacity": "4096",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     }.items():
@@ -30,9 +32,14 @@ def test_what_the_user_gives_on_the_command_line_wins(spark: SparkSession) -> No
     assert spark.sparkContext.master == "local[2]"
 
 
-def test_secrets_are_redacted_by_every_name_that_the_configuration_hides(spark: SparkSession) -> None:
-    shown = spark.sql("SET spark.kafka.sasl.jaas.config=x y z").collect()
-    assert "x y z" not in str(shown)
+def test_what_the_configuration_hides_spark_does_not_show_either(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    conf = spark.sparkContext._jsc.sc().getConf()
+    for name in ("kafka.sasl.jaas.config", "kafka.ssl.key.password", "kafka.sasl.username", "SSL.KEYSTORE.PASSWORD"):
+        pairs = jvm.scala.collection.immutable.List.newBuilder()
+        shown = jvm.org.apache.spark.util.Utils.redact(conf, pairs.addOne(jvm.scala.Tuple2(name, "s3cret")).result())
+        assert "s3cret" not in str(shown), name
+    assert conf.get("spark.sql.redaction.options.regex") == HIDDEN_NAMES
 
 
 @pytest.mark.parametrize("reads_internal_topics", [False, True])

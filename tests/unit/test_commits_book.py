@@ -241,10 +241,8 @@ def model(log: list[CommitRecord], written: list[int]) -> tuple[int, int, int]:
     """The last genuine commit of one key, its time and that of the last rewind, record by record."""
     pending, standing, genuine = list(written), None, (-1, -1, -1)
     for record in log:
-        if record.offset is None:
+        if record.offset is None or record.offset < 0:
             standing = None
-        elif record.offset < 0:
-            continue
         elif record.offset in pending or record.metadata == OWN_TAG:
             standing = record.offset
             pending = pending[pending.index(record.offset) + 1 :] if record.offset in pending else pending

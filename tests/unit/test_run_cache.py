@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
 import threading
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -16,48 +14,11 @@ from hypothesis import strategies as st
 from offset_sync.spark.runcache import RunCache
 from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS, Table
 from offset_sync.testing.strategies import law
+from offset_sync.testing.tables import MemoryFrame, MemoryTables
 from offset_sync.translate.runs import UNKNOWN_ORIGIN
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 Place = tuple[str, str, int]
-
-
-@dataclass
-class Frame:
-    """What a DataFrame is asked for here."""
-
-    rows: pa.Table
-
-    def select(self, *names: str) -> Frame:
-        return Frame(self.rows.select(list(names)))
-
-    def toArrow(self) -> pa.Table:
-        return self.rows
-
-
-@dataclass
-class MemoryTables:
-    """Tables whose versions are lists of rows; it remembers what was read."""
-
-    versions: dict[str, list[list[dict[str, Any]]]] = field(
-        default_factory=lambda: {RECORD_RUNS.name: [[]], INDEXED_TOPICS.name: [[]]}
-    )
-    reads: list[tuple[str, int, int]] = field(default_factory=list)
-
-    def add(self, table: Table, rows: list[dict[str, Any]]) -> None:
-        self.versions[table.name].append(rows)
-
-    def version(self, table: Table) -> int:
-        return len(self.versions[table.name]) - 1
-
-    def read(self, table: Table) -> Frame:
-        return self.read_added(table, -1, self.version(table))
-
-    def read_added(self, table: Table, after: int, until: int) -> Frame:
-        self.reads.append((table.name, after, until))
-        rows = [row for version in self.versions[table.name][after + 1 : until + 1] for row in version]
-        random.Random(len(rows)).shuffle(rows)  # a table has no order
-        return Frame(pa.Table.from_pylist(rows, table.arrow_schema))
 
 
 def run(start: int, length: int, origin: str = "X", origin_start: int = 0, *, place: Place = ("Y", "orders", 0),
@@ -74,6 +35,10 @@ def edge(offset: int, *, place: Place = ("Y", "orders", 0)) -> dict[str, Any]:
 
 def topic(topic_id: str, *, cluster: str = "Y") -> dict[str, Any]:
     return {"cluster": cluster, "topic": "orders", "topic_id": topic_id, "partitions": 1, "seen_at": EPOCH}
+
+
+def add(tables: MemoryTables, table: Table, *rows: dict[str, Any]) -> None:
+    tables.append(table, pa.Table.from_pylist(list(rows), table.arrow_schema))
 
 
 def cache_of(tables: MemoryTables) -> RunCache:
@@ -106,19 +71,19 @@ def test_an_empty_table_is_an_empty_index() -> None:
 
 def test_rows_become_joined_runs_with_the_time_they_were_first_seen() -> None:
     tables = MemoryTables()
-    tables.add(RECORD_RUNS, [run(0, 3, seen_ms=7), run(3, 2, origin_start=3, seen_ms=9), run(5, 1, "Y", 5)])
+    add(tables, RECORD_RUNS, run(0, 3, seen_ms=7), run(3, 2, origin_start=3, seen_ms=9), run(5, 1, "Y", 5))
     assert content(read_in_one(tables)) == (0, 6, ["X", "Y"], [0, 5], [5, 1], [0, 5], [7, 0])
 
 
 def test_the_index_begins_at_its_first_row_and_reaches_to_its_last() -> None:
     tables = MemoryTables()
-    tables.add(RECORD_RUNS, [edge(4), run(6, 3), edge(12)])
+    add(tables, RECORD_RUNS, edge(4), run(6, 3), edge(12))
     assert content(read_in_one(tables))[:2] == (4, 12)  # type: ignore[index]
 
 
 def test_a_partition_without_a_record_is_indexed_all_the_same() -> None:
     tables = MemoryTables()
-    tables.add(RECORD_RUNS, [edge(0), edge(0, place=("Y", "orders", 1)), edge(0, place=("Z", "orders", 1))])
+    add(tables, RECORD_RUNS, edge(0), edge(0, place=("Y", "orders", 1)), edge(0, place=("Z", "orders", 1)))
     cache = read_in_one(tables)
     assert content(cache, ("Y", "orders", 1)) == (0, 0, [], [], [], [], [])
     assert (cache.partitions("Y", "orders"), cache.partitions("Z", "orders")) == (2, 1)
@@ -126,7 +91,7 @@ def test_a_partition_without_a_record_is_indexed_all_the_same() -> None:
 
 def test_unreadable_headers_have_a_code_of_their_own_and_names_the_same_everywhere() -> None:
     tables = MemoryTables()
-    tables.add(RECORD_RUNS, [run(0, 1, ""), run(1, 1, "X"), run(0, 1, "X", place=("Z", "orders", 0))])
+    add(tables, RECORD_RUNS, run(0, 1, ""), run(1, 1, "X"), run(0, 1, "X", place=("Z", "orders", 0)))
     cache = read_in_one(tables)
     codes = [cache.log(cluster, "orders", 0).runs.origin.tolist() for cluster in ("Y", "Z")]  # type: ignore[union-attr]
     assert codes == [[UNKNOWN_ORIGIN, cache.code("X")], [cache.code("X")]]
@@ -135,10 +100,10 @@ def test_unreadable_headers_have_a_code_of_their_own_and_names_the_same_everywhe
 
 def test_only_what_was_added_is_read_and_nothing_when_nothing_was() -> None:
     tables = MemoryTables()
-    tables.add(RECORD_RUNS, [run(0, 3)])
+    add(tables, RECORD_RUNS, run(0, 3))
     cache = read_in_one(tables)
-    tables.add(RECORD_RUNS, [run(3, 3, origin_start=3)])
-    tables.add(RECORD_RUNS, [edge(9)])
+    add(tables, RECORD_RUNS, run(3, 3, origin_start=3))
+    add(tables, RECORD_RUNS, edge(9))
     tables.reads.clear()
     for _ in range(3):
         cache.refresh()
@@ -148,10 +113,10 @@ def test_only_what_was_added_is_read_and_nothing_when_nothing_was() -> None:
 
 def test_topic_ids_are_collected_and_never_forgotten() -> None:
     tables = MemoryTables()
-    tables.add(INDEXED_TOPICS, [topic("first"), topic("other", cluster="Z")])
+    add(tables, INDEXED_TOPICS, topic("first"), topic("other", cluster="Z"))
     cache = read_in_one(tables)
     assert cache.topic_ids("Y", "orders") == {"first"}
-    tables.add(INDEXED_TOPICS, [topic("second")])
+    add(tables, INDEXED_TOPICS, topic("second"))
     cache.refresh()
     assert (cache.topic_ids("Y", "orders"), cache.topic_ids("Z", "orders")) == ({"first", "second"}, {"other"})
 
@@ -165,8 +130,8 @@ def test_no_run_is_seen_without_its_topics_id(monkeypatch: pytest.MonkeyPatch) -
             tables.version_asked.set()
             found = version(table)
             # The indexer goes on: id first, then runs, as it promises.
-            tables.add(INDEXED_TOPICS, [topic("id")])
-            tables.add(RECORD_RUNS, [run(0, 3)])
+            add(tables, INDEXED_TOPICS, topic("id"))
+            add(tables, RECORD_RUNS, run(0, 3))
             return found
         return version(table)
 
@@ -183,7 +148,7 @@ def test_the_lock_is_free_while_tables_are_read() -> None:
     was_free = []
 
     class Noting(MemoryTables):
-        def read_added(self, table: Table, after: int, until: int) -> Frame:
+        def read_added(self, table: Table, after: int, until: int) -> MemoryFrame:
             def try_lock() -> None:
                 was_free.append(lock.acquire(timeout=5))
                 if was_free[-1]:
@@ -195,7 +160,7 @@ def test_the_lock_is_free_while_tables_are_read() -> None:
             return super().read_added(table, after, until)
 
     tables, lock = Noting(), threading.RLock()
-    tables.add(RECORD_RUNS, [run(0, 3)])
+    add(tables, RECORD_RUNS, run(0, 3))
     RunCache(tables, lock).refresh()  # type: ignore[arg-type]
     assert was_free
     assert all(was_free)
@@ -236,13 +201,13 @@ def test_kept_up_in_any_steps_the_index_is_the_same_as_read_in_one(
     tables = MemoryTables()
     kept_up = cache_of(tables)
     for rows, is_read in zip(versions, refreshes):
-        tables.add(RECORD_RUNS, rows)
+        add(tables, RECORD_RUNS, *rows)
         if is_read:
             kept_up.refresh()
     if is_repeated:  # indexed anew with another checkpoint
         kept_up.refresh()
         for rows in versions[:2]:
-            tables.add(RECORD_RUNS, rows)
+            add(tables, RECORD_RUNS, *rows)
     kept_up.refresh()
     fresh = read_in_one(tables)
     assert kept_up._logs.keys() == fresh._logs.keys()

@@ -103,16 +103,12 @@ class Play:
 
     def wrongs(self) -> list[str]:
         """Return one line for each key that is not where it has to be."""
-        found = []
-        for group in GROUPS:
-            if (source := self.owner(group)) is None:
-                continue
-            found += [
-                f"{group}: {source}->{target} is {self.site.standing(target, group)}, not {self.wanted(source, target, group)}"
-                for target in self.logs
-                if target != source and not self.is_right(source, target, group)
-            ]
-        return found
+        keys = [(group, self.owner(group), target) for group in GROUPS for target in self.logs]
+        return [
+            f"{group} on {target}: {self.site.standing(target, group)} instead of {self.wanted(source, target, group)}"
+            for group, source, target in keys
+            if source not in (None, target) and not self.is_right(source, target, group)
+        ]
 
     def is_right(self, source: str, target: str, group: str) -> bool:
         wanted, stands = self.wanted(source, target, group), self.site.standing(target, group)

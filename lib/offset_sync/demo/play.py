@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from offset_sync.demo.clients import CLIENT_ERRORS
 from offset_sync.demo.story import FULL, QUICK, Story
 from offset_sync.demo.story_jobs import REPOSITORY
 from offset_sync.demo.story_report import Narrator, show_results
@@ -34,7 +35,7 @@ def play(*, is_quick: bool, directory: Path = DIRECTORY) -> int:
     try:
         with Narrator(console) as narrator:
             is_good = _play(console, narrator, directory, is_quick=is_quick)
-    except (OffsetSyncError, TimeoutError) as problem:
+    except (OffsetSyncError, TimeoutError, *CLIENT_ERRORS) as problem:
         console.print(f"the demo could not be played: {problem}", markup=False, highlight=False)
         return 1
     console.print(f"tables and logs are in {directory}; {time.monotonic() - started:.0f} s", highlight=False)

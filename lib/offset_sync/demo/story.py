@@ -111,14 +111,14 @@ class Story:
         self._say("dc1 is started again; mirrors catch up")
         world.clusters[DC1].restart()
         world.mirrors[DC1].start()
-        self._drain()
+        world.drain()
         self._say("all producers go to dc1; waiting until what crosses has drained and the groups have read it")
         world.produce_all_at(DC1)
         world.producers.wait_until_quiet(DC2)
-        self._drain()
+        world.drain()
         world.read_to(DC2, world.ends(DC2))
         time.sleep(2.0)  # records of dc1 alone, behind everything that crossed
-        self._drain()
+        world.drain()
         world.read_to(DC2, world.ends(DC2))
         self._say("the groups stop at dc2; final sync")
         world.stop_readers(DC2, kill=False)
@@ -143,10 +143,6 @@ class Story:
     def _check_jobs(self) -> None:
         for job in self._jobs:
             job.check()
-
-    def _drain(self) -> None:
-        for mirror in self._world.mirrors.values():
-            mirror.drain(60.0)
 
     def _wait_for_final_sync(self, final: Mapping[GroupPartition, int]) -> None:
         def is_answered() -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from offset_sync.demo.brokers import EmbeddedCluster, kill_clusters, start_clusters
-from offset_sync.demo.clients import Partition, list_partitions, stable_ends
+from offset_sync.demo.clients import CLIENT_ERRORS, Partition, list_partitions, stable_ends
 from offset_sync.demo.group_member import ReaderOptions
 from offset_sync.demo.log_dump import dump_ids
 from offset_sync.demo.mirror import Mirror
@@ -137,6 +137,19 @@ class World:
     def stop_readers(self, alias: str, *, kill: bool, timeout: float = 15.0) -> None:
         """Stop every group at *alias*, with a final commit unless *kill*."""
         stop_readers(list(self.readers[alias].values()), kill=kill, timeout=timeout)
+
+    def drain(self, timeout: float = 60.0) -> None:
+        """Return when everything that was produced anywhere until now is at both clusters."""
+        deadline = time.monotonic() + timeout
+        for mirror in self.mirrors.values():
+            while True:
+                try:
+                    mirror.drain(max(1.0, deadline - time.monotonic()))
+                    break
+                except CLIENT_ERRORS:  # a broker that has just started does not lead its partitions yet
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.5)
 
     def ends(self, alias: str) -> dict[Partition, int]:
         """Return how far each partition can be read by a consumer in read_committed."""

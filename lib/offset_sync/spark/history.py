@@ -23,11 +23,15 @@ from offset_sync.translate.pairstate import OUTCOMES
 from offset_sync.translate.partition import IS_WITHHELD, STATES
 
 logger = logging.getLogger(__name__)
+MOST_ROWS_KEPT = 1_000_000
 _TIME = pa.timestamp("ms", tz="UTC")
 
 
 class HistoryWriter:
-    """Appends settlements in a thread of its own; *append* may be tried again with the same rows."""
+    """Appends settlements in a thread of its own; rows that *append* refuses are tried again with the next ones.
+
+    *error* says how many rows are not in the table yet, and why; None when all are.
+    """
 
     def __init__(
         self, append: Callable[[pa.Table], None], keys: Sequence[Key], strategy_of: Callable[[str], str]
@@ -54,23 +58,29 @@ class HistoryWriter:
         self._thread.join()
 
     def _run(self) -> None:
-        is_open = True
+        is_open, unwritten = True, list[pa.Table]()
         while is_open:
             waiting = [self._queue.get()]
             while not self._queue.empty():
                 waiting.append(self._queue.get())
             is_open = None not in waiting
-            tables = [table for table in waiting if table is not None]
-            if tables:
-                self._try_append(pa.concat_tables(tables))
+            unwritten += [table for table in waiting if table is not None]
+            if unwritten and self._has_appended(rows := pa.concat_tables(unwritten)):
+                unwritten = []
+            elif unwritten:
+                # A table that cannot be written for long must not take all the memory.
+                unwritten = [rows.slice(max(0, rows.num_rows - MOST_ROWS_KEPT))]
 
-    def _try_append(self, rows: pa.Table) -> None:
+    def _has_appended(self, rows: pa.Table) -> bool:
         try:
             self._append(rows)
-            self.error = None
         except Exception as problem:
-            self.error = f"offset_translations: {rows.num_rows} rows not written: {str(problem).splitlines()[0]}"
+            reason = next(iter(str(problem).splitlines()), type(problem).__name__)
+            self.error = f"offset_translations: {rows.num_rows} rows not written: {reason}"
             logger.exception("%s", self.error)
+            return False
+        self.error = None
+        return True
 
 
 def to_rows(settlement: Settlement, chosen: Keys, keys: Sequence[Key], strategy_of: Callable[[str], str]) -> pa.Table:

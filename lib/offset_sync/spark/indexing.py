@@ -14,7 +14,6 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from offset_sync import faults
 from offset_sync.spark.checkpoints import Checkpoint, Offsets
@@ -73,28 +72,26 @@ class RunIndexer:
         """Write down topic ids not met before, ahead of the runs: a topic is never indexed without its id."""
         alias = self._cutter.alias
         if self._ids is None:
-            known = (
-                self._tables.read(INDEXED_TOPICS).where(F.col("cluster") == alias).select("topic", "topic_id").toArrow()
-            )
+            known = self._tables.read(INDEXED_TOPICS).select("cluster", "topic", "topic_id").toArrow()
             self._ids = {}
-            for row in known.to_pylist():
+            for row in known.filter(pc.equal(known.column("cluster"), alias)).to_pylist():
                 self._ids.setdefault(row["topic"], set()).add(row["topic_id"])
-        fresh = {
-            topic: info
-            for topic, info in self._describe(topics).items()
-            if info.topic_id not in self._ids.get(topic, set())
-        }
+        found = self._describe(topics)
+        lives: dict[str, tuple[str, int | None]] = {topic: (i.topic_id, i.partitions) for topic, i in found.items()}
+        # Gone before anybody could ask: what was read of it belongs to no life that could come back.
+        lives |= {topic: ("", None) for topic in topics if topic not in found and topic not in self._ids}
+        fresh = {topic: life for topic, life in lives.items() if life[0] not in self._ids.get(topic, set())}
         if not fresh:
             return
         for topic in fresh.keys() & self._ids.keys():
             logger.error("clusters.%s: topic %s was created anew; it is withheld until re-indexed", alias, topic)
         rows = [
-            {"cluster": alias, "topic": topic, "topic_id": info.topic_id, "partitions": info.partitions, "seen_at": now}
-            for topic, info in fresh.items()
+            {"cluster": alias, "topic": topic, "topic_id": topic_id, "partitions": partitions, "seen_at": now}
+            for topic, (topic_id, partitions) in fresh.items()
         ]
         self._tables.append(INDEXED_TOPICS, pa.Table.from_pylist(rows, INDEXED_TOPICS.arrow_schema))
-        for topic, info in fresh.items():
-            self._ids.setdefault(topic, set()).add(info.topic_id)
+        for topic, (topic_id, _) in fresh.items():
+            self._ids.setdefault(topic, set()).add(topic_id)
 
 
 def _to_runs(cut: pa.Table, alias: str, now: datetime) -> pa.Table:

@@ -24,6 +24,8 @@ from offset_sync.translate.keys import Keys
 from offset_sync.translate.runs import Int64s
 
 logger = logging.getLogger(__name__)
+_LATEST_MS = 253_402_300_799_999
+"""The end of the year 9999, the last that every reader of the tables knows."""
 SettleBatch = Callable[[Keys, int], "list[str]"]
 """Settles the keys that were committed in a micro-batch; one line per failure."""
 
@@ -95,8 +97,9 @@ class CommitIngester:
         self._append(QUARANTINE, malformed, writer, added, partition="log_partition", offset="log_offset")
         self._append(GROUP_EVENTS, _group_events(decoded), writer, added, at="timestamp")
         history = commits.append_column("is_own", pa.array(is_own))
-        history = history.append_column("committed_at", _to_time(history.column("committed_at_ms")))
-        history = history.append_column("expires_at", _to_time(history.column("expires_at_ms")))
+        history = history.append_column("committed_at", _to_time(pa.array(_committed_at_ms(commits))))
+        expires_at_ms = pc.min_element_wise(history.column("expires_at_ms"), _LATEST_MS, skip_nulls=False)
+        history = history.append_column("expires_at", _to_time(expires_at_ms))
         self._append(OFFSET_COMMITS, history, writer, {k: v for k, v in added.items() if k != "topic"})
 
     def _append(
@@ -131,12 +134,15 @@ def _numbers(rows: pa.Table, name: str) -> Int64s:
 
 
 def _committed_at_ms(commits: pa.Table) -> Int64s:
-    """Return the coordinator's commit time; a tombstone has none, so the time its record was written."""
+    """Return the coordinator's commit time; the time its record was written where there is none, as in a tombstone.
+
+    A client may send any number, and one that no calendar has must not stop the stream.
+    """
     written_ms = commits.column("timestamp").cast(pa.int64()).to_numpy() // 1000
-    committed = commits.column("committed_at_ms")
-    times: Int64s = np.where(committed.is_null().to_numpy(), written_ms, committed.fill_null(0).to_numpy())
+    committed_ms = _numbers(commits, "committed_at_ms")
+    times: Int64s = np.where((committed_ms < 0) | (committed_ms > _LATEST_MS), written_ms, committed_ms)
     return times
 
 
-def _to_time(milliseconds: pa.ChunkedArray) -> pa.ChunkedArray:
+def _to_time(milliseconds: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     return milliseconds.cast(pa.timestamp("ms", tz="UTC")).cast(pa.timestamp("us", tz="UTC"))

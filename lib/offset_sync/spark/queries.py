@@ -58,12 +58,15 @@ class QueryGroup:
         return guarded
 
     def run_once(self) -> dict[str, str]:
-        """Start every query, wait for all to end, and return one line for each that failed."""
+        """Start every query, wait for all to end, and return one line for each that failed or was stopped before."""
         for name, supervised in self._queries.items():
             self._start(name, supervised)
             supervised.is_done = supervised.query is None
         while not self._stop.is_set() and not all(self._has_ended(s) for s in self._queries.values()):
             time.sleep(_POLL_SECONDS)
+        for supervised in self._queries.values():
+            if not self._has_ended(supervised):
+                supervised.error = "stopped before its end was reached"
         self.stop()
         return {name: s.error for name, s in self._queries.items() if s.error}
 

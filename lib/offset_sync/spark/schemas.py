@@ -80,7 +80,7 @@ INDEXED_TOPICS = Table(
     _columns(
         "cluster | string | alias of the cluster",
         "topic | string | topic",
-        "topic_id | string | Kafka's id of this incarnation",
+        "topic_id | string | Kafka's id of this incarnation; empty: it was gone before anybody could ask",
         "partitions | int | partitions when it was first seen",
         "seen_at | timestamp | when it was first seen",
     ),

@@ -5,22 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
+from offset_sync.spark.creating import create_table
 from offset_sync.spark.schemas import TABLES, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-_PROPERTIES = {
-    # Plain protocol: delta-rs and DuckDB read the tables as they are.
-    "delta.enableDeletionVectors": "false",
-    "delta.appendOnly": "true",
-    "delta.checkpointInterval": "50",
-    # A writer that was away longer than this would repeat its last batch.
-    "delta.setTransactionRetentionDuration": "interval 90 days",
-}
 
 
 class Tables:
@@ -37,23 +28,7 @@ class Tables:
     def create(self, tables: Iterable[Table] = TABLES) -> None:
         """Create every table that does not exist yet."""
         for table in tables:
-            if DeltaTable.isDeltaTable(self.spark, self.path(table)):
-                continue
-            builder = DeltaTable.createIfNotExists(self.spark).location(self.path(table)).comment(table.comment)
-            for column in table.columns:
-                builder = builder.addColumn(column.name, column.type, comment=column.comment)
-            for key, value in _PROPERTIES.items():
-                builder = builder.property(key, value)
-            if table.has_change_feed:
-                builder = builder.property("delta.enableChangeDataFeed", "true")
-            if table.cluster_by:
-                builder = builder.clusterBy(*table.cluster_by)
-            try:
-                builder.execute()
-            except Exception:
-                # The other job may have created it at the same time.
-                if not DeltaTable.isDeltaTable(self.spark, self.path(table)):
-                    raise
+            create_table(self.spark, self.path(table), table)
 
     def read(self, table: Table) -> DataFrame:
         """Return *table* as it is now."""

@@ -48,9 +48,9 @@ class Ledger:
         is_known = np.fromiter((place in ours for place in key.tolist()), np.bool_, len(key))
         for row in np.flatnonzero(is_known | (standing[key] != NOTHING)).tolist():
             place, value = int(key[row]), int(offset[row])
-            if is_tombstone[row]:
+            if is_tombstone[row] or value < 0:
                 standing[place] = NOTHING
-            elif value >= 0:
+            else:
                 is_own[row] |= self._is_pending(place, value) or value == standing[place]
                 standing[place] = value if is_own[row] else NOTHING
         return is_own

@@ -76,7 +76,7 @@ class PairState:
         answers: Translations,
         outcome: NDArray[np.intp],
     ) -> NDArray[np.bool_]:
-        """Remember the answers and outcomes; return which of them say anything new."""
+        """Remember the answers and outcomes; return which of them say anything new, as every write does."""
         column = self.columns
         fresh: dict[str, NDArray[Any]] = {
             "source_offset": source_offset,
@@ -92,6 +92,7 @@ class PairState:
             is_same &= column[name][key] == values
         before = column["outcome"][key]
         is_same &= (before >= 0) & ((before == outcome) | (IS_HELD[before] & (outcome == _UNCHANGED)))
+        is_same &= outcome != _COMMITTED
         for name, values in (fresh | {"outcome": outcome, "may_move": answers.may_move}).items():
             column[name][key] = values
         column["repeats"][key] = np.where(is_same, column["repeats"][key] + 1, 0)
@@ -106,4 +107,4 @@ class PairState:
         column["known_revision"][key[answered]] = revision
 
 
-_UNCHANGED = OUTCOMES.index(Outcome.UNCHANGED)
+_UNCHANGED, _COMMITTED = OUTCOMES.index(Outcome.UNCHANGED), OUTCOMES.index(Outcome.COMMITTED)

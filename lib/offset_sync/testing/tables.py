@@ -1,0 +1,97 @@
+"""Tables and DataFrames in memory, as far as micro-batches use them: no Spark, the same promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+
+from offset_sync.spark.schemas import Table
+
+_TYPES = {
+    "string": pa.string(), "bigint": pa.int64(), "int": pa.int32(), "smallint": pa.int16(), "boolean": pa.bool_(),
+    "binary": pa.binary(), "timestamp": pa.timestamp("us", tz="UTC"),
+}  # fmt: skip
+MapBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+@dataclass
+class MemoryFrame:
+    """Rows of one task."""
+
+    rows: pa.Table
+    batch_rows: int = 50_000
+    sparkSession: Any = field(
+        default_factory=lambda: SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2))
+    )
+
+    def coalesce(self, _partitions: int) -> MemoryFrame:
+        """Return the same rows: they are one task's already."""
+        return self
+
+    def select(self, *names: str) -> MemoryFrame:
+        """Return these columns."""
+        return MemoryFrame(self.rows.select(list(names)))
+
+    def mapInArrow(self, function: MapBatches, schema: str) -> MemoryFrame:
+        """Return what *function* makes of the rows, which has to have *schema*."""
+        found = list(function(iter(self.rows.to_batches(max_chunksize=self.batch_rows))))
+        return MemoryFrame(pa.Table.from_batches(found, to_arrow(schema)))
+
+    def toArrow(self) -> pa.Table:
+        """Return the rows."""
+        return self.rows
+
+
+def to_arrow(schema: str) -> pa.Schema:
+    """Return a Spark schema string as Arrow."""
+    columns = (column.split() for column in schema.replace("`", "").split(","))
+    return pa.schema([(name, _TYPES[kind]) for name, kind in columns])
+
+
+class PowerFailure(BaseException):
+    """Ends whatever is going on."""
+
+
+@dataclass
+class MemoryTables:
+    """Append-only tables that take each (application id, version) once; *dies_at* fails before its next append."""
+
+    versions: dict[str, list[pa.Table]] = field(default_factory=dict)
+    writers: set[tuple[str, str, int]] = field(default_factory=set)
+    reads: list[tuple[str, int, int]] = field(default_factory=list)
+    dies_at: Table | None = None
+
+    def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
+        """Append *rows*, unless *writer* has done so."""
+        if table is self.dies_at:
+            self.dies_at = None
+            raise PowerFailure
+        if rows.num_rows == 0 or (writer is not None and (table.name, *writer) in self.writers):
+            return
+        if writer is not None:
+            self.writers.add((table.name, *writer))
+        self.versions.setdefault(table.name, []).append(rows.select(table.names).cast(table.arrow_schema))
+
+    def version(self, table: Table) -> int:
+        """Return the number of the last version; the empty table is version 0."""
+        return len(self.versions.get(table.name, []))
+
+    def read(self, table: Table) -> MemoryFrame:
+        """Return all rows."""
+        return self.read_added(table, 0, self.version(table))
+
+    def read_added(self, table: Table, after: int, until: int) -> MemoryFrame:
+        """Return the rows of versions in ``(after, until]``, in an order of no meaning."""
+        self.reads.append((table.name, after, until))
+        parts = self.versions.get(table.name, [])[after:until]
+        rows = pa.concat_tables(parts) if parts else table.arrow_schema.empty_table()
+        return MemoryFrame(rows.take(pa.array(range(rows.num_rows - 1, -1, -1), pa.int64())))
+
+    def rows(self, table: Table, *names: str) -> list[tuple[Any, ...]]:
+        """Return these columns of all rows, sorted."""
+        found = pa.concat_tables([table.arrow_schema.empty_table(), *self.versions.get(table.name, [])])
+        return sorted(zip(*(found[name].to_pylist() for name in names), strict=True), key=str)

@@ -1,0 +1,56 @@
+"""A micro-batch of headers through Spark and Delta; what has to hold besides is in tests/unit/test_indexing.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+from chispa import assert_df_equality
+from pyspark.sql import SparkSession
+
+from offset_sync.spark.checkpoints import Checkpoint
+from offset_sync.spark.cutting import RunCutter
+from offset_sync.spark.indexing import RunIndexer
+from offset_sync.spark.schemas import QUARANTINE, RECORD_RUNS
+from offset_sync.spark.tables import Tables
+from offset_sync.testing.memory import MemoryTopic
+
+RECORDS = pa.schema(
+    [("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64()),
+     ("timestamp", pa.timestamp("us", "UTC")), ("origin_header", pa.binary()), ("offset_header", pa.binary())]
+)  # fmt: skip
+ROWS = [
+    (5, 1_000_000, b"IDC-X", b"70"), (6, 2_500_000, b"IDC-X", b"71"), (7, 3_000_000, None, None),
+    (8, 4_000_000, b"IDC-X", b"-1"),
+]  # fmt: skip
+
+
+def test_a_micro_batch_is_indexed_exactly_once_however_often_it_is_repeated(
+    spark: SparkSession, tables: Tables, tmp_path: Path
+) -> None:
+    folder = tmp_path / "checkpoint"
+    for name, content in {
+        "metadata": '{"id":"a-query"}',
+        "sources/0/0": '\0v1\n{"orders":{"0":5}}',
+        "offsets/0": 'v1\n{"batchWatermarkMs":0}\n{"orders":{"0":11}}',
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    columns = {"topic": ["orders"] * 4, "partition": [0] * 4}
+    columns |= dict(zip(RECORDS.names[2:], zip(*ROWS)))
+    records = spark.createDataFrame(pa.table(columns, RECORDS)).coalesce(1)
+    for _restart in range(2):
+        cutter = RunCutter("Y", {"IDC-X": "X", "IDC-Y": "Y"}, "text", str.isupper)
+        checkpoint = Checkpoint(spark, str(folder))
+        RunIndexer(tables, checkpoint, cutter, lambda topics: {t: MemoryTopic("id") for t in topics})(records, 0)
+    expected = spark.createDataFrame(
+        [("Y", 5, 0, "Y", 5, None, None), ("Y", 5, 2, "X", 70, 1000, 2500), ("Y", 7, 1, "Y", 7, 3000, 3000),
+         ("Y", 8, 1, "", 8, 4000, 4000), ("Y", 11, 0, "Y", 11, None, None)],
+        "cluster string, start_offset bigint, length bigint, origin string, origin_start bigint, "
+        "first bigint, last bigint",
+    )  # fmt: skip
+    times = [f"unix_millis({side}_timestamp) AS {name}" for side, name in (("min", "first"), ("max", "last"))]
+    found = tables.read(RECORD_RUNS).selectExpr(*expected.columns[:-2], *times)
+    assert_df_equality(found, expected, ignore_row_order=True, ignore_nullable=True, ignore_metadata=True)
+    (kept,) = tables.read(QUARANTINE).select("offset", "key", "value").collect()
+    assert (kept[0], bytes(kept[1]), bytes(kept[2])) == (8, b"IDC-X", b"-1")

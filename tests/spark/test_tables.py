@@ -1,0 +1,147 @@
+"""The tables as others find them: what they say of themselves, who can read them, and that nothing is written twice."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from offset_sync.spark.schemas import GROUP_EVENTS, RECORD_RUNS, TABLES, Table
+from offset_sync.spark.tables import Tables
+
+EXAMPLES = {
+    "string": "grün", "bigint": 2**62, "int": 7, "boolean": True, "binary": b"\x00\xff",
+    "timestamp": datetime(2026, 11, 21, 9, 30, 0, 123456, timezone.utc),
+}  # fmt: skip
+
+
+def delta(tables: Tables, table: Table) -> DeltaTable:
+    return DeltaTable(tables.path(table))
+
+
+def rows_of(table: Table, count: int = 1, **changed: Any) -> pa.Table:
+    row = {column.name: EXAMPLES[column.type] for column in table.columns} | changed
+    return pa.Table.from_pylist([row] * count, table.arrow_schema)
+
+
+def runs(*starts: int) -> pa.Table:
+    return pa.concat_tables([rows_of(RECORD_RUNS, start_offset=start, length=1) for start in starts])
+
+
+def starts(tables: Tables, table: Table = RECORD_RUNS) -> list[int]:
+    return sorted(delta(tables, table).to_pyarrow_table(columns=["start_offset"])["start_offset"].to_pylist())
+
+
+# What they say of themselves
+
+
+def test_every_table_and_every_column_says_what_it_means(tables: Tables) -> None:
+    for table in TABLES:
+        found = delta(tables, table)
+        assert found.metadata().description == table.comment
+        assert {field.name: field.metadata.get("comment") for field in found.schema().fields} == {
+            column.name: column.comment for column in table.columns
+        }
+
+
+def test_every_table_has_the_columns_and_types_of_the_contract(tables: Tables) -> None:
+    for table in TABLES:
+        found = [f"`{field.name}` {field.dataType.simpleString()}" for field in tables.read(table).schema]
+        assert ", ".join(found) == table.ddl
+
+
+def test_every_table_is_append_only_and_remembers_its_writers_for_long(tables: Tables) -> None:
+    for table in TABLES:
+        properties = delta(tables, table).metadata().configuration
+        assert properties["delta.appendOnly"] == "true"
+        assert properties["delta.setTransactionRetentionDuration"] == "interval 90 days"
+        assert properties.get("delta.enableChangeDataFeed") == ("true" if table.has_change_feed else None)
+
+
+def test_the_protocol_is_plain_so_that_every_reader_reads_every_table(tables: Tables) -> None:
+    for table in TABLES:
+        protocol, properties = delta(tables, table).protocol(), delta(tables, table).metadata().configuration
+        assert protocol.min_reader_version == 1
+        assert not protocol.reader_features
+        assert not {"deletionVectors", "columnMapping", "v2Checkpoint"} & set(protocol.writer_features or [])
+        assert properties["delta.enableDeletionVectors"] == "false"
+        assert "delta.columnMapping.mode" not in properties
+
+
+def test_creating_again_changes_nothing(tables: Tables) -> None:
+    tables.append(GROUP_EVENTS, rows_of(GROUP_EVENTS))
+    before = {table.name: delta(tables, table).version() for table in TABLES}
+    tables.create()
+    assert {table.name: delta(tables, table).version() for table in TABLES} == before
+    assert before[GROUP_EVENTS.name] == 1
+
+
+# Who reads them
+
+
+def test_spark_delta_rs_and_duckdb_read_the_same_rows(tables: Tables) -> None:
+    for table in TABLES:
+        written = rows_of(table)
+        tables.append(table, written)
+        assert tables.read(table).toArrow().to_pylist() == written.to_pylist()
+        arrow = delta(tables, table).to_pyarrow_table()
+        assert arrow.select(table.names).to_pylist() == written.to_pylist()
+        files = delta(tables, table).file_uris()
+        by_duckdb = duckdb.sql("SELECT * FROM read_parquet($files)", params={"files": files}).to_arrow_table()
+        assert by_duckdb.num_rows == 1
+        assert set(by_duckdb.column_names) == set(table.names)
+        names = [column.name for column in table.columns if column.type != "timestamp"]
+        assert by_duckdb.select(names).to_pylist() == written.select(names).to_pylist()
+
+
+# Appending
+
+
+def test_a_version_of_a_writer_is_appended_once(tables: Tables) -> None:
+    tables.append(RECORD_RUNS, runs(1), ("query", 3))
+    tables.append(RECORD_RUNS, runs(1), ("query", 3))
+    tables.append(RECORD_RUNS, runs(2), ("query", 2))
+    assert starts(tables) == [1]
+    tables.append(RECORD_RUNS, runs(4), ("query", 4))
+    assert starts(tables) == [1, 4]
+
+
+def test_another_writer_and_no_writer_are_always_appended(tables: Tables) -> None:
+    tables.append(RECORD_RUNS, runs(1), ("query", 3))
+    tables.append(RECORD_RUNS, runs(2), ("the query with a new checkpoint", 0))
+    tables.append(RECORD_RUNS, runs(5))
+    tables.append(RECORD_RUNS, runs(5))
+    assert starts(tables) == [1, 2, 5, 5]
+
+
+def test_rows_go_where_their_names_say_and_no_rows_cost_no_version(tables: Tables) -> None:
+    mixed = rows_of(GROUP_EVENTS).select(list(reversed(GROUP_EVENTS.names))).append_column("more", pa.array([1]))
+    tables.append(GROUP_EVENTS, mixed)
+    tables.append(GROUP_EVENTS, rows_of(GROUP_EVENTS, 0), ("query", 9))
+    assert delta(tables, GROUP_EVENTS).to_pyarrow_table().to_pylist() == rows_of(GROUP_EVENTS).to_pylist()
+    assert delta(tables, GROUP_EVENTS).version() == tables.version(GROUP_EVENTS) == 1
+
+
+def test_what_was_added_is_read_without_what_a_compaction_wrote_again(spark: SparkSession, tables: Tables) -> None:
+    for start in (1, 2):
+        tables.append(RECORD_RUNS, runs(start, 10 + start))
+    middle = tables.version(RECORD_RUNS)
+    tables.append(RECORD_RUNS, runs(3))
+    spark.sql(f"OPTIMIZE delta.`{tables.path(RECORD_RUNS)}`")
+    compacted = tables.version(RECORD_RUNS)
+    assert compacted > middle + 1
+    tables.append(RECORD_RUNS, runs(4))
+
+    def added(after: int, until: int) -> list[int]:
+        frame = tables.read_added(RECORD_RUNS, after, until)
+        assert frame.columns == RECORD_RUNS.names
+        return sorted(frame.toArrow()["start_offset"].to_pylist())
+
+    assert added(middle, tables.version(RECORD_RUNS)) == [3, 4]
+    assert added(middle, middle + 1) == [3]
+    assert added(middle + 1, compacted) == []
+    assert starts(tables) == [1, 2, 3, 4, 11, 12]

@@ -1,0 +1,191 @@
+"""The history behind the commits: every row of a micro-batch, only news of a reconcile pass, and nothing is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from offset_sync.settlement import Settlement
+from offset_sync.spark import history
+from offset_sync.spark.history import HistoryWriter, to_rows
+from offset_sync.spark.schemas import OFFSET_TRANSLATIONS
+from offset_sync.testing.memory import MemoryEnds
+from offset_sync.testing.settling import ORDERS, STARTED_MS, Site, mirrored_site
+
+PATIENCE_S = 10.0
+
+
+class Appended:
+    """Takes what is appended; *hold* lets it wait, *errors* are raised one by one before it takes anything."""
+
+    def __init__(self) -> None:
+        self.tables: list[pa.Table] = []
+        self.errors: list[Exception] = []
+        self.may_go_on, self.has_begun = threading.Event(), threading.Event()
+        self.may_go_on.set()
+
+    def __call__(self, rows: pa.Table) -> None:
+        self.has_begun.set()
+        assert self.may_go_on.wait(PATIENCE_S)
+        if self.errors:
+            raise self.errors.pop(0)
+        self.tables.append(rows)
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [row for table in self.tables for row in table.to_pylist()]
+
+
+@pytest.fixture
+def appended() -> Appended:
+    return Appended()
+
+
+@pytest.fixture
+def site() -> Site:
+    return mirrored_site()
+
+
+@pytest.fixture
+def writer(site: Site, appended: Appended) -> Iterator[HistoryWriter]:
+    made = HistoryWriter(appended, site.book.keys, site.config.strategy_of)
+    yield made
+    appended.may_go_on.set()
+    made.close()
+
+
+def settled(site: Site, offset: int, settle: Callable[[], object] | None = None, group: str = "readers") -> Settlement:
+    site.commit("X", group, offset)
+    keys = site.read("X")
+    if settle is None:
+        site.settler.settle_batch("X", keys, 17)
+    else:
+        settle()
+    return site.settlements[-1]
+
+
+def row_of(settlement: Settlement, site: Site) -> dict[str, Any]:
+    (row,) = to_rows(settlement, settlement.key * 0, site.book.keys, site.config.strategy_of).to_pylist()
+    return row
+
+
+def test_a_row_says_what_was_answered_and_what_became_of_it(site: Site) -> None:
+    row = row_of(settled(site, 4), site)
+    times = {name: row.pop(name) for name in ("source_committed_at", "translated_at", "committed_at")}
+    assert row == {
+        "source_cluster": "X", "target_cluster": "Y", "group_id": "readers", "topic": "orders", "partition": 0,
+        "source_offset": 4, "target_offset": 6, "previous_target_offset": None, "strategy": "exact", "state": "EXACT",
+        "duplicates": 0, "duplicates_at_most": 0, "lost": 0, "timestamp_disordered": False, "outcome": "COMMITTED",
+        "error": None, "batch_id": 17,
+    }  # fmt: skip
+    assert {name: round(at.timestamp() * 1000) - STARTED_MS for name, at in times.items()} == {
+        "source_committed_at": 1, "translated_at": 1, "committed_at": 1,
+    }  # fmt: skip
+
+
+def test_what_stood_there_before_is_in_the_row_and_a_time_only_where_something_was_written(site: Site) -> None:
+    settled(site, 4)
+    assert row_of(settled(site, 7), site)["previous_target_offset"] == 6
+    unchanged = row_of(settled(site, 7), site)
+    assert (unchanged["outcome"], unchanged["committed_at"]) == ("UNCHANGED", None)
+
+
+def test_a_withheld_answer_has_a_reason_and_no_numbers(site: Site) -> None:
+    site.clusters["Y"].logs[ORDERS] = MemoryEnds(0, 3)
+    row = row_of(settled(site, 4), site)
+    names = ("state", "outcome", "target_offset", "duplicates", "duplicates_at_most", "lost", "committed_at")
+    assert [row[name] for name in names] == ["LOG_TRUNCATED", "WITHHELD", None, None, None, None, None]
+
+
+def test_an_error_of_the_target_is_in_its_row(site: Site) -> None:
+    site.clusters["Y"].refused["readers"] = "TOPIC_AUTHORIZATION_FAILED"
+    row = row_of(settled(site, 4), site)
+    assert (row["outcome"], row["error"], row["target_offset"]) == ("FAILED", "TOPIC_AUTHORIZATION_FAILED", 6)
+
+
+def test_a_rewind_is_called_so(site: Site) -> None:
+    settled(site, 8)
+    assert row_of(settled(site, 3), site)["state"] == "REWIND"
+
+
+def test_a_micro_batch_is_written_whole_and_a_reconcile_pass_only_where_it_says_something_new(
+    site: Site, writer: HistoryWriter, appended: Appended
+) -> None:
+    writer.record(settled(site, 4))
+    keys = site.book.ids([("readers", "orders", 0)])
+    writer.record(settled(site, 4, lambda: site.settler.settle_batch("X", keys, 18)))
+    writer.record(settled(site, 5, site.settler.settle_all, group="others"))  # answers for readers once more
+    assert len(site.settlements[-1].key) == 2
+    site.settler.settle_all()
+    writer.record(site.settlements[-1])
+    writer.close()
+    assert [(row["group_id"], row["outcome"], row["batch_id"]) for row in appended.rows()] == [
+        ("readers", "COMMITTED", 17), ("readers", "UNCHANGED", 18), ("others", "COMMITTED", None),
+    ]  # fmt: skip
+
+
+def test_rows_have_the_columns_of_the_table(site: Site) -> None:
+    found = to_rows(settled(site, 4), settled(site, 5).key, site.book.keys, site.config.strategy_of)
+    assert found.schema == OFFSET_TRANSLATIONS.arrow_schema
+
+
+def test_whoever_records_never_waits_and_what_waits_is_appended_together(
+    site: Site, writer: HistoryWriter, appended: Appended
+) -> None:
+    appended.may_go_on.clear()
+    writer.record(settled(site, 1))
+    assert appended.has_begun.wait(PATIENCE_S)
+    for offset in range(2, 7):
+        writer.record(settled(site, offset))
+    appended.may_go_on.set()
+    writer.close()
+    assert [table.num_rows for table in appended.tables] == [1, 5]
+    assert [row["source_offset"] for row in appended.rows()] == [1, 2, 3, 4, 5, 6]
+
+
+def test_closing_writes_what_is_queued(site: Site, writer: HistoryWriter, appended: Appended) -> None:
+    for offset in range(1, 4):
+        writer.record(settled(site, offset))
+    writer.close()
+    assert len(appended.rows()) == 3
+
+
+def test_rows_that_could_not_be_appended_are_kept_for_the_next_try(
+    site: Site, writer: HistoryWriter, appended: Appended
+) -> None:
+    appended.errors = [OSError("disk full\nmore")]
+    appended.may_go_on.clear()
+    writer.record(settled(site, 1))
+    assert appended.has_begun.wait(PATIENCE_S)
+    writer.record(settled(site, 2))
+    appended.may_go_on.set()
+    writer.close()
+    assert [row["source_offset"] for row in appended.rows()] == [1, 2]
+    assert writer.error is None
+
+
+def test_rows_that_cannot_be_appended_in_the_end_are_a_failure_with_their_number(
+    site: Site, writer: HistoryWriter, appended: Appended
+) -> None:
+    appended.errors = [OSError("disk full\nmore")] * 9
+    writer.record(settled(site, 1))
+    writer.record(settled(site, 2))
+    writer.close()
+    assert writer.error == "offset_translations: 2 rows not written: disk full"
+
+
+def test_a_table_that_cannot_be_written_for_long_costs_the_oldest_rows_and_not_all_the_memory(
+    site: Site, writer: HistoryWriter, appended: Appended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "MOST_ROWS_KEPT", 2)
+    appended.errors = [OSError("disk full")] * 3
+    for offset in range(1, 5):
+        appended.has_begun.clear()
+        writer.record(settled(site, offset))
+        assert appended.has_begun.wait(PATIENCE_S)
+    writer.close()
+    assert [row["source_offset"] for row in appended.rows()][-2:] == [3, 4]
+    assert len(appended.rows()) <= 3

@@ -1,0 +1,222 @@
+"""Micro-batches of headers into the index: every record once, wherever the job is killed, and never more than read."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from offset_sync.spark.cutting import RunCutter
+from offset_sync.spark.indexing import RunIndexer
+from offset_sync.spark.schemas import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS, Table
+from offset_sync.testing.memory import MemoryTopic
+from offset_sync.testing.tables import MemoryFrame, MemoryTables, PowerFailure
+
+Place = tuple[str, int]
+ORDERS, SECOND, PAY = ("orders", 0), ("orders", 1), ("pay", 0)
+RECORDS = pa.schema(
+    [("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64()),
+     ("timestamp", pa.timestamp("us", "UTC")), ("origin_header", pa.binary()), ("offset_header", pa.binary())]
+)  # fmt: skip
+Headers = tuple[bytes, bytes]
+TOPICS = {topic: MemoryTopic(f"{topic}-1", 2) for topic in ("orders", "pay")}
+
+
+@dataclass
+class Plan:
+    """What a checkpoint says: where the query began, and where each micro-batch ends."""
+
+    start: dict[Place, int]
+    ends: list[dict[Place, int]]
+    query: str = "query"
+
+    def query_id(self) -> str:
+        return self.query
+
+    def start_offsets(self, batch_id: int) -> dict[Place, int]:
+        return self.ends[batch_id - 1] if batch_id else self.start
+
+    def end_offsets(self, batch_id: int) -> dict[Place, int]:
+        return self.ends[batch_id]
+
+
+@dataclass
+class Job:
+    """Indexes cluster Y by *plan*; a restarted one has the same tables."""
+
+    plan: Plan
+    tables: MemoryTables = field(default_factory=MemoryTables)
+    topics: dict[str, MemoryTopic] = field(default_factory=lambda: dict(TOPICS))
+    is_silent: bool = False
+
+    def __post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        cutter = RunCutter("Y", {"IDC-X": "X"}, "text", str.isupper)
+        self.indexer = RunIndexer(self.tables, self.plan, cutter, self.describe)  # type: ignore[arg-type]
+
+    def describe(self, topics: list[str]) -> dict[str, Any]:
+        if self.is_silent:
+            raise OSError("no brokers")
+        return {topic: info for topic, info in self.topics.items() if topic in topics}
+
+    def index(self, batch_id: int, *records: tuple[Place, int, Headers | None]) -> None:
+        rows = [
+            {"topic": place[0], "partition": place[1], "offset": offset, "timestamp": 0,
+             "origin_header": headers and headers[0], "offset_header": headers and headers[1]}
+            for place, offset, headers in records
+        ]  # fmt: skip
+        self.indexer(MemoryFrame(pa.Table.from_pylist(rows, RECORDS)), batch_id)  # type: ignore[arg-type]
+
+    def runs(self) -> list[tuple[Any, ...]]:
+        names = ("topic", "partition", "start_offset", "length", "origin", "origin_start")
+        return self.tables.rows(RECORD_RUNS, *names)
+
+    def topic_ids(self) -> list[tuple[str, int | None]]:
+        return self.tables.rows(INDEXED_TOPICS, "topic_id", "partitions")
+
+
+def mirrored(offset: int) -> Headers:
+    return b"IDC-X", str(offset).encode()
+
+
+def test_a_micro_batch_becomes_runs_and_the_edges_of_what_was_read() -> None:
+    job = Job(Plan({ORDERS: 5, SECOND: 0}, [{ORDERS: 9, SECOND: 1}]))
+    job.index(0, (ORDERS, 5, mirrored(70)), (ORDERS, 6, mirrored(71)), (ORDERS, 7, None), (SECOND, 0, None))
+    assert job.runs() == [
+        ("orders", 0, 5, 0, "Y", 5), ("orders", 0, 5, 2, "X", 70), ("orders", 0, 7, 1, "Y", 7),
+        ("orders", 0, 9, 0, "Y", 9), ("orders", 1, 0, 0, "Y", 0), ("orders", 1, 0, 1, "Y", 0),
+    ]  # fmt: skip
+    assert job.topic_ids() == [("orders-1", 2)]
+
+
+def test_later_batches_add_what_they_read_and_a_new_partition_begins_at_its_beginning() -> None:
+    later = {ORDERS: 3, PAY: 2, SECOND: 0}
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, later, later | {ORDERS: 4}]))
+    job.index(0, (ORDERS, 0, None))
+    job.index(1, (ORDERS, 1, None), (ORDERS, 2, None), (PAY, 1, None))
+    job.index(2)
+    assert job.runs() == [
+        ("orders", 0, 0, 0, "Y", 0), ("orders", 0, 0, 1, "Y", 0), ("orders", 0, 1, 2, "Y", 1),
+        ("orders", 0, 4, 0, "Y", 4), ("orders", 1, 0, 0, "Y", 0), ("pay", 0, 0, 0, "Y", 0), ("pay", 0, 1, 1, "Y", 1),
+    ]  # fmt: skip
+
+
+def test_a_batch_that_reads_no_offset_of_a_partition_says_nothing_of_it() -> None:
+    job = Job(Plan({ORDERS: 0, PAY: 7}, [{ORDERS: 0, PAY: 7}, {ORDERS: 1, PAY: 7}]))
+    job.index(0)
+    assert job.runs() == [("orders", 0, 0, 0, "Y", 0), ("pay", 0, 7, 0, "Y", 7)]
+    job.index(1, (ORDERS, 0, None))
+    assert len(job.runs()) == 3
+
+
+def test_a_partition_that_is_gone_is_not_written_about() -> None:
+    job = Job(Plan({ORDERS: 0, PAY: 0}, [{ORDERS: 1, PAY: 0}, {ORDERS: 2}]))
+    job.index(0, (ORDERS, 0, None))
+    before = len(job.runs())
+    job.index(1, (ORDERS, 1, None))
+    assert len(job.runs()) == before + 1
+
+
+def test_malformed_headers_are_kept_with_the_reason_and_their_places_are_unread_by_everyone() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 4}]))
+    job.index(0, (ORDERS, 0, None), (ORDERS, 1, (b"IDC-X", b"x")), (ORDERS, 2, (b"Y", b"9")), (ORDERS, 3, mirrored(5)))
+    assert [run[2:] for run in job.runs() if run[3]] == [(0, 1, "Y", 0), (1, 2, "", 1), (3, 1, "X", 5)]
+    names = ("cluster", "topic", "partition", "offset", "key", "value", "error")
+    assert job.tables.rows(QUARANTINE, *names) == [
+        ("Y", "orders", 0, 1, b"IDC-X", b"x", "offset header is not a decimal number without sign"),
+        ("Y", "orders", 0, 2, b"Y", b"9", "origin offset 9 of this very cluster is not yet written"),
+    ]
+
+
+# Once, whatever happens
+
+
+def test_a_repeated_batch_is_written_once_whoever_repeats_it() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 3}]))
+    records = [(ORDERS, 0, None), (ORDERS, 1, (b"", b"1"))]
+    job.index(0, *records)
+    before = job.runs()
+    job.index(0, *records)
+    job.restart()
+    job.index(0, *records)
+    assert job.runs() == before
+    assert job.tables.rows(QUARANTINE, "offset") == [(1,)]
+    assert job.topic_ids() == [("orders-1", 2)]
+
+
+def test_a_new_checkpoint_writes_again() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}]))
+    job.index(0, (ORDERS, 0, None))
+    job.plan.query = "another"
+    job.index(0, (ORDERS, 0, None))
+    assert job.runs() == [("orders", 0, 0, 0, "Y", 0)] * 2 + [("orders", 0, 0, 1, "Y", 0)] * 2
+
+
+@pytest.mark.parametrize("table", [INDEXED_TOPICS, QUARANTINE, RECORD_RUNS], ids=lambda table: table.name)
+def test_killed_at_any_point_and_repeated_everything_is_there_once(table: Table) -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 3}]))
+    records = [(ORDERS, 0, None), (ORDERS, 1, (b"", b"1"))]
+    job.tables.dies_at = table
+    with pytest.raises(PowerFailure):
+        job.index(0, *records)
+    assert job.runs() == []
+    assert job.topic_ids() == ([] if table is INDEXED_TOPICS else [("orders-1", 2)])  # never a run without its id
+    job.restart()
+    job.index(0, *records)
+    assert [run[2:5] for run in job.runs()] == [(0, 0, "Y"), (0, 1, "Y"), (1, 1, ""), (3, 0, "Y")]
+    assert job.tables.rows(QUARANTINE, "offset") == [(1,)]
+    assert job.topic_ids() == [("orders-1", 2)]
+
+
+# Topics that come and go
+
+
+def test_a_topic_created_anew_is_recorded_beside_its_first_life(caplog: pytest.LogCaptureFixture) -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 2}, {ORDERS: 3}]))
+    job.index(0, (ORDERS, 0, None))
+    job.topics["orders"] = MemoryTopic("orders-2", 4)
+    job.restart()
+    with caplog.at_level(logging.ERROR):
+        for batch_id in (1, 2):
+            job.index(batch_id, (ORDERS, batch_id, None))
+    assert job.topic_ids() == [("orders-1", 2), ("orders-2", 4)]
+    assert [record.getMessage() for record in caplog.records] == [
+        "clusters.Y: topic orders was created anew; it is withheld until re-indexed"
+    ]
+
+
+def test_the_topics_of_another_cluster_are_no_concern() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}]))
+    row = {"cluster": "X", "topic": "orders", "topic_id": "orders-1", "partitions": 2}
+    job.tables.append(INDEXED_TOPICS, pa.Table.from_pylist([row], INDEXED_TOPICS.arrow_schema))
+    job.index(0, (ORDERS, 0, None))
+    assert job.tables.rows(INDEXED_TOPICS, "cluster", "topic_id") == [("X", "orders-1"), ("Y", "orders-1")]
+
+
+def test_a_topic_that_is_gone_before_anybody_could_ask_has_a_life_that_cannot_come_back() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 2}]))
+    orders = job.topics.pop("orders")
+    job.index(0, (ORDERS, 0, None))
+    job.topics["orders"] = orders
+    job.index(1, (ORDERS, 1, None))
+    assert job.topic_ids() == [("", None), ("orders-1", 2)]
+
+
+def test_a_known_topic_that_is_gone_for_a_while_is_nothing_new() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 2}]))
+    job.index(0, (ORDERS, 0, None))
+    del job.topics["orders"]
+    job.index(1, (ORDERS, 1, None))
+    assert job.topic_ids() == [("orders-1", 2)]
+
+
+def test_a_cluster_that_cannot_be_asked_stops_the_batch_before_anything_is_written() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}]), is_silent=True)
+    with pytest.raises(OSError, match="no brokers"):
+        job.index(0, (ORDERS, 0, None))
+    assert (job.runs(), job.topic_ids()) == ([], [])

@@ -1,0 +1,238 @@
+"""Micro-batches of ``__consumer_offsets``: remembered, settled, and only then written down, each exactly once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from offset_sync.spark.ingesting import CommitIngester
+from offset_sync.spark.schemas import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE, Table
+from offset_sync.testing.offset_records import commit_key, commit_value, group_key, member_key
+from offset_sync.testing.tables import MemoryFrame, MemoryTables, PowerFailure
+from offset_sync.translate.commits import OWN_TAG, CommitBook
+from offset_sync.translate.keys import Keys
+
+RECORDS = pa.schema(
+    [("key", pa.binary()), ("value", pa.binary()), ("partition", pa.int32()), ("offset", pa.int64()),
+     ("timestamp", pa.timestamp("us", "UTC"))]
+)  # fmt: skip
+WRITTEN_MS = 1_700_000_009_000
+Raw = tuple[bytes | None, bytes | None]
+CLASSIC_EMPTY = bytes.fromhex("00030008636f6e73756d657200000005ffffffff0000018bcfe5680000000000")
+
+
+def at(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+
+
+def commit(offset: int, *, group: str = "g", partition: int = 0, at_ms: int = 1_700_000_000_000, **more: Any) -> Raw:
+    return commit_key(group, "orders", partition), commit_value(offset, committed_at_ms=at_ms, **more)
+
+
+@dataclass
+class Job:
+    """Ingests the commits of cluster X; settling is only noted, unless it is told to fail."""
+
+    tables: MemoryTables = field(default_factory=MemoryTables)
+    settled: list[tuple[list[str], int]] = field(default_factory=list)
+    settle_errors: list[Exception] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    written_before: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.book = CommitBook(["X", "Y"])
+        self.is_ready = threading.Event()
+        self.is_ready.set()
+        self.ingester = CommitIngester(
+            "X", self.tables, self, self.book, threading.RLock(), self.settle, self.is_ready  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def query_id(self) -> str:
+        return "query"
+
+    def settle(self, keys: Keys, batch_id: int) -> list[str]:
+        self.written_before.append(self.tables.version(OFFSET_COMMITS))
+        self.settled.append((sorted({self.book.keys[key][0] for key in keys.tolist()}), batch_id))
+        if self.settle_errors:
+            raise self.settle_errors.pop()
+        return self.failures
+
+    def ingest(self, batch_id: int, *records: Raw, first: int = 0, reverse: bool = False) -> None:
+        rows = [
+            {"key": key, "value": value, "partition": 3, "offset": first + n, "timestamp": WRITTEN_MS * 1000}
+            for n, (key, value) in enumerate(records)
+        ]
+        frame = MemoryFrame(pa.Table.from_pylist(rows[::-1] if reverse else rows, RECORDS), batch_rows=2)
+        self.ingester(frame, batch_id)  # type: ignore[arg-type]
+
+    def commits(self, *names: str) -> list[tuple[Any, ...]]:
+        return self.tables.rows(OFFSET_COMMITS, *names)
+
+    def genuine(self) -> dict[str, int]:
+        found = self.book.clusters["X"].columns["genuine_offset"].tolist()
+        return {group: offset for (group, _, _), offset in zip(self.book.keys, found)}
+
+
+@pytest.fixture
+def job() -> Job:
+    return Job()
+
+
+def test_a_commit_is_remembered_settled_and_written_down_with_all_it_says(job: Job) -> None:
+    topic_id = bytes(range(16))
+    job.ingest(7, commit(5, epoch=2, metadata="m", tags=[(0, topic_id)]), first=40)
+    assert job.genuine() == {"g": 5}
+    assert job.settled == [(["g"], 7)]
+    (row,) = job.tables.read(OFFSET_COMMITS).toArrow().to_pylist()
+    assert row.pop("captured_at") > at(WRITTEN_MS)
+    assert row == {
+        "cluster": "X", "group_id": "g", "topic": "orders", "partition": 0, "committed_offset": 5, "leader_epoch": 2,
+        "metadata": "m", "topic_id": "00010203-0405-0607-0809-0a0b0c0d0e0f", "committed_at": at(1_700_000_000_000),
+        "expires_at": None, "is_tombstone": False, "is_own": False, "log_partition": 3, "log_offset": 40,
+    }  # fmt: skip
+
+
+def test_the_history_is_written_behind_the_commits(job: Job) -> None:
+    job.ingest(0, commit(5))
+    job.ingest(1, commit(6), first=1)
+    assert job.written_before == [0, 1]
+
+
+def test_an_old_commit_says_when_it_expires(job: Job) -> None:
+    job.ingest(0, commit(5, version=1, expires_at_ms=1_700_000_600_000))
+    assert job.commits("expires_at") == [(at(1_700_000_600_000),)]
+
+
+def test_a_tombstone_has_no_offset_and_the_time_its_record_was_written(job: Job) -> None:
+    job.ingest(0, commit(5), (commit_key("g", "orders", 0), None))
+    assert job.commits("is_tombstone", "committed_offset", "committed_at") == [
+        (False, 5, at(1_700_000_000_000)), (True, None, at(WRITTEN_MS)),
+    ]  # fmt: skip
+    assert job.book.clusters["X"].columns["is_deleted"].tolist() == [True]
+
+
+def test_a_negative_offset_is_recorded_and_no_position(job: Job) -> None:
+    job.ingest(0, commit(5), commit(-1))
+    assert job.commits("committed_offset") == [(-1,), (5,)]
+    assert job.genuine() == {"g": 5}
+
+
+def test_records_count_in_log_order_however_tasks_deliver_them(job: Job) -> None:
+    job.ingest(0, commit(5), commit(6), commit(7), reverse=True)
+    assert job.genuine() == {"g": 7}
+
+
+def test_our_own_commits_are_marked_and_not_settled(job: Job) -> None:
+    job.book.clusters["X"].wrote(job.book.ids([("c", "orders", 0)]), pa.array([9]).to_numpy(), 1)
+    job.ingest(0, commit(5, group="a"), commit(6, group="b", metadata=OWN_TAG), commit(9, group="c", metadata="m"))
+    assert job.settled == [(["a"], 0)]
+    assert job.commits("group_id", "is_own") == [("a", False), ("b", True), ("c", True)]
+
+
+def test_until_every_log_is_read_commits_are_only_remembered(job: Job) -> None:
+    job.is_ready.clear()
+    job.ingest(0, commit(5))
+    assert (job.settled, job.genuine(), job.commits("committed_offset")) == ([], {"g": 5}, [(5,)])
+    job.is_ready.set()
+    job.ingest(1, commit(6), first=1)
+    assert job.settled == [(["g"], 1)]
+
+
+# What is not a commit
+
+
+def test_who_is_active_is_written_down(job: Job) -> None:
+    job.ingest(
+        0, (group_key("classic"), CLASSIC_EMPTY), (group_key("classic"), None), (group_key("new", 3), None),
+        (member_key("new", "m-1"), None), (group_key("ignored", 6), b"\x00\x00"),
+    )  # fmt: skip
+    assert job.tables.rows(GROUP_EVENTS, "group_id", "kind", "generation", "members") == [
+        ("classic", "classic", 5, 0), ("classic", "classic_removed", None, None),
+        ("new", "epoch_removed", None, None), ("new", "member_removed", None, None),
+    ]  # fmt: skip
+    assert set(job.tables.rows(GROUP_EVENTS, "cluster", "at")) == {("X", at(WRITTEN_MS))}
+    assert job.genuine() == {}
+
+
+def test_other_records_are_ignored_and_counted(job: Job, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        job.ingest(0, *[(group_key("g", 6), b"\x00\x00")] * 5, commit(5))
+    assert "clusters.X: 5 records of other types ignored" in [record.getMessage() for record in caplog.records]
+    assert job.genuine() == {"g": 5}
+
+
+def test_malformed_bytes_are_kept_whole_with_the_reason_and_the_rest_goes_on(job: Job) -> None:
+    key, value = commit(5)
+    assert key is not None
+    assert value is not None
+    job.ingest(0, (key, value[:-3]), (None, b"v"), (key[:4], value), (key, b"\x00\x09" + value[2:]), commit(8))
+    assert job.genuine() == {"g": 8}
+    found = job.tables.rows(QUARANTINE, "offset", "key", "value", "cluster", "topic", "partition")
+    where = ("X", "__consumer_offsets", 3)
+    assert found == [
+        (0, key, value[:-3], *where), (1, None, b"v", *where), (2, key[:4], value, *where),
+        (3, key, b"\x00\x09" + value[2:], *where),
+    ]  # fmt: skip
+    reasons = [reason for (reason,) in job.tables.rows(QUARANTINE, "error")]
+    assert "value version 9 is unknown for record type 1" in reasons
+    assert all(reasons)
+
+
+@pytest.mark.parametrize("at_ms", [2**62, -(2**62), 2**63 - 1, -1])
+def test_a_time_that_no_calendar_has_does_not_stop_the_stream(job: Job, at_ms: int) -> None:
+    job.ingest(0, commit(5, version=1, at_ms=at_ms, expires_at_ms=2**62), commit(6, group="other"))
+    assert job.commits("group_id", "committed_at", "expires_at") == [
+        ("g", at(WRITTEN_MS), datetime(9999, 12, 31, 23, 59, 59, 999000, timezone.utc)),
+        ("other", at(1_700_000_000_000), None),
+    ]
+    assert job.book.clusters["X"].columns["genuine_at_ms"].tolist() == [WRITTEN_MS, 1_700_000_000_000]
+
+
+# Once, whatever happens
+
+
+def test_a_repeated_batch_settles_again_and_is_written_once(job: Job) -> None:
+    records = [commit(5), (None, b"v"), (group_key("g"), None)]
+    for _ in range(3):
+        job.ingest(0, *records)
+    assert job.settled == [(["g"], 0)] * 3
+    counts = [len(job.tables.rows(table, "cluster")) for table in (OFFSET_COMMITS, QUARANTINE, GROUP_EVENTS)]
+    assert counts == [1, 1, 1]
+
+
+@pytest.mark.parametrize("table", [QUARANTINE, GROUP_EVENTS, OFFSET_COMMITS], ids=lambda table: table.name)
+def test_killed_at_any_point_and_repeated_everything_is_there_once(job: Job, table: Table) -> None:
+    records = [commit(5), (None, b"v"), (group_key("g"), None)]
+    job.tables.dies_at = table
+    with pytest.raises(PowerFailure):
+        job.ingest(0, *records)
+    assert job.settled == [(["g"], 0)]
+    again = Job(job.tables)
+    again.ingest(0, *records)
+    counts = [len(job.tables.rows(each, "cluster")) for each in (OFFSET_COMMITS, QUARANTINE, GROUP_EVENTS)]
+    assert counts == [1, 1, 1]
+
+
+def test_a_batch_whose_settling_fails_is_not_written_so_that_it_is_repeated(job: Job) -> None:
+    job.settle_errors = [RuntimeError("a bug")]
+    with pytest.raises(RuntimeError):
+        job.ingest(0, commit(5))
+    assert job.commits("group_id") == []
+
+
+def test_what_could_not_be_done_is_said_and_no_error(job: Job, caplog: pytest.LogCaptureFixture) -> None:
+    job.failures = ["X to Y: 1 offsets not committed"]
+    job.ingest(0, commit(5))
+    assert "X to Y: 1 offsets not committed" in [record.getMessage() for record in caplog.records]
+    assert job.commits("committed_offset") == [(5,)]
+
+
+def test_an_empty_batch_is_nothing(job: Job) -> None:
+    job.ingest(0)
+    assert (job.settled, job.commits("group_id")) == ([([], 0)], [])

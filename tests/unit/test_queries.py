@@ -1,0 +1,264 @@
+"""Queries side by side, with queries and a clock in memory: who is started when, and how all of them end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from offset_sync.spark import queries
+from offset_sync.spark.queries import LONGEST_BACK_OFF_SECONDS, QueryGroup, StopRequestedError
+
+WAITING = {"isDataAvailable": False, "isTriggerActive": False, "message": "Waiting for data to arrive"}
+
+
+@dataclass
+class Clock:
+    """Stands in for the module time, and turns only when somebody waits."""
+
+    seconds: float = 100.0
+    appointments: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+        due = [what for at, what in self.appointments if at <= self.seconds]
+        self.appointments = [each for each in self.appointments if each[0] > self.seconds]
+        for what in due:
+            what()
+
+    def after(self, seconds: float, what: Callable[[], object]) -> None:
+        self.appointments.append((self.seconds + seconds, what))
+
+
+class Stop(threading.Event):
+    """The flag that ends a job; waiting for it turns the clock."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._clock.sleep(timeout or 0.0)
+        return self.is_set()
+
+
+@dataclass
+class Query:
+    """A streaming query that does what it is told."""
+
+    isActive: bool = True
+    error: str | None = None
+    status: dict[str, Any] = field(default_factory=lambda: dict(WAITING))
+    lastProgress: dict[str, Any] | None = None
+
+    def exception(self) -> str | None:
+        return self.error
+
+    def end(self, error: str | None = None) -> None:
+        self.isActive, self.error = False, error
+
+    def stop(self) -> None:
+        self.end()
+
+
+@dataclass
+class Starts:
+    """What a query's start does, one entry each time; it remembers when that was."""
+
+    clock: Clock
+    results: Iterator[Query | Exception | None]
+    times: list[float] = field(default_factory=list)
+
+    def __call__(self) -> Any:
+        self.times.append(self.clock.seconds)
+        result = next(self.results)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def gaps(self) -> list[float]:
+        return [round(later - earlier) for earlier, later in zip(self.times, self.times[1:])]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    turned = Clock()
+    monkeypatch.setattr(queries, "time", turned)
+    return turned
+
+
+@pytest.fixture
+def stop(clock: Clock) -> Stop:
+    return Stop(clock)
+
+
+@pytest.fixture
+def group(stop: Stop) -> QueryGroup:
+    return QueryGroup(stop)
+
+
+def forever(*first: Query | Exception | None, then: Query | Exception | None) -> Iterator[Query | Exception | None]:
+    yield from first
+    while True:
+        yield then
+
+
+def run_for(group: QueryGroup, clock: Clock, stop: Stop, seconds: float) -> None:
+    clock.after(seconds, stop.set)
+    group.run_until_stopped()
+
+
+def test_a_query_that_cannot_be_started_is_tried_with_longer_and_longer_pauses(
+    group: QueryGroup, clock: Clock, stop: Stop
+) -> None:
+    broken, fine = Starts(clock, forever(then=OSError("no brokers"))), Starts(clock, iter([Query()]))
+    group.add("dc1", broken)
+    group.add("dc2", fine)
+    run_for(group, clock, stop, 250)
+    assert broken.gaps() == [1, 2, 4, 8, 16, 32, *[round(LONGEST_BACK_OFF_SECONDS)] * 3]
+    assert group.errors() == {"dc1": "no brokers"}
+    assert len(fine.times) == 1
+
+
+def test_a_query_that_fails_while_running_is_started_again_and_the_other_goes_on(
+    group: QueryGroup, clock: Clock, stop: Stop
+) -> None:
+    failing, other = Query(), Query()
+    starts = Starts(clock, iter([failing, Query()]))
+    group.add("dc1", starts)
+    group.add("dc2", Starts(clock, iter([other])))
+    seen: list[dict[str, str]] = []
+    clock.after(5, lambda: failing.end("org.example.KafkaException: timed out\nat line 1"))
+    clock.after(5.5, lambda: seen.append(group.errors()))
+    clock.after(9, lambda: seen.append(group.errors()))
+    clock.after(9, lambda: seen.append({"other": str(other.isActive)}))
+    run_for(group, clock, stop, 10)
+    assert starts.gaps() == [6]
+    assert seen == [{"dc1": "org.example.KafkaException: timed out"}, {}, {"other": "True"}]
+
+
+def test_a_query_that_ends_without_an_error_is_started_again_too(group: QueryGroup, clock: Clock, stop: Stop) -> None:
+    ended = Query()
+    starts = Starts(clock, iter([ended, Query()]))
+    group.add("dc1", starts)
+    clock.after(1, ended.end)
+    run_for(group, clock, stop, 10)
+    assert len(starts.times) == 2
+
+
+def test_progress_makes_the_next_pause_short_again(group: QueryGroup, clock: Clock, stop: Stop) -> None:
+    recovered = Query()
+    starts = Starts(clock, forever(OSError("1"), OSError("2"), OSError("3"), recovered, then=Query()))
+    group.add("dc1", starts)
+    clock.after(12, lambda: setattr(recovered, "lastProgress", {"sources": []}))
+    clock.after(20, lambda: recovered.end("down"))
+    run_for(group, clock, stop, 30)
+    assert starts.gaps() == [1, 2, 4, 14]
+
+
+def test_a_query_that_fails_again_before_any_progress_waits_longer_still(
+    group: QueryGroup, clock: Clock, stop: Stop
+) -> None:
+    starts = Starts(clock, (Query(isActive=False, error="down") for _ in range(9)))
+    group.add("dc1", starts)
+    run_for(group, clock, stop, 20)
+    assert starts.gaps() == [1, 2, 4, 8]
+
+
+def test_where_there_is_nothing_to_read_yet_it_is_asked_again_and_that_is_no_error(
+    group: QueryGroup, clock: Clock, stop: Stop
+) -> None:
+    starts = Starts(clock, forever(None, None, None, then=Query()))
+    group.add("dc1", starts)
+    run_for(group, clock, stop, 10)
+    assert starts.gaps() == [1, 1, 1]
+    assert group.errors() == {}
+
+
+# Stopping
+
+
+def test_stopping_lets_the_micro_batch_in_hand_finish(group: QueryGroup, clock: Clock, stop: Stop) -> None:
+    query = Query(status={**WAITING, "isTriggerActive": True})
+    group.add("dc1", Starts(clock, iter([query])))
+    ended_at: list[float] = []
+    query.stop = lambda: (ended_at.append(clock.seconds), query.end())  # type: ignore[method-assign,assignment,return-value]
+    clock.after(15, lambda: query.status.update(isTriggerActive=False))
+    run_for(group, clock, stop, 10)
+    assert [round(at) for at in ended_at] == [115]
+
+
+def test_a_micro_batch_that_does_not_finish_is_interrupted_in_the_end(
+    group: QueryGroup, clock: Clock, stop: Stop
+) -> None:
+    query = Query(status={**WAITING, "isTriggerActive": True})
+    group.add("dc1", Starts(clock, iter([query])))
+    run_for(group, clock, stop, 10)
+    assert (query.isActive, round(clock.seconds)) == (False, 170)
+
+
+def test_no_micro_batch_begins_once_a_stop_is_asked_for(group: QueryGroup, stop: Stop) -> None:
+    batches: list[int] = []
+    guarded = group.guard(lambda batch, batch_id: batches.append(batch_id))
+    guarded(None, 1)  # type: ignore[arg-type]
+    stop.set()
+    with pytest.raises(StopRequestedError):
+        guarded(None, 2)  # type: ignore[arg-type]
+    assert batches == [1]
+
+
+# Once
+
+
+def test_once_waits_for_all_and_says_what_failed(group: QueryGroup, clock: Clock) -> None:
+    fine, failing = Query(), Query()
+    group.add("dc1", Starts(clock, iter([fine])))
+    group.add("dc2", Starts(clock, iter([failing])))
+    group.add("dc3", Starts(clock, iter([OSError("no brokers\nat all")])))
+    group.add("dc4", Starts(clock, iter([None])))
+    clock.after(5, lambda: failing.end("ValueError: bad"))
+    clock.after(9, fine.end)
+    assert group.run_once() == {"dc2": "ValueError: bad", "dc3": "no brokers"}
+    assert round(clock.seconds) == 109
+
+
+def test_once_that_is_stopped_before_its_end_has_not_done_all_of_it(
+    group: QueryGroup, clock: Clock, stop: Stop
+) -> None:
+    fine, slow = Query(isActive=False), Query()
+    group.add("dc1", Starts(clock, iter([fine])))
+    group.add("dc2", Starts(clock, iter([slow])))
+    clock.after(5, stop.set)
+    assert group.run_once() == {"dc2": "stopped before its end was reached"}
+    assert not slow.isActive
+
+
+# Caught up
+
+
+@pytest.mark.parametrize(
+    ("query", "has"),
+    [
+        (Query(lastProgress={"sources": [{"endOffset": {"t": {"0": 5}}, "latestOffset": {"t": {"0": 5}}}]}), True),
+        (Query(lastProgress={"sources": [{"endOffset": {"t": {"0": 4}}, "latestOffset": {"t": {"0": 5}}}]}), False),
+        (Query(), True),
+        (Query(status={**WAITING, "isDataAvailable": True}), False),
+        (Query(status={**WAITING, "message": "Initializing sources"}), False),
+        (Query(isActive=False, error="down"), True),
+    ],
+)
+def test_a_query_has_caught_up_when_it_has_read_its_log_to_the_end_or_cannot_read_it(
+    group: QueryGroup, clock: Clock, stop: Stop, query: Query, has: bool
+) -> None:
+    group.add("dc1", Starts(clock, iter([query])))
+    group.add("nothing to read", Starts(clock, forever(then=None)))
+    seen: list[bool] = []
+    clock.after(0.1, stop.set)
+    group.run_until_stopped(lambda: seen.append(group.have_caught_up()))
+    assert seen[-1] is has
