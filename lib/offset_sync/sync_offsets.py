@@ -9,10 +9,13 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync import faults
+from offset_sync.announcing import AnnouncedCommit
 from offset_sync.committing import TargetCommit
 from offset_sync.config import Config
 from offset_sync.deletions import follow_deletions
@@ -24,8 +27,9 @@ from offset_sync.spark.checkpoints import Checkpoint
 from offset_sync.spark.distributing import DistributedCommit
 from offset_sync.spark.history import HistoryWriter
 from offset_sync.spark.ingesting import CommitIngester
+from offset_sync.spark.intents import Intents
 from offset_sync.spark.queries import QueryGroup
-from offset_sync.spark.restoring import restore_answers, restore_commits
+from offset_sync.spark.restoring import restore_answers, restore_commits, restore_intents
 from offset_sync.spark.runcache import RunCache
 from offset_sync.spark.schemas import OFFSET_TRANSLATIONS
 from offset_sync.spark.session import open_session
@@ -33,6 +37,7 @@ from offset_sync.spark.sources import CONSUMER_OFFSETS, read_consumer_offsets
 from offset_sync.spark.tables import Tables
 from offset_sync.survey import Survey
 from offset_sync.translate.commits import CommitBook
+from offset_sync.translate.ledger import Intent
 
 logger = logging.getLogger(__name__)
 
@@ -65,15 +70,14 @@ class SyncJob:
         self._lock = threading.RLock()
         self._is_ready = threading.Event()
         self._book = CommitBook(list(config.clusters))
-        self._history = HistoryWriter(
-            partial(self._tables.append, OFFSET_TRANSLATIONS), self._book.keys, config.strategy_of
-        )
+        self._intents = Intents(spark, f"{config.tables.checkpoints}/sync_offsets.intents")
+        self._history = HistoryWriter(self._append_answers, self._book.keys, config.strategy_of)
         self._settler = Settler(
             config,
             self._book,
             RunCache(self._tables, self._lock),
             Survey(self._admins).look,
-            self._commit,
+            self._commit if is_dry_run else AnnouncedCommit(self._book, self._lock, self._commit, self._intents),
             self._history.record,
             lambda: int(time.time() * 1000),
             self._lock,
@@ -83,6 +87,7 @@ class SyncJob:
             self._queries.add(alias, partial(self._start_query, alias))
         restore_commits(self._tables, self._book, self._lock)
         restore_answers(self._tables, self._book, self._settler, self._lock)
+        restore_intents(self._intents, self._book, self._lock)
 
     def run_once(self) -> list[str]:
         """Read every log to its end, then settle everything; return one line per failure."""
@@ -142,6 +147,14 @@ class SyncJob:
         outcomes = self._commits[target](writes)
         faults.pass_point(faults.AFTER_COMMIT)
         return outcomes
+
+    def _append_answers(self, answers: pa.Table) -> None:
+        self._tables.append(OFFSET_TRANSLATIONS, answers)
+        if not self._intents.is_empty:
+            held = answers.filter(pc.is_in(answers.column("outcome"), pa.array(["COMMITTED", "UNCHANGED"])))
+            columns = (held.column(name) for name in ("target_cluster", "group_id", "topic", "partition"))
+            rows = zip(*(column.to_pylist() for column in (*columns, held.column("target_offset"))), strict=True)
+            self._intents.forget(Intent(*row) for row in rows)
 
     def _start_query(self, alias: str) -> StreamingQuery | None:
         partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)

@@ -126,7 +126,7 @@ class Job:
 def install(
     folder: Path,
     servers: Mapping[str, str],
-    topics: list[str],
+    included: list[str],
     origins: Mapping[str, str] | None = None,
     **sections: Any,
 ) -> Installation:
@@ -138,7 +138,7 @@ def install(
     header = {alias: {"origin": value} for alias, value in (origins or {}).items()}
     tree: dict[str, Any] = {
         "clusters": {a: {"kafka": {"bootstrap.servers": s}, **header.get(a, {})} for a, s in servers.items()},
-        "topics": {"include": topics},
+        "topics": {"include": included},
         "sync": {"hole_grace": "0s"},
         "tables": {"root": str(folder / "tables"), "checkpoints": str(folder / "checkpoints")},
     }
@@ -149,7 +149,7 @@ def install(
     return installation
 
 
-def until(ask: Callable[[], _Value], seconds: float = 60.0, job: Job | None = None) -> _Value:
+def until(ask: Callable[[], _Value], seconds: float = _PATIENCE_SECONDS, job: Job | None = None) -> _Value:
     """Return the first answer that is true; an AssertionError after *seconds*, or as soon as *job* has ended."""
     deadline = time.monotonic() + seconds
     while not (answer := ask()):

@@ -139,6 +139,7 @@ def test_our_commits_are_known_as_ours_though_their_history_was_lost(killed: Kil
     rows = killed.installation.rows("offset_commits", cluster="dc2", topic=TOPIC)
     assert [row["group_id"] for row in rows if not row["is_own"]] == []
     assert killed.installation.translations(source_cluster="dc2", topic=TOPIC) == []
+    assert list((killed.installation.folder / "checkpoints" / "sync_offsets.intents").glob("*.json")) == []
 
 
 def test_nothing_moves_afterwards(killed: Killed) -> None:

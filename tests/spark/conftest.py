@@ -17,7 +17,12 @@ from offset_sync.spark.tables import Tables
 
 REPO = Path(__file__).resolve().parents[2]
 JARS_VARIABLE = "OFFSET_SYNC_SPARK_JARS"
-USER_SETTINGS = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false", "spark.driver.memory": "1g"}
+USER_SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "1g",
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

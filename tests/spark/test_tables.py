@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from offset_sync.spark.creating import create_table
 from offset_sync.spark.schemas import GROUP_EVENTS, RECORD_RUNS, TABLES, Table
 from offset_sync.spark.tables import Tables
 
@@ -78,6 +81,25 @@ def test_creating_again_changes_nothing(tables: Tables) -> None:
     tables.create()
     assert {table.name: delta(tables, table).version() for table in TABLES} == before
     assert before[GROUP_EVENTS.name] == 1
+
+
+def test_a_folder_that_somebody_was_killed_in_front_of_a_first_version_is_taken_over(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    left_over = tmp_path / "table" / "_delta_log" / ".00000000000000000000.json.tmp"
+    left_over.parent.mkdir(parents=True)
+    left_over.write_text("half a ver")
+    create_table(spark, str(tmp_path / "table"), GROUP_EVENTS, patience_seconds=0)
+    assert DeltaTable(str(tmp_path / "table")).version() == 0
+
+
+def test_a_folder_with_somebody_elses_files_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "table").mkdir()
+    theirs = tmp_path / "table" / "theirs.parquet"
+    theirs.write_text("not ours")
+    with pytest.raises(Exception, match="table"):
+        create_table(spark, str(tmp_path / "table"), GROUP_EVENTS, patience_seconds=0)
+    assert theirs.read_text() == "not ours"
 
 
 # Who reads them

@@ -120,7 +120,7 @@ class Play:
 
 
 @pytest.mark.parametrize("is_tagged", [True, False])
-@law(150)
+@law(80)
 @given(seed=st.integers(0, 2**32), actions=st.integers(0, 40))
 def test_in_the_end_every_target_holds_what_brute_force_says(seed: int, actions: int, is_tagged: bool) -> None:
     play = Play(seed, is_tagged=is_tagged)
@@ -130,7 +130,7 @@ def test_in_the_end_every_target_holds_what_brute_force_says(seed: int, actions:
     assert play.wrongs() == []
 
 
-@law(100)
+@law(50)
 @given(seed=st.integers(0, 2**32))
 def test_at_rest_nothing_is_written_any_more(seed: int) -> None:
     play = Play(seed)

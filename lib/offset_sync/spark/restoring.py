@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from offset_sync.model import Outcome, State
 from offset_sync.settle import Settler
+from offset_sync.spark.intents import Intents
 from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.spark.tables import Tables
 from offset_sync.translate.commits import ClusterCommits, CommitBook
@@ -76,11 +77,11 @@ def restore_answers(tables: Tables, book: CommitBook, settler: Settler, lock: th
     columns = ["source_offset", "source_committed_at", "target_offset", "state", "outcome", "duplicates"]
     columns += ["duplicates_at_most", "lost"]
     answers = tables.read(OFFSET_TRANSLATIONS).where(F.col("outcome") != Outcome.DRY_RUN.value)
-    is_held = F.col("outcome").isin(Outcome.COMMITTED.value, Outcome.UNCHANGED.value)
+    committed_at = F.when(F.col("outcome") == Outcome.COMMITTED.value, F.col("translated_at"))
     last = answers.groupBy("source_cluster", "target_cluster", *_KEY).agg(
         F.max_by(F.struct(*columns), "translated_at").alias("last"),
-        F.max_by("target_offset", F.when(is_held, F.col("translated_at"))).alias("own_offset"),
-        F.max(F.when(is_held, F.col("translated_at"))).alias("own_at"),
+        F.max_by("target_offset", committed_at).alias("own_offset"),
+        F.max(committed_at).alias("own_at"),
     )
     rows = last.select("source_cluster", "target_cluster", *_KEY, "own_offset", "own_at", "last.*").orderBy("own_at")
     table = rows.toArrow()
@@ -89,6 +90,17 @@ def restore_answers(tables: Tables, book: CommitBook, settler: Settler, lock: th
         is_pair = pc.and_(is_source, pc.equal(table.column("target_cluster"), target))
         with lock:
             _restore_pair(table.filter(is_pair), book, settler, source, target)
+
+
+def restore_intents(intents: Intents, book: CommitBook, lock: threading.RLock) -> None:
+    """Take for our own what a driver may have written before it died, and of which the tables do not know."""
+    left = [intent for intent in intents.remaining() if intent.target in book.clusters]
+    with lock:
+        key = book.ids([(intent.group_id, intent.topic, intent.partition) for intent in left])
+        for target, commits in book.clusters.items():
+            mine = np.array([intent.target == target for intent in left], np.bool_)
+            offset = np.array([intent.offset for intent in left], np.int64)
+            commits.ledger.wrote(key[mine], offset[mine])
 
 
 def _restore_pair(rows: pa.Table, book: CommitBook, settler: Settler, source: str, target: str) -> None:

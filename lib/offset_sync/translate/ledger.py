@@ -1,7 +1,8 @@
 """What we wrote at one cluster, key by key: how our own commits are told from genuine ones where our tag is missing.
 
 The source's metadata wins over our tag, so a commit of ours may look like any other. It is *pending* from the moment
-the cluster acknowledged it until it is read back from the log; then it *stands* until somebody else commits::
+it is sent, because the log may bring it before the cluster's answer is heard, until it is read back; then it *stands*
+until somebody else commits::
 
     we write      100  120                               both pending
     the log says       100  100  120  120  150  100      the last one is genuine: a group reset to where it began
@@ -9,6 +10,8 @@ the cluster acknowledged it until it is read back from the log; then it *stands*
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +23,50 @@ _LONGEST = 64
 """So many writes of one key are remembered until they are read back; compaction may keep the earlier ones from it."""
 
 
+class Intent(NamedTuple):
+    """A value that is about to be written, or may have been."""
+
+    target: str
+    group_id: str
+    topic: str
+    partition: int
+    offset: int
+
+
 class Ledger:
-    """Writes that were acknowledged and have not been read back, by key and in their order."""
+    """Writes that were sent and have not been read back, by key and in their order."""
 
     def __init__(self) -> None:
         self._pending: dict[int, list[int]] = {}
+        self._announced: set[tuple[int, int]] = set()
+
+    def announce(self, key: NDArray[np.intp], offset: Int64s) -> None:
+        """Note what is about to be sent; shapes (writes,)."""
+        for place, written in zip(key.tolist(), offset.tolist(), strict=True):
+            if (place, written) not in self._announced:
+                self._announced.add((place, written))
+                self._add(place, written)
+
+    def withdraw(self, key: NDArray[np.intp], offset: Int64s) -> None:
+        """Note what was announced and is not written, as far as is known; shapes (writes,)."""
+        for place, unwritten in zip(key.tolist(), offset.tolist(), strict=True):
+            self._announced.discard((place, unwritten))
+            kept = [value for value in self._pending.pop(place, []) if value != unwritten]
+            if kept:
+                self._pending[place] = kept
 
     def wrote(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note what was acknowledged; shapes (writes,)."""
+        """Note what was acknowledged, announced or not; shapes (writes,)."""
         for place, written in zip(key.tolist(), offset.tolist(), strict=True):
-            pending = self._pending.setdefault(place, [])
-            pending.append(written)
-            del pending[:-_LONGEST]
+            if (place, written) in self._announced:
+                self._announced.remove((place, written))
+            else:
+                self._add(place, written)
+
+    def _add(self, place: int, written: int) -> None:
+        pending = self._pending.setdefault(place, [])
+        pending.append(written)
+        del pending[:-_LONGEST]
 
     def read_back(
         self, key: NDArray[np.intp], offset: Int64s, is_tombstone: NDArray[np.bool_], is_tagged: NDArray[np.bool_],

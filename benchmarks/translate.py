@@ -1,0 +1,87 @@
+"""One million commits against one million runs of one partition, on one core; and the same at the log's tail.
+
+    .venv/bin/python benchmarks/translate.py [--runs 1000000] [--commits 1000000] [--seed 1] [--json]
+
+Two clusters produce into the same topic; each log interleaves its own records with mirrored ones in its own order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+
+import numpy as np
+
+from offset_sync.translate.exact import translate
+from offset_sync.translate.logindex import LogIndex
+from offset_sync.translate.runs import Runs
+
+NEVER_YOUNG = 1 << 60
+
+
+def interleaved(own: int, other: int, lengths: np.ndarray, other_at_origin: np.ndarray) -> Runs:
+    """Return a log that takes turns between its own records and the *other*'s, in these stretches."""
+    start = np.cumsum(lengths) - lengths
+    is_own = np.arange(len(lengths)) % 2 == 0
+    place = np.concatenate([np.arange(s, s + n) for s, n in zip(start[~is_own], lengths[~is_own], strict=True)])
+    count = min(len(place), len(other_at_origin))
+    place, identity = place[:count], other_at_origin[:count]
+    cuts = np.flatnonzero(np.concatenate(([True], (np.diff(place) != 1) | (np.diff(identity) != 1))))
+    size = np.diff(np.append(cuts, count))
+    first = np.concatenate((start[is_own], place[cuts]))
+    order = np.argsort(first)
+    return Runs.of(
+        first[order],
+        np.concatenate((lengths[is_own], size))[order],
+        np.concatenate((np.full(is_own.sum(), own), np.full(len(cuts), other)))[order],
+        np.concatenate((start[is_own], identity[cuts]))[order],
+        np.zeros(len(first)),
+    )
+
+
+def native_offsets(lengths: np.ndarray) -> np.ndarray:
+    """Return the offsets at which a log of these stretches holds its own records."""
+    start = np.cumsum(lengths) - lengths
+    return np.concatenate([np.arange(s, s + n) for s, n in zip(start[::2], lengths[::2], strict=True)])
+
+
+def index_of(runs: Runs) -> LogIndex:
+    """Return the index that holds *runs*."""
+    index = LogIndex()
+    index.extend(runs, int(runs.end[-1]))
+    return index
+
+
+def timed(commits: np.ndarray, source: LogIndex, target: LogIndex, window_start: int = 0) -> float:
+    """Return the seconds of processor time that translating *commits* takes."""
+    started = time.process_time()
+    translate(commits, source, target, source_origin=0, young_since_ms=NEVER_YOUNG, window_start=window_start)
+    return time.process_time() - started
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=1_000_000)
+    parser.add_argument("--commits", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    random = np.random.default_rng(options.seed)
+    # Crossing cuts stretches in two: about 0.7 of the wanted runs before.
+    here, there = (random.integers(1, 20, int(options.runs * 0.7)) for _ in range(2))
+    source = index_of(interleaved(0, 1, here, native_offsets(there)))
+    target = index_of(interleaved(1, 0, there, native_offsets(here)))
+    commits = random.integers(0, source.frontier, options.commits)
+    found = {"runs": len(target.runs), "commits": options.commits, "seed": options.seed}
+    found["first_s"] = round(timed(commits, source, target), 2)
+    found["again_s"] = round(timed(commits, source, target), 2)
+    tail = np.sort(commits)[-1000:]
+    answers = translate(tail[:1], source, target, source_origin=0, young_since_ms=NEVER_YOUNG)
+    window = int(answers.offset[0])
+    found["tail_1000_commits_ms"] = round(min(timed(tail, source, target, window) for _ in range(20)) * 1000, 2)
+    print(json.dumps(found) if options.json else "  ".join(f"{key} {value}" for key, value in found.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""A wave of commits shared by the executors: each write is made once, a group's by one task, and the order is kept."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from offset_sync.model import OffsetWrite, Outcome, Rule, WriteOutcome
+from offset_sync.spark.distributing import DistributedCommit
+
+
+def writes(groups: int, partitions: int = 2) -> list[OffsetWrite]:
+    return [
+        OffsetWrite(
+            f"gruppe-{group}", "orders", partition, 10 * group, f"m\0ü{partition}", Rule.FORWARD,
+            None if group % 2 else 7, refresh=group == 3,
+        )
+        for partition in range(partitions)
+        for group in range(groups)
+    ]  # fmt: skip
+
+
+class NotingCommit:
+    """Writes down what each call is given, one file a call; runs in the executors."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, wanted: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+        calls = [f"{write!r} by {os.getpid()}" for write in wanted]
+        (self.folder / uuid.uuid4().hex).write_text("\n".join(calls))
+        return [
+            WriteOutcome(w.group_id, w.topic, w.partition, Outcome.FAILED, w.expected_offset, f"error of {w.offset}")
+            if w.offset % 20
+            else WriteOutcome(w.group_id, w.topic, w.partition, Outcome.COMMITTED, None, None)
+            for w in wanted
+        ]
+
+    def calls(self) -> list[list[str]]:
+        return [lines for file in self.folder.iterdir() if (lines := file.read_text().splitlines())]
+
+
+def test_a_large_wave_is_shared_by_group_and_answered_in_order(spark: SparkSession, tmp_path: Path) -> None:
+    commit, wanted = NotingCommit(tmp_path), writes(groups=40)
+    outcomes = DistributedCommit(spark, commit, groups_per_task=10)(wanted)
+    assert outcomes == NotingCommit(tmp_path.parent)(wanted)
+    calls = commit.calls()
+    assert len(calls) > 1
+    assert sorted(line.split(" by ")[0] for call in calls for line in call) == sorted(map(repr, wanted))
+    assert all(not line.endswith(f" by {os.getpid()}") for call in calls for line in call)
+    groups = [{line.split("'")[1] for line in call} for call in calls]
+    assert sum(map(len, groups)) == len(set().union(*groups)) == 40
+
+
+def test_a_small_wave_stays_in_the_driver(spark: SparkSession, tmp_path: Path) -> None:
+    commit, wanted = NotingCommit(tmp_path), writes(groups=10)
+    assert len(DistributedCommit(spark, commit, groups_per_task=10)(wanted)) == 20
+    (call,) = commit.calls()
+    assert all(line.endswith(f" by {os.getpid()}") for line in call)

@@ -1,0 +1,82 @@
+"""Bytes captured from a broker through Spark and Delta; what else has to hold is in tests/unit/test_ingesting.py."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from chispa import assert_df_equality
+from pyspark.sql import SparkSession
+
+from offset_sync.decode.scalar import decode_record
+from offset_sync.spark.ingesting import CommitIngester
+from offset_sync.spark.schemas import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
+from offset_sync.spark.tables import Tables
+from offset_sync.translate.commits import CommitBook
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+RECORDS = pa.schema(
+    [("key", pa.binary()), ("value", pa.binary()), ("partition", pa.int32()), ("offset", pa.int64()),
+     ("timestamp", pa.timestamp("us", "UTC"))]
+)  # fmt: skip
+WRITTEN_US = 1_800_000_000_000_000
+
+
+def golden() -> list[tuple[bytes, bytes | None]]:
+    files = [
+        json.loads((GOLDEN / name).read_text())["records"] for name in ("worked-examples.json", "captured-4.3.0.json")
+    ]
+    records = [record for file in files for record in file]
+    return [(bytes.fromhex(r["key"]), None if r["value"] is None else bytes.fromhex(r["value"])) for r in records]
+
+
+class Query:
+    def query_id(self) -> str:
+        return "query"
+
+
+def test_captured_records_and_broken_ones_reach_the_tables_once_and_the_rest_goes_on(
+    spark: SparkSession, tables: Tables
+) -> None:
+    whole = golden()
+    broken: list[tuple[bytes | None, bytes | None]] = [(key, value[:-1]) for key, value in whole if value]
+    rows = [
+        {"key": key, "value": value, "partition": 1, "offset": offset, "timestamp": WRITTEN_US}
+        for offset, (key, value) in enumerate([*whole, *broken, (None, b"v")])
+    ]
+    records = spark.createDataFrame(pa.Table.from_pylist(rows, RECORDS))
+    expected = [decode_record(row["key"], row["value"]) for row in rows]  # type: ignore[arg-type]
+    book, checkpoint, settled = CommitBook(["X"]), Query(), list[int]()
+    is_ready = threading.Event()
+    is_ready.set()
+
+    def settle(keys: Any, batch_id: int) -> list[str]:
+        settled.append(len(keys))
+        return []
+
+    for _restart in range(2):
+        ingester = CommitIngester("X", tables, checkpoint, book, threading.RLock(), settle, is_ready)  # type: ignore[arg-type]
+        ingester(records, 0)
+
+    commits = [(n, each) for n, each in enumerate(expected) if each.kind == "commit"]
+    assert settled == [len(commits)] * 2
+    columns = "log_offset bigint, group_id string, topic string, partition int, committed_offset bigint, "
+    columns += "leader_epoch int, metadata string, topic_id string, is_tombstone boolean"
+    names = [column.split()[0] for column in columns.split(", ")][1:]
+    found = tables.read(OFFSET_COMMITS).select("log_offset", *names)
+    said = [(n, *(getattr(each, name) for name in names)) for n, each in commits]
+    assert_df_equality(
+        found, spark.createDataFrame(said, columns), ignore_row_order=True, ignore_nullable=True, ignore_metadata=True
+    )
+
+    malformed = tables.read(QUARANTINE).select("offset", "error").toArrow().to_pylist()
+    assert {row["offset"]: row["error"] for row in malformed} == {
+        n: each.error for n, each in enumerate(expected) if each.kind == "malformed"
+    }
+    assert len(malformed) >= len(broken) / 2
+    kinds = [each.kind for each in expected]
+    events = tables.read(GROUP_EVENTS).count()
+    assert events == sum(kinds.count(kind) for kind in ("group", "group_epoch", "member"))

@@ -1,0 +1,119 @@
+"""Real queries side by side; pauses and poll by poll behaviour are in tests/unit/test_queries.py."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from offset_sync.spark import queries
+from offset_sync.spark.queries import QueryGroup
+
+PATIENCE_S = 60.0
+Batch = Callable[[DataFrame, int], None]
+
+
+class Job:
+    """Starts queries over a source that needs no broker."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark, self.folder, self.stop = spark, folder, threading.Event()
+        self.group = QueryGroup(self.stop)
+
+    def add(self, name: str, batch: Batch, *, once: bool = False) -> None:
+        self.group.add(name, partial(self._start, name, batch, once))
+
+    def _start(self, name: str, batch: Batch, once: bool) -> StreamingQuery:
+        source = self.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5)
+        writer = source.load().writeStream.foreachBatch(self.group.guard(batch))
+        writer = writer.option("checkpointLocation", str(self.folder / name))
+        trigger = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="100 milliseconds")
+        return trigger.start()
+
+    def run(self) -> threading.Thread:
+        thread = threading.Thread(target=self.group.run_until_stopped, daemon=True)
+        thread.start()
+        return thread
+
+
+@pytest.fixture
+def job(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    monkeypatch.setattr(queries, "FIRST_BACK_OFF_SECONDS", 0.1)
+    return Job(spark, tmp_path)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.02)
+
+
+def test_a_failing_query_is_started_again_from_where_it_was_while_the_other_goes_on(job: Job) -> None:
+    seen: list[int] = []
+    others: list[int] = []
+    has_failed = threading.Event()
+
+    def failing(batch: DataFrame, batch_id: int) -> None:
+        if batch_id == 1 and not has_failed.is_set():
+            has_failed.set()
+            raise ValueError("what the batch said")
+        seen.append(batch_id)
+
+    job.add("dc1", failing)
+    job.add("dc2", lambda batch, batch_id: others.append(batch_id))
+    errors: dict[str, str] = {}
+
+    def has_recovered() -> bool:
+        errors.update(job.group.errors())
+        return has_failed.is_set() and len(seen) >= 3
+
+    running = job.run()
+    until(has_recovered)
+    before = len(others)
+    until(lambda: len(others) > before)
+    assert seen[:3] == [0, 1, 2]
+    assert list(errors) == ["dc1"]
+    assert "what the batch said" in errors["dc1"]
+    job.stop.set()
+    running.join(PATIENCE_S)
+    assert job.spark.streams.active == []
+
+
+def test_stopping_lets_the_micro_batch_in_hand_finish_and_begins_no_other(job: Job) -> None:
+    begun, may_end, ended = list[int](), threading.Event(), list[int]()
+
+    def slow(batch: DataFrame, batch_id: int) -> None:
+        begun.append(batch_id)
+        assert may_end.wait(PATIENCE_S)
+        ended.append(batch_id)
+
+    job.add("dc1", slow)
+    running = job.run()
+    until(lambda: begun == [0])
+    job.stop.set()
+    running.join(0.5)
+    assert running.is_alive()
+    may_end.set()
+    running.join(PATIENCE_S)
+    assert (begun, ended, job.spark.streams.active) == ([0], [0], [])
+
+
+def test_once_ends_when_all_is_read_and_says_which_query_failed(job: Job) -> None:
+    counts: list[int] = []
+
+    def failing(batch: DataFrame, batch_id: int) -> None:
+        raise ValueError("what the batch said")
+
+    job.add("dc1", lambda batch, batch_id: counts.append(batch.count()), once=True)
+    job.add("dc2", failing, once=True)
+    errors = job.group.run_once()
+    assert list(errors) == ["dc2"]
+    assert "what the batch said" in errors["dc2"]
+    assert counts == [5]

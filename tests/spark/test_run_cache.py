@@ -1,0 +1,65 @@
+"""The index in memory over real tables: kept up version by version, it is the same as read in one."""
+
+from __future__ import annotations
+
+import random
+import threading
+from datetime import datetime, timezone
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from offset_sync.spark.runcache import RunCache
+from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS
+from offset_sync.spark.tables import Tables
+
+NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
+PLACES = [(cluster, "orders", partition) for cluster in ("X", "Y") for partition in range(3)]
+Row = dict[str, object]
+
+
+def batch(rng: random.Random, ends: dict[tuple[str, str, int], int]) -> pa.Table:
+    """What an indexer appends next: a few runs of some partitions, with markers between."""
+    rows: list[Row] = []
+    for place in rng.sample(PLACES, 4):
+        for _ in range(rng.randint(1, 5)):
+            start = ends.get(place, 0) + rng.choice([0, 0, 1])
+            length, origin = rng.randint(0, 9), rng.choice(["X", "Y", ""])
+            rows.append(
+                dict(zip(RECORD_RUNS.names, (*place, start, length, origin, start + 100, NOW, NOW, NOW), strict=True))
+            )
+            ends[place] = start + length
+    return pa.Table.from_pylist(rows, RECORD_RUNS.arrow_schema)
+
+
+def content(cache: RunCache) -> dict[tuple[str, str, int], object]:
+    names = {code: name for name, code in cache._codes.items()}
+    found: dict[tuple[str, str, int], object] = {}
+    for place in PLACES:
+        if (log := cache.log(*place)) is not None:
+            runs = log.runs
+            columns = [column.tolist() for column in (runs.start, runs.length, runs.origin_start, runs.indexed_at_ms)]
+            found[place] = (log.begin, log.frontier, [names[code] for code in runs.origin.tolist()], *columns)
+    return found
+
+
+def test_kept_up_version_by_version_it_is_the_same_as_read_in_one_also_across_a_compaction(
+    spark: SparkSession, tables: Tables
+) -> None:
+    rng, ends = random.Random(3), dict[tuple[str, str, int], int]()
+    kept_up = RunCache(tables, threading.RLock())
+    for number in range(4):
+        tables.append(RECORD_RUNS, batch(rng, ends), ("query", number))
+        if number % 2:
+            kept_up.refresh()
+    spark.sql(f"OPTIMIZE delta.`{tables.path(RECORD_RUNS)}`")
+    row = dict(zip(INDEXED_TOPICS.names, ("X", "orders", "id", 3, NOW), strict=True))
+    tables.append(INDEXED_TOPICS, pa.Table.from_pylist([row], INDEXED_TOPICS.arrow_schema))
+    kept_up.refresh()
+    tables.append(RECORD_RUNS, batch(rng, ends), ("query", 4))
+    kept_up.refresh()
+    fresh = RunCache(tables, threading.RLock())
+    fresh.refresh()
+    assert content(kept_up) == content(fresh)
+    assert {place: end[1] for place, end in content(fresh).items()} == ends  # type: ignore[index]
+    assert (kept_up.topic_ids("X", "orders"), kept_up.topic_ids("Y", "orders")) == ({"id"}, set())
