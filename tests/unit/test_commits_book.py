@@ -175,6 +175,13 @@ def test_a_write_is_ours_only_where_and_for_whom_it_was_made() -> None:
     assert take_in(book, commit(9, 2, group="other")) == [False]
 
 
+def test_writes_that_are_never_read_back_are_forgotten_in_the_end() -> None:
+    book = CommitBook(["X"])
+    for offset in range(1000):
+        wrote(book, offset)
+    assert take_in(book, commit(0), commit(999)) == [False, True]
+
+
 def test_what_a_cluster_acknowledged_stands_before_it_is_read() -> None:
     book = CommitBook(["X"])
     take_in(book, commit(5, 1), commit(None, 2))

@@ -97,6 +97,11 @@ def test_a_repetition_that_has_not_come_as_far_does_not_hide_what_lies_beyond_it
     assert rows_of(index.runs.from_offset(700)) == [(700, 300, 0, 700)]
 
 
+def test_what_lies_in_the_shadow_of_a_longer_run_is_left_out() -> None:
+    index = index_of((runs_of((0, 100, 0, 0), (10, 10, 0, 10), (30, 20, 0, 30), (90, 20, 0, 90)), 110))
+    assert rows_of(index.runs) == [(0, 110, 0, 0)]
+
+
 def test_the_frontier_passes_what_was_read_without_a_record_and_never_falls() -> None:
     index = index_of((runs_of((2, 3, 0, 0)), 5), (runs_of(), 9), (runs_of(), 7), begin=2)
     assert (index.begin, index.frontier, rows_of(index.runs)) == (2, 9, [(2, 3, 0, 0)])

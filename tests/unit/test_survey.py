@@ -87,14 +87,19 @@ def test_a_cluster_that_comes_back_is_asked_every_time_again(now: list[float]) -
     assert asking.look(["x"], ORDERS)["x"] is cluster.error
 
 
-def test_a_silence_is_said_once_in_the_log(now: list[float], caplog: pytest.LogCaptureFixture) -> None:
+def test_each_silence_is_said_once_in_the_log(now: list[float], caplog: pytest.LogCaptureFixture) -> None:
     cluster = Answering(ClusterError("x", "does not answer"))
     asking = Survey({"x": cluster})
     with caplog.at_level(logging.ERROR):
         for _ in range(4):
             asking.look(["x"], ORDERS)
             now[0] += SILENCE_SECONDS
-    assert [record.getMessage() for record in caplog.records] == ["clusters.x: does not answer"]
+        assert [record.getMessage() for record in caplog.records] == ["clusters.x: does not answer"]
+        cluster.error = None
+        asking.look(["x"], ORDERS)
+        cluster.error = ClusterError("x", "silent again")
+        asking.look(["x"], ORDERS)
+    assert [record.getMessage() for record in caplog.records][1:] == ["clusters.x: silent again"]
 
 
 def test_an_error_that_is_not_the_clusters_is_not_swallowed() -> None:
