@@ -28,8 +28,12 @@ install: ## Set everything up in .venv and jars/ (all other targets do so by the
 demo: install ## Two Kafka clusters, a failover and the way back, measured (ARGS=--quick for the short one)
 	@./spark-submit.sh demo --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(ARGS)
 
+# One process each: tests/spark and tests/broker start their JVM with other options.
 test: install ## All tests, with the coverage of lib
-	@$(PYTEST) tests --cov --cov-report=term --cov-fail-under=90 $(ARGS)
+	@rm -f .coverage .coverage.*
+	@$(PYTEST) tests/unit --cov --cov-report= $(ARGS)
+	@$(PYTEST) tests/spark --cov --cov-append --cov-report= $(ARGS)
+	@$(PYTEST) tests/broker --cov --cov-append --cov-report=term --cov-fail-under=90 $(ARGS)
 
 test-unit: install ## Tests that start nothing; seconds
 	@$(PYTEST) tests/unit $(ARGS)

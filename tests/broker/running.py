@@ -163,9 +163,11 @@ def until(ask: Callable[[], _Value], seconds: float = _PATIENCE_SECONDS, job: Jo
 def prepare_environment() -> None:
     """Let Spark start in this process as spark-submit.sh would start it, with as little memory as will do."""
     sys.path[:0] = [str(REPO / "scripts")] if str(REPO / "scripts") not in sys.path else []
+    from bundle import build_zip
     from spark_options import split_options
     from submit import build_command
 
     options = split_options(["--master", "local[2]", "--driver-memory", "1g"])
     command = build_command(REPO, "index_records", options, os.environ)
+    build_zip(REPO / "lib" / "offset_sync", REPO / "dist" / "offset_sync.zip")
     os.environ.update(command.environment)
