@@ -44,7 +44,7 @@ def test_a_micro_batch_is_indexed_exactly_once_however_often_it_is_repeated(
         checkpoint = Checkpoint(spark, str(folder))
         RunIndexer(tables, checkpoint, cutter, lambda topics: {t: MemoryTopic("id") for t in topics})(records, 0)
     expected = spark.createDataFrame(
-        [("Y", 5, 0, "Y", 5, None, None), ("Y", 5, 2, "X", 70, 1000, 2500), ("Y", 7, 1, "Y", 7, 3000, 3000),
+        [("Y", 5, 0, "Y", -1, None, None), ("Y", 5, 2, "X", 70, 1000, 2500), ("Y", 7, 1, "Y", 7, 3000, 3000),
          ("Y", 8, 1, "", 8, 4000, 4000), ("Y", 11, 0, "Y", 11, None, None)],
         "cluster string, start_offset bigint, length bigint, origin string, origin_start bigint, "
         "first bigint, last bigint",

@@ -148,7 +148,9 @@ def test_rows_go_where_their_names_say_and_no_rows_cost_no_version(tables: Table
     assert delta(tables, GROUP_EVENTS).version() == tables.version(GROUP_EVENTS) == 1
 
 
-def test_what_was_added_is_read_without_what_a_compaction_wrote_again(spark: SparkSession, tables: Tables) -> None:
+def test_what_was_added_is_read_without_what_a_compaction_wrote_again_or_retention_removed(
+    spark: SparkSession, tables: Tables
+) -> None:
     for start in (1, 2):
         tables.append(RECORD_RUNS, runs(start, 10 + start))
     middle = tables.version(RECORD_RUNS)
@@ -167,3 +169,9 @@ def test_what_was_added_is_read_without_what_a_compaction_wrote_again(spark: Spa
     assert added(middle, middle + 1) == [3]
     assert added(middle + 1, compacted) == []
     assert starts(tables) == [1, 2, 3, 4, 11, 12]
+
+    before = tables.version(RECORD_RUNS)
+    spark.sql(f"ALTER TABLE delta.`{tables.path(RECORD_RUNS)}` SET TBLPROPERTIES ('delta.appendOnly' = 'false')")
+    spark.sql(f"DELETE FROM delta.`{tables.path(RECORD_RUNS)}` WHERE start_offset = 1")  # as retention will
+    assert added(before, tables.version(RECORD_RUNS)) == []
+    assert starts(tables) == [2, 3, 4, 11, 12]

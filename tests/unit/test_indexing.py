@@ -88,8 +88,8 @@ def test_a_micro_batch_becomes_runs_and_the_edges_of_what_was_read() -> None:
     job = Job(Plan({ORDERS: 5, SECOND: 0}, [{ORDERS: 9, SECOND: 1}]))
     job.index(0, (ORDERS, 5, mirrored(70)), (ORDERS, 6, mirrored(71)), (ORDERS, 7, None), (SECOND, 0, None))
     assert job.runs() == [
-        ("orders", 0, 5, 0, "Y", 5), ("orders", 0, 5, 2, "X", 70), ("orders", 0, 7, 1, "Y", 7),
-        ("orders", 0, 9, 0, "Y", 9), ("orders", 1, 0, 0, "Y", 0), ("orders", 1, 0, 1, "Y", 0),
+        ("orders", 0, 5, 0, "Y", -1), ("orders", 0, 5, 2, "X", 70), ("orders", 0, 7, 1, "Y", 7),
+        ("orders", 0, 9, 0, "Y", 9), ("orders", 1, 0, 0, "Y", -1), ("orders", 1, 0, 1, "Y", 0),
     ]  # fmt: skip
     assert job.topic_ids() == [("orders-1", 2)]
 
@@ -101,15 +101,15 @@ def test_later_batches_add_what_they_read_and_a_new_partition_begins_at_its_begi
     job.index(1, (ORDERS, 1, None), (ORDERS, 2, None), (PAY, 1, None))
     job.index(2)
     assert job.runs() == [
-        ("orders", 0, 0, 0, "Y", 0), ("orders", 0, 0, 1, "Y", 0), ("orders", 0, 1, 2, "Y", 1),
-        ("orders", 0, 4, 0, "Y", 4), ("orders", 1, 0, 0, "Y", 0), ("pay", 0, 0, 0, "Y", 0), ("pay", 0, 1, 1, "Y", 1),
+        ("orders", 0, 0, 0, "Y", -1), ("orders", 0, 0, 1, "Y", 0), ("orders", 0, 1, 2, "Y", 1),
+        ("orders", 0, 4, 0, "Y", 4), ("orders", 1, 0, 0, "Y", -1), ("pay", 0, 0, 0, "Y", -1), ("pay", 0, 1, 1, "Y", 1),
     ]  # fmt: skip
 
 
 def test_a_batch_that_reads_no_offset_of_a_partition_says_nothing_of_it() -> None:
     job = Job(Plan({ORDERS: 0, PAY: 7}, [{ORDERS: 0, PAY: 7}, {ORDERS: 1, PAY: 7}]))
     job.index(0)
-    assert job.runs() == [("orders", 0, 0, 0, "Y", 0), ("pay", 0, 7, 0, "Y", 7)]
+    assert job.runs() == [("orders", 0, 0, 0, "Y", -1), ("pay", 0, 7, 0, "Y", -1)]
     job.index(1, (ORDERS, 0, None))
     assert len(job.runs()) == 3
 
@@ -154,7 +154,7 @@ def test_a_new_checkpoint_writes_again() -> None:
     job.index(0, (ORDERS, 0, None))
     job.plan.query = "another"
     job.index(0, (ORDERS, 0, None))
-    assert job.runs() == [("orders", 0, 0, 0, "Y", 0)] * 2 + [("orders", 0, 0, 1, "Y", 0)] * 2
+    assert job.runs() == [("orders", 0, 0, 0, "Y", -1)] * 2 + [("orders", 0, 0, 1, "Y", 0)] * 2
 
 
 @pytest.mark.parametrize("table", [INDEXED_TOPICS, QUARANTINE, RECORD_RUNS], ids=lambda table: table.name)

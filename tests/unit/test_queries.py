@@ -2,88 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from offset_sync.spark import queries
 from offset_sync.spark.queries import LONGEST_BACK_OFF_SECONDS, QueryGroup, StopRequestedError
-
-WAITING = {"isDataAvailable": False, "isTriggerActive": False, "message": "Waiting for data to arrive"}
-
-
-@dataclass
-class Clock:
-    """Stands in for the module time, and turns only when somebody waits."""
-
-    seconds: float = 100.0
-    appointments: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def sleep(self, seconds: float) -> None:
-        self.seconds += seconds
-        due = [what for at, what in self.appointments if at <= self.seconds]
-        self.appointments = [each for each in self.appointments if each[0] > self.seconds]
-        for what in due:
-            what()
-
-    def after(self, seconds: float, what: Callable[[], object]) -> None:
-        self.appointments.append((self.seconds + seconds, what))
-
-
-class Stop(threading.Event):
-    """The flag that ends a job; waiting for it turns the clock."""
-
-    def __init__(self, clock: Clock) -> None:
-        super().__init__()
-        self._clock = clock
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self._clock.sleep(timeout or 0.0)
-        return self.is_set()
-
-
-@dataclass
-class Query:
-    """A streaming query that does what it is told."""
-
-    isActive: bool = True
-    error: str | None = None
-    status: dict[str, Any] = field(default_factory=lambda: dict(WAITING))
-    lastProgress: dict[str, Any] | None = None
-
-    def exception(self) -> str | None:
-        return self.error
-
-    def end(self, error: str | None = None) -> None:
-        self.isActive, self.error = False, error
-
-    def stop(self) -> None:
-        self.end()
-
-
-@dataclass
-class Starts:
-    """What a query's start does, one entry each time; it remembers when that was."""
-
-    clock: Clock
-    results: Iterator[Query | Exception | None]
-    times: list[float] = field(default_factory=list)
-
-    def __call__(self) -> Any:
-        self.times.append(self.clock.seconds)
-        result = next(self.results)
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-    def gaps(self) -> list[float]:
-        return [round(later - earlier) for earlier, later in zip(self.times, self.times[1:])]
+from offset_sync.testing.streams import WAITING, Clock, Query, Starts, Stop
 
 
 @pytest.fixture

@@ -30,7 +30,13 @@ def run(start: int, length: int, origin: str = "X", origin_start: int = 0, *, pl
 
 
 def edge(offset: int, *, place: Place = ("Y", "orders", 0)) -> dict[str, Any]:
+    """Read up to here without a record."""
     return run(offset, 0, place[0], offset, place=place)
+
+
+def begin(offset: int, *, place: Place = ("Y", "orders", 0)) -> dict[str, Any]:
+    """A query begins to read here."""
+    return run(offset, 0, place[0], -1, place=place)
 
 
 def topic(topic_id: str, *, cluster: str = "Y") -> dict[str, Any]:
@@ -79,6 +85,32 @@ def test_the_index_begins_at_its_first_row_and_reaches_to_its_last() -> None:
     tables = MemoryTables()
     add(tables, RECORD_RUNS, edge(4), run(6, 3), edge(12))
     assert content(read_in_one(tables))[:2] == (4, 12)  # type: ignore[index]
+
+
+def gappy() -> list[list[dict[str, Any]]]:
+    """A query read up to 30; another one, with a new checkpoint, began at 50."""
+    return [[begin(0), run(0, 30)], [begin(50), run(50, 10, origin_start=50)], [run(60, 5, origin_start=60), edge(70)]]
+
+
+def test_what_lies_between_two_queries_was_never_read_and_counts_as_unread_by_everyone() -> None:
+    tables = MemoryTables()
+    kept_up = cache_of(tables)
+    for rows in gappy():
+        add(tables, RECORD_RUNS, *rows)
+        kept_up.refresh()
+    expected = (0, 70, ["X", "", "X"], [0, 30, 50], [30, 20, 15], [0, 30, 50], [0, 0, 0])
+    assert content(kept_up) == content(read_in_one(tables)) == expected
+
+
+def test_a_query_that_begins_below_or_where_another_ended_leaves_nothing_out() -> None:
+    for first in (0, 20, 30):
+        tables = MemoryTables()
+        add(tables, RECORD_RUNS, begin(0), run(0, 30))
+        kept_up = read_in_one(tables)
+        add(tables, RECORD_RUNS, begin(first), run(first, 40 - first, origin_start=first))
+        kept_up.refresh()
+        expected = (0, 40, ["X"], [0], [40], [0], [0])
+        assert content(kept_up) == content(read_in_one(tables)) == expected
 
 
 def test_a_partition_without_a_record_is_indexed_all_the_same() -> None:
@@ -179,7 +211,7 @@ def batches(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
         for place in draw(st.lists(places, max_size=3, unique=True)):
             if place not in next_offset:
                 next_offset[place] = draw(st.integers(0, 3))
-                rows.append(edge(next_offset[place], place=place))
+                rows.append(begin(next_offset[place], place=place))
             for origin, length, gap in draw(
                 st.lists(st.tuples(st.sampled_from(["X", "Y", ""]), st.integers(1, 4), st.integers(0, 1)), max_size=4)
             ):

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from offset_sync import faults
 from offset_sync.spark.checkpoints import Checkpoint, Offsets
 from offset_sync.spark.cutting import CUT_SCHEMA, RunCutter
-from offset_sync.spark.schemas import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
+from offset_sync.spark.schemas import BEGINS, INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
 from offset_sync.spark.sources import in_its_share
 from offset_sync.spark.tables import Tables
 
@@ -121,18 +121,19 @@ def _to_quarantine(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
 
 
 def _coverage(runs: pa.Table, start: Offsets, end: Offsets, batch_id: int, alias: str, now: datetime) -> pa.Table:
-    """Return rows of length 0: where a partition's index begins, and where it ends if no record stands there.
+    """Return rows of length 0: where a query begins to read a partition, and how far it has if no record stands there.
 
-    A partition that appears after batch 0 is read from its log start, so its index lacks nothing from 0 on.
+    With a new checkpoint a query may begin beyond what was read before. A partition that appears after batch 0 is
+    read from its log start, so its index lacks nothing from 0 on.
     """
     last = _run_ends(runs)
-    edges = set()
+    edges: list[tuple[str, int, int, int]] = []
     for place, offset in end.items():
         begin = start.get(place, 0)
         if batch_id == 0 or place not in start:
-            edges.add((*place, begin))
+            edges.append((*place, begin, BEGINS))
         if offset > max(last.get(place, -1), begin):
-            edges.add((*place, offset))
+            edges.append((*place, offset, offset))
     rows = [
         {
             "cluster": alias,
@@ -141,10 +142,10 @@ def _coverage(runs: pa.Table, start: Offsets, end: Offsets, batch_id: int, alias
             "start_offset": offset,
             "length": 0,
             "origin": alias,
-            "origin_start": offset,
+            "origin_start": origin_start,
             "indexed_at": now,
         }
-        for topic, partition, offset in sorted(edges)
+        for topic, partition, offset, origin_start in sorted(edges)
     ]
     return pa.Table.from_pylist(rows, RECORD_RUNS.arrow_schema)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
-from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS
+from offset_sync.spark.schemas import BEGINS, INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.spark.tables import Tables
 from offset_sync.translate.logindex import LogIndex
 from offset_sync.translate.runs import UNKNOWN_ORIGIN, Runs
@@ -87,19 +87,33 @@ class RunCache:
         for first, end in pairwise(borders):
             place = tuple(rows.column(name)[first].as_py() for name in ("cluster", "topic", "partition"))
             part = slice(first, end)
-            is_run = length[part] > 0
-            runs = Runs.of(start[part], length[part], origin[part], origin_start[part], seen_ms[part]).take(is_run)
             log = self._logs.get(place)
             if log is None:
                 log = self._logs[place] = LogIndex(int(start[first]))
                 self._partitions[place[:2]] = self._partitions.get(place[:2], 0) + 1
-            log.extend(runs, int((start[part] + length[part]).max()))
+            runs = Runs.of(start[part], length[part], origin[part], origin_start[part], seen_ms[part])
+            log.extend(_with_gaps(runs, log.frontier), int(runs.end.max()))
 
     def _to_codes(self, origins: pa.ChunkedArray) -> NDArray[np.int32]:
         encoded = origins.combine_chunks().dictionary_encode()
         codes = np.array([self.code(name) for name in encoded.dictionary.to_pylist()], np.int32)
         taken: NDArray[np.int32] = codes[encoded.indices.to_numpy(zero_copy_only=False)]
         return taken
+
+
+def _with_gaps(rows: Runs, frontier: int) -> Runs:
+    """Return the runs among *rows*, and as records unread by everyone what nobody has read.
+
+    A query with a new checkpoint may begin beyond what the one before has read up to; there may be records between.
+    """
+    covered = np.concatenate(([frontier], np.maximum(np.maximum.accumulate(rows.end), frontier)[:-1]))
+    is_gap = (rows.length == 0) & (rows.origin_start == BEGINS) & (rows.start > covered)
+    if is_gap.any():
+        start = np.where(is_gap, covered, rows.start)
+        origin = np.where(is_gap, np.int32(UNKNOWN_ORIGIN), rows.origin)
+        length = np.where(is_gap, rows.start - covered, rows.length)
+        rows = Runs(start, length, origin, np.where(is_gap, start, rows.origin_start), rows.indexed_at_ms)
+    return rows.take(rows.length > 0)
 
 
 def _borders(rows: pa.Table) -> list[int]:

@@ -55,10 +55,12 @@ def _columns(*lines: str) -> tuple[Column, ...]:
     return tuple(Column(*(part.strip() for part in line.split("|", 2))) for line in lines)
 
 
+BEGINS = -1
+"""The origin_start of the row that says where a query begins to read a partition."""
 RECORD_RUNS = Table(
     "record_runs",
     "Runs: stretches of a log in which offset and origin offset grow together. A row of length 0 is no run: it says "
-    "that the index begins, or has read on without finding a record, at start_offset.",
+    "that a query begins to read (origin_start -1), or has read on without finding a record, at start_offset.",
     _columns(
         "cluster | string | alias of the cluster whose log this is",
         "topic | string | topic",

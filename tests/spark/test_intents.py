@@ -1,0 +1,86 @@
+"""What is about to be written outlives the driver, until the history tells of it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from offset_sync.spark.intents import Intents
+from offset_sync.spark.restoring import restore_intents
+from offset_sync.testing.books import commit, take_in
+from offset_sync.translate.commits import CommitBook
+from offset_sync.translate.ledger import Intent
+
+NINE, TEN = Intent("Y", "grün", "orders", 0, 9), Intent("Y", "other", "orders", 3, 10)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "intents"
+
+
+def left(spark: SparkSession, folder: Path) -> list[Intent]:
+    """What the next driver finds."""
+    return sorted(Intents(spark, str(folder)).remaining())
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.suffix == ".json") if folder.exists() else []
+
+
+def test_what_was_noted_is_found_by_the_next_driver(spark: SparkSession, folder: Path) -> None:
+    assert left(spark, folder) == []
+    intents = Intents(spark, f"{folder}/")
+    intents.note([NINE, TEN])
+    assert left(spark, folder) == sorted([NINE, TEN])
+    assert not intents.is_empty
+
+
+def test_a_file_is_deleted_when_nothing_in_it_is_needed_any_more(spark: SparkSession, folder: Path) -> None:
+    intents = Intents(spark, str(folder))
+    intents.note([NINE, TEN])
+    intents.forget([NINE])
+    assert len(files(folder)) == 1
+    intents.forget([TEN, NINE])
+    assert (files(folder), intents.is_empty) == ([], True)
+
+
+def test_the_next_driver_keeps_what_it_found_until_the_history_tells_of_it(spark: SparkSession, folder: Path) -> None:
+    Intents(spark, str(folder)).note([NINE])
+    second = Intents(spark, str(folder))
+    assert second.remaining() == [NINE]
+    assert left(spark, folder) == [NINE]
+    second.forget([NINE])
+    assert left(spark, folder) == []
+
+
+def test_a_newer_value_for_the_same_place_replaces_the_older_one(spark: SparkSession, folder: Path) -> None:
+    intents = Intents(spark, str(folder))
+    intents.note([NINE])
+    intents.note([NINE._replace(offset=12)])
+    intents.forget([NINE])
+    assert left(spark, folder) == [NINE._replace(offset=12)]
+    assert len(files(folder)) == 1
+
+
+def test_nothing_to_note_costs_no_file(spark: SparkSession, folder: Path) -> None:
+    Intents(spark, str(folder)).note([])
+    assert files(folder) == []
+
+
+def test_a_file_that_was_being_written_when_its_driver_died_is_dropped(spark: SparkSession, folder: Path) -> None:
+    Intents(spark, str(folder)).note([NINE])
+    (folder / "half.json").write_text('[["Y", "gr')
+    assert left(spark, folder) == [NINE]
+    assert "half.json" not in files(folder)
+
+
+def test_what_a_dead_driver_may_have_written_passes_for_ours_and_only_there(spark: SparkSession, folder: Path) -> None:
+    Intents(spark, str(folder)).note([Intent("Y", "g", "orders", 0, 9), Intent("gone", "g", "orders", 0, 9)])
+    book = CommitBook(["X", "Y"])
+    restore_intents(Intents(spark, str(folder)), book, threading.RLock())
+    assert take_in(book, commit(9, 1, metadata="of the client"), alias="Y") == [True]
+    assert take_in(book, commit(9, 1, metadata="of the client"), alias="X") == [False]

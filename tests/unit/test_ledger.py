@@ -1,0 +1,122 @@
+"""Our own commits: known by our tag or by the ledger of what we wrote, and never taken for a group's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offset_sync.testing.books import commit, commit_logs, known, take_in, wrote
+from offset_sync.testing.memory import CommitRecord
+from offset_sync.testing.strategies import law
+from offset_sync.translate.commits import OWN_TAG, CommitBook
+
+
+def test_a_commit_with_our_tag_is_never_genuine() -> None:
+    book = CommitBook(["X"])
+    assert take_in(book, commit(5, 1), commit(9, 2, metadata=OWN_TAG)) == [False, True]
+    found = known(book)
+    assert (found["actual_offset"], found["actual_is_own"], found["genuine_offset"]) == (9, True, 5)
+
+
+def test_a_write_with_the_sources_metadata_is_known_from_the_ledger() -> None:
+    book = CommitBook(["X"])
+    wrote(book, 9, 1)
+    assert known(book)["actual_is_own"]
+    assert take_in(book, commit(9, 2, metadata="of the source")) == [True]
+    assert known(book)["genuine_at_ms"] == -1
+
+
+def test_several_writes_that_are_read_later_are_all_known() -> None:
+    book = CommitBook(["X"])
+    wrote(book, 9, 1)
+    wrote(book, 12, 2)
+    wrote(book, 15, 3)
+    assert take_in(book, commit(9, 1, metadata="m")) == [True]
+    assert take_in(book, commit(12, 2, metadata="m"), commit(15, 3, metadata="m"), first=1) == [True, True]
+    assert (known(book)["genuine_offset"], known(book)["actual_offset"]) == (-1, 15)
+
+
+def test_a_group_that_commits_the_value_we_wrote_has_not_moved() -> None:
+    book = CommitBook(["X"])
+    wrote(book, 9, 1)
+    assert take_in(book, commit(9, 1, metadata="m"), commit(9, 5), commit(9, 6)) == [True, True, True]
+
+
+def test_a_group_that_goes_on_from_our_value_and_is_reset_to_it_is_followed() -> None:
+    for batches in ([[9, 15, 9]], [[9], [15], [9]], [[9, 15], [9]]):
+        book = CommitBook(["X"])
+        wrote(book, 9, 1)
+        first, is_own = 0, []
+        for batch in batches:
+            is_own += take_in(book, *(commit(offset, 10 + first) for offset in batch), first=first)
+            first += len(batch)
+        assert is_own == [True, False, False], batches
+        assert (known(book)["genuine_offset"], known(book)["actual_is_own"]) == (9, False)
+        assert known(book)["rewound_at_ms"] >= 0
+
+
+def test_a_commit_before_our_write_in_the_log_does_not_hide_that_the_write_is_ours() -> None:
+    book = CommitBook(["X"])
+    wrote(book, 9, 2)
+    assert take_in(book, commit(5, 1), commit(9, 2, metadata="m")) == [False, True]
+    assert known(book)["genuine_offset"] == 5
+
+
+def test_a_group_that_commits_our_value_after_it_was_deleted_is_genuine() -> None:
+    book = CommitBook(["X"])
+    wrote(book, 9, 1)
+    assert take_in(book, commit(9, 1), commit(None, 2), commit(9, 3)) == [True, False, False]
+
+
+def test_a_write_is_ours_only_where_and_for_whom_it_was_made() -> None:
+    book = CommitBook(["X", "Y"])
+    wrote(book, 9, 1)
+    assert take_in(book, commit(9, 2), alias="Y") == [False]
+    assert take_in(book, commit(9, 2, group="other")) == [False]
+
+
+def test_writes_that_are_never_read_back_are_forgotten_in_the_end() -> None:
+    book = CommitBook(["X"])
+    for offset in range(1000):
+        wrote(book, offset)
+    assert take_in(book, commit(0), commit(999)) == [False, True]
+
+
+def test_what_a_cluster_acknowledged_stands_before_it_is_read() -> None:
+    book = CommitBook(["X"])
+    take_in(book, commit(5, 1), commit(None, 2))
+    wrote(book, 9, 3)
+    found = known(book)
+    assert (found["actual_offset"], found["actual_at_ms"], found["is_deleted"]) == (9, 3, False)
+
+
+def model(log: list[CommitRecord], written: list[int]) -> tuple[int, int, int]:
+    """The last genuine commit of one key, its time and that of the last rewind, record by record."""
+    pending, standing, genuine = list(written), None, (-1, -1, -1)
+    for record in log:
+        if record.offset is None or record.offset < 0:
+            standing = None
+        elif record.offset in pending or record.metadata == OWN_TAG:
+            standing = record.offset
+            pending = pending[pending.index(record.offset) + 1 :] if record.offset in pending else pending
+        elif record.offset != standing:
+            standing = None
+            genuine = (record.offset, record.at_ms, record.at_ms if record.offset < genuine[0] else genuine[2])
+    return genuine
+
+
+@law(300)
+@given(commit_logs, st.lists(st.sampled_from([3, 4, 5]), max_size=4))
+def test_what_is_genuine_is_what_remains_when_our_writes_are_taken_out(
+    log: list[CommitRecord], written: list[int]
+) -> None:
+    log = [replace(each, group_id="g") for each in log]
+    book = CommitBook(["X"])
+    book.ids([("g", "orders", 0)])
+    for offset in written:
+        wrote(book, offset)
+    take_in(book, *log)
+    found = known(book)
+    assert (found["genuine_offset"], found["genuine_at_ms"], found["rewound_at_ms"]) == model(log, written)
