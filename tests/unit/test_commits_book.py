@@ -110,7 +110,7 @@ def test_a_record_read_again_is_still_known_as_ours() -> None:
 writes = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([3, 4, 5])), max_size=4)
 
 
-@law(300)
+@law(150)
 @given(commit_logs, writes, st.lists(st.integers(0, 12), max_size=6), st.booleans())
 def test_any_batches_with_any_repetition_give_the_same_state(
     log: list[CommitRecord], written: list[tuple[str, int]], borders: list[int], steps_back: bool

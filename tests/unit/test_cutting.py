@@ -241,7 +241,7 @@ def oracle(records: list[Record]) -> list[Run]:
     return runs
 
 
-@law(300)
+@law(150)
 @given(logs(), st.lists(st.integers(0, 24), max_size=6))
 def test_wherever_batches_end_the_runs_are_the_same(records: list[Record], borders: list[int]) -> None:
     runs, malformed = cut(records, borders)

@@ -44,6 +44,13 @@ def test_a_group_that_commits_the_value_we_wrote_has_not_moved() -> None:
     assert take_in(book, commit(9, 1, metadata="m"), commit(9, 5), commit(9, 6)) == [True, True, True]
 
 
+def test_a_group_that_commits_our_tagged_value_has_not_moved_either_wherever_the_batch_ends() -> None:
+    tagged, repeated = commit(9, 1, metadata=OWN_TAG), commit(9, 2)
+    assert take_in(CommitBook(["X"]), tagged, repeated) == [True, True]
+    book = CommitBook(["X"])
+    assert take_in(book, tagged) + take_in(book, repeated, first=1) == [True, True]
+
+
 def test_a_group_that_goes_on_from_our_value_and_is_reset_to_it_is_followed() -> None:
     for batches in ([[9, 15, 9]], [[9], [15], [9]], [[9, 15], [9]]):
         book = CommitBook(["X"])
@@ -107,7 +114,7 @@ def model(log: list[CommitRecord], written: list[int]) -> tuple[int, int, int]:
     return genuine
 
 
-@law(300)
+@law(150)
 @given(commit_logs, st.lists(st.sampled_from([3, 4, 5]), max_size=4))
 def test_what_is_genuine_is_what_remains_when_our_writes_are_taken_out(
     log: list[CommitRecord], written: list[int]

@@ -144,7 +144,7 @@ def test_a_withheld_answer_leaves_the_bound_as_it_is() -> None:
     assert pair.window_start(np.array([0]), 9, 0) == 50
 
 
-@law(300)
+@law(200)
 @given(st.one_of(any_cases(), cases), generators)
 def test_a_window_never_changes_an_answer_while_both_logs_grow(case: Case, rng: random.Random) -> None:
     pair = PairState()

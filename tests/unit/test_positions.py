@@ -62,7 +62,7 @@ def is_sorted_and_disjoint(positions: OriginPositions) -> bool:
     return bool(np.all(positions.start[1:] >= positions.end[:-1]) and np.all(positions.start < positions.end))
 
 
-@law(400)
+@law(200)
 @given(stretches().filter(bool), st.randoms(use_true_random=False))
 def test_first_occurrences_are_those_of_a_dictionary_in_any_order(found: list[Stretch], rng: object) -> None:
     shuffled = list(found)
@@ -73,7 +73,7 @@ def test_first_occurrences_are_those_of_a_dictionary_in_any_order(found: list[St
     assert np.all(cut[0][1:] >= cut[1][:-1])
 
 
-@law(300)
+@law(150)
 @given(stretches(), st.lists(st.integers(0, 12), max_size=3))
 def test_growing_in_pieces_is_the_same_as_in_one(found: list[Stretch], borders: list[int]) -> None:
     cuts = [0, *sorted(borders), len(found)]
@@ -82,7 +82,7 @@ def test_growing_in_pieces_is_the_same_as_in_one(found: list[Stretch], borders: 
     assert is_sorted_and_disjoint(grown)
 
 
-@law(300)
+@law(150)
 @given(stretches(), st.integers(0, 12), st.integers(0, 34))
 def test_a_hole_counts_as_the_lowest_place_of_any_later_record(found: list[Stretch], border: int, hole: int) -> None:
     positions, first = positions_of(found[:border], found[border:]), by_dictionary(found)

@@ -225,7 +225,7 @@ def batches(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
     return found
 
 
-@law(200)
+@law(100)
 @given(batches(), st.lists(st.booleans(), min_size=5, max_size=5), st.booleans())
 def test_kept_up_in_any_steps_the_index_is_the_same_as_read_in_one(
     versions: list[list[dict[str, Any]]], refreshes: list[bool], is_repeated: bool

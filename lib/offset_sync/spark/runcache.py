@@ -106,7 +106,7 @@ def _with_gaps(rows: Runs, frontier: int) -> Runs:
 
     A query with a new checkpoint may begin beyond what the one before has read up to; there may be records between.
     """
-    covered = np.concatenate(([frontier], np.maximum(np.maximum.accumulate(rows.end), frontier)[:-1]))
+    covered = np.concatenate(([frontier], np.maximum.accumulate(rows.end)[:-1]))
     is_gap = (rows.length == 0) & (rows.origin_start == BEGINS) & (rows.start > covered)
     if is_gap.any():
         start = np.where(is_gap, covered, rows.start)
