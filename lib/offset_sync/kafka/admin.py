@@ -41,6 +41,7 @@ _OPTIONS = {
     "reconnect.backoff.max.ms": "1000",
     "log_level": "2",
 }
+_FORGETTABLE = MOVED_COORDINATOR | UNREACHABLE
 _GROUP_OPTIONS = {"group.id": "offset-sync-admin", "enable.auto.commit": "false"}
 
 
@@ -66,6 +67,7 @@ class ClusterAdmin:
         self._topics = Topics(alias, self._options)
         self._lock = threading.Lock()
         self._connected: GroupOffsets | None = None
+        self._complaint = ""  # of the client before this one
 
     def topics(self, deadline: float = DEADLINE_S) -> dict[str, TopicInfo]:
         """Return every topic that is not internal to Kafka."""
@@ -173,18 +175,21 @@ class ClusterAdmin:
             return self._connected
 
     def _heard(self, answers: dict[str, GroupAnswer]) -> dict[str, GroupAnswer]:
-        """Return *answers*; where a coordinator has moved, drop the client.
+        """Return *answers*; where a coordinator has moved or does not answer, drop the client.
 
         librdkafka remembers who coordinates the last groups and, outside of transactions, does not forget it when that
-        broker denies it: only a new client asks anew.
+        broker denies it. Nor when the broker was away for a moment: it then goes on waiting for a connection that it
+        has given up, for as long as it remembers. Only a new client asks anew.
         """
-        if any(not MOVED_COORDINATOR.isdisjoint(_error_names(answer)) for answer in answers.values()):
+        if any(not _FORGETTABLE.isdisjoint(_error_names(answer)) for answer in answers.values()):
             with self._lock:
+                if self._connected is not None:
+                    self._complaint = self._connected.complaint()
                 self._connected = None
         return answers
 
     def _silence(self, deadline: float) -> str:
-        complaint = self._client().complaint() or "connected, but silent"
+        complaint = self._complaint or "connected, but silent"
         return f"no answer within {deadline:g} s from {self._options.get('bootstrap.servers')}: {complaint}"
 
     def _limits(self, ends_at: float) -> Limits:
