@@ -24,8 +24,8 @@ _MAY_STAND = (Outcome.COMMITTED, Outcome.FAILED)
 class Intents(Protocol):
     """What outlives this process, as ``spark.intents.Intents`` offers it."""
 
-    def note(self, intents: Sequence[Intent]) -> None:
-        """Write down what is about to be sent."""
+    def note(self, intents: Sequence[Intent]) -> list[Intent]:
+        """Write down what is about to be sent; return what was not there yet."""
 
     def forget(self, intents: Iterable[Intent]) -> None:
         """Drop what is not needed any more."""
@@ -45,15 +45,19 @@ class AnnouncedCommit:
         untagged = [row for row, write in enumerate(writes) if write.metadata != OWN_TAG]
         intents = [_to_intent(target, writes[row]) for row in untagged]
         ledger, offset = self._book.clusters[target].ledger, np.array([each.offset for each in intents], np.int64)
-        self._intents.note(intents)
+        noted = set(self._intents.note(intents))
         with self._lock:
             key = self._book.ids([(each.group_id, each.topic, each.partition) for each in intents])
             ledger.announce(key, offset)
         outcomes = self._commit(target, writes)
-        is_unwritten = np.array([outcomes[row].outcome not in _MAY_STAND for row in untagged], np.bool_)
+        found = [outcomes[row].outcome for row in untagged]
+        is_unwritten = np.array([outcome not in _MAY_STAND for outcome in found], np.bool_)
+        is_open = np.array([outcome == Outcome.FAILED for outcome in found], np.bool_)
         with self._lock:
             ledger.withdraw(key[is_unwritten], offset[is_unwritten])
-        self._intents.forget(intents[row] for row in np.flatnonzero(is_unwritten).tolist())
+            ledger.leave_open(key[is_open], offset[is_open])
+        # What an earlier wave has noted stays: it may have written the value that this one found there.
+        self._intents.forget(noted.intersection(intents[row] for row in np.flatnonzero(is_unwritten).tolist()))
         return outcomes
 
 

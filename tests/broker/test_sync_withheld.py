@@ -1,4 +1,4 @@
-"""Topics that are missing, differ, were made anew or lost their beginning: the right state, and nobody else suffers.
+"""Topics that are missing, differ, were made anew, cut or not indexed yet: the right state, and nobody else suffers.
 
 Each topic holds 20 records of dc1 on dc1, and the same ones on dc2 unless its name says otherwise.
 """
@@ -11,11 +11,12 @@ import pytest
 from acts import Acts, only
 from confluent_kafka import TopicPartition as Position
 from crafting import Clusters, copied_log, create_topics, native_log, write_log
-from offsets import Place, commit
+from offsets import Place, admin_for, commit
 from running import install
 
 from offset_sync.demo.brokers import EmbeddedCluster
 from offset_sync.demo.clients import admin_of
+from offset_sync.model import TopicPartition
 from offset_sync.translate.commits import OWN_TAG
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
@@ -23,9 +24,14 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 HEALTHY, ONLY_THERE, WIDER = "held-healthy", "held-only-on-dc1", "held-wider"
 ANEW, ANEW_AT_SOURCE, GONE = "held-anew-on-dc2", "held-anew-on-dc1", "held-gone-on-dc2"
 CUT, CUT_AT_SOURCE, EMPTIED, LATER = "held-cut-on-dc2", "held-cut-on-dc1", "held-emptied-on-dc2", "held-not-indexed"
-EXPIRED = "held-expired-before-index"
+EXPIRED, TRUNCATED = "held-expired-before-index", "held-truncated-on-dc2"
+GROWN, FILLED = "held-grown-after-index", "held-hole-filled-late"
 TOPICS = (HEALTHY, ONLY_THERE, WIDER, ANEW, ANEW_AT_SOURCE, GONE, CUT, CUT_AT_SOURCE, EMPTIED, LATER, EXPIRED)
+TOPICS += (TRUNCATED,)
 COUNT = 20
+
+
+BEYOND = COUNT + 5
 
 
 def group_of(topic: str, offset: int = 6) -> str:
@@ -33,6 +39,7 @@ def group_of(topic: str, offset: int = 6) -> str:
 
 
 GROUPS = [*map(group_of, TOPICS), *(group_of(topic, 15) for topic in (CUT, CUT_AT_SOURCE, EXPIRED)), "held-all"]
+GROUPS += [group_of(GROWN, BEYOND), group_of(FILLED, 5)]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +51,14 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
     delete_below(target, EXPIRED, 10)
     servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
     acts = Acts(clusters, install(tmp_path_factory.mktemp("held"), servers, ["held-.*"]), GROUPS)
+    for cluster in (source, target):
+        create_topics(cluster, {GROWN: 1, FILLED: 1})
+    grow(clusters, COUNT)
+    write_log(source, {(FILLED, 0): copied_log("dc2", [0, 1, 2, 4, 5])})
+    write_log(target, {(FILLED, 0): native_log("dc2", 10)})
     assert acts.installation.index() == []
+    grow(clusters, COUNT + 10)
+    commit(source, {group_of(GROWN, BEYOND): {(GROWN, 0): BEYOND}, group_of(FILLED, 5): {(FILLED, 0): 5}})
     create(clusters, [LATER])
     commit(source, {group_of(topic): {(topic, 0): 6} for topic in TOPICS})
     commit(source, {group_of(topic, 15): {(topic, 0): 15} for topic in (CUT, CUT_AT_SOURCE, EXPIRED)})
@@ -57,6 +71,12 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
     acts.play()
     make_anew(source, ANEW_AT_SOURCE, native_log("dc1", COUNT))
     commit(source, {group_of(ANEW_AT_SOURCE): {(ANEW_AT_SOURCE, 0): 9}})
+    write_log(source, {(FILLED, 0): copied_log("dc2", [0, 1, 2, 4, 5, 3])})
+    lose_end(target, TRUNCATED)
+    assert acts.installation.index() == []
+    acts.play()
+    write_log(target, {(TRUNCATED, 0): copied_log("dc1", range(5, 35))})
+    commit(source, {group_of(TRUNCATED): {(TRUNCATED, 0): 18}})
     assert acts.installation.index() == []
     acts.play()
     return acts
@@ -69,6 +89,11 @@ def create(clusters: Clusters, topics: list[str]) -> None:
     create_topics(target, {topic: 2 if topic == WIDER else 1 for topic in there})
     write_log(source, {(topic, 0): native_log("dc1", COUNT) for topic in topics})
     write_log(target, {(topic, 0): copied_log("dc1", range(COUNT)) for topic in there})
+
+
+def grow(clusters: Clusters, count: int) -> None:
+    write_log(clusters["dc1"], {(GROWN, 0): native_log("dc1", count)})
+    write_log(clusters["dc2"], {(GROWN, 0): copied_log("dc1", range(count))})
 
 
 def delete_below(cluster: EmbeddedCluster, topic: str, offset: int) -> None:
@@ -90,6 +115,15 @@ def make_anew(cluster: EmbeddedCluster, topic: str, entries: list) -> None:
     write_log(cluster, {(topic, 0): entries})
 
 
+def lose_end(cluster: EmbeddedCluster, topic: str) -> None:
+    """Let the log come back empty, as after the election of a leader that had none of it."""
+    cluster.kill()
+    (segment,) = cluster.directory.glob(f"logs/{topic}-0/*.log")
+    segment.write_bytes(b"")
+    cluster.start()
+    assert admin_for(cluster).ends([TopicPartition(topic, 0)])[TopicPartition(topic, 0)].log_end == 0
+
+
 def states(acts: Acts, act: int, topic: str, offset: int = 6) -> tuple[str, str]:
     """What was said of a topic, for its own group and for the one that reads them all."""
     found = {(row["state"], row["outcome"]) for row in acts.rows(act, group_id=group_of(topic, offset), topic=topic)}
@@ -104,7 +138,7 @@ def place(topic: str) -> Place:
 
 
 def test_every_pass_is_done_without_a_failure(acts: Acts) -> None:
-    assert acts.failures == [[], []]
+    assert acts.failures == [[], [], []]
 
 
 def test_what_is_wrong_with_other_topics_does_not_concern_a_healthy_one(acts: Acts) -> None:
@@ -142,9 +176,27 @@ def test_a_topic_made_anew_at_the_source_is_withheld_and_the_target_left_as_it_w
     assert acts.offset(1, "dc2", group_of(ANEW_AT_SOURCE), place(ANEW_AT_SOURCE)) == 6
 
 
+def test_a_log_that_was_cut_is_withheld_and_stays_so_when_it_has_grown_anew(acts: Acts) -> None:
+    assert states(acts, 0, TRUNCATED) == ("EXACT", "COMMITTED")
+    assert acts.said(1, group_of(TRUNCATED)) == [("LOG_TRUNCATED", "WITHHELD")]
+    assert acts.said(2, group_of(TRUNCATED)) == [("LOG_TRUNCATED", "WITHHELD")]
+    assert acts.offset(2, "dc2", group_of(TRUNCATED), place(TRUNCATED)) == 6
+
+
 def test_a_topic_is_answered_as_soon_as_it_is_indexed(acts: Acts) -> None:
     assert states(acts, 1, LATER) == ("EXACT", "COMMITTED")
     assert acts.offset(1, "dc2", "held-all", place(LATER)) == 6
+
+
+def test_a_commit_beyond_what_is_indexed_goes_as_far_as_is_known_and_on_with_the_index(acts: Acts) -> None:
+    assert acts.said(0, group_of(GROWN, BEYOND)) == [("AT_FRONTIER", "COMMITTED")]
+    assert acts.said(1, group_of(GROWN, BEYOND)) == [("EXACT", "COMMITTED")]
+    assert [acts.offset(act, "dc2", group_of(GROWN, BEYOND), place(GROWN)) for act in (0, 1)] == [COUNT, BEYOND]
+
+
+def test_a_record_that_the_mirror_brings_late_moves_our_offset_back_to_it(acts: Acts) -> None:
+    assert [acts.offset(act, "dc2", group_of(FILLED, 5), place(FILLED)) for act in (0, 1)] == [6, 3]
+    assert acts.said(1, group_of(FILLED, 5)) == [("EXACT", "COMMITTED")]
 
 
 def test_an_answer_below_the_log_start_is_committed_there_and_its_loss_counted(acts: Acts) -> None:

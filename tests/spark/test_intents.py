@@ -66,6 +66,14 @@ def test_a_newer_value_for_the_same_place_replaces_the_older_one(spark: SparkSes
     assert len(files(folder)) == 1
 
 
+def test_what_is_noted_already_is_not_written_again(spark: SparkSession, folder: Path) -> None:
+    intents = Intents(spark, str(folder))
+    assert intents.note([NINE]) == [NINE]
+    assert intents.note([NINE, TEN]) == [TEN]
+    assert intents.note([TEN, NINE]) == []
+    assert (left(spark, folder), len(files(folder))) == (sorted([NINE, TEN]), 2)
+
+
 def test_nothing_to_note_costs_no_file(spark: SparkSession, folder: Path) -> None:
     Intents(spark, str(folder)).note([])
     assert files(folder) == []

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pytest
 
 from offset_sync.announcing import AnnouncedCommit
 from offset_sync.model import OffsetWrite, WriteOutcome
+from offset_sync.testing.books import commit, take_in
 from offset_sync.testing.settling import Site, mirrored_site
+from offset_sync.translate.commits import CommitBook
 from offset_sync.translate.ledger import Intent
 
 
@@ -18,10 +21,13 @@ class HastySite(Site):
     def restart(self) -> None:
         super().restart()
         self.noted: set[Intent] = set()
+        self.reads_at_once = True
         self.announced = AnnouncedCommit(self.book, self.lock, self.write_and_read, self)
 
-    def note(self, intents: Sequence[Intent]) -> None:
-        self.noted |= set(intents)
+    def note(self, intents: Sequence[Intent]) -> list[Intent]:
+        fresh = [each for each in intents if each not in self.noted]
+        self.noted |= set(fresh)
+        return fresh
 
     def forget(self, intents: Iterable[Intent]) -> None:
         self.noted -= set(intents)
@@ -29,7 +35,8 @@ class HastySite(Site):
     def write_and_read(self, target: str, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         assert {write.offset for write in writes if write.metadata == "m"} <= {write.offset for write in self.noted}
         outcomes = super().write(target, writes)
-        self.read(target)
+        if self.reads_at_once:
+            self.read(target)
         return outcomes
 
     def write(self, target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
@@ -54,6 +61,33 @@ def test_a_commit_that_is_read_before_its_answer_is_ours(metadata: str) -> None:
     site.commit("X", "readers", 1, metadata=metadata)
     site.settle()
     assert site.standing("Y", "readers") == 3
+
+
+def test_a_pass_that_finds_our_value_standing_does_not_make_us_forget_that_it_is_ours() -> None:
+    site = hasty_site()
+    site.reads_at_once = False
+    site.commit("X", "readers", 5, metadata="m")
+    site.settle()
+    noted = set(site.noted)
+    site.settler.settle_all(is_first=True)
+    assert [row.outcome for row in site.rows()] == ["UNCHANGED"]
+    assert site.noted == noted != set()
+    site.settle()
+    assert {row.source for number in range(len(site.settlements)) for row in site.rows(number)} == {"X"}
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_a_write_of_which_nobody_knows_is_ours_as_often_as_it_is_repeated(is_written: bool) -> None:
+    book = CommitBook(["X"])
+    ledger = book.clusters["X"].ledger
+    key, offset = book.ids([("g", "orders", 0)]), np.array([9])
+    ledger.announce(key, offset)
+    ledger.leave_open(key, offset)
+    log = [commit(9, 1, metadata="m")] * is_written
+    ledger.announce(key, offset)
+    ledger.wrote(key, offset)
+    log += [commit(9, 2, metadata="m"), commit(12, 3, metadata="m")]
+    assert take_in(book, *log) == [True] * (len(log) - 1) + [False]
 
 
 def test_what_was_refused_is_genuine_when_somebody_commits_it() -> None:

@@ -37,14 +37,16 @@ class Intents:
         self._places_in: dict[str, set[_Place]] = {}
         self._lock = threading.Lock()
 
-    def note(self, intents: Sequence[Intent]) -> None:
-        """Write *intents* down; returns when they would survive this process."""
-        if not intents:
-            return
-        name = f"{uuid.uuid4().hex}.json"
-        self._write(name, json.dumps(intents).encode())
+    def note(self, intents: Sequence[Intent]) -> list[Intent]:
+        """Write *intents* down and return those that were not; when it returns they would all survive this process."""
         with self._lock:
-            self._adopt(name, intents)
+            fresh = [each for each in intents if self._noted.get(each[:-1], (None,))[0] != each.offset]
+        if fresh:
+            name = f"{uuid.uuid4().hex}.json"
+            self._write(name, json.dumps(fresh).encode())
+            with self._lock:
+                self._adopt(name, fresh)
+        return fresh
 
     @property
     def is_empty(self) -> bool:

@@ -149,7 +149,8 @@ def _failure(query: StreamingQuery) -> str | None:
 
 
 def _first_line(text: str) -> str:
-    """Return the first line that says something; Spark's messages go on with the plan."""
+    """Return the line that says why; Spark's messages go on with the plan and the stack."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("at ")]  # of the stack
     causes = [line for line in lines if "Error" in line or "Exception" in line]
     return (causes[-1] if causes else lines[0] if lines else "")[:500]

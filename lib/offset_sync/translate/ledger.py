@@ -41,22 +41,30 @@ class Ledger:
         self._announced: set[tuple[int, int]] = set()
 
     def announce(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note what is about to be sent; shapes (writes,)."""
-        for place, written in zip(key.tolist(), offset.tolist(), strict=True):
-            if (place, written) not in self._announced:
-                self._announced.add((place, written))
-                self._add(place, written)
+        """Note what is about to be sent; shapes (writes,). Nothing of these keys may be under way already."""
+        for write in zip(key.tolist(), offset.tolist(), strict=True):
+            self._announced.add(write)
+            self._add(*write)
 
     def withdraw(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note what was announced and is not written, as far as is known; shapes (writes,)."""
+        """Note which announcements came to nothing; shapes (writes,).
+
+        Only the last of equal values goes: an earlier one was written and may still be on its way back.
+        """
+        self.leave_open(key, offset)
         for place, unwritten in zip(key.tolist(), offset.tolist(), strict=True):
-            self._announced.discard((place, unwritten))
-            kept = [value for value in self._pending.pop(place, []) if value != unwritten]
-            if kept:
-                self._pending[place] = kept
+            pending = self._pending.get(place, [])
+            if unwritten in pending:
+                del pending[len(pending) - 1 - pending[::-1].index(unwritten)]
+            if not pending:
+                self._pending.pop(place, None)
+
+    def leave_open(self, key: NDArray[np.intp], offset: Int64s) -> None:
+        """Note what was announced and may be written or not: nobody will ever say; shapes (writes,)."""
+        self._announced.difference_update(zip(key.tolist(), offset.tolist(), strict=True))
 
     def wrote(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note what was acknowledged, announced or not; shapes (writes,)."""
+        """Note what the cluster acknowledged, whether it was announced or not; shapes (writes,)."""
         for place, written in zip(key.tolist(), offset.tolist(), strict=True):
             if (place, written) in self._announced:
                 self._announced.remove((place, written))

@@ -18,6 +18,9 @@ class LogIndex:
     Everything in ``[begin, frontier)`` is known: an offset in there without a run holds no record (a transaction
     marker, a compaction hole). Nothing is known outside. An invariant that losing would lose records: the frontier
     never passes a record that is not among the runs.
+
+    *is_contradicted*: the index was told two things of one offset. The log was cut there and has grown anew, and which
+    of them holds cannot be told from here: nothing of it may be translated any more.
     """
 
     def __init__(self, begin: int = 0) -> None:
@@ -25,6 +28,7 @@ class LogIndex:
         self._positions: dict[int, tuple[OriginPositions, int]] = {}
         self.begin = begin
         self.frontier = begin
+        self.is_contradicted = False
 
     @property
     def runs(self) -> Runs:
@@ -43,6 +47,22 @@ class LogIndex:
             self._append(fresh)
             frontier = max(frontier, int(fresh.start[-1] + fresh.length[-1]))
         self.frontier = max(self.frontier, frontier)
+        self.is_contradicted = self.is_contradicted or not self._confirms(runs)
+
+    def _confirms(self, runs: Runs) -> bool:
+        """Return whether all of *runs*, as far as it lies in here, is what the index holds of it."""
+        start, end = np.maximum(runs.start, self.begin), np.minimum(runs.end, self.frontier)
+        asked = np.flatnonzero(start < end)
+        known, wanted = self.runs, runs.take(asked)
+        at = np.searchsorted(known.start, start[asked], "right") - 1
+        if len(at) == 0:
+            return True
+        if at.min() < 0:
+            return False
+        # Known runs are as long as can be, so one of them holds the whole of what it confirms.
+        is_same = (known.end[at] >= end[asked]) & (known.origin[at] == wanted.origin)
+        is_same &= known.origin_start[at] - known.start[at] == wanted.origin_start - wanted.start
+        return bool(is_same.all())
 
     def _append(self, fresh: Runs) -> None:
         known = self.runs

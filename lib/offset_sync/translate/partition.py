@@ -49,6 +49,8 @@ def translate_partition(
     index: everything in it is read, and its end is the answer.
     """
     reason = reason_to_withhold(strategy, source, target)
+    if reason is None and any(log is not None and log.is_contradicted for log in (source_index, target.index)):
+        reason = State.LOG_TRUNCATED
     if reason is not None:
         return withhold(reason, len(committed))
     index = target.index if target.index is not None else LogIndex(target.log_end)

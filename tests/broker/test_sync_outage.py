@@ -1,0 +1,39 @@
+"""A broker that goes away and comes back: whoever asked it before is answered again, without a new start."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from crafting import Clusters, create_topics
+from offsets import admin_for
+
+from offset_sync.kafka.admin import Committed
+from offset_sync.model import OffsetWrite, Outcome, Rule, TopicPartition
+from offset_sync.sink import commit_wave
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
+
+GROUPS = 8
+
+
+def test_groups_known_before_a_restart_of_their_broker_are_read_and_written_after_it(
+    clusters: Clusters, topic_name: str, group_name: str
+) -> None:
+    cluster, place = clusters["dc2"], TopicPartition(topic_name, 0)
+    create_topics(cluster, {topic_name: 1})
+    groups = [f"{group_name}-{number}" for number in range(GROUPS)]
+    writes = [OffsetWrite(group, topic_name, 0, 7, "", Rule.SET, None) for group in groups]
+    kafka = admin_for(cluster)
+    assert {each.outcome for each in commit_wave(writes, kafka, own_tag="", dry_run=False, deadline=60)} == {
+        Outcome.COMMITTED
+    }
+    cluster.kill()
+    cluster.start()
+    time.sleep(2)  # so long the client needs to see the cluster without its broker, and then with it
+    found = kafka.committed_offsets(groups, deadline=60)
+    assert found == {group: {place: Committed(7, "")} for group in groups}
+    writes = [OffsetWrite(group, topic_name, 0, 8, "", Rule.SET, 7) for group in groups]
+    assert {each.outcome for each in commit_wave(writes, kafka, own_tag="", dry_run=False, deadline=60)} == {
+        Outcome.COMMITTED
+    }
