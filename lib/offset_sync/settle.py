@@ -100,6 +100,8 @@ class Settler:
 
     def settle_batch(self, source: str, keys: Keys, batch_id: int) -> list[str]:
         """Settle *keys* that *source* committed in a micro-batch, where it owns them; return one line per failure."""
+        if len(keys) == 0:
+            return []
         return self._settle_targets(_Task(keys, source, batch_id))
 
     def settle_all(self, *, is_first: bool = False) -> list[str]:

@@ -49,7 +49,7 @@ LIBRARIES = {
     "decode": {"numpy", "pyarrow"},
     "translate": {"numpy"},
     "kafka": {"confluent_kafka"},
-    "spark": {"delta", "numpy", "pandas", "pyarrow", "pyspark"},
+    "spark": {"delta", "numpy", "pandas", "py4j", "pyarrow", "pyspark"},
     "planning": {"numpy"},
     "settlement": {"numpy"},
     "survey": set(),

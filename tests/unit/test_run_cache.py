@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from offset_sync.spark.runcache import RunCache
 from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS, Table
 from offset_sync.testing.strategies import law
-from offset_sync.testing.tables import MemoryFrame, MemoryTables
+from offset_sync.testing.tables import MemoryTables
 from offset_sync.translate.runs import UNKNOWN_ORIGIN
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -157,7 +157,7 @@ def test_no_run_is_seen_without_its_topics_id(monkeypatch: pytest.MonkeyPatch) -
     tables = MemoryTables()
     version = tables.version
 
-    def racing_version(table: Table) -> int:
+    def racing_version(table: Table, known: int | None = None) -> int:
         if table is RECORD_RUNS and tables.version_asked.is_set() is False:
             tables.version_asked.set()
             found = version(table)
@@ -180,7 +180,7 @@ def test_the_lock_is_free_while_tables_are_read() -> None:
     was_free = []
 
     class Noting(MemoryTables):
-        def read_added(self, table: Table, after: int, until: int) -> MemoryFrame:
+        def read_added(self, table: Table, after: int, until: int) -> pa.Table:
             def try_lock() -> None:
                 was_free.append(lock.acquire(timeout=5))
                 if was_free[-1]:

@@ -7,9 +7,10 @@ say exactly how far the batch reads, also where the last offsets hold no record.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from pyspark.sql import SparkSession
+
+from offset_sync.spark.files import HadoopFiles
 
 Offsets = dict[tuple[str, int], int]
 """Offset by (topic, partition)."""
@@ -20,7 +21,7 @@ class Checkpoint:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self.path = path.rstrip("/")
-        self._spark = spark
+        self._files = HadoopFiles(spark)
 
     def query_id(self) -> str:
         """Return the id of the query; a new checkpoint gets a new one."""
@@ -38,13 +39,7 @@ class Checkpoint:
         return _parse(self._read(f"offsets/{batch_id}").split("\n")[2])
 
     def _read(self, name: str) -> str:
-        jvm: Any = self._spark._jvm
-        path = jvm.org.apache.hadoop.fs.Path(f"{self.path}/{name}")
-        stream = path.getFileSystem(self._spark._jsc.hadoopConfiguration()).open(path)
-        try:
-            return str(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-        finally:
-            stream.close()
+        return self._files.read_text(f"{self.path}/{name}")
 
 
 def _parse(text: str) -> Offsets:

@@ -56,8 +56,6 @@ def _build(spark: SparkSession, path: str, table: Table) -> None:
         builder = builder.addColumn(column.name, column.type, comment=column.comment)
     for key, value in _PROPERTIES.items():
         builder = builder.property(key, value)
-    if table.has_change_feed:
-        builder = builder.property("delta.enableChangeDataFeed", "true")
     if table.cluster_by:
         builder = builder.clusterBy(*table.cluster_by)
     builder.execute()

@@ -15,10 +15,10 @@ import logging
 import threading
 import uuid
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from pyspark.sql import SparkSession
 
+from offset_sync.spark.files import HadoopFiles
 from offset_sync.translate.ledger import Intent
 
 logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ class Intents:
     """The files in *folder*, on any Hadoop file system; threads may share it."""
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
-        self._spark = spark
+        self._files = HadoopFiles(spark)
         self._folder = folder.rstrip("/")
         self._noted: dict[_Place, tuple[int, str]] = {}  # the offset and the file that says so
         self._places_in: dict[str, set[_Place]] = {}
@@ -43,7 +43,7 @@ class Intents:
             fresh = [each for each in intents if self._noted.get(each[:-1], (None,))[0] != each.offset]
         if fresh:
             name = f"{uuid.uuid4().hex}.json"
-            self._write(name, json.dumps(fresh).encode())
+            self._files.write_text(self._path(name), json.dumps(fresh))
             with self._lock:
                 self._adopt(name, fresh)
         return fresh
@@ -66,12 +66,12 @@ class Intents:
         A file that cannot be read was being written when its driver died: nothing of it had been sent.
         """
         found: list[Intent] = []
-        for name in self._names():
+        for name in self._files.names(self._folder):
             try:
-                intents = [Intent(*fields) for fields in json.loads(self._read(name))]
+                intents = [Intent(*fields) for fields in json.loads(self._files.read_text(self._path(name)))]
             except ValueError:
                 logger.warning("%s/%s: unfinished, dropped", self._folder, name)
-                self._delete(name)
+                self._files.delete(self._path(name))
                 continue
             with self._lock:
                 self._adopt(name, intents)
@@ -93,41 +93,7 @@ class Intents:
         places.discard(place)
         if not places:
             del self._places_in[name]
-            self._delete(name)
+            self._files.delete(self._path(name))
 
-    def _names(self) -> list[str]:
-        file_system, folder = self._file_system()
-        if not file_system.exists(folder):
-            return []
-        return sorted(str(status.getPath().getName()) for status in file_system.listStatus(folder) if status.isFile())
-
-    def _write(self, name: str, content: bytes) -> None:
-        file_system, folder = self._file_system()
-        stream = file_system.create(self._path(folder, name), True)
-        try:
-            stream.write(content)
-        finally:
-            stream.close()
-
-    def _read(self, name: str) -> str:
-        file_system, folder = self._file_system()
-        stream = file_system.open(self._path(folder, name))
-        try:
-            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-        finally:
-            stream.close()
-
-    def _delete(self, name: str) -> None:
-        file_system, folder = self._file_system()
-        file_system.delete(self._path(folder, name), False)
-
-    @property
-    def _jvm(self) -> Any:
-        return self._spark._jvm
-
-    def _file_system(self) -> tuple[Any, Any]:
-        folder = self._jvm.org.apache.hadoop.fs.Path(self._folder)
-        return folder.getFileSystem(self._spark._jsc.hadoopConfiguration()), folder
-
-    def _path(self, folder: Any, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(folder, name)
+    def _path(self, name: str) -> str:
+        return f"{self._folder}/{name}"

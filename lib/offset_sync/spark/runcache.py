@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame
 
 from offset_sync.spark.schemas import BEGINS, INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.spark.tables import Tables
@@ -38,12 +37,12 @@ class RunCache:
     def refresh(self) -> None:
         """Read what was added to the tables since the last call; the lock is held only to take it in."""
         with self._reading:
-            version = self._tables.version(RECORD_RUNS)
+            version = self._tables.version(RECORD_RUNS, self._version)
             if version != self._version:
                 self._extend(self._added(version))
                 self._version = version
             # The ids come after the runs and are written before them: no run is seen without its topic's id.
-            topics_version = self._tables.version(INDEXED_TOPICS)
+            topics_version = self._tables.version(INDEXED_TOPICS, self._topics_version)
             if topics_version != self._topics_version:
                 for row in self._tables.read(INDEXED_TOPICS).toArrow().to_pylist():
                     self._ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
@@ -65,13 +64,12 @@ class RunCache:
         """Return the code that *origin* has in the logs."""
         return self._codes.setdefault(origin, len(self._codes) - 1)
 
-    def _added(self, version: int) -> DataFrame:
+    def _added(self, version: int) -> pa.Table:
         if self._version is None:
-            return self._tables.read(RECORD_RUNS)
-        return self._tables.read_added(RECORD_RUNS, self._version, version)
+            return self._tables.read(RECORD_RUNS).select(*_COLUMNS).toArrow()
+        return self._tables.read_added(RECORD_RUNS, self._version, version).select(_COLUMNS)
 
-    def _extend(self, added: DataFrame) -> None:
-        rows = added.select(*_COLUMNS).toArrow()
+    def _extend(self, rows: pa.Table) -> None:
         if rows.num_rows == 0:
             return
         order = [(name, "ascending") for name in ("cluster", "topic", "partition", "start_offset", "length")]

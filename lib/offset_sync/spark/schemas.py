@@ -33,7 +33,6 @@ class Table:
     comment: str
     columns: tuple[Column, ...]
     cluster_by: tuple[str, ...] = ()
-    has_change_feed: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -74,7 +73,6 @@ RECORD_RUNS = Table(
         "indexed_at | timestamp | when the index saw the run",
     ),
     cluster_by=("topic", "partition", "start_offset"),
-    has_change_feed=True,
 )
 INDEXED_TOPICS = Table(
     "indexed_topics",

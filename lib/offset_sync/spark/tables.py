@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from offset_sync.spark.appending import Appender
 from offset_sync.spark.creating import create_table
+from offset_sync.spark.files import HadoopFiles
+from offset_sync.spark.following import last_version, read_appended
 from offset_sync.spark.schemas import TABLES, Table
 
 if TYPE_CHECKING:
@@ -20,6 +23,8 @@ class Tables:
     def __init__(self, spark: SparkSession, root: str) -> None:
         self.spark = spark
         self.root = root.rstrip("/")
+        self._appender = Appender(spark)
+        self._files = HadoopFiles(spark)
 
     def path(self, table: Table) -> str:
         """Return where *table* lies."""
@@ -41,22 +46,14 @@ class Tables:
         """
         if rows.num_rows == 0:
             return
-        columns = rows.select(table.names).cast(table.arrow_schema)
-        frame = self.spark.createDataFrame(columns).coalesce(1)
-        write = frame.write.format("delta").mode("append")
-        if writer is not None:
-            write = write.option("txnAppId", writer[0]).option("txnVersion", writer[1])
-        write.save(self.path(table))
+        self._appender.append(self.path(table), rows.select(table.names).cast(table.arrow_schema), writer)
 
-    def version(self, table: Table) -> int:
-        """Return the table's latest version; costs one listing of the log, no job."""
-        jvm: Any = self.spark._jvm
-        log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self.spark._jsparkSession, self.path(table))
-        none = jvm.scala.Option.empty()
-        return int(log.update(False, none, none).version())
+    def version(self, table: Table, known: int | None = None) -> int:
+        """Return the table's latest version; costs no job, and next to nothing from a version that is *known*."""
+        if known is None:
+            return self._appender.version(self.path(table))
+        return last_version(self._files, self.path(table), known)
 
-    def read_added(self, table: Table, after: int, until: int) -> DataFrame:
-        """Return the rows added by versions in ``(after, until]``, compactions left out."""
-        changes = self.spark.read.format("delta").option("readChangeFeed", "true")
-        changes = changes.option("startingVersion", after + 1).option("endingVersion", until)
-        return changes.load(self.path(table)).where("_change_type = 'insert'").select(*table.names)
+    def read_added(self, table: Table, after: int, until: int) -> pa.Table:
+        """Return the rows appended by versions in ``(after, until]``, in no order; costs no job."""
+        return read_appended(self._files, self.path(table), after, until, table.arrow_schema)

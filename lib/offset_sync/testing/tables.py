@@ -76,20 +76,20 @@ class MemoryTables:
             self.writers.add((table.name, *writer))
         self.versions.setdefault(table.name, []).append(rows.select(table.names).cast(table.arrow_schema))
 
-    def version(self, table: Table) -> int:
+    def version(self, table: Table, known: int | None = None) -> int:
         """Return the number of the last version; the empty table is version 0."""
         return len(self.versions.get(table.name, []))
 
     def read(self, table: Table) -> MemoryFrame:
         """Return all rows."""
-        return self.read_added(table, 0, self.version(table))
+        return MemoryFrame(self.read_added(table, 0, self.version(table)))
 
-    def read_added(self, table: Table, after: int, until: int) -> MemoryFrame:
+    def read_added(self, table: Table, after: int, until: int) -> pa.Table:
         """Return the rows of versions in ``(after, until]``, in an order of no meaning."""
         self.reads.append((table.name, after, until))
         parts = self.versions.get(table.name, [])[after:until]
         rows = pa.concat_tables(parts) if parts else table.arrow_schema.empty_table()
-        return MemoryFrame(rows.take(pa.array(range(rows.num_rows - 1, -1, -1), pa.int64())))
+        return rows.take(pa.array(range(rows.num_rows - 1, -1, -1), pa.int64()))
 
     def rows(self, table: Table, *names: str) -> list[tuple[Any, ...]]:
         """Return these columns of all rows, sorted."""

@@ -1,0 +1,83 @@
+"""Small files on any Hadoop file system, whatever the tables and checkpoints lie on."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+
+class HadoopFiles:
+    """Reads and writes whole files in the driver's JVM; threads may share it."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._jvm: Any = spark._jvm
+        self._configuration: Any = spark._jsc.hadoopConfiguration()
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file or folder."""
+        file_system, place = self._resolve(path)
+        return bool(file_system.exists(place))
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the files in *folder*, sorted; none where there is no such folder."""
+        file_system, place = self._resolve(folder)
+        if not file_system.exists(place):
+            return []
+        return sorted(str(each.getPath().getName()) for each in file_system.listStatus(place) if each.isFile())
+
+    def read_text(self, path: str) -> str:
+        """Return the content of a file; raises Py4JJavaError where there is none."""
+        file_system, place = self._resolve(path)
+        stream = file_system.open(place)
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def write_text(self, path: str, text: str) -> None:
+        """Write a file in the place of what was there; it is stored when this returns."""
+        file_system, place = self._resolve(path)
+        stream = file_system.create(place, True)
+        try:
+            stream.write(text.encode())
+        finally:
+            stream.close()
+
+    def delete(self, path: str) -> None:
+        """Delete a file if it is there."""
+        file_system, place = self._resolve(path)
+        file_system.delete(place, False)
+
+    def read_parquet(self, path: str, columns: list[str]) -> pa.Table:
+        """Return columns of a Parquet file."""
+        file_system, place = self._resolve(path)
+        with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
+            local = Path(folder, "rows.parquet")
+            # Without a checksum file beside it; the file's own pages have checksums enough.
+            file_system.copyToLocalFile(False, place, self._jvm.org.apache.hadoop.fs.Path(local.as_uri()), True)
+            return pq.read_table(local, columns=columns)
+
+    def write_parquet(self, path: str, rows: pa.Table) -> tuple[str, int]:
+        """Write *rows* as a new file; return its qualified name and its size in bytes."""
+        file_system, place = self._resolve(path)
+        with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
+            local = Path(folder, "rows.parquet")
+            pq.write_table(rows, local, compression="snappy")
+            size = local.stat().st_size
+            file_system.copyFromLocalFile(True, True, self._jvm.org.apache.hadoop.fs.Path(local.as_uri()), place)
+        return str(file_system.makeQualified(place).toString()), size
+
+    def _resolve(self, path: str) -> tuple[Any, Any]:
+        place = self._jvm.org.apache.hadoop.fs.Path(path)
+        return place.getFileSystem(self._configuration), place
+
+
+def read_json_lines(text: str) -> list[dict[str, Any]]:
+    """Return the objects of a text with one per line."""
+    return [json.loads(line) for line in text.splitlines() if line.strip()]

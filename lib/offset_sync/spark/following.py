@@ -1,0 +1,42 @@
+"""Follow a Delta table as it grows, without a Spark job: read the log's new entries, then the files they add.
+
+The record index grows every second; asking Spark for what was added costs a query each time. The log is a folder of
+numbered JSON files, and its protocol is open: github.com/delta-io/delta/blob/master/PROTOCOL.md.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from offset_sync.spark.files import HadoopFiles, read_json_lines
+
+
+def last_version(files: HadoopFiles, table: str, known: int) -> int:
+    """Return the last version of the table at the path *table*, from a version *known* to be there."""
+    while files.exists(_entry(table, known + 1)):
+        known += 1
+    return known
+
+
+def read_appended(files: HadoopFiles, table: str, after: int, until: int, schema: pa.Schema) -> pa.Table:
+    """Return the rows appended by versions in ``(after, until]``; raises Py4JJavaError where one is gone.
+
+    A version that removes a file is a compaction or a clean-up: it has no row that was not there before.
+    """
+    found = [schema.empty_table()]
+    for version in range(after + 1, until + 1):
+        actions = read_json_lines(files.read_text(_entry(table, version)))
+        if any("remove" in action for action in actions):
+            continue
+        for added in (action["add"] for action in actions if "add" in action):
+            path = unquote(added["path"])
+            # A path without a scheme is relative to the table, or absolute on its file system.
+            path = path if "://" in path or path.startswith(("/", "file:")) else f"{table}/{path}"
+            found.append(files.read_parquet(path, schema.names).cast(schema))
+    return pa.concat_tables(found)
+
+
+def _entry(table: str, version: int) -> str:
+    return f"{table}/_delta_log/{version:020d}.json"

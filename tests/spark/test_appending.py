@@ -1,0 +1,96 @@
+"""Appends without a Spark job: readers find them by their statistics, writers at the same time all succeed."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from offset_sync.spark.appending import Appender
+from offset_sync.spark.files import HadoopFiles
+from offset_sync.spark.following import last_version, read_appended
+from offset_sync.spark.schemas import RECORD_RUNS
+from offset_sync.spark.tables import Tables
+
+
+def run(start: int, topic: str = "orders") -> pa.Table:
+    row: dict[str, Any] = dict.fromkeys(RECORD_RUNS.names) | {"topic": topic, "partition": 0, "start_offset": start}
+    return pa.Table.from_pylist([row], RECORD_RUNS.arrow_schema)
+
+
+def starts(tables: Tables) -> list[int]:
+    return sorted(row.start_offset for row in tables.read(RECORD_RUNS).collect())
+
+
+def test_readers_skip_files_by_the_statistics_and_find_what_they_look_for(tables: Tables) -> None:
+    for start in range(5):
+        tables.append(RECORD_RUNS, run(start, f"topic-{start}"))
+    chosen = tables.read(RECORD_RUNS).where((F.col("topic") == "topic-3") & (F.col("start_offset") > 2))
+    assert [row.start_offset for row in chosen.collect()] == [3]
+    metrics = chosen._jdf.queryExecution().executedPlan().collectLeaves().head().metrics()
+    assert metrics.apply("numFiles").value() == 1
+    assert tables.read(RECORD_RUNS).where("topic = 'topic-9'").count() == 0
+
+
+def test_writers_at_the_same_time_all_succeed_and_each_version_of_one_only_once(tables: Tables) -> None:
+    ready = threading.Barrier(4)
+
+    def write(worker: int) -> None:
+        ready.wait()
+        for version in range(8):
+            tables.append(RECORD_RUNS, run(10 * version + worker % 2), (f"query-{worker % 2}", version))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    assert starts(tables) == sorted(10 * version + worker for version in range(8) for worker in (0, 1))
+
+
+def test_spark_takes_the_log_on_from_where_kernel_left_it_and_back(spark: SparkSession, tables: Tables) -> None:
+    for version in range(60):  # beyond the checkpoint at 50
+        tables.append(RECORD_RUNS, run(version), ("query", version))
+    frame = spark.createDataFrame(run(100))
+    write = frame.write.format("delta").mode("append").option("txnAppId", "query")
+    write.option("txnVersion", 59).save(tables.path(RECORD_RUNS))
+    assert starts(tables) == list(range(60))
+    write.option("txnVersion", 60).save(tables.path(RECORD_RUNS))
+    tables.append(RECORD_RUNS, run(200), ("query", 60))
+    tables.append(RECORD_RUNS, run(300), ("query", 61))
+    assert starts(tables) == [*range(60), 100, 300]
+    assert list(Path(tables.path(RECORD_RUNS), "_delta_log").glob("*.checkpoint*.parquet"))
+
+
+def test_a_table_that_cannot_be_written_is_an_error_and_its_rows_are_not_seen(
+    spark: SparkSession, tables: Tables, tmp_path: Path
+) -> None:
+    with pytest.raises(Py4JJavaError, match="no-table"):
+        Appender(spark).append(str(tmp_path / "no-table"), run(1))
+    log = Path(tables.path(RECORD_RUNS), "_delta_log")
+    later = log / f"{1:020d}.json"
+    later.write_text(json.dumps({"protocol": {"minReaderVersion": 99, "minWriterVersion": 99}}) + "\n")
+    with pytest.raises(Py4JJavaError):
+        tables.append(RECORD_RUNS, run(1), ("query", 0))
+    later.unlink()
+    assert starts(tables) == []
+
+
+def test_what_was_added_is_read_from_files_wherever_the_log_says_they_are(tables: Tables, spark: SparkSession) -> None:
+    path, files = tables.path(RECORD_RUNS), HadoopFiles(spark)
+    for start in range(3):
+        tables.append(RECORD_RUNS, run(start, "a b%20c"))
+    assert last_version(files, path, 0) == last_version(files, path, 2) == tables.version(RECORD_RUNS) == 3
+    for version, prefix in ((2, f"{path}/"), (3, f"file:{path}/")):
+        entry = Path(path, "_delta_log", f"{version:020d}.json")
+        entry.write_text(entry.read_text().replace('"path":"', f'"path":"{prefix}'))
+        entry.with_name(f".{entry.name}.crc").unlink()
+    found = read_appended(files, path, 0, 3, RECORD_RUNS.arrow_schema)
+    assert sorted(found["start_offset"].to_pylist()) == [0, 1, 2]
+    with pytest.raises(Py4JJavaError, match=f"{4:020d}.json"):
+        read_appended(files, path, 2, 4, RECORD_RUNS.arrow_schema)
