@@ -40,17 +40,27 @@ def test_readers_skip_files_by_the_statistics_and_find_what_they_look_for(tables
     assert tables.read(RECORD_RUNS).where("topic = 'topic-9'").count() == 0
 
 
-def test_writers_at_the_same_time_all_succeed_and_each_version_of_one_only_once(tables: Tables) -> None:
-    ready = threading.Barrier(4)
+def test_writers_at_the_same_time_all_succeed_and_each_version_of_one_only_once(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready = threading.Barrier(8)
+    prepare = Appender._actions
+
+    def prepare_and_wait(self: Appender, transaction: Any, file: Any) -> Any:
+        actions = prepare(self, transaction, file)
+        ready.wait(60)
+        return actions
+
+    monkeypatch.setattr(Appender, "_actions", prepare_and_wait)
 
     def write(worker: int) -> None:
-        ready.wait()
-        for version in range(8):
-            tables.append(RECORD_RUNS, run(10 * version + worker % 2), (f"query-{worker % 2}", version))
+        for version in range(25):
+            ready.wait(60)
+            tables.append(RECORD_RUNS, run(10 * version + worker % 4), (f"query-{worker % 4}", version))
 
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(write, range(4)))
-    assert starts(tables) == sorted(10 * version + worker for version in range(8) for worker in (0, 1))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(8)))
+    assert starts(tables) == sorted(10 * version + worker for version in range(25) for worker in range(4))
 
 
 def test_spark_takes_the_log_on_from_where_kernel_left_it_and_back(spark: SparkSession, tables: Tables) -> None:

@@ -19,6 +19,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from offset_sync.spark.files import HadoopFiles
+from offset_sync.spark.locking import alone_at
 
 _ENGINE = "offset-sync"
 _ALREADY_THERE = "io.delta.kernel.exceptions.ConcurrentTransactionException"
@@ -56,7 +57,8 @@ class Appender:
         try:
             transaction = builder.build(engine)
             actions = self._actions(transaction, self._write(path, rows, transaction))
-            result = transaction.commit(engine, actions)
+            with alone_at(self._files.local(path)):
+                result = transaction.commit(engine, actions)
         except Py4JJavaError as problem:
             if writer is None or problem.java_exception.getClass().getName() != _ALREADY_THERE:
                 raise

@@ -9,6 +9,8 @@ from typing import Any
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from offset_sync.spark.files import HadoopFiles
+from offset_sync.spark.locking import alone_at
 from offset_sync.spark.schemas import Table
 
 logger = logging.getLogger(__name__)
@@ -32,6 +34,11 @@ def create_table(spark: SparkSession, path: str, table: Table, patience_seconds:
     Between its folder and its first version a table is neither there nor can it be created. So what fails is tried
     again; what somebody killed in between has left there, and nothing else, is removed in the end.
     """
+    with alone_at(HadoopFiles(spark).local(path)):
+        _create(spark, path, table, patience_seconds)
+
+
+def _create(spark: SparkSession, path: str, table: Table, patience_seconds: float) -> None:
     gives_up_at = time.monotonic() + patience_seconds
     is_cleared = False
     while not DeltaTable.isDeltaTable(spark, path):

@@ -19,6 +19,11 @@ class HadoopFiles:
         self._jvm: Any = spark._jvm
         self._configuration: Any = spark._jsc.hadoopConfiguration()
 
+    def local(self, path: str) -> Path | None:
+        """Return *path* as one of this machine's disk, None if it lies elsewhere."""
+        file_system, place = self._resolve(path)
+        return Path(place.toUri().getPath()) if file_system.getScheme() == "file" else None
+
     def exists(self, path: str) -> bool:
         """Return whether there is a file or folder."""
         file_system, place = self._resolve(path)

@@ -1,0 +1,28 @@
+"""One writer at a time where the file system cannot see to it.
+
+Delta's log relies on a rename that refuses to replace a file. HDFS and the object stores' log stores have that; a local
+disk, as Hadoop sees it, looks first and then replaces: of two commits at the same moment one is lost, without an error
+(tried: 8 threads, the first round).
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def alone_at(table: Path | None) -> Iterator[None]:
+    """Hold the lock of the *table* in a local folder, among all threads and processes of this machine; None: no lock.
+
+    The lock file lies beside the table, for the table itself may not be there yet. It ends with its holder.
+    """
+    if table is None:
+        yield
+        return
+    table.parent.mkdir(parents=True, exist_ok=True)
+    with (table.parent / f".{table.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
