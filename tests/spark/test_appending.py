@@ -102,5 +102,5 @@ def test_what_was_added_is_read_from_files_wherever_the_log_says_they_are(tables
         entry.with_name(f".{entry.name}.crc").unlink()
     found = read_appended(files, path, 0, 3, RECORD_RUNS.arrow_schema)
     assert sorted(found["start_offset"].to_pylist()) == [0, 1, 2]
-    with pytest.raises(Py4JJavaError, match=f"{4:020d}.json"):
+    with pytest.raises(FileNotFoundError, match=f"{4:020d}.json"):
         read_appended(files, path, 2, 4, RECORD_RUNS.arrow_schema)

@@ -7,10 +7,11 @@ import threading
 from datetime import datetime, timezone
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.spark.runcache import RunCache
-from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS
+from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS, Table
 from offset_sync.spark.tables import Tables
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
@@ -63,3 +64,22 @@ def test_kept_up_version_by_version_it_is_the_same_as_read_in_one_also_across_a_
     assert content(kept_up) == content(fresh)
     assert {place: end[1] for place, end in content(fresh).items()} == ends  # type: ignore[index]
     assert (kept_up.topic_ids("X", "orders"), kept_up.topic_ids("Y", "orders")) == ({"id"}, set())
+
+
+def test_where_retention_has_overtaken_the_reader_the_whole_table_is_read(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, ends = random.Random(5), dict[tuple[str, str, int], int]()
+    kept_up, late = (RunCache(tables, threading.RLock()) for _ in range(2))
+    tables.append(RECORD_RUNS, batch(rng, ends))
+    kept_up.refresh()
+    tables.append(RECORD_RUNS, batch(rng, ends))
+
+    def gone(table: Table, after: int, until: int) -> pa.Table:
+        raise FileNotFoundError(f"{table.name} {after} {until}")
+
+    monkeypatch.setattr(tables, "read_added", gone)
+    kept_up.refresh()
+    late.refresh()
+    assert content(kept_up) == content(late) != {}
+    assert max(frontier for _, frontier, *_ in content(late).values()) == max(ends.values())  # type: ignore[misc,attr-defined]

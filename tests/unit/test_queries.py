@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -131,10 +132,10 @@ def test_a_micro_batch_that_does_not_finish_is_interrupted_in_the_end(
 def test_no_micro_batch_begins_once_a_stop_is_asked_for(group: QueryGroup, stop: Stop) -> None:
     batches: list[int] = []
     guarded = group.guard(lambda batch, batch_id: batches.append(batch_id))
-    guarded(None, 1)  # type: ignore[arg-type]
+    guarded(MagicMock(), 1)
     stop.set()
     with pytest.raises(StopRequestedError):
-        guarded(None, 2)  # type: ignore[arg-type]
+        guarded(MagicMock(), 2)
     assert batches == [1]
 
 

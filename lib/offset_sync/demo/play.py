@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from rich.console import Console
@@ -43,13 +44,20 @@ def play(*, is_quick: bool, directory: Path = DIRECTORY) -> int:
     return 0 if is_good else 1
 
 
+def _create_tables(root: Path) -> Tables:
+    tables = Tables(open_session("offset-sync demo"), str(root))
+    tables.create()
+    return tables
+
+
 def _play(console: Console, narrator: Narrator, directory: Path, *, is_quick: bool) -> bool:
     narrator.say("starting two Kafka brokers, mirrored both ways")
-    world = World.start(directory / "brokers")
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(World.start, directory / "brokers")
+        tables = _create_tables(directory / "tables")
+    world = starting.result()
     story: Story | None = None
     try:
-        tables = Tables(open_session("offset-sync demo"), str(directory / "tables"))
-        tables.create()
         story = Story(world, directory, tables, QUICK if is_quick else FULL, narrator.say)
         story.start_jobs()
         act_one = story.disaster()

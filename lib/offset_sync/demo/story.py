@@ -138,6 +138,8 @@ class Story:
 
     def stop_jobs(self) -> list[int]:
         """Stop the jobs with SIGTERM; return their exit codes."""
+        for job in self._jobs:
+            job.terminate()
         return [job.stop() for job in self._jobs]
 
     def _check_jobs(self) -> None:

@@ -50,10 +50,14 @@ class RunningJob:
             tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
             raise OffsetSyncError(f"{self.name} ended with exit code {self._process.returncode}; its log ends:\n{tail}")
 
-    def stop(self, timeout: float = 60.0) -> int:
-        """Send SIGTERM, wait until the micro-batch in hand is done, and return the exit code."""
+    def terminate(self) -> None:
+        """Send SIGTERM: the micro-batch in hand is the last."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
+
+    def stop(self, timeout: float = 60.0) -> int:
+        """Send SIGTERM, wait for the end, and return the exit code."""
+        self.terminate()
         try:
             return self._process.wait(timeout)
         except subprocess.TimeoutExpired:

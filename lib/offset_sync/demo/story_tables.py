@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-from pyspark.sql import functions as F
+from operator import itemgetter
+from typing import Any
 
 from offset_sync.demo.clients import Partition
 from offset_sync.errors import OffsetSyncError
-from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
+from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, Table
 from offset_sync.spark.tables import Tables
 
 GroupPartition = tuple[str, str, int]
@@ -30,42 +30,46 @@ class Answer:
 
 
 class StoryTables:
-    """Reads the tables that the jobs write; *check* is called while waiting and raises when a job has died."""
+    """Follows the tables that the jobs write; *check* is called while waiting and raises when a job has died."""
 
     def __init__(self, tables: Tables, check: Callable[[], None]) -> None:
         self._tables = tables
         self._check = check
+        self._versions = {OFFSET_TRANSLATIONS: 0, OFFSET_COMMITS: 0, RECORD_RUNS: 0}
+        self._answers: dict[tuple[str, str], dict[GroupPartition, Answer]] = {}
+        self._captured: dict[str, dict[GroupPartition, tuple[int, int]]] = {}
+        self._frontiers: dict[str, dict[Partition, int]] = {}
 
     def answers(self, source: str, target: str) -> dict[GroupPartition, Answer]:
         """Return the newest answer for every key from *source* to *target*."""
         names = list(Answer.__annotations__)
-        rows = self._tables.read(OFFSET_TRANSLATIONS).where(
-            (F.col("source_cluster") == source) & (F.col("target_cluster") == target)
-        )
-        last = rows.groupBy("group_id", "topic", "partition").agg(
-            F.max_by(F.struct(*names), "translated_at").alias("last")
-        )
-        found = last.select("group_id", "topic", "partition", "last.*").toArrow().to_pylist()
-        return {
-            (row["group_id"], row["topic"], row["partition"]): Answer(**{name: row[name] for name in names})
-            for row in found
-        }
+        for row in sorted(self._added(OFFSET_TRANSLATIONS), key=itemgetter("translated_at")):
+            found = self._answers.setdefault((row["source_cluster"], row["target_cluster"]), {})
+            found[row["group_id"], row["topic"], row["partition"]] = Answer(**{name: row[name] for name in names})
+        return dict(self._answers.get((source, target), {}))
 
     def captured(self, cluster: str) -> dict[GroupPartition, int]:
         """Return the last genuine commit that was captured, for every key."""
-        rows = self._tables.read(OFFSET_COMMITS).where(
-            (F.col("cluster") == cluster) & ~F.col("is_own") & ~F.col("is_tombstone")
-        )
-        last = rows.groupBy("group_id", "topic", "partition").agg(
-            F.max_by("committed_offset", "log_offset").alias("offset")
-        )
-        return {(r["group_id"], r["topic"], r["partition"]): r["offset"] for r in last.toArrow().to_pylist()}
+        for row in self._added(OFFSET_COMMITS):
+            if not row["is_own"] and not row["is_tombstone"]:
+                found = self._captured.setdefault(row["cluster"], {})
+                key = (row["group_id"], row["topic"], row["partition"])
+                found[key] = max(found.get(key, (-1, -1)), (row["log_offset"], row["committed_offset"]))
+        return {key: offset for key, (_, offset) in self._captured.get(cluster, {}).items()}
 
     def frontiers(self, cluster: str) -> dict[Partition, int]:
         """Return how far the index reads each partition."""
-        rows = self._tables.read(RECORD_RUNS).where(F.col("cluster") == cluster)
-        ends = rows.groupBy("topic", "partition").agg(F.max(F.col("start_offset") + F.col("length")).alias("frontier"))
-        return {(row["topic"], row["partition"]): row["frontier"] for row in ends.toArrow().to_pylist()}
+        for row in self._added(RECORD_RUNS):
+            found, place = self._frontiers.setdefault(row["cluster"], {}), (row["topic"], row["partition"])
+            found[place] = max(found.get(place, 0), row["start_offset"] + row["length"])
+        return dict(self._frontiers.get(cluster, {}))
+
+    def _added(self, table: Table) -> list[dict[str, Any]]:
+        """Return the rows that came since the last call."""
+        before = self._versions[table]
+        self._versions[table] = self._tables.version(table, before)
+        rows: list[dict[str, Any]] = self._tables.read_added(table, before, self._versions[table]).to_pylist()
+        return rows
 
     def wait_for_index(self, cluster: str, ends: Mapping[Partition, int], timeout: float = 60.0) -> None:
         """Return when the index of *cluster* covers *ends*."""

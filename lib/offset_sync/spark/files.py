@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 
@@ -37,9 +40,10 @@ class HadoopFiles:
         return sorted(str(each.getPath().getName()) for each in file_system.listStatus(place) if each.isFile())
 
     def read_text(self, path: str) -> str:
-        """Return the content of a file; raises Py4JJavaError where there is none."""
+        """Return the content of a file; raises FileNotFoundError where there is none."""
         file_system, place = self._resolve(path)
-        stream = file_system.open(place)
+        with _missing_files_named(path):
+            stream = file_system.open(place)
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:
@@ -60,12 +64,13 @@ class HadoopFiles:
         file_system.delete(place, False)
 
     def read_parquet(self, path: str, columns: list[str]) -> pa.Table:
-        """Return columns of a Parquet file."""
+        """Return columns of a Parquet file; raises FileNotFoundError where there is none."""
         file_system, place = self._resolve(path)
         with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
             local = Path(folder, "rows.parquet")
             # Without a checksum file beside it; the file's own pages have checksums enough.
-            file_system.copyToLocalFile(False, place, self._jvm.org.apache.hadoop.fs.Path(local.as_uri()), True)
+            with _missing_files_named(path):
+                file_system.copyToLocalFile(False, place, self._jvm.org.apache.hadoop.fs.Path(local.as_uri()), True)
             return pq.read_table(local, columns=columns)
 
     def write_parquet(self, path: str, rows: pa.Table) -> tuple[str, int]:
@@ -81,6 +86,16 @@ class HadoopFiles:
     def _resolve(self, path: str) -> tuple[Any, Any]:
         place = self._jvm.org.apache.hadoop.fs.Path(path)
         return place.getFileSystem(self._configuration), place
+
+
+@contextmanager
+def _missing_files_named(path: str) -> Iterator[None]:
+    try:
+        yield
+    except Py4JJavaError as problem:
+        if problem.java_exception.getClass().getName() == "java.io.FileNotFoundException":
+            raise FileNotFoundError(path) from problem
+        raise
 
 
 def read_json_lines(text: str) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ def last_version(files: HadoopFiles, table: str, known: int) -> int:
 
 
 def read_appended(files: HadoopFiles, table: str, after: int, until: int, schema: pa.Schema) -> pa.Table:
-    """Return the rows appended by versions in ``(after, until]``; raises Py4JJavaError where one is gone.
+    """Return the rows appended by versions in ``(after, until]``; raises FileNotFoundError where one is gone.
 
     A version that removes a file is a compaction or a clean-up: it has no row that was not there before.
     """

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -52,6 +53,7 @@ class QueryGroup:
 
         def guarded(batch: DataFrame, batch_id: int) -> None:
             if self._stop.is_set():
+                _expect_the_end(batch)
                 raise StopRequestedError
             function(batch, batch_id)
 
@@ -133,6 +135,18 @@ class QueryGroup:
         supervised.failures += 1
         supervised.retry_at = time.monotonic() + wait
         logger.error("query %s failed, next try in %.0f s: %s", name, wait, supervised.error)
+
+
+def _expect_the_end(batch: DataFrame) -> None:
+    """Keep the end that was asked for out of the logs: Spark would print it as a failure, over two screens."""
+    jvm: Any = batch.sparkSession._jvm
+    name = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
+    jvm.org.apache.logging.log4j.core.config.Configurator.setLevel(name, jvm.org.apache.logging.log4j.Level.OFF)
+    logging.getLogger("py4j.clientserver").addFilter(_is_no_stop)
+
+
+def _is_no_stop(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], StopRequestedError))
 
 
 def _has_caught_up(query: StreamingQuery) -> bool:

@@ -32,6 +32,8 @@ _TIMES = ("actual_at_ms", "genuine_at_ms", "rewound_at_ms")
 
 def restore_commits(tables: Tables, book: CommitBook, lock: threading.RLock) -> None:
     """Fill *book* with the last commit of every key and cluster, and the last genuine one."""
+    if tables.version(OFFSET_COMMITS) == 0:
+        return
     rows = _last_commits(tables.read(OFFSET_COMMITS)).toArrow()
     for alias, commits in book.clusters.items():
         mine = rows.filter(pc.equal(rows.column("cluster"), alias))
@@ -74,6 +76,8 @@ def _last_commits(commits: DataFrame) -> DataFrame:
 
 def restore_answers(tables: Tables, book: CommitBook, settler: Settler, lock: threading.RLock) -> None:
     """Fill the ledger of own commits and each pair's last answers, so that what is known is not written again."""
+    if tables.version(OFFSET_TRANSLATIONS) == 0:
+        return
     columns = ["source_offset", "source_committed_at", "target_offset", "state", "outcome", "duplicates"]
     columns += ["duplicates_at_most", "lost"]
     answers = tables.read(OFFSET_TRANSLATIONS).where(F.col("outcome") != Outcome.DRY_RUN.value)

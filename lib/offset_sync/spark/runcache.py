@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from itertools import pairwise
 
@@ -14,7 +15,10 @@ from offset_sync.spark.tables import Tables
 from offset_sync.translate.logindex import LogIndex
 from offset_sync.translate.runs import UNKNOWN_ORIGIN, Runs
 
-_COLUMNS = ("cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", "indexed_at")
+logger = logging.getLogger(__name__)
+_FEW_VERSIONS = 50
+"""A table of so few versions is read version by version, which is faster than a query."""
+_COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", "indexed_at"]
 
 
 class RunCache:
@@ -65,9 +69,13 @@ class RunCache:
         return self._codes.setdefault(origin, len(self._codes) - 1)
 
     def _added(self, version: int) -> pa.Table:
-        if self._version is None:
-            return self._tables.read(RECORD_RUNS).select(*_COLUMNS).toArrow()
-        return self._tables.read_added(RECORD_RUNS, self._version, version).select(_COLUMNS)
+        """Return the rows not read yet, or all of them: what is read twice changes nothing."""
+        if self._version is not None or version <= _FEW_VERSIONS:
+            try:
+                return self._tables.read_added(RECORD_RUNS, self._version or 0, version).select(_COLUMNS)
+            except FileNotFoundError:
+                logger.info("record_runs was compacted and cleaned up since it was last read: reading all of it")
+        return self._tables.read(RECORD_RUNS).select(*_COLUMNS).toArrow()
 
     def _extend(self, rows: pa.Table) -> None:
         if rows.num_rows == 0:

@@ -55,5 +55,8 @@ class Tables:
         return last_version(self._files, self.path(table), known)
 
     def read_added(self, table: Table, after: int, until: int) -> pa.Table:
-        """Return the rows appended by versions in ``(after, until]``, in no order; costs no job."""
+        """Return the rows appended by versions in ``(after, until]``, in no order; costs no job.
+
+        Raises FileNotFoundError where retention has overtaken the reader: then read the whole table.
+        """
         return read_appended(self._files, self.path(table), after, until, table.arrow_schema)
