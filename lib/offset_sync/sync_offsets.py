@@ -28,7 +28,7 @@ from offset_sync.spark.distributing import DistributedCommit
 from offset_sync.spark.history import HistoryWriter
 from offset_sync.spark.ingesting import CommitIngester
 from offset_sync.spark.intents import Intents
-from offset_sync.spark.queries import QueryGroup
+from offset_sync.spark.queries import STOPPED, QueryGroup
 from offset_sync.spark.restoring import restore_answers, restore_commits, restore_intents
 from offset_sync.spark.runcache import RunCache
 from offset_sync.spark.schemas import OFFSET_TRANSLATIONS
@@ -82,6 +82,8 @@ class SyncJob:
             lambda: int(time.time() * 1000),
             self._lock,
         )
+        # Kept when a query fails and is started again: they know what the batch in hand has already done.
+        self._ingesters = {alias: self._ingester(alias) for alias in config.clusters}
         self._queries = QueryGroup(stop)
         for alias in config.clusters:
             self._queries.add(alias, partial(self._start_query, alias))
@@ -91,8 +93,10 @@ class SyncJob:
 
     def run_once(self) -> list[str]:
         """Read every log to its end, then settle everything; return one line per failure."""
-        failures = [f"clusters.{alias}: {error}" for alias, error in self._queries.run_once().items()]
-        failures += self._pass(is_first=True)
+        errors = self._queries.run_once()
+        failures = [f"clusters.{alias}: {error}" for alias, error in errors.items()]
+        if STOPPED not in errors.values():
+            failures += self._pass(is_first=True)
         self._history.close()
         return failures + ([self._history.error] if self._history.error else [])
 
@@ -156,24 +160,24 @@ class SyncJob:
             rows = zip(*(column.to_pylist() for column in (*columns, held.column("target_offset"))), strict=True)
             self._intents.forget(Intent(*row) for row in rows)
 
+    def _checkpoint(self, alias: str) -> Checkpoint:
+        return Checkpoint(self._spark, f"{self._config.tables.checkpoints}/sync_offsets/{alias}")
+
+    def _ingester(self, alias: str) -> CommitIngester:
+        settle = partial(self._settler.settle_batch, alias)
+        return CommitIngester(
+            alias, self._tables, self._checkpoint(alias), self._book, self._lock, settle, self._is_ready
+        )
+
     def _start_query(self, alias: str) -> StreamingQuery | None:
         partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)
         if not partitions:
             return None  # nobody has ever committed there
-        checkpoint = Checkpoint(self._spark, f"{self._config.tables.checkpoints}/sync_offsets/{alias}")
-        ingester = CommitIngester(
-            alias,
-            self._tables,
-            checkpoint,
-            self._book,
-            self._lock,
-            partial(self._settler.settle_batch, alias),
-            self._is_ready,
-        )
+        ingester = self._ingesters[alias]
         writer = (
             read_consumer_offsets(self._spark, self._config, alias, partitions)
             .writeStream.queryName(f"sync_offsets {alias}")
-            .option("checkpointLocation", checkpoint.path)
+            .option("checkpointLocation", self._checkpoint(alias).path)
             .foreachBatch(self._queries.guard(ingester))
         )
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)

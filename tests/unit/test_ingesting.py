@@ -135,6 +135,17 @@ def test_our_own_commits_are_marked_and_not_settled(job: Job) -> None:
     assert job.commits("group_id", "is_own") == [("a", False), ("b", True), ("c", True)]
 
 
+def test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_again(job: Job) -> None:
+    job.book.clusters["X"].wrote(job.book.ids([("c", "orders", 0)]), pa.array([9]).to_numpy(), 1)
+    job.tables.dies_at = OFFSET_COMMITS
+    records = commit(9, group="c", metadata="m"), commit(12, group="c", metadata="n")
+    with pytest.raises(PowerFailure):
+        job.ingest(0, *records)
+    job.ingest(0, *records)
+    job.ingest(1, commit(9, group="c", metadata="m"), first=2)
+    assert job.commits("log_offset", "is_own") == [(0, True), (1, False), (2, False)]
+
+
 def test_until_every_log_is_read_commits_are_only_remembered(job: Job) -> None:
     job.is_ready.clear()
     job.ingest(0, commit(5))

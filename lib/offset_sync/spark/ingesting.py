@@ -54,6 +54,7 @@ class CommitIngester:
         self._lock = lock
         self._settle = settle
         self._is_ready = is_ready
+        self._last_batch: tuple[int, NDArray[np.bool_]] | None = None
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
         """Take in one micro-batch; may be repeated at any point."""
@@ -61,14 +62,14 @@ class CommitIngester:
         decoded = rows.mapInArrow(decode_batches, DECODED_SCHEMA).toArrow()
         now = datetime.now(timezone.utc)
         commits = _of_kind(decoded, "commit").sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
-        keys, is_own = self._remember(commits)
+        keys, is_own = self._remember(commits, batch_id)
         if self._is_ready.is_set():
             for failure in self._settle(keys[~is_own], batch_id):
                 logger.warning("%s", failure)
         self._write_history(decoded, commits, is_own, now, batch_id)
         faults.pass_point(faults.AFTER_HISTORY)
 
-    def _remember(self, commits: pa.Table) -> tuple[Keys, NDArray[np.bool_]]:
+    def _remember(self, commits: pa.Table, batch_id: int) -> tuple[Keys, NDArray[np.bool_]]:
         columns = [commits.column(name).to_pylist() for name in ("group_id", "topic", "partition")]
         records = CommitRecords(
             key=np.empty(0, np.intp),
@@ -81,7 +82,12 @@ class CommitIngester:
         )
         with self._lock:
             keys = self._book.ids(list(zip(*columns, strict=True)))
-            return keys, self._book.clusters[self._alias].record(records.with_key(keys))
+            is_own = self._book.clusters[self._alias].record(records.with_key(keys))
+        before, self._last_batch = self._last_batch, (batch_id, is_own)
+        if before is not None and before[0] == batch_id and len(before[1]) == len(is_own):
+            # It failed and comes again, and the ledger has forgotten what it knew of the first time.
+            self._last_batch = before
+        return keys, self._last_batch[1]
 
     def _write_history(
         self, decoded: pa.Table, commits: pa.Table, is_own: NDArray[np.bool_], now: datetime, batch_id: int

@@ -21,6 +21,7 @@ StartQuery = Callable[[], "StreamingQuery | None"]
 FIRST_BACK_OFF_SECONDS = 1.0
 LONGEST_BACK_OFF_SECONDS = 60.0
 _POLL_SECONDS = 0.2
+STOPPED = "stopped before its end was reached"
 
 
 class StopRequestedError(Exception):
@@ -68,7 +69,7 @@ class QueryGroup:
             time.sleep(_POLL_SECONDS)
         for supervised in self._queries.values():
             if not self._has_ended(supervised):
-                supervised.error = "stopped before its end was reached"
+                supervised.error = STOPPED
         self.stop()
         return {name: s.error for name, s in self._queries.items() if s.error}
 
