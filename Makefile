@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest
 # Given on to what is run: make demo ARGS=--quick, make test-unit ARGS='-k decode'
 ARGS ?=
 
-.PHONY: help install demo test test-unit test-spark test-broker check format zip clean distclean
+.PHONY: help install demo test test-unit test-spark test-broker bench-accuracy check format zip clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -43,6 +43,10 @@ test-spark: install ## Tests with a Spark session
 
 test-broker: install ## Tests with real Kafka brokers
 	@$(PYTEST) tests/broker $(ARGS)
+
+bench-accuracy: install ## What each strategy answers, loses and repeats, into docs/benchmarks.md
+	@$(BIN)/python benchmarks/accuracy.py $(ARGS)
+	@$(BIN)/python benchmarks/report.py
 
 check: install ## Lint, format and types
 	@$(BIN)/ruff check

@@ -29,7 +29,7 @@ class TimedTopics:
 
     def __call__(self, topic: str) -> bool:
         """Return whether the runs of *topic* have one timestamp each."""
-        return self._config.strategy_of(topic) == "timestamp"
+        return self._config.is_timed(topic)
 
 
 def index_records(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:

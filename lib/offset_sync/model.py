@@ -12,6 +12,7 @@ class State(str, Enum):
     EXACT = "EXACT"
     AT_FRONTIER = "AT_FRONTIER"
     INDEX_BEHIND = "INDEX_BEHIND"
+    APPROXIMATE = "APPROXIMATE"  # of another strategy than exact, and earlier than need be
     REWIND = "REWIND"
     # Withheld reasons: nothing is written to the target.
     TOPIC_RECREATED = "TOPIC_RECREATED"
@@ -21,7 +22,8 @@ class State(str, Enum):
     TOPIC_MISSING = "TOPIC_MISSING"
     COMMIT_BEYOND_END = "COMMIT_BEYOND_END"
     CLUSTER_UNREACHABLE = "CLUSTER_UNREACHABLE"
-    STRATEGY_UNAVAILABLE = "STRATEGY_UNAVAILABLE"
+    STRATEGY_REFUSED = "STRATEGY_REFUSED"  # it could lose records of this topic
+    NO_REFERENCE = "NO_REFERENCE"  # the strategy finds nothing to go by, and the topic is not idle
 
     @property
     def is_withheld(self) -> bool:
@@ -29,7 +31,7 @@ class State(str, Enum):
         return self not in _ANSWERS
 
 
-_ANSWERS = frozenset({State.EXACT, State.AT_FRONTIER, State.INDEX_BEHIND, State.REWIND})
+_ANSWERS = frozenset({State.EXACT, State.AT_FRONTIER, State.INDEX_BEHIND, State.APPROXIMATE, State.REWIND})
 
 
 class Outcome(str, Enum):

@@ -27,6 +27,7 @@ from offset_sync.translate.ownership import owners
 from offset_sync.translate.pairstate import OUTCOMES, PairState
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
 from offset_sync.translate.runs import Int64s
+from offset_sync.translate.strategies import Strategy
 
 Looks = Mapping[str, "Look | ClusterError"]
 LookAt = Callable[[Collection[str], Collection[TopicPartition]], Looks]
@@ -206,20 +207,20 @@ class Settler:
             log = self._index.log(source, place.topic, place.partition)
             revision = log.changed_back() if log is not None else 0
             answers = translate_partition(
-                committed,
-                [topic_id.get(one) for one in key.tolist()],
-                self._view(source, place, seen) or self._remembered(source, place, there),
-                log,
-                there,
-                strategy=self._config.strategy_of(place.topic),
-                source_origin=self._index.code(source),
-                young_since_ms=now_ms - grace_ms,
+                committed, [topic_id.get(one) for one in key.tolist()],
+                self._view(source, place, seen) or self._remembered(source, place, there), log, there,
+                source_origin=self._index.code(source), target_origin=self._index.code(target),
+                young_since_ms=now_ms - grace_ms, strategy=self._strategy(place.topic, now_ms),
                 window_start=pair.window_start(self._places.keys_in(place), int(committed.min()), revision),
-            )
+            )  # fmt: skip
             # Asked again: translating may have met an origin of which some record had come late.
             pair.note_window(key, committed, answers.offset, log.changed_back() if log is not None else 0)
             parts.append(answers)
         return concatenate(parts)
+
+    def _strategy(self, topic: str, now_ms: int) -> Strategy:
+        idle_ms = int(self._config.sync.idle_after.total_seconds() * 1000)
+        return Strategy(self._config.strategy_of(topic), self._config.topics.header_look_back, now_ms - idle_ms)
 
     def _view(self, cluster: str, place: TopicPartition, seen: _Seen) -> PartitionView | None:
         """Return what is known of a partition; None: the cluster or the partition's leader cannot be asked."""

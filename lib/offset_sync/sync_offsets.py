@@ -75,7 +75,7 @@ class SyncJob:
         self._settler = Settler(
             config,
             self._book,
-            RunCache(self._tables, self._lock),
+            RunCache(self._tables, self._lock, config.is_timed),
             Survey(self._admins).look,
             self._commit if is_dry_run else AnnouncedCommit(self._book, self._lock, self._commit, self._intents),
             self._history.record,

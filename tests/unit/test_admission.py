@@ -14,10 +14,8 @@ INDEX = LogIndex()
 SOUND = PartitionView("id", 4, 0, 100, frozenset({"id"}), INDEX, 100)
 
 
-def reason(
-    source: PartitionView | None = SOUND, target: PartitionView = SOUND, strategy: str = "exact"
-) -> State | None:
-    return reason_to_withhold(strategy, source, target)
+def reason(source: PartitionView | None = SOUND, target: PartitionView = SOUND) -> State | None:
+    return reason_to_withhold(source, target)
 
 
 def test_two_sound_partitions_are_translated() -> None:
@@ -57,11 +55,6 @@ def test_a_target_without_an_index_is_withheld_unless_its_log_is_empty() -> None
 
 def test_a_source_needs_no_index() -> None:
     assert reason(source=replace(SOUND, index=None, frontier=0, indexed_ids=frozenset())) is None
-
-
-@pytest.mark.parametrize("strategy", ["header", "timestamp", "off"])
-def test_a_strategy_that_is_not_built_is_named_before_anything_else(strategy: str) -> None:
-    assert reason(strategy=strategy, target=replace(SOUND, topic_id=None)) is State.STRATEGY_UNAVAILABLE
 
 
 # A source that cannot be asked

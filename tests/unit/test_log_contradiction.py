@@ -81,7 +81,7 @@ def test_a_contradicted_log_on_either_side_withholds(side: str) -> None:
     views = [PartitionView("id", 1, 0, 20, frozenset({"id"}), index, index.frontier) for index in (source, target)]
     found = translate_partition(
         np.array([4]), [None], None if "asked" in side else views[0], source, views[1],
-        strategy="exact", source_origin=0, young_since_ms=0,
+        source_origin=0, young_since_ms=0,
     )  # fmt: skip
     assert [STATES[code] for code in found.state] == [State.LOG_TRUNCATED]
     assert found.wanted.tolist() == [-1]

@@ -24,7 +24,14 @@ def answers(*wanted: int, state: State = State.EXACT, may_move: bool = False, du
     count = len(wanted)
     zeros, offset = np.zeros(count, np.int64), np.array(wanted, np.int64)
     return Translations(
-        offset, offset, np.full(count, STATES.index(state)), zeros + duplicates, zeros, zeros, np.full(count, may_move)
+        offset,
+        offset,
+        np.full(count, STATES.index(state)),
+        zeros + duplicates,
+        zeros,
+        zeros,
+        np.full(count, may_move),
+        zeros > 0,
     )
 
 

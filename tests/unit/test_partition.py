@@ -33,7 +33,7 @@ class Logs:
         return translate_partition(
             np.array(commits, np.int64), topic_ids or [None] * len(commits),
             None if is_silent else views["X"], views["X"].index, views["Y"],
-            strategy="exact", source_origin=self.index.code("X"), young_since_ms=NOW_MS - GRACE_MS,
+            source_origin=self.index.code("X"), young_since_ms=NOW_MS - GRACE_MS,
         )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def test_an_empty_target_needs_no_index() -> None:
     for end in (0, 7):
         found = translate_partition(
             np.array([0, 5]), [None, None], here, None, PartitionView("id", 1, end, end),
-            strategy="exact", source_origin=0, young_since_ms=0,
+            source_origin=0, young_since_ms=0,
         )  # fmt: skip
         assert found.wanted.tolist() == [end, end]
 

@@ -37,7 +37,7 @@ def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False) 
             book.clusters[alias].record(to_records(rows, key * len(rows), 0))
     zeros, states = np.zeros(len(given), np.int64), np.array([STATES.index(one.state) for one in given], np.intp)
     wanted = np.array([one.wanted for one in given], np.int64)
-    answers = Translations(wanted, wanted, states, zeros, zeros, zeros, zeros.astype(np.bool_))
+    answers = Translations(wanted, wanted, states, zeros, zeros, zeros, zeros > 0, zeros > 0)
     answered_at_ms = np.array([one.answered_at_ms for one in given], np.int64)
     return plan_writes(
         book, "X", "Y", np.arange(len(given)), answers, answered_at_ms,

@@ -194,13 +194,6 @@ def test_a_commit_beyond_the_end_of_its_log_is_withheld_alone() -> None:
     assert {row.group_id: row.state for row in site.rows()} == {"beyond": "COMMIT_BEYOND_END", "readers": "EXACT"}
 
 
-def test_another_strategy_than_exact_is_said_to_be_unavailable() -> None:
-    site = mirrored_site(topics={"include": ["orders"], "strategy": "timestamp"})
-    site.commit("X", "readers", 4)
-    site.settle()
-    assert answer(site) == ("STRATEGY_UNAVAILABLE", "WITHHELD", None)
-
-
 def test_what_stands_at_the_target_stays_while_withheld_and_the_answer_comes_when_the_reason_has_gone() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)

@@ -103,6 +103,10 @@ class Config(Section):
         matching = (override.strategy for override in topics.overrides if is_match(override.topics, topic))
         return next(matching, topics.strategy)
 
+    def is_timed(self, topic: str) -> bool:
+        """Whether *topic* is translated by timestamp, so that its runs also end where the timestamp changes."""
+        return self.strategy_of(topic) == "timestamp"
+
     def is_topic_included(self, topic: str) -> bool:
         """Whether *topic* is indexed and synced at all: its strategy is not ``off``."""
         return self.strategy_of(topic) != "off"

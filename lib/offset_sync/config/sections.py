@@ -81,6 +81,7 @@ class Topics(Section):
     include: Annotated[tuple[Pattern, ...], Field(min_length=1)]
     exclude: tuple[Pattern, ...] = ()
     strategy: Strategy = "exact"
+    header_look_back: Count = 1_000
     overrides: tuple[Override, ...] = ()
 
 

@@ -106,7 +106,7 @@ def to_rows(settlement: Settlement, chosen: Keys, keys: Sequence[Key], strategy_
         "duplicates": pa.array(answers.duplicates[chosen], mask=is_withheld),
         "duplicates_at_most": pa.array(answers.duplicates_at_most[chosen], mask=is_withheld),
         "lost": pa.array(answers.lost[chosen], mask=is_withheld),
-        "timestamp_disordered": pa.repeat(False, count),
+        "timestamp_disordered": pa.array(answers.is_disordered[chosen]),
         "outcome": pa.array([OUTCOMES[code].value for code in outcome.tolist()], pa.string()),
         "error": pa.array([settlement.error.get(row) for row in chosen.tolist()], pa.string()),
         "batch_id": pa.repeat(pa.scalar(settlement.batch_id, pa.int64()), count),

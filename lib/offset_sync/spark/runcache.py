@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -14,21 +15,26 @@ from offset_sync.spark.schemas import BEGINS, INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.spark.tables import Tables
 from offset_sync.translate.logindex import LogIndex
 from offset_sync.translate.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.times import TimeIndex
 
 logger = logging.getLogger(__name__)
 _FEW_VERSIONS = 50
 """A table of so few versions is read version by version, which is faster than a query."""
 _COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", "indexed_at"]
+_COLUMNS += ["min_timestamp", "max_timestamp"]
 
 
 class RunCache:
     """One :class:`LogIndex` per (cluster, topic, partition); about 50 bytes per joined run.
 
-    *lock* guards the logs; whoever reads them holds it.
+    *lock* guards the logs; whoever reads them holds it. *is_timed* says of which topics the timestamps are kept too.
     """
 
-    def __init__(self, tables: Tables, lock: threading.RLock) -> None:
+    def __init__(
+        self, tables: Tables, lock: threading.RLock, is_timed: Callable[[str], bool] = lambda topic: False
+    ) -> None:
         self._tables = tables
+        self._is_timed = is_timed
         self._logs: dict[tuple[str, str, int], LogIndex] = {}
         self._partitions: dict[tuple[str, str], int] = {}
         self._codes: dict[str, int] = {"": UNKNOWN_ORIGIN}
@@ -89,6 +95,9 @@ class RunCache:
         origin = self._to_codes(rows.column("origin"))
         start, length, origin_start = (_int64(rows.column(n)) for n in ("start_offset", "length", "origin_start"))
         seen_ms = _int64(rows.column("indexed_at").cast(pa.int64())) // 1000
+        least_ms, most_ms = (
+            _int64(rows.column(n).cast(pa.int64())) // 1000 for n in ("min_timestamp", "max_timestamp")
+        )
         borders = _borders(rows)
         for first, end in pairwise(borders):
             place = tuple(rows.column(name)[first].as_py() for name in ("cluster", "topic", "partition"))
@@ -99,6 +108,9 @@ class RunCache:
                 self._partitions[place[:2]] = self._partitions.get(place[:2], 0) + 1
             runs = Runs.of(start[part], length[part], origin[part], origin_start[part], seen_ms[part])
             log.extend(_with_gaps(runs, log.frontier), int(runs.end.max()))
+            if self._is_timed(place[1]):
+                log.times = log.times or TimeIndex()
+                log.times.extend(start[part], length[part], least_ms[part], most_ms[part])
 
     def _to_codes(self, origins: pa.ChunkedArray) -> NDArray[np.int32]:
         encoded = origins.combine_chunks().dictionary_encode()
@@ -132,5 +144,5 @@ def _borders(rows: pa.Table) -> list[int]:
 
 
 def _int64(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    values: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+    values: NDArray[np.int64] = column.cast(pa.int64()).fill_null(0).to_numpy()
     return values

@@ -28,13 +28,11 @@ class PartitionView:
     frontier: int = 0
 
 
-def reason_to_withhold(strategy: str, source: PartitionView | None, target: PartitionView) -> State | None:
+def reason_to_withhold(source: PartitionView | None, target: PartitionView) -> State | None:
     """Return why no commit of this partition may be translated, None if it may.
 
     *source* None means that nothing but the index is known of the source, and that it is trusted.
     """
-    if strategy != "exact":
-        return State.STRATEGY_UNAVAILABLE
     for view in (source, target):
         if view is not None and (reason := _reason_of(view)) is not None:
             return reason

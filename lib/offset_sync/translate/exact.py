@@ -27,6 +27,7 @@ class Answers:
     the records at or above it that the group has read, *duplicates_at_most* adds those it may have read where the
     source's index is behind the commit or headers were unreadable. *lost* counts unread records below the log start.
     *has_young_hole*: a hole in the window is too young to be taken for one, so answers may yet move forward.
+    *is_t*: it is t(c); False where an earlier one was asked for. *is_too_late*: a later one was, which would lose.
     """
 
     offset: Int64s
@@ -36,6 +37,8 @@ class Answers:
     duplicates: Int64s
     duplicates_at_most: Int64s
     lost: Int64s
+    is_t: NDArray[np.bool_]
+    is_too_late: NDArray[np.bool_]
     has_young_hole: bool = False
 
 
@@ -81,13 +84,17 @@ def translate(
     young_since_ms: int,
     window_start: int = 0,
     target_log_start: int = 0,
+    chosen: Int64s | None = None,
 ) -> Answers:
     """Translate the *committed* offsets of one partition from the source's log to the target's.
 
     *source* None means that nothing of the source is indexed: only its own records are then known to be read.
     *window_start* promises that every one of the commits has read the target below it; only what lies above is
-    looked at, so the cost follows the window and not the age of the index.
+    looked at, so the cost follows the window and not the age of the index. *chosen*, shape (commits,), are the answers
+    of another strategy (negative: none), taken where they are not later than t(c).
     """
+    if chosen is not None:
+        window_start = min(window_start, int(chosen[chosen >= 0].min(initial=window_start)))
     pieces = cut_pieces(target.runs.from_offset(window_start), source, source_origin, young_since_ms)
     required = np.maximum.accumulate(pieces.last_needs) if len(pieces) else pieces.last_needs
     piece = first_unread(required, committed)
@@ -95,6 +102,11 @@ def translate(
     into = _into_piece(pieces, piece, committed)
     offset = np.append(pieces.start, max(target.frontier, window_start))[piece] + into
     read_below = np.concatenate(([0], np.cumsum(pieces.length)))[piece] + into
+    earlier = np.full(len(committed), NO_LIMIT) if chosen is None else np.where(chosen < 0, NO_LIMIT, chosen)
+    is_t, is_too_late = earlier >= offset, (earlier > offset) & (earlier < NO_LIMIT)
+    # Below t(c) all is read, so below anything earlier too.
+    read_below = np.where(is_t, read_below, pieces.records_below(earlier))
+    offset = np.minimum(offset, earlier)
 
     gone = pieces.below(target_log_start)
     is_clamped = offset < target_log_start
@@ -118,6 +130,8 @@ def translate(
         duplicates=duplicates,
         duplicates_at_most=duplicates + may_be_read + malformed_kept,
         lost=lost,
+        is_t=is_t,
+        is_too_late=is_too_late,
         has_young_hole=bool(pieces.is_young.any()),
     )
 

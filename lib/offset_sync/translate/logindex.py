@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from offset_sync.translate.growing import GrowingArray
 from offset_sync.translate.positions import OriginPositions
 from offset_sync.translate.runs import Runs
+from offset_sync.translate.times import TimeIndex
 
 
 class LogIndex:
@@ -20,7 +21,8 @@ class LogIndex:
     never passes a record that is not among the runs.
 
     *is_contradicted*: the index was told two things of one offset. The log was cut there and has grown anew, and which
-    of them holds cannot be told from here: nothing of it may be translated any more.
+    of them holds cannot be told from here: nothing of it may be translated any more. *times* is there for topics that
+    are translated by timestamp. *grew_at_ms*: when the last record was indexed.
     """
 
     def __init__(self, begin: int = 0) -> None:
@@ -29,6 +31,9 @@ class LogIndex:
         self.begin = begin
         self.frontier = begin
         self.is_contradicted = False
+        self.times: TimeIndex | None = None
+        self.origins: set[int] = set()
+        self.grew_at_ms = 0
 
     @property
     def runs(self) -> Runs:
@@ -42,8 +47,11 @@ class LogIndex:
         What lies below the old frontier is known already and left out, as is what *runs* themselves say twice: a
         table repeats it all after a re-index.
         """
-        fresh = runs.without_repeats().from_offset(self.frontier).joined() if len(runs) else runs
+        fresh = runs.without_repeats().from_offset(self.frontier) if len(runs) else runs
         if len(fresh):
+            self.grew_at_ms = max(self.grew_at_ms, int(fresh.indexed_at_ms.max()))
+            self.origins.update(np.unique(fresh.origin).tolist())
+            fresh = fresh.joined()
             self._append(fresh)
             frontier = max(frontier, int(fresh.start[-1] + fresh.length[-1]))
         self.frontier = max(self.frontier, frontier)

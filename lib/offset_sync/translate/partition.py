@@ -12,7 +12,8 @@ from offset_sync.model import State
 from offset_sync.translate.admission import PartitionView, reason_to_withhold
 from offset_sync.translate.exact import Answers, needs_of_unindexed, translate
 from offset_sync.translate.logindex import LogIndex
-from offset_sync.translate.runs import Int64s
+from offset_sync.translate.runs import UNKNOWN_ORIGIN, Int64s
+from offset_sync.translate.strategies import EXACT, Choice, Logs, Strategy, choose, reason_to_refuse, unverified
 
 STATES = tuple(State)
 """States by code."""
@@ -29,6 +30,7 @@ class Translations:
     duplicates_at_most: Int64s
     lost: Int64s
     may_move: NDArray[np.bool_]
+    is_disordered: NDArray[np.bool_]
 
 
 def translate_partition(
@@ -38,33 +40,45 @@ def translate_partition(
     source_index: LogIndex | None,
     target: PartitionView,
     *,
-    strategy: str,
     source_origin: int,
     young_since_ms: int,
     window_start: int = 0,
+    strategy: Strategy = EXACT,
+    target_origin: int = UNKNOWN_ORIGIN,
 ) -> Translations:
     """Translate, or withhold with the reason; *topic_ids* are the incarnations that the commits name (None: none).
 
     *source* None: only *source_index* is known of it. An empty target log needs no
     index: everything in it is read, and its end is the answer.
     """
-    reason = reason_to_withhold(strategy, source, target)
+    reason = reason_to_withhold(source, target)
     if reason is None and any(log is not None and log.is_contradicted for log in (source_index, target.index)):
         reason = State.LOG_TRUNCATED
+    index = target.index if target.index is not None else LogIndex(target.log_end)
+    logs, choice = Logs(source_index or LogIndex(), index, source_origin, target_origin), None
+    if reason is None and strategy.name != "exact":
+        reason = reason_to_refuse(strategy, logs)
     if reason is not None:
         return withhold(reason, len(committed))
-    index = target.index if target.index is not None else LogIndex(target.log_end)
-    answers = translate(
-        committed,
-        source_index,
-        index,
-        source_origin=source_origin,
-        young_since_ms=young_since_ms,
-        window_start=window_start,
-        target_log_start=target.log_start,
-    )
+    if strategy.name != "exact":
+        choice = choose(strategy, committed, logs, source, target)
+    if choice is not None and not logs.is_stamped:
+        answers = unverified(choice, committed, logs, target)
+    else:
+        answers = translate(
+            committed,
+            source_index,
+            index,
+            source_origin=source_origin,
+            young_since_ms=young_since_ms,
+            window_start=window_start,
+            target_log_start=target.log_start,
+            chosen=choice.offset if choice is not None else None,
+        )
     state = _states(answers)
-    if index.begin > target.log_start:
+    if choice is not None:
+        state = _states_of_choice(state, answers, choice, committed, logs, source, target)
+    elif index.begin > target.log_start:
         needed = needs_of_unindexed(source_index, index, source_origin=source_origin, young_since_ms=young_since_ms)
         state[committed < needed] = STATES.index(State.NOT_INDEXED)
     if source is not None:
@@ -72,7 +86,28 @@ def translate_partition(
         state[committed > source.log_end] = STATES.index(State.COMMIT_BEYOND_END)
         is_stale = [bool(topic_id and source.topic_id) and topic_id != source.topic_id for topic_id in topic_ids]
         state[np.array(is_stale, np.bool_)] = STATES.index(State.TOPIC_RECREATED)
-    return _answered(answers, state)
+    return _answered(answers, state, choice)
+
+
+def _states_of_choice(
+    state: NDArray[np.intp],
+    answers: Answers,
+    choice: Choice,
+    committed: Int64s,
+    logs: Logs,
+    source: PartitionView | None,
+    target: PartitionView,
+) -> NDArray[np.intp]:
+    """Return the states of another strategy's answers; what it may not answer is withheld."""
+    state = np.where(answers.is_t | choice.is_exact, state, STATES.index(State.APPROXIMATE))
+    state[answers.is_too_late] = STATES.index(State.STRATEGY_REFUSED)
+    state[choice.offset < 0] = STATES.index(State.NO_REFERENCE)
+    source_start = source.log_start if source is not None else 0
+    # Of what stands below the index nothing is known: the first unread record may be there.
+    is_unknown = (committed < logs.source.begin) & (logs.source.begin > source_start)
+    is_unknown |= (choice.offset <= logs.target.begin) & (logs.target.begin > target.log_start)
+    state[is_unknown] = STATES.index(State.NOT_INDEXED)
+    return state
 
 
 def _states(answers: Answers) -> NDArray[np.intp]:
@@ -86,7 +121,7 @@ def _states(answers: Answers) -> NDArray[np.intp]:
 IS_WITHHELD = np.array([state.is_withheld for state in STATES])
 
 
-def _answered(answers: Answers, state: NDArray[np.intp]) -> Translations:
+def _answered(answers: Answers, state: NDArray[np.intp], choice: Choice | None) -> Translations:
     is_withheld = IS_WITHHELD[state]
     return Translations(
         offset=np.where(is_withheld, -1, answers.offset),
@@ -96,6 +131,7 @@ def _answered(answers: Answers, state: NDArray[np.intp]) -> Translations:
         duplicates_at_most=np.where(is_withheld, 0, answers.duplicates_at_most),
         lost=np.where(is_withheld, 0, answers.lost),
         may_move=answers.has_young_hole | (state != STATES.index(State.EXACT)),
+        is_disordered=choice.is_disordered if choice is not None else np.zeros(len(state), np.bool_),
     )
 
 
@@ -103,7 +139,8 @@ def withhold(reason: State, commits: int) -> Translations:
     """Return *commits* rows without an answer, for the one *reason*."""
     none, zero = np.full(commits, -1, np.int64), np.zeros(commits, np.int64)
     state = np.full(commits, STATES.index(reason), np.intp)
-    return Translations(none, none, state, zero, zero, zero, np.ones(commits, np.bool_))
+    no, yes = np.zeros(commits, np.bool_), np.ones(commits, np.bool_)
+    return Translations(none, none, state, zero, zero, zero, yes, no)
 
 
 def concatenate(parts: Sequence[Translations]) -> Translations:

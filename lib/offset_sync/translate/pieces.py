@@ -48,6 +48,15 @@ class Pieces:
         last: Int64s = self.needs + np.where(self.is_linear, self.length - 1, 0)
         return last
 
+    def records_below(self, offset: Int64s) -> Int64s:
+        """Return how many records stand below each offset, shape (offsets,)."""
+        if len(self) == 0:
+            return np.zeros(len(offset), np.int64)
+        row = np.searchsorted(self.start, offset, "right") - 1
+        into = np.clip(offset - self.start[np.maximum(row, 0)], 0, self.length[np.maximum(row, 0)])
+        before = np.concatenate(([0], np.cumsum(self.length)))
+        return np.where(row >= 0, before[np.maximum(row, 0)] + into, 0)
+
     def below(self, offset: int) -> Pieces:
         """Return what lies below *offset*; a piece that straddles it is cut."""
         kept = slice(0, int(np.searchsorted(self.start, offset, "left")))

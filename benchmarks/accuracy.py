@@ -1,0 +1,214 @@
+"""Strategies against workloads: how often they answer, what they lose, what they repeat; a few hundred seeded trials.
+
+    .venv/bin/python benchmarks/accuracy.py [--trials 300] [--seed 1]
+
+Each trial is a new history (``workloads.py``). Some commits of it are translated by every strategy, and every answer is
+judged record by record: lost are records of the target below the answer that the group has not read, repeated are those
+from the answer on that it has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from comparators import mirror_maker, replicator
+from numpy.typing import NDArray
+from results import save
+from workloads import ClusterLog, Route, Workload, bursts, one_side_after, read_before, steady, write_logs
+
+from offset_sync.decode.runs import cut_runs
+from offset_sync.translate.admission import PartitionView
+from offset_sync.translate.header import answer_by_header
+from offset_sync.translate.logindex import LogIndex
+from offset_sync.translate.partition import translate_partition
+from offset_sync.translate.runs import Runs
+from offset_sync.translate.strategies import Logs, Strategy
+from offset_sync.translate.times import TimeIndex
+from offset_sync.translate.timestamp import answer_by_timestamp
+
+Ints = NDArray[np.int64]
+BOTH: tuple[Route, ...] = (("A", "B"), ("B", "A"))
+MESH: tuple[Route, ...] = tuple((a, b) for a in "ABC" for b in "ABC" if a != b)
+LOOK_BACK = 1000
+COMMITS_PER_TRIAL = 8
+NO_ANSWER = -1
+_FOR_EVER = 1 << 60
+
+ONE, HALF = steady({"A": 200.0}), steady({"A": 100.0, "B": 100.0})
+WORKLOADS = (
+    Workload("100:0, increasing timestamps", 10, ONE, BOTH, (0.01, 0.1)),
+    Workload("100:0, equal timestamps", 10, ONE, BOTH, (0.01, 0.1), tick=0.2),
+    Workload("100:0, disordered timestamps", 10, ONE, BOTH, (0.01, 0.1), disorder=0.5),
+    Workload("50:50, light crossing", 10, HALF, BOTH, (0.001, 0.02)),
+    Workload("50:50, heavy crossing", 10, HALF, BOTH, (0.2, 2.0)),
+    Workload("50:50, bursts", 20, bursts({"A": 40.0, "B": 40.0}), BOTH, (0.01, 0.5)),
+    Workload("planned 0:100", 12, one_side_after(200.0, 0.6), BOTH, (0.01, 0.2), lag=0, stops=True),
+    Workload("fan-out A to B and C, B moved to C", 10, ONE, (("A", "B"), ("A", "C")), (0.01, 1.0), move=("B", "C")),
+    Workload("mesh of three", 10, steady({"A": 70.0, "B": 70.0, "C": 70.0}), MESH, (0.01, 0.5)),
+    Workload("50:50, lagging by 10", 10, HALF, BOTH, (0.01, 0.1), lag=10),
+    Workload("50:50, lagging by 1,000", 10, HALF, BOTH, (0.01, 0.1), lag=1_000),
+    Workload("100:0, lagging by 100,000", 11, steady({"A": 10_000.0}), BOTH, (0.01, 0.1), lag=100_000),
+    Workload("idle, 50:50", 10, HALF, BOTH, (0.01, 0.1), lag=0, stops=True),
+)
+
+
+@dataclass
+class Tally:
+    """What became of a strategy's answers to one workload."""
+
+    asked: int = 0
+    answered: int = 0
+    with_loss: int = 0
+    lost: int = 0
+    without_repeat: int = 0
+    repeated: list[int] = field(default_factory=list)
+
+    def add(self, answer: Ints, committed: Ints, positions: Ints) -> None:
+        """Judge the answers record by record."""
+        self.asked += len(answer)
+        for y, c in zip(answer.tolist(), committed.tolist(), strict=True):
+            if y < 0:
+                continue
+            lost, repeated = int((positions[:y] >= c).sum()), int((positions[y:] < c).sum())
+            self.answered += 1
+            self.with_loss += lost > 0
+            self.lost += lost
+            self.without_repeat += repeated == 0
+            self.repeated.append(repeated)
+
+    def row(self, workload: str, strategy: str) -> dict[str, object]:
+        """Return the result."""
+        of = max(1, self.answered)
+        return {
+            "workload": workload, "strategy": strategy, "commits": self.asked,
+            "answered": round(self.answered / max(1, self.asked), 4), "with_loss": round(self.with_loss / of, 4),
+            "lost": self.lost, "without_repeat": round(self.without_repeat / of, 4),
+            "repeats_mean": round(float(np.mean(self.repeated)), 2) if self.repeated else None,
+            "repeats_worst": max(self.repeated, default=None),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One history, what is indexed of it, and the commits asked about."""
+
+    source: ClusterLog
+    target: ClusterLog
+    logs: Logs
+    committed: Ints
+
+
+def trial_of(workload: Workload, random: np.random.Generator) -> Trial:
+    """Make one trial."""
+    logs = write_logs(workload, random)
+    codes = {cluster: code for code, cluster in enumerate(sorted(logs))}
+    source, target = (logs[cluster] for cluster in workload.move)
+    indexes = [index_of(log) for log in (source, target)]
+    end = len(source.origin)
+    if workload.lag is None:
+        committed = random.integers(0, end + 1, COMMITS_PER_TRIAL)
+    else:
+        committed = np.array([max(0, end - workload.lag)])
+    return Trial(source, target, Logs(*indexes, *(codes[cluster] for cluster in workload.move)), np.sort(committed))
+
+
+def index_of(log: ClusterLog) -> LogIndex:
+    """Return the record index of a log, with its timestamps."""
+    offset = np.arange(len(log.origin))
+    index, times = LogIndex(), TimeIndex()
+    for is_timed in (False, True):
+        runs = cut_runs(offset, log.at_ms, log.origin, log.origin_offset, split_on_timestamp=is_timed)
+        if is_timed:
+            times.extend(runs.start_offset, runs.length, runs.min_timestamp_ms, runs.max_timestamp_ms)
+        else:
+            zeros = np.zeros(len(runs), np.int64)
+            found = Runs.of(runs.start_offset, runs.length, runs.origin_code, runs.origin_start, zeros)
+            index.extend(found, len(offset))
+    index.times = times
+    return index
+
+
+def answers_of(trial: Trial, is_idle: bool) -> Iterator[tuple[str, Ints]]:
+    """Yield every strategy's answers; those of ours as the product gives them, and as they would be if obeyed."""
+    committed, logs = trial.committed, trial.logs
+    for name in ("exact", "timestamp", "header"):
+        yield name, ours(trial, Strategy(name, LOOK_BACK, _FOR_EVER if is_idle else -1))
+    here, there = logs.source.times or TimeIndex(), logs.target.times or TimeIndex()
+    yield "timestamp, if obeyed", answer_by_timestamp(committed, here, there, logs.target.frontier).offset
+    yield (
+        "header, if obeyed",
+        answer_by_header(committed, logs.source, target_origin=logs.target_origin, look_back=LOOK_BACK),
+    )
+    for lag in (100, 0):
+        answer = mirror_maker(committed, trial.source, trial.target, logs.source_origin, lag)
+        yield f"MM2, offset.lag.max {lag}", answer
+    yield "Replicator", replicator(committed, trial.source, trial.target)
+
+
+def ours(trial: Trial, strategy: Strategy) -> Ints:
+    """Return what the product commits, :data:`NO_ANSWER` where it withholds."""
+    source, target = (
+        PartitionView("id", 1, 0, log.frontier, frozenset({"id"}), log, log.frontier)
+        for log in (trial.logs.source, trial.logs.target)
+    )
+    return translate_partition(
+        trial.committed, [None] * len(trial.committed), source, trial.logs.source, target,
+        source_origin=trial.logs.source_origin, target_origin=trial.logs.target_origin, young_since_ms=0,
+        strategy=strategy,
+    ).wanted  # fmt: skip
+
+
+def measure(trials: int, seed: int, workloads: tuple[Workload, ...] = WORKLOADS) -> list[dict[str, object]]:
+    """Return one row per workload and strategy."""
+    rows = []
+    for number, workload in enumerate(workloads):
+        tallies: dict[str, Tally] = {}
+        for trial_number in range(trials):
+            trial = trial_of(workload, np.random.default_rng([seed, number, trial_number]))
+            positions = read_before(trial.source, trial.target)
+            for name, answer in answers_of(trial, workload.stops):
+                tallies.setdefault(name, Tally()).add(answer, trial.committed, positions)
+        rows += [tally.row(workload.name, name) for name, tally in tallies.items()]
+        print(f"{workload.name}: {trials} trials", file=sys.stderr, flush=True)
+    return rows
+
+
+def broken_promises(rows: list[dict[str, object]]) -> list[str]:
+    """Return what is not as ``exact`` promises: no loss, always an answer, nobody without loss repeats less."""
+    found = []
+    by_workload: dict[object, list[Mapping[str, object]]] = {}
+    for row in rows:
+        by_workload.setdefault(row["workload"], []).append(row)
+    for workload, mine in by_workload.items():
+        exact = next(row for row in mine if row["strategy"] == "exact")
+        if exact["lost"] != 0 or exact["answered"] != 1.0:
+            found.append(f"{workload}: exact lost {exact['lost']}, answered {exact['answered']}")
+        safe = [row for row in mine if row["lost"] == 0 and row["answered"] == 1.0]
+        found += [
+            f"{workload}: {row['strategy']} repeats less"
+            for row in safe
+            if float(str(row["repeats_mean"])) < float(str(exact["repeats_mean"]))
+        ]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    began = time.monotonic()
+    rows = measure(options.trials, options.seed)
+    settings = {"trials": options.trials, "seed": options.seed, "seconds": round(time.monotonic() - began)}
+    save("accuracy", settings, rows)
+    if problems := broken_promises(rows):
+        raise SystemExit("\n".join(problems))
+
+
+if __name__ == "__main__":
+    main()

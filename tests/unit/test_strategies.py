@@ -1,0 +1,240 @@
+"""The strategies beside exact, against their definitions in plain loops; never later than t(c)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offset_sync.model import State
+from offset_sync.testing.comparison import growing, origin_codes
+from offset_sync.testing.logs import World, write_logs
+from offset_sync.testing.oracle import Case, Log, LogRecord, answers
+from offset_sync.testing.strategies import law
+from offset_sync.translate.admission import PartitionView
+from offset_sync.translate.header import NO_ANSWER, answer_by_header
+from offset_sync.translate.logindex import LogIndex
+from offset_sync.translate.partition import STATES, Translations, translate_partition
+from offset_sync.translate.strategies import Strategy
+from offset_sync.translate.times import TimeIndex
+from offset_sync.translate.timestamp import answer_by_timestamp
+
+ONE_WAY = World(("A", "B"), ("A",), (("A", "B"),), 40, marker=0.2)
+BOTH_WAYS = World(("A", "B"), ("A", "B"), (("A", "B"), ("B", "A")), 40, marker=0.2)
+CODES = {"A": 0, "B": 1, "C": 2}
+
+
+def logs_of(world: World, seed: int, spread: int, disorder: int) -> dict[str, Log]:
+    """Logs whose records have the time of their origin offset, *spread* records to one, a few of them late."""
+    rng = random.Random(seed)
+    late: dict[tuple[str, int], int] = {}
+
+    def timed(record: LogRecord) -> LogRecord:
+        shift = late.setdefault((record.origin, record.origin_offset), rng.randint(0, disorder))
+        return replace(record, timestamp_ms=1000 + record.origin_offset // spread - shift)
+
+    found = {}
+    for alias, log in write_logs(world, rng).items():
+        records = tuple(timed(record) for record in log if record is not None)
+        found[alias] = Log(alias, records, 0, len(log), len(log))
+    return found
+
+
+def times_of(log: Log) -> TimeIndex:
+    times = TimeIndex()
+    for record in log.records:
+        one = np.array([record.timestamp_ms])
+        times.extend(np.array([record.offset]), np.array([1]), one, one)
+    return times
+
+
+def indexed(case: Case) -> tuple[LogIndex, LogIndex]:
+    """Both indexes, with the timestamps; the codes are those of ``CODES`` where both clusters produce."""
+    source, target = LogIndex(), LogIndex()
+    for _, source_found, target_found in growing(case):
+        source, target = source_found or source, target_found
+    for index, log in ((source, case.source), (target, case.target)):
+        index.times = times_of(log) if log is not None else None
+    return source, target
+
+
+def by_timestamp(source: Sequence[LogRecord], target: Sequence[LogRecord], committed: int, end: int) -> int:
+    """The definition: the first record not older than the first unread one; the n-th of as many of one time."""
+    if not source or not target:
+        return target[0].offset if target else end
+    unread = [record for record in source if record.offset >= committed]
+    at_ms = (unread[0] if unread else source[-1]).timestamp_ms
+    found = next((record for record in target if record.timestamp_ms >= at_ms), None)
+    if found is None:
+        return end
+    here, there = ([record for record in log if record.timestamp_ms == at_ms] for log in (source, target))
+    if found.timestamp_ms != at_ms or len(here) != len(there):
+        return found.offset
+    read = sum(record.offset < committed for record in here)
+    return there[read].offset if read < len(there) else there[-1].offset + 1
+
+
+def by_header(source: Sequence[LogRecord], committed: int, target: str, look_back: int) -> int:
+    """The definition: the header of the record at the commit, else of the nearest one before it."""
+    unread = [record for record in source if record.offset >= committed]
+    if unread and unread[0].origin == target:
+        return unread[0].origin_offset
+    read = [record for record in source if record.offset < committed]
+    near = [record for record in read[max(0, len(read) - look_back) :] if record.origin == target]
+    return near[-1].origin_offset + 1 if near else NO_ANSWER
+
+
+@law(200)
+@given(st.integers(0, 10**6), st.sampled_from([1, 3, 8]), st.sampled_from([0, 0, 2, 9]))
+def test_timestamp_is_its_definition_and_loses_nothing_of_one_origin(seed: int, spread: int, disorder: int) -> None:
+    logs = logs_of(replace(ONE_WAY, behind=0.5), seed, spread, disorder)
+    source, target = logs["A"], logs["B"]
+    committed = np.arange(source.log_end + 1)
+    found = answer_by_timestamp(committed, times_of(source), times_of(target), target.log_end)
+    wanted = [by_timestamp(source.records, target.records, c, target.log_end) for c in committed.tolist()]
+    assert found.offset.tolist() == wanted
+    exact = answers(Case("A", source, target), committed.tolist())
+    assert all(mine <= best.offset for mine, best in zip(found.offset.tolist(), exact))
+    for c, is_disordered in zip(committed.tolist(), found.is_disordered.tolist()):
+        unread = [record.timestamp_ms for record in source.records if record.offset >= c]
+        before = [record.timestamp_ms for record in source.records if record.offset < c]
+        if unread and before:
+            assert is_disordered == (max(before) > unread[0])
+
+
+@law(150)
+@given(st.integers(0, 10**6), st.sampled_from([1, 3, 8]), st.sampled_from([0, 2, 9]))
+def test_the_repeats_of_timestamp_lie_within_what_was_said(seed: int, spread: int, disorder: int) -> None:
+    logs = logs_of(ONE_WAY, seed, spread, disorder)
+    source, target = logs["A"], logs["B"]
+    committed = np.arange(source.log_end + 1)
+    found = answer_by_timestamp(committed, times_of(source), times_of(target), target.log_end)
+    for c, offset, most in zip(committed.tolist(), found.offset.tolist(), found.duplicates_at_most.tolist()):
+        repeated = sum(record.offset >= offset and record.origin_offset < c for record in target.records)
+        assert repeated <= most
+
+
+@law(200)
+@given(st.integers(0, 10**6), st.sampled_from([1, 5, 1000]))
+def test_header_is_its_definition_and_loses_nothing_between_two_clusters(seed: int, look_back: int) -> None:
+    logs = logs_of(replace(BOTH_WAYS, behind=0.3), seed, 1, 0)
+    source, target = logs["A"], logs["B"]
+    case = Case("A", source, target)
+    index = indexed(case)[0]
+    committed = np.arange(source.log_end + 1)
+    found = answer_by_header(committed, index, target_origin=CODES["B"], look_back=look_back).tolist()
+    assert found == [by_header(source.records, c, "B", look_back) for c in committed.tolist()]
+    exact = answers(case, committed.tolist())
+    assert all(mine <= best.offset for mine, best in zip(found, exact))
+
+
+# Chosen in a partition
+
+
+def native(cluster: str, *times: int) -> Log:
+    records = tuple(LogRecord(n, cluster, n, time) for n, time in enumerate(times))
+    return Log(cluster, records, 0, len(times), len(times))
+
+
+def copied(cluster: str, origin: str, *times: int, missing: int = 0) -> Log:
+    records = tuple(LogRecord(n, origin, n + missing, time) for n, time in enumerate(times))
+    return Log(cluster, records, 0, len(times), len(times))
+
+
+def chosen(case: Case, name: str, *committed: int, idle_since_ms: int = -1, log_start: int = 0) -> Translations:
+    """Translate as a pass does; nothing is idle unless *idle_since_ms* says so."""
+    source, target = indexed(case)
+    codes = origin_codes(case)
+    views = [
+        PartitionView("id", 1, start, log.log_end, frozenset({"id"}), index, index.frontier)
+        for log, index, start in ((case.source, source, 0), (case.target, target, log_start))
+        if log is not None
+    ]
+    return translate_partition(
+        np.array(committed), [None] * len(committed), views[0], source, views[1],
+        source_origin=codes[case.source_cluster], target_origin=codes.get(case.target.cluster, 99),
+        young_since_ms=10**15, strategy=Strategy(name, 1000, idle_since_ms),
+    )  # fmt: skip
+
+
+def states(found: Translations) -> list[str]:
+    return [STATES[code].value for code in found.state.tolist()]
+
+
+def test_a_mirror_without_headers_is_translated_by_timestamp() -> None:
+    case = Case("A", native("A", 1, 2, 2, 4, 5), native("B", 1, 2, 2, 2, 4))
+    found = chosen(case, "timestamp", 0, 1, 2, 3, 4, 5)
+    # The 2 was sent again, so which of them is which cannot be told; 5 is not there yet.
+    assert found.wanted.tolist() == [0, 1, 1, 4, 5, 5]
+    assert states(found) == ["EXACT", "EXACT", "APPROXIMATE", "EXACT", "AT_FRONTIER", "AT_FRONTIER"]
+    assert (found.duplicates.tolist()[2], found.duplicates_at_most.tolist()[2]) == (1, 3)
+    assert not found.is_disordered.any()
+
+
+def test_a_greater_timestamp_before_the_commit_is_flagged_and_repeats() -> None:
+    found = chosen(Case("A", native("A", 1, 9, 3, 4), native("B", 1, 9, 3, 4)), "timestamp", 1, 2, 3)
+    assert found.wanted.tolist() == [1, 1, 1]
+    assert found.is_disordered.tolist() == [False, True, True]
+    assert found.duplicates.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["timestamp", "header"])
+def test_origins_that_a_strategy_cannot_bear_refuse_the_whole_topic(name: str) -> None:
+    here = Log("A", (LogRecord(0, "A", 0, 1), LogRecord(1, "C", 0, 2)), 0, 2, 2)
+    there = Log("B", (LogRecord(0, "C", 0, 2), LogRecord(1, "A", 0, 1)), 0, 2, 2)
+    found = chosen(Case("A", here, there), name, 0, 1, 2)
+    assert states(found) == ["STRATEGY_REFUSED"] * 3
+    assert (found.wanted == -1).all()
+
+
+def test_timestamp_is_refused_where_both_sides_produce_and_header_is_not() -> None:
+    here = Log("A", (LogRecord(0, "A", 0, 1), LogRecord(1, "B", 0, 1)), 0, 2, 2)
+    there = Log("B", (LogRecord(0, "B", 0, 1), LogRecord(1, "A", 0, 1)), 0, 2, 2)
+    assert states(chosen(Case("A", here, there), "timestamp", 1)) == ["STRATEGY_REFUSED"]
+    found = chosen(Case("A", here, there), "header", 0, 1, 2)
+    assert (states(found), found.wanted.tolist()) == (["EXACT", "EXACT", "APPROXIMATE"], [0, 0, 1])
+
+
+def test_an_answer_that_headers_show_to_be_too_late_is_refused() -> None:
+    # The mirror turned 0 and 1 round, so the time of 1 stands before the unread 0.
+    there = Log("B", (LogRecord(0, "A", 1, 2), LogRecord(1, "A", 0, 1), LogRecord(2, "A", 2, 3)), 0, 3, 3)
+    found = chosen(Case("A", native("A", 1, 2, 3), there), "timestamp", 0, 1, 2)
+    assert all(offset <= 0 for offset in found.wanted.tolist()[:2])
+
+
+def test_header_without_a_reference_waits_until_the_topic_is_idle() -> None:
+    case = Case("A", native("A", 1, 2, 3), copied("B", "A", 1, 2, 3))
+    assert states(chosen(case, "header", 2, 3)) == ["NO_REFERENCE"] * 2
+    found = chosen(case, "header", 0, 2, 3, idle_since_ms=0)
+    assert (states(found), found.wanted.tolist()) == (["EXACT", "NO_REFERENCE", "AT_FRONTIER"], [0, -1, 3])
+
+
+def test_an_idle_topic_with_records_that_only_the_target_has_is_not_at_its_end() -> None:
+    by_time = Case("A", native("A", 1, 2), native("B", 1, 2, 7))
+    assert chosen(by_time, "timestamp", 2, idle_since_ms=0).wanted.tolist() == [2]
+    by_header = Case("A", copied("A", "B", 1, 2), native("B", 1, 2, 7))
+    found = chosen(by_header, "header", 2, idle_since_ms=0)
+    assert (states(found), found.wanted.tolist()) == (["STRATEGY_REFUSED"], [-1])
+
+
+def test_what_retention_took_of_a_topic_without_headers_is_counted() -> None:
+    case = Case("A", native("A", 1, 2, 3, 4), native("B", 1, 2, 3, 4))
+    found = chosen(case, "timestamp", 1, log_start=3)
+    assert (found.wanted.tolist(), found.lost.tolist()) == ([3], [2])
+
+
+def test_commits_below_an_index_that_began_late_are_withheld() -> None:
+    source, target = LogIndex(5), LogIndex(0)
+    for index in (source, target):
+        index.times = TimeIndex()
+    views = [PartitionView("id", 1, 0, 9, frozenset({"id"}), index, index.frontier) for index in (source, target)]
+    found = translate_partition(
+        np.array([3]), [None], views[0], source, views[1], source_origin=0, target_origin=1, young_since_ms=0,
+        strategy=Strategy("timestamp", 1000, -1),
+    )  # fmt: skip
+    assert STATES[found.state[0]] is State.NOT_INDEXED
