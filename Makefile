@@ -13,6 +13,8 @@ PYTEST := $(BIN)/python -m pytest
 
 # Given on to what is run: make demo ARGS=--quick, make test-unit ARGS='-k decode'
 ARGS ?=
+# Tests run side by side; every worker of test-broker has brokers and a JVM of its own, 4 GiB.
+WORKERS ?= 2
 
 .PHONY: help install demo test test-unit test-spark test-broker bench-accuracy check format zip clean distclean
 
@@ -28,12 +30,11 @@ install: ## Set everything up in .venv and jars/ (all other targets do so by the
 demo: install ## Two Kafka clusters, a failover and the way back, measured (ARGS=--quick for the short one)
 	@./spark-submit.sh demo --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(ARGS)
 
-# One process each: tests/spark and tests/broker start their JVM with other options.
+# One after the other: tests/spark and tests/broker start their JVM with other options.
 test: install ## All tests, with the coverage of lib
 	@rm -f .coverage .coverage.*
-	@$(PYTEST) tests/unit --cov --cov-report= $(ARGS)
-	@$(PYTEST) tests/spark --cov --cov-append --cov-report= $(ARGS)
-	@$(PYTEST) tests/broker --cov --cov-append --cov-report=term --cov-fail-under=90 $(ARGS)
+	@$(PYTEST) tests/unit tests/spark -n $(WORKERS) --dist loadgroup --cov --cov-report= $(ARGS)
+	@$(PYTEST) tests/broker -n $(WORKERS) --dist loadfile --cov --cov-append --cov-report=term --cov-fail-under=90 $(ARGS)
 
 test-unit: install ## Tests that start nothing; seconds
 	@$(PYTEST) tests/unit $(ARGS)
