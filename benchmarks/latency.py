@@ -38,7 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--groups", type=int, default=200)
     parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--warm-up", type=int, default=40, help="seconds of commits that are not counted")
+    parser.add_argument("--warm-up", type=int, default=60, help="seconds of commits that are not counted")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="offset-sync-latency-") as name:

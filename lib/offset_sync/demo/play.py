@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -44,17 +47,31 @@ def play(*, is_quick: bool, directory: Path = DIRECTORY) -> int:
     return 0 if is_good else 1
 
 
-def _create_tables(root: Path) -> Tables:
-    tables = Tables(open_session("offset-sync demo"), str(root))
+def _create_tables(directory: Path) -> Tables:
+    with _errors_to(directory / "demo.log"):
+        tables = Tables(open_session("offset-sync demo"), str(directory / "tables"))
     tables.create()
     return tables
+
+
+@contextmanager
+def _errors_to(log: Path) -> Iterator[None]:
+    """Let processes that are started meanwhile, such as the JVM, write their warnings to *log*: the stage is ours."""
+    console = os.dup(2)
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(console, 2)
+        os.close(console)
 
 
 def _play(console: Console, narrator: Narrator, directory: Path, *, is_quick: bool) -> bool:
     narrator.say("starting two Kafka brokers, mirrored both ways")
     with ThreadPoolExecutor(1) as pool:
         starting = pool.submit(World.start, directory / "brokers")
-        tables = _create_tables(directory / "tables")
+        tables = _create_tables(directory)
     world = starting.result()
     story: Story | None = None
     try:

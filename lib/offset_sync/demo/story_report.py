@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -12,7 +13,7 @@ from rich.table import Table
 
 from offset_sync.demo.story import GroupResult
 
-STEPS = 12
+STEPS = 13
 """How often each whole demo says what it does."""
 
 
@@ -47,23 +48,29 @@ class Narrator:
 
 def show_results(console: Console, title: str, results: Sequence[GroupResult]) -> bool:
     """Print one table; return whether everything in it is as promised."""
-    table = Table(title=title, title_justify="left", caption_justify="left", caption=_CAPTION)
-    for name in ("group", "topic", "shape"):
-        table.add_column(name, no_wrap=True)
-    for name in ("to read", "stale s", "predicted", "repeated", "+ after commit", "lost"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    columns = [*_COLUMNS] if console.width >= _WIDE else [name for name in _COLUMNS if name not in _SPARED]
+    for name in columns:
+        table.add_column(name, justify="left" if name in ("group", "topic", "shape", "") else "right", no_wrap=True)
     for result in results:
-        table.add_row(*_cells(result))
+        cells = dict(zip(_COLUMNS, _cells(result), strict=True))
+        table.add_row(*(cells[name] for name in columns))
     console.print(table)
+    console.print(_CAPTION, style="dim", highlight=False)
     return all(result.is_as_promised for result in results)
 
 
-_CAPTION = (
-    "to read: records at or after the group's translated position. stale: how long commits had been made that were no "
-    "longer captured. predicted: repeats known beforehand. repeated: of these, measured. + after commit: repeats of "
-    "what was read after the last captured commit."
-)
+_COLUMNS = ("group", "topic", "shape", "to read", "stale s", "predicted", "repeated", "+ later", "lost", "")
+_SPARED = ("shape", "to read")
+_WIDE = 110
+_CAPTION = """\
+to read    records at or after the group's translated position
+stale s    for how long, at the end, commits had not been captured
+predicted  records read again, as known beforehand; two numbers are bounds
+repeated   how many of these really were
++ later    the same of records read after the last captured commit
+lost       records that nobody reads: always 0
+"""
 
 
 def _cells(result: GroupResult) -> list[str]:
