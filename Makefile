@@ -16,10 +16,10 @@ ARGS ?=
 # Tests run side by side; every worker of test-broker has brokers and a JVM of its own, 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-unit test-spark test-broker bench-accuracy check format zip clean distclean
+.PHONY: help install demo test test-unit test-spark test-broker bench-accuracy bench-mm2 check format zip clean distclean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 install: ## Set everything up in .venv and jars/ (all other targets do so by themselves)
 	@$(or $(PYTHON),python3) -c '$(SUITS)' || { \
@@ -47,6 +47,10 @@ test-broker: install ## Tests with real Kafka brokers
 
 bench-accuracy: install ## What each strategy answers, loses and repeats, into docs/benchmarks.md
 	@$(BIN)/python benchmarks/accuracy.py $(ARGS)
+	@$(BIN)/python benchmarks/report.py
+
+bench-mm2: install ## Live beside the real MirrorMaker 2: what groups would read again, into docs/benchmarks.md; 8 minutes
+	@$(BIN)/python benchmarks/mirrormaker.py $(ARGS)
 	@$(BIN)/python benchmarks/report.py
 
 check: install ## Lint, format and types

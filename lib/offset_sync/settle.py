@@ -7,9 +7,8 @@ how often or in which order it is called, so any step may be repeated, by any dr
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,48 +17,18 @@ from offset_sync.config import Config
 from offset_sync.errors import ClusterError
 from offset_sync.model import OffsetWrite, Outcome, State, TopicPartition, WriteOutcome
 from offset_sync.planning import plan_writes, refresh_due
-from offset_sync.settlement import Index, Settlement
-from offset_sync.survey import Look
+from offset_sync.settlement import Commits, Index, Looks, Seen, Settlement, Task
 from offset_sync.translate.admission import PartitionView, remembered
 from offset_sync.translate.commits import CommitBook
 from offset_sync.translate.keys import KeyPlaces, Keys
 from offset_sync.translate.ownership import owners
 from offset_sync.translate.pairstate import OUTCOMES, PairState
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
-from offset_sync.translate.runs import Int64s
 from offset_sync.translate.strategies import Strategy
 
-Looks = Mapping[str, "Look | ClusterError"]
 LookAt = Callable[[Collection[str], Collection[TopicPartition]], Looks]
 CommitWrites = Callable[[str, Sequence[OffsetWrite]], Sequence[WriteOutcome]]
 """Commits at the target named; one outcome per write, in order."""
-
-
-@dataclass(frozen=True)
-class _Commits:
-    """The owner's commits that count at one target, sorted by partition; shape (keys,)."""
-
-    key: Keys
-    offset: Int64s
-    at_ms: Int64s
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What the clusters said, and how far the index had read before they were asked."""
-
-    looks: Looks
-    frontiers: Mapping[tuple[str, TopicPartition], int]
-
-
-@dataclass(frozen=True)
-class _Task:
-    """What to settle: *keys* of one *source*'s micro-batch, or (None) all keys of all sources that are not settled."""
-
-    keys: Keys | None
-    source: str | None
-    batch_id: int | None
-    is_first: bool = False
 
 
 class Settler:
@@ -103,23 +72,31 @@ class Settler:
         """Settle *keys* that *source* committed in a micro-batch, where it owns them; return one line per failure."""
         if len(keys) == 0:
             return []
-        return self._settle_targets(_Task(keys, source, batch_id))
+        return self._settle_targets(Task(keys, source, batch_id))
 
     def settle_all(self, *, is_first: bool = False) -> list[str]:
         """Settle every key that is not settled; return one line per failure.
 
         *is_first*: nothing is taken as settled and every target is read, whatever we believe stands there.
         """
-        return self._settle_targets(_Task(None, None, None, is_first))
+        return self._settle_targets(Task(None, None, None, is_first))
 
-    def _settle_targets(self, task: _Task) -> list[str]:
+    def settle_waiting(self) -> list[str]:
+        """Settle what waits for the index, where it has grown since the last call; return one line per failure."""
+        self._index.refresh()
+        grown = self._index.take_grown()
+        with self._lock:
+            keys = [self._places.keys_in(place) for place in grown]
+        return self._settle_targets(Task(np.concatenate(keys), None, None, is_waiting=True)) if keys else []
+
+    def _settle_targets(self, task: Task) -> list[str]:
         self._index.refresh()
         targets = [t for t in self._target_locks if task.source is None or (task.source, t) in self._pairs]
         with ThreadPoolExecutor(max_workers=max(1, len(targets))) as pool:
             jobs = [pool.submit(self._settle_target, target, task) for target in targets]
             return [line for job in jobs for line in job.result()]
 
-    def _settle_target(self, target: str, task: _Task) -> list[str]:
+    def _settle_target(self, target: str, task: Task) -> list[str]:
         # The lock spans computing and committing: an older answer must not overtake a newer one on its way.
         with self._target_locks[target]:
             with self._lock:
@@ -131,12 +108,12 @@ class Settler:
             looks = self._look([target, *chosen], partitions)
             failures: list[str] = []
             for source, commits in chosen.items():
-                settlement = self._settle_pair(source, target, commits, _Seen(looks, frontiers), task)
+                settlement = self._settle_pair(source, target, commits, Seen(looks, frontiers), task)
                 self._record(settlement)
                 failures += settlement.failures(self._book.keys)
             return failures
 
-    def _choose(self, target: str, task: _Task) -> dict[str, _Commits]:
+    def _choose(self, target: str, task: Task) -> dict[str, Commits]:
         """Return, per source, the commits that count at *target* and are not settled there."""
         book = self._book
         key = np.arange(len(book.keys)) if task.keys is None else np.unique(task.keys)
@@ -149,26 +126,32 @@ class Settler:
             mine = self._places.by_partition(key[(owner == number) & ~commits.columns["is_deleted"][key]])
             if task.keys is None and not task.is_first:
                 mine = mine[~self._is_settled(source, target, mine)]
+            elif task.is_waiting:
+                mine = mine[self._pair_fit(source, target).is_waiting(mine)]
             if len(mine):
                 columns = commits.columns
-                chosen[source] = _Commits(mine, columns["genuine_offset"][mine], columns["genuine_at_ms"][mine])
+                chosen[source] = Commits(mine, columns["genuine_offset"][mine], columns["genuine_at_ms"][mine])
         return chosen
 
     def _is_settled(self, source: str, target: str, key: Keys) -> NDArray[np.bool_]:
-        pair, there = self._pairs[source, target], self._book.clusters[target].columns
-        pair.columns.fit(len(self._book.keys))
+        pair, there = self._pair_fit(source, target), self._book.clusters[target].columns
         mine = self._book.clusters[source].columns
         is_settled = pair.is_settled(key, mine["genuine_offset"][key], mine["genuine_at_ms"][key])
         is_settled &= there["actual_offset"][key] == pair.columns["wanted"][key]
         return is_settled & ~refresh_due(there, key, self._refresh_before_ms())
 
+    def _pair_fit(self, source: str, target: str) -> PairState:
+        pair = self._pairs[source, target]
+        pair.columns.fit(len(self._book.keys))
+        return pair
+
     def _refresh_before_ms(self) -> int:
         return self._now_ms() - int(self._config.sync.refresh_interval.total_seconds() * 1000)
 
-    def _settle_pair(self, source: str, target: str, commits: _Commits, seen: _Seen, task: _Task) -> Settlement:
-        now_ms, pair, key = self._now_ms(), self._pairs[source, target], commits.key
+    def _settle_pair(self, source: str, target: str, commits: Commits, seen: Seen, task: Task) -> Settlement:
+        now_ms, key = self._now_ms(), commits.key
         with self._lock:
-            pair.columns.fit(len(self._book.keys))
+            pair = self._pair_fit(source, target)
             answers = self._translate(source, target, commits, seen, now_ms)
             plan = plan_writes(
                 self._book, source, target, key, answers, pair.columns["source_at_ms"][key],
@@ -194,7 +177,7 @@ class Settler:
             answers, plan, previous, outcome, error, is_news,
         )  # fmt: skip
 
-    def _translate(self, source: str, target: str, commits: _Commits, seen: _Seen, now_ms: int) -> Translations:
+    def _translate(self, source: str, target: str, commits: Commits, seen: Seen, now_ms: int) -> Translations:
         pair, topic_id = self._pairs[source, target], self._book.clusters[source].topic_id
         grace_ms = int(self._config.sync.hole_grace.total_seconds() * 1000)
         parts = []
@@ -222,7 +205,7 @@ class Settler:
         idle_ms = int(self._config.sync.idle_after.total_seconds() * 1000)
         return Strategy(self._config.strategy_of(topic), self._config.topics.header_look_back, now_ms - idle_ms)
 
-    def _view(self, cluster: str, place: TopicPartition, seen: _Seen) -> PartitionView | None:
+    def _view(self, cluster: str, place: TopicPartition, seen: Seen) -> PartitionView | None:
         """Return what is known of a partition; None: the cluster or the partition's leader cannot be asked."""
         look = seen.looks[cluster]
         if isinstance(look, ClusterError):

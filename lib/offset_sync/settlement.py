@@ -9,8 +9,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model import Outcome
+from offset_sync.errors import ClusterError
+from offset_sync.model import Outcome, TopicPartition
 from offset_sync.planning import Plan
+from offset_sync.survey import Look
 from offset_sync.translate.commits import Key
 from offset_sync.translate.keys import Keys
 from offset_sync.translate.logindex import LogIndex
@@ -18,12 +20,17 @@ from offset_sync.translate.pairstate import OUTCOMES
 from offset_sync.translate.partition import Translations
 from offset_sync.translate.runs import Int64s
 
+Looks = Mapping[str, "Look | ClusterError"]
+
 
 class Index(Protocol):
     """The record index, as ``spark.runcache.RunCache`` offers it."""
 
     def refresh(self) -> None:
         """Catch up with the tables."""
+
+    def take_grown(self) -> set[TopicPartition]:
+        """Return the partitions of which any cluster's index has grown since the last call."""
 
     def log(self, cluster: str, topic: str, partition: int) -> LogIndex | None:
         """Return what is indexed of a partition."""
@@ -36,6 +43,37 @@ class Index(Protocol):
 
     def code(self, origin: str) -> int:
         """Return the code of an origin."""
+
+
+@dataclass(frozen=True)
+class Commits:
+    """The owner's commits that count at one target, sorted by partition; shape (keys,)."""
+
+    key: Keys
+    offset: Int64s
+    at_ms: Int64s
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the clusters said, and how far the index had read before they were asked."""
+
+    looks: Looks
+    frontiers: Mapping[tuple[str, TopicPartition], int]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to settle: *keys* of one *source*'s micro-batch, or (None) all keys of all sources that are not settled.
+
+    *is_waiting*: of all sources those *keys* whose answer the index held back.
+    """
+
+    keys: Keys | None
+    source: str | None
+    batch_id: int | None
+    is_first: bool = False
+    is_waiting: bool = False
 
 
 @dataclass(frozen=True)

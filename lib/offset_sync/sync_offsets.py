@@ -115,12 +115,16 @@ class SyncJob:
             self._is_ready.set()
 
     def _reconcile(self) -> None:
-        is_first = True
-        while not self._stop.wait(0.2 if is_first else self._config.sync.reconcile_interval.total_seconds()):
+        sync = self._config.sync
+        pause, interval = sync.trigger_interval.total_seconds(), sync.reconcile_interval.total_seconds()
+        is_first, due_at = True, 0.0
+        while not self._stop.wait(0.2 if is_first else min(pause, interval)):
             if not self._is_ready.is_set():
                 continue
+            is_due = is_first or time.monotonic() >= due_at
+            due_at = time.monotonic() + interval if is_due else due_at
             try:
-                for failure in self._pass(is_first=is_first):
+                for failure in self._pass(is_first=is_first) if is_due else self._settler.settle_waiting():
                     logger.warning("%s", failure)
                 is_first = False
             except Exception:  # the next pass sees the same state and tries again

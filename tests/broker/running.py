@@ -26,6 +26,8 @@ REPO = Path(__file__).resolve().parents[2]
 Row = dict[str, Any]
 _Value = TypeVar("_Value")
 _PATIENCE_SECONDS = 400.0
+# A JVM of a few seconds does not live to see what the optimising compiler is for.
+_SHORT_LIVED = ["--driver-memory", "1g", "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Installation:
     def started(self, job: str, *options: str, kill_at: str | None = None) -> Iterator[Job]:
         """Start a job as in production; whatever still runs at the end is killed."""
         log = self.folder / f"{job}.log"
-        command = [str(REPO / "spark-submit.sh"), job, "--conf", str(self.config_file), *options]
+        command = [str(REPO / "spark-submit.sh"), job, *_SHORT_LIVED, "--conf", str(self.config_file), *options]
         environment = dict(os.environ) | ({"OFFSET_SYNC_KILL_AT": kill_at} if kill_at else {})
         with log.open("wb") as output:
             process = subprocess.Popen(
@@ -167,7 +169,7 @@ def prepare_environment() -> None:
     from spark_options import split_options
     from submit import build_command
 
-    options = split_options(["--master", "local[2]", "--driver-memory", "1g"])
+    options = split_options(["--master", "local[2]", *_SHORT_LIVED])
     command = build_command(REPO, "index_records", options, os.environ)
     build_zip(REPO / "lib" / "offset_sync", REPO / "dist" / "offset_sync.zip")
     os.environ.update(command.environment)

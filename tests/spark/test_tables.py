@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.spark.creating import create_table
 from offset_sync.spark.schemas import GROUP_EVENTS, RECORD_RUNS, TABLES, Table
@@ -174,3 +174,24 @@ def test_what_was_added_is_read_without_what_a_compaction_wrote_again_or_retenti
     spark.sql(f"DELETE FROM delta.`{tables.path(RECORD_RUNS)}` WHERE start_offset = 1")  # as retention will
     assert added(before, tables.version(RECORD_RUNS)) == []
     assert starts(tables) == [2, 3, 4, 11, 12]
+
+
+def test_a_small_table_is_read_without_delta_and_a_changed_one_with_it(spark: SparkSession, tables: Tables) -> None:
+    def read() -> tuple[list[int], bool]:
+        frame = tables.read(RECORD_RUNS)
+        assert frame.dtypes == delta_frame().dtypes
+        is_planned_by_delta = "Relation" in frame._jdf.queryExecution().analyzed().toString().replace(
+            "LocalRelation", ""
+        )
+        return sorted(row["start_offset"] for row in frame.collect()), is_planned_by_delta
+
+    def delta_frame() -> DataFrame:
+        return spark.read.format("delta").load(tables.path(RECORD_RUNS)).select(*RECORD_RUNS.names)
+
+    assert read() == ([], False)
+    tables.append(RECORD_RUNS, runs(1, 2))
+    tables.append(RECORD_RUNS, runs(3))
+    assert read() == ([1, 2, 3], False)
+    spark.sql(f"ALTER TABLE delta.`{tables.path(RECORD_RUNS)}` SET TBLPROPERTIES ('delta.appendOnly' = 'false')")
+    spark.sql(f"DELETE FROM delta.`{tables.path(RECORD_RUNS)}` WHERE start_offset = 1")
+    assert read() == ([2, 3], True)

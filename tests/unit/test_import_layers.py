@@ -34,7 +34,7 @@ INSIDE = {
         "survey",
     },
     "planning": {"model", "translate"},
-    "settlement": {"model", "planning", "translate"},
+    "settlement": {"model", "errors", "planning", "survey", "translate"},
     "survey": {"model", "errors"},
     "settle": {"model", "errors", "config", "translate", "planning", "settlement", "survey"},
     # Only what is written in terms of plain values there: no client, see CLIENTS.

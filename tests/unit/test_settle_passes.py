@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from offset_sync.model import TopicPartition
 from offset_sync.testing.settling import ORDERS, Site, config_of, mirrored_site
 from offset_sync.testing.written import indexed_at, log
 from offset_sync.translate.commits import OWN_TAG
@@ -109,6 +110,33 @@ def test_an_answer_at_the_frontier_is_asked_again_until_the_index_has_passed_it(
     site.put(log("Y", ". . X0:10 . X10:14"))
     site.settle()
     assert (site.rows()[0].state, site.standing("Y", "readers")) == ("EXACT", 13)
+
+
+def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_nothing_else_is_asked() -> None:
+    site = mirrored_site()
+    pay = TopicPartition("pay-1", 0)
+    site.put(log("X", "X0:10"), pay)
+    site.put(log("Y", "X0:10"), pay)
+    site.commit("X", "at-the-end", 10)
+    site.commit("X", "behind", 4)
+    site.commit("X", "elsewhere", 10, pay)
+    site.settle()
+    site.settler.settle_waiting()
+    site.settlements.clear()
+    site.put(log("X", "X0:14"))
+    site.put(log("Y", ". . X0:10 . X10:14"))
+    assert site.settler.settle_waiting() == []
+    assert [(row.group_id, row.state, row.wanted) for n in range(len(site.settlements)) for row in site.rows(n)] == [
+        ("at-the-end", "EXACT", 13)
+    ]
+    assert site.standing("Y", "at-the-end") == 13
+    site.settlements.clear()
+    assert (site.settler.settle_waiting(), site.settlements) == ([], [])
+
+
+def test_a_topic_that_nobody_has_committed_may_grow() -> None:
+    site = mirrored_site()
+    assert (site.settler.settle_waiting(), site.settlements) == ([], [])
 
 
 def test_what_was_answered_bounds_what_is_read_for_the_next_commit() -> None:

@@ -38,5 +38,16 @@ def read_appended(files: HadoopFiles, table: str, after: int, until: int, schema
     return pa.concat_tables(found)
 
 
+def plain_bytes(files: HadoopFiles, table: str, until: int) -> float:
+    """Return the size of a table to which nothing but appends was ever done; infinity for any other."""
+    total = 0.0
+    for version in range(1, until + 1):
+        if not files.exists(_entry(table, version)):
+            return float("inf")
+        for action in read_json_lines(files.read_text(_entry(table, version))):
+            total += float("inf") if "remove" in action else action.get("add", {}).get("size", 0)
+    return total
+
+
 def _entry(table: str, version: int) -> str:
     return f"{table}/_delta_log/{version:020d}.json"

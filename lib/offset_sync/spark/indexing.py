@@ -72,7 +72,7 @@ class RunIndexer:
         """Write down topic ids not met before, ahead of the runs: a topic is never indexed without its id."""
         alias = self._cutter.alias
         if self._ids is None:
-            known = self._tables.read(INDEXED_TOPICS).select("cluster", "topic", "topic_id").toArrow()
+            known = self._tables.read(INDEXED_TOPICS).toArrow()
             self._ids = {}
             for row in known.filter(pc.equal(known.column("cluster"), alias)).to_pylist():
                 self._ids.setdefault(row["topic"], set()).add(row["topic_id"])

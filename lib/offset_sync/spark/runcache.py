@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from itertools import pairwise
@@ -11,15 +10,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from offset_sync.model import TopicPartition
 from offset_sync.spark.schemas import BEGINS, INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.spark.tables import Tables
 from offset_sync.translate.logindex import LogIndex
 from offset_sync.translate.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.times import TimeIndex
 
-logger = logging.getLogger(__name__)
-_FEW_VERSIONS = 50
-"""A table of so few versions is read version by version, which is faster than a query."""
 _COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", "indexed_at"]
 _COLUMNS += ["min_timestamp", "max_timestamp"]
 
@@ -41,6 +38,7 @@ class RunCache:
         self._version: int | None = None
         self._topics_version: int | None = None
         self._ids: dict[tuple[str, str], set[str]] = {}
+        self._grown: set[TopicPartition] = set()
         self._reading = threading.Lock()
         self._lock = lock
 
@@ -49,14 +47,20 @@ class RunCache:
         with self._reading:
             version = self._tables.version(RECORD_RUNS, self._version)
             if version != self._version:
-                self._extend(self._added(version))
+                self._extend(self._tables.rows_since(RECORD_RUNS, self._version, version).select(_COLUMNS))
                 self._version = version
             # The ids come after the runs and are written before them: no run is seen without its topic's id.
             topics_version = self._tables.version(INDEXED_TOPICS, self._topics_version)
             if topics_version != self._topics_version:
-                for row in self._tables.read(INDEXED_TOPICS).toArrow().to_pylist():
+                for row in self._tables.rows_since(INDEXED_TOPICS, self._topics_version, topics_version).to_pylist():
                     self._ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
                 self._topics_version = topics_version
+
+    def take_grown(self) -> set[TopicPartition]:
+        """Return the partitions of which any cluster's index has grown since the last call."""
+        with self._lock:
+            grown, self._grown = self._grown, set()
+            return grown
 
     def log(self, cluster: str, topic: str, partition: int) -> LogIndex | None:
         """Return what is indexed of a partition, None if nothing is."""
@@ -73,15 +77,6 @@ class RunCache:
     def code(self, origin: str) -> int:
         """Return the code that *origin* has in the logs."""
         return self._codes.setdefault(origin, len(self._codes) - 1)
-
-    def _added(self, version: int) -> pa.Table:
-        """Return the rows not read yet, or all of them: what is read twice changes nothing."""
-        if self._version is not None or version <= _FEW_VERSIONS:
-            try:
-                return self._tables.read_added(RECORD_RUNS, self._version or 0, version).select(_COLUMNS)
-            except FileNotFoundError:
-                logger.info("record_runs was compacted and cleaned up since it was last read: reading all of it")
-        return self._tables.read(RECORD_RUNS).select(*_COLUMNS).toArrow()
 
     def _extend(self, rows: pa.Table) -> None:
         if rows.num_rows == 0:
@@ -102,6 +97,7 @@ class RunCache:
         for first, end in pairwise(borders):
             place = tuple(rows.column(name)[first].as_py() for name in ("cluster", "topic", "partition"))
             part = slice(first, end)
+            self._grown.add(TopicPartition(*place[1:]))
             log = self._logs.get(place)
             if log is None:
                 log = self._logs[place] = LogIndex(int(start[first]))

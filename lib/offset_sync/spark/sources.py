@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.config import Config
 
 CONSUMER_OFFSETS = "__consumer_offsets"
+_HEADER_BYTES = 1024
 
 _ALWAYS = {
     # Aborted records and aborted commits are neither mirrored nor valid: translating them would lose records.
     "kafka.isolation.level": "read_committed",
     # The broker would otherwise wait for more bytes at the end of every partition of every micro-batch.
     "kafka.fetch.max.wait.ms": "10",
+    # After every poll Spark seeks to both ends of the partition, which drops what was fetched ahead. So a poll has to
+    # return all that a fetch has brought, and a fetch to bring much: twice as fast as with 500 records a poll.
+    "kafka.max.poll.records": "1000000",
+    "kafka.max.partition.fetch.bytes": str(4 << 20),
     # A dead cluster holds its share of the task slots for so long, each time it is tried.
     "kafkaConsumer.pollTimeoutMs": "15000",
     "kafka.default.api.timeout.ms": "15000",
@@ -54,13 +59,18 @@ def read_mirrored_records(spark: SparkSession, config: Config, alias: str) -> Da
         .load()
     )
     headers = F.map_from_entries("headers")
+
+    def header(name: str, column: str) -> Column:
+        # Nothing that long can be valid, and it bounds the memory of a batch.
+        return F.substring(headers[name], 1, _HEADER_BYTES).alias(column)
+
     return records.select(
         "topic",
         "partition",
         "offset",
         "timestamp",
-        headers[config.mirror.origin_header].alias("origin_header"),
-        headers[config.mirror.offset_header].alias("offset_header"),
+        header(config.mirror.origin_header, "origin_header"),
+        header(config.mirror.offset_header, "offset_header"),
     )
 
 

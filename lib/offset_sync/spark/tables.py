@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,11 +11,16 @@ from pyspark.sql import DataFrame, SparkSession
 from offset_sync.spark.appending import Appender
 from offset_sync.spark.creating import create_table
 from offset_sync.spark.files import HadoopFiles
-from offset_sync.spark.following import last_version, read_appended
+from offset_sync.spark.following import last_version, plain_bytes, read_appended
 from offset_sync.spark.schemas import TABLES, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+logger = logging.getLogger(__name__)
+_FEW_VERSIONS = 50
+_FEW_BYTES = 16 << 20
+"""A table of so few versions and bytes is read file by file: Delta takes seconds to plan a query however small."""
 
 
 class Tables:
@@ -36,7 +42,10 @@ class Tables:
             create_table(self.spark, self.path(table), table)
 
     def read(self, table: Table) -> DataFrame:
-        """Return *table* as it is now."""
+        """Return *table* as it is now; a small one as rows that the driver holds."""
+        version = self.version(table)
+        if version <= _FEW_VERSIONS and plain_bytes(self._files, self.path(table), version) <= _FEW_BYTES:
+            return self.spark.createDataFrame(self.read_added(table, 0, version))
         return self.spark.read.format("delta").load(self.path(table)).select(*table.names)
 
     def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
@@ -60,3 +69,15 @@ class Tables:
         Raises FileNotFoundError where retention has overtaken the reader: then read the whole table.
         """
         return read_appended(self._files, self.path(table), after, until, table.arrow_schema)
+
+    def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
+        """Return what was appended after the version *known*, up to *until*; all rows for None.
+
+        Where retention has overtaken the reader all rows come again: what is read twice has to change nothing.
+        """
+        if known is not None:
+            try:
+                return self.read_added(table, known, until)
+            except FileNotFoundError:
+                logger.info("%s was compacted and cleaned up since it was last read: reading all of it", table.name)
+        return self.read(table).toArrow()

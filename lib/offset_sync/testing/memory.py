@@ -141,6 +141,7 @@ class MemoryIndex:
         self.logs: dict[tuple[str, str, int], LogIndex] = {}
         self.ids: dict[tuple[str, str], set[str]] = {}
         self.codes: dict[str, int] = {MALFORMED: UNKNOWN_ORIGIN}
+        self.grown: set[TopicPartition] = set()
         self.refreshed = 0
 
     def extend(self, log: Log, place: TopicPartition) -> None:
@@ -148,11 +149,17 @@ class MemoryIndex:
         for record in log.records:
             self.code(record.origin)
         index = self.logs.setdefault((log.cluster, place.topic, place.partition), LogIndex())
+        self.grown.add(place)
         extend_index(index, Increment(maximal_runs(log.indexed), log.frontier), self.codes)
 
     def refresh(self) -> None:
         """Count how often the tables would be read."""
         self.refreshed += 1
+
+    def take_grown(self) -> set[TopicPartition]:
+        """Return the partitions extended since the last call."""
+        grown, self.grown = self.grown, set()
+        return grown
 
     def log(self, cluster: str, topic: str, partition: int) -> LogIndex | None:
         """Return what is indexed of a partition."""

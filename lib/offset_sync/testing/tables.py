@@ -91,6 +91,10 @@ class MemoryTables:
         rows = pa.concat_tables(parts) if parts else table.arrow_schema.empty_table()
         return rows.take(pa.array(range(rows.num_rows - 1, -1, -1), pa.int64()))
 
+    def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
+        """Return what was appended after *known*, or all rows."""
+        return self.read_added(table, known or 0, until)
+
     def rows(self, table: Table, *names: str) -> list[tuple[Any, ...]]:
         """Return these columns of all rows, sorted."""
         found = pa.concat_tables([table.arrow_schema.empty_table(), *self.versions.get(table.name, [])])

@@ -71,8 +71,9 @@ class KeyPlaces:
                 yield self._places[int(code[first])], slice(first, end)
 
     def keys_in(self, place: TopicPartition) -> Keys:
-        """Return all keys of a partition."""
-        return self._members[self._codes[place]].values
+        """Return all keys of a partition; none of one that no group has committed."""
+        code = self._codes.get(place)
+        return self._members[code].values if code is not None else np.empty(0, np.int64)
 
 
 def _remembering(ask: Callable[[str], bool]) -> Callable[[str], bool]:

@@ -17,6 +17,7 @@ OUTCOMES = tuple(Outcome)
 IS_HELD = np.array([outcome in (Outcome.COMMITTED, Outcome.UNCHANGED) for outcome in OUTCOMES])
 """True for outcomes after which the target holds the wanted offset."""
 _EXACT = STATES.index(State.EXACT)
+_WAITS_FOR_INDEX = [STATES.index(state) for state in (State.AT_FRONTIER, State.INDEX_BEHIND, State.NOT_INDEXED)]
 _REPEATS = 2
 """So many equal answers make a key settled."""
 
@@ -67,6 +68,10 @@ class PairState:
             & (column["repeats"][key] >= _REPEATS)
         )
         return is_settled
+
+    def is_waiting(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return which keys may have another answer as soon as the index knows more of their partition."""
+        return np.isin(self.columns["state"][key], _WAITS_FOR_INDEX)
 
     def note(
         self,

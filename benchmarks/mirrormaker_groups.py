@@ -1,0 +1,92 @@
+"""Twin groups: what one commits at the source the other commits in the same wave; each is synced by somebody else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from mirrormaker_judge import GROUPS, Answers, Commit
+from mirrormaker_process import SOURCE, TARGET
+
+from offset_sync.demo.clients import Endpoint, Partition
+from offset_sync.errors import ClusterError, OffsetSyncError
+from offset_sync.kafka.admin import ClusterAdmin
+from offset_sync.model import OffsetWrite, Rule, TopicPartition
+
+MM2, OURS = "mm2", "ours"
+_STOPS_AT_SHARE = 0.5
+_PATIENCE_S = 30.0
+
+
+class TwinGroups:
+    """Six groups that commit all partitions at the source, without members, and where they stand at the target."""
+
+    def __init__(self, run: str, clusters: Mapping[str, Endpoint], partitions: Sequence[Partition]) -> None:
+        self._run = run
+        self._admins = {
+            alias: ClusterAdmin(alias, {"bootstrap.servers": clusters[alias].bootstrap_servers})
+            for alias in (SOURCE, TARGET)
+        }
+        self.partitions = list(partitions)
+        self.commits: dict[tuple[str, Partition], list[Commit]] = {}
+
+    def commit(self, *, lagging_moves: bool) -> None:
+        """Commit where the groups are now: at the end, at half of it, and there too, but only when *lagging_moves*."""
+        ends = self.ends(SOURCE)
+        kinds = [kind for kind in GROUPS if kind != "lagging" or lagging_moves]
+        wanted = {
+            (kind, place): end if kind == "tail" else int(end * _STOPS_AT_SHARE)
+            for kind in kinds
+            for place, end in ends.items()
+        }
+        wave = {
+            group: [OffsetWrite(group, *place, wanted[kind, place], "", Rule.SET, None) for place in ends]
+            for twin in (MM2, OURS)
+            for group, kind in self.ids(twin).items()
+            if kind in kinds
+        }
+        self._write(wave)
+        at_s = time.monotonic()
+        for key, offset in wanted.items():
+            self.commits.setdefault(key, []).append(Commit(at_s, offset))
+
+    def ids(self, twin: str) -> dict[str, str]:
+        """Return the kind of each group that belongs to one of the two, by group id."""
+        return {f"{kind}-{self._run}-{twin}": kind for kind in GROUPS}
+
+    def ends(self, alias: str) -> dict[Partition, int]:
+        """Return the log end of each partition."""
+        found = self._admins[alias].ends([TopicPartition(*place) for place in self.partitions])
+        return {place: found[TopicPartition(*place)].log_end for place in self.partitions}
+
+    def ask(self, seconds: int) -> Answers:
+        """Return where all groups stand at the target, all asked at once."""
+        names = [*self.ids(MM2), *self.ids(OURS)]
+        at_s = time.monotonic()
+        positions: dict[tuple[str, Partition], int] = {}
+        for group, found in self._admins[TARGET].committed_offsets(names).items():
+            if isinstance(found, ClusterError):
+                raise found
+            positions |= {(group, (each.topic, each.partition)): there.offset for each, there in found.items()}
+        return Answers(seconds, at_s, positions)
+
+    def known_to_ours(self) -> bool:
+        """Whether every group that is synced by Offset Sync has a position in every partition at the target."""
+        positions = self.ask(0).positions
+        return all((group, place) in positions for group in self.ids(OURS) for place in self.partitions)
+
+    def _write(self, wave: Mapping[str, Sequence[OffsetWrite]]) -> None:
+        """Commit; a coordinator that has just been made is asked again, anything else is an OffsetSyncError."""
+        ends_at = time.monotonic() + _PATIENCE_S
+        while True:
+            answers = self._admins[SOURCE].write_offsets(wave)
+            bad = {
+                group: errors
+                for group, errors in answers.items()
+                if isinstance(errors, ClusterError) or any(errors.values())
+            }
+            if not bad:
+                return
+            if time.monotonic() > ends_at:
+                raise OffsetSyncError(f"{SOURCE}: commits were refused: {bad}")
+            time.sleep(0.2)

@@ -1,0 +1,166 @@
+"""MirrorMaker 2 in a process of its own, as ``connect-mirror-maker.sh`` would start it."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from offset_sync.demo.broker_files import BrokerPartsMissing, find_jars, find_java
+from offset_sync.demo.clients import Endpoint
+from offset_sync.errors import OffsetSyncError
+
+SOURCE, TARGET = "dc1", "dc2"
+DEFAULTS: dict[str, str] = {}
+"""Run ``default``: nothing is set that Kafka has a default for."""
+FASTEST = {
+    "emit.checkpoints.interval.seconds": "1",
+    "sync.group.offsets.interval.seconds": "1",
+    "refresh.topics.interval.seconds": "1",
+    "refresh.groups.interval.seconds": "1",
+    "offset.lag.max": "0",
+    # How often Connect asks for the offset syncs that were put off; an option of the worker, hence of the target.
+    f"{TARGET}.offset.flush.interval.ms": "1000",
+}
+"""Run ``fastest``: whole seconds are the finest that the intervals take."""
+
+_LOGGING = """\
+status = off
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{ISO8601}} %p %c{{1}} %m%n
+rootLogger.level = WARN
+rootLogger.appenderRef.file.ref = file
+logger.mirror.name = org.apache.kafka.connect.mirror
+logger.mirror.level = INFO
+"""
+# The flags of brokers and jobs: on two cores, for minutes, the optimising compiler does not pay off.
+_JAVA = ("-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djava.awt.headless=true")
+
+
+def properties(
+    clusters: Mapping[str, Endpoint], topics: Sequence[str], stamped: str, groups: str, timing: Mapping[str, str]
+) -> str:
+    """Return ``mm2.properties``: *topics* with the groups that match *groups*, headers stamped on topic *stamped*."""
+    flow = f"{SOURCE}->{TARGET}"
+    settings = {
+        "clusters": f"{SOURCE}, {TARGET}",
+        **{f"{alias}.bootstrap.servers": clusters[alias].bootstrap_servers for alias in (SOURCE, TARGET)},
+        f"{flow}.enabled": "true",
+        f"{flow}.topics": ", ".join(topics),
+        f"{flow}.groups": groups,
+        "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
+        "sync.group.offsets.enabled": "true",
+        # Without heartbeats there is no second herder, for the way back.
+        "emit.heartbeats.enabled": "false",
+        "sync.topic.acls.enabled": "false",
+        # Classes are found by their jars' manifests, not by a search through all jars: 12 s less at the start.
+        "plugin.discovery": "service_load",
+        f"{TARGET}.plugin.discovery": "service_load",
+        f"{flow}.transforms": "stamp",
+        f"{flow}.transforms.stamp.type": "StampOrigin",
+        f"{flow}.transforms.stamp.predicate": "stamped",
+        f"{flow}.predicates": "stamped",
+        f"{flow}.predicates.stamped.type": "org.apache.kafka.connect.transforms.predicates.TopicNameMatches",
+        f"{flow}.predicates.stamped.pattern": stamped,
+        **{
+            f"{kind}.replication.factor": "1"
+            for kind in ("checkpoints.topic", "offset-syncs.topic", "heartbeats.topic")
+        },
+        **{f"{kind}.storage.replication.factor": "1" for kind in ("offset", "status", "config")},
+        "replication.factor": "1",
+        **timing,
+    }
+    return "".join(f"{name} = {value}\n" for name, value in settings.items())
+
+
+def compile_transform(directory: Path) -> Path:
+    """Compile StampOrigin.java with Spark's Janino, so that a Java without a compiler will do; return the classes."""
+    classes = directory / "classes"
+    classes.mkdir()
+    pyspark = importlib.util.find_spec("pyspark")
+    if pyspark is None or pyspark.origin is None:
+        raise OffsetSyncError("pyspark, which brings the compiler, is not installed; run: make install")
+    spark = Path(pyspark.origin).parent / "jars"
+    compiler = ":".join(str(jar) for name in ("janino", "commons-compiler") for jar in spark.glob(f"{name}-*.jar"))
+    known = ":".join(str(jar) for name in ("connect-api", "kafka-clients") for jar in find_jars().glob(f"{name}-*.jar"))
+    source = Path(__file__).with_name("StampOrigin.java")
+    main = "org.codehaus.commons.compiler.samples.CompilerDemo"
+    command = [find_java(), "-cp", compiler, main, "-d", str(classes), "-classpath", known, str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode or not (classes / "StampOrigin.class").exists():
+        raise OffsetSyncError(f"{source.name} was not compiled:\n{done.stdout}{done.stderr}")
+    return classes
+
+
+class MirrorMaker2:
+    """The process; *directory* gets its configuration and its log."""
+
+    def __init__(self, directory: Path, text: str, classes: Path) -> None:
+        self._directory = directory
+        directory.mkdir()
+        (directory / "mm2.properties").write_text(text)
+        (directory / "log4j2.properties").write_text(_LOGGING.format(log=directory / "mm2.log"))
+        with (directory / "console.log").open("wb") as console:
+            self._process = subprocess.Popen(
+                self._command(classes), stdin=subprocess.DEVNULL, stdout=console, stderr=console, cwd=directory,
+                start_new_session=True,
+            )  # fmt: skip
+        # As for the brokers: a shell that waits on a pipe which only we hold, so it never outlives this Python.
+        script = ["/bin/sh", "-c", 'read -r _; kill -9 "$0"', str(self._process.pid)]
+        self._watchdog = subprocess.Popen(script, stdin=subprocess.PIPE, start_new_session=True)
+
+    @property
+    def pid(self) -> int:
+        """The Java process."""
+        return self._process.pid
+
+    def check(self) -> None:
+        """Raise OffsetSyncError with the end of its log when it has ended by itself."""
+        if self._process.poll() is not None:
+            code = self._process.returncode
+            raise OffsetSyncError(f"MirrorMaker 2 ended with exit code {code}; its log ends:\n{self.log_tail()}")
+
+    def log_tail(self, lines: int = 25) -> str:
+        """Return the last lines that it logged or printed."""
+        files = [self._directory / name for name in ("console.log", "mm2.log")]
+        texts = [path.read_text(errors="replace").splitlines() for path in files if path.exists()]
+        return "\n".join(line for text in texts for line in text[-lines:])
+
+    def stop(self, timeout: float = 15.0) -> None:
+        """End it, by force after *timeout* seconds.
+
+        A worker that is only killed keeps its place in Connect's group for a while, and the next one waits for it.
+        """
+        # The watchdog first: once the process is reaped its number may be somebody else's.
+        self._watchdog.kill()
+        self._watchdog.communicate()
+        self._process.terminate()
+        try:
+            self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _command(self, classes: Path) -> list[str]:
+        jars = find_jars()
+        mirror = jars.parent / "mirror"
+        if not any(mirror.glob("connect-mirror-4*.jar")):
+            raise BrokerPartsMissing(f"{mirror}: no jars of MirrorMaker 2; run 'make install'")
+        logging = f"-Dlog4j2.configurationFile={self._directory / 'log4j2.properties'}"
+        main = ["org.apache.kafka.connect.mirror.MirrorMaker", str(self._directory / "mm2.properties")]
+        return [find_java(), *_JAVA, logging, "-cp", f"{jars}/*:{mirror}/*:{classes}", *main]
+
+
+@contextmanager
+def running_mirror_maker(directory: Path, text: str, classes: Path) -> Iterator[MirrorMaker2]:
+    """Start it with the configuration *text*; it is stopped at the end, whatever that is."""
+    mirror_maker = MirrorMaker2(directory, text, classes)
+    try:
+        yield mirror_maker
+    finally:
+        mirror_maker.stop()

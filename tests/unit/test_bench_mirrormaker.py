@@ -1,0 +1,131 @@
+"""The parts of the benchmark against MirrorMaker 2 that start nothing: its judge and the configuration it writes."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from offset_sync.demo.records import Records
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+from mirrormaker_judge import Answers, Commit, JudgedPartition, broken_promises, rows_of
+from mirrormaker_process import FASTEST, properties
+from report_mirrormaker import mirrormaker_tables
+
+
+def records(ids: list[int], first: int = 0) -> Records:
+    offsets = np.arange(first, first + len(ids), dtype=np.int64)
+    return Records(np.array(ids, np.uint64), offsets, np.zeros(len(ids), np.int64))
+
+
+def commits(*made: tuple[float, int]) -> list[Commit]:
+    return [Commit(at_s, offset) for at_s, offset in made]
+
+
+@dataclass(frozen=True)
+class Place:
+    alias: str
+    bootstrap_servers: str
+
+
+def test_the_right_position_costs_nothing() -> None:
+    cost = JudgedPartition(records([1, 2, 3, 4]), records([1, 2, 3, 4])).cost(commits((5.0, 2)), 2, 9.0)
+    assert (cost.read_again, cost.lost, cost.stale_s) == (0, 0, 0.0)
+
+
+def test_an_early_position_repeats_what_was_read_and_is_as_old_as_the_first_commit_it_does_not_cover() -> None:
+    made = commits((1.0, 0), (2.0, 1), (3.0, 2), (4.0, 3))
+    cost = JudgedPartition(records([1, 2, 3, 4]), records([1, 2, 3, 4])).cost(made, 1, 9.0)
+    assert (cost.read_again, cost.lost, cost.stale_s) == (2, 0, 6.0)
+
+
+def test_a_late_position_loses_and_is_not_stale() -> None:
+    cost = JudgedPartition(records([1, 2, 3, 4]), records([1, 2, 3, 4])).cost(commits((1.0, 1)), 3, 9.0)
+    assert (cost.read_again, cost.lost, cost.stale_s) == (0, 2, 0.0)
+
+
+def test_without_a_position_everything_that_was_read_is_read_again() -> None:
+    made = commits((1.0, 0), (2.0, 3))
+    cost = JudgedPartition(records([1, 2, 3, 4]), records([1, 2, 3, 4])).cost(made, None, 9.0)
+    assert (cost.read_again, cost.lost, cost.stale_s) == (3, 0, 7.0)
+
+
+def test_records_are_known_by_who_they_are_and_not_by_their_offsets() -> None:
+    judged = JudgedPartition(records([1, 2, 3, 4]), records([1, 3, 2, 4, 5], first=10))
+    cost = judged.cost(commits((1.0, 2)), 11, 9.0)
+    assert (cost.read_again, cost.lost, cost.stale_s) == (1, 0, 8.0)
+    assert judged.cost(commits((1.0, 2)), 13, 9.0).lost == 1
+
+
+def test_what_the_mirror_has_not_brought_makes_stale_and_is_read_again_when_it_has() -> None:
+    source, made = records([1, 2, 3, 4]), commits((1.0, 4))
+    assert JudgedPartition(source, records([1, 2])).cost(made, 2, 3.0).stale_s == 2.0
+    assert JudgedPartition(source, records([])).cost(made, 0, 3.0).read_again == 0
+    assert JudgedPartition(source, records([1, 2, 3, 4])).cost(made, 2, 3.0).read_again == 2
+
+
+def ids(twin: str) -> dict[str, str]:
+    return {f"{kind}-{twin}": kind for kind in ("tail", "middle", "lagging")}
+
+
+def judged_rows(mm2: int | None, ours: int | None) -> list[dict[str, object]]:
+    log = records([1, 2, 3, 4])
+    place = ("orders", 0)
+    ways = {"MirrorMaker 2": (ids("mm2"), "orders"), "exact": (ids("ours"), "orders")}
+    made = {(kind, place): commits((1.0, 2), (8.0, 4)) for kind in ("tail", "middle", "lagging")}
+    stood = {
+        (group, place): position
+        for twin, position in (("mm2", mm2), ("ours", ours))
+        for group in ids(twin)
+        if position is not None
+    }
+    rows = rows_of(ways, made, [Answers(0, 5.0, stood)], {place: JudgedPartition(log, log)})
+    return [{"run": "default", **row} for row in rows]
+
+
+def test_only_commits_made_before_the_instant_count() -> None:
+    rows = judged_rows(mm2=1, ours=2)
+    assert [row["read"] for row in rows] == [2] * 6
+    assert [(row["way"], row["read_again"], row["stale_s"]) for row in rows[:2]] == [
+        ("MirrorMaker 2", 1, 4.0),
+        ("exact", 0, 0.0),
+    ]
+    assert broken_promises(rows) == []
+
+
+@pytest.mark.parametrize(
+    ("mm2", "ours", "said"),
+    [
+        (None, 2, "default: MirrorMaker 2 never committed anything"),
+        (2, 3, r"default: exact, group tail, \+0 s: 1 records lost"),
+        (2, None, r"default: exact, group tail, \+0 s: no answer"),
+    ],
+)
+def test_a_void_comparison_and_a_broken_promise_are_said(mm2: int | None, ours: int | None, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        raise ValueError("\n".join(broken_promises(judged_rows(mm2, ours))))
+
+
+def test_losses_of_mirror_maker_are_shown_and_no_error() -> None:
+    rows = judged_rows(mm2=4, ours=2)
+    assert broken_promises(rows) == []
+    assert "2 lost" in mirrormaker_tables(rows)
+
+
+def written_properties(timing: dict[str, str]) -> dict[str, str]:
+    clusters = {"dc1": Place("dc1", "h:1"), "dc2": Place("dc2", "h:2")}
+    text = properties(clusters, ["orders", "legacy"], "orders", ".*-mm2", timing)
+    return dict(line.split(" = ", 1) for line in text.splitlines())
+
+
+def test_default_intervals_are_those_that_nothing_sets() -> None:
+    default, fastest = written_properties({}), written_properties(FASTEST)
+    assert [name for name in default if "interval" in name or "lag" in name] == []
+    assert {name: fastest[name] for name in fastest if name not in default} == FASTEST
+    assert default["dc1->dc2.predicates.stamped.pattern"] == "orders"
+    assert (default["dc1.bootstrap.servers"], default["dc2.bootstrap.servers"]) == ("h:1", "h:2")
