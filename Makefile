@@ -16,7 +16,7 @@ ARGS ?=
 # Tests run side by side; every worker of test-broker has brokers and a JVM of its own, 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-unit test-spark test-broker bench-accuracy bench-mm2 check format zip clean distclean
+.PHONY: help install demo test test-unit test-spark test-broker bench-accuracy bench-mm2 bench-speed bench check format zip clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -52,6 +52,13 @@ bench-accuracy: install ## What each strategy answers, loses and repeats, into d
 bench-mm2: install ## Live beside the real MirrorMaker 2: what groups would read again, into docs/benchmarks.md; 8 minutes
 	@$(BIN)/python benchmarks/mirrormaker.py $(ARGS)
 	@$(BIN)/python benchmarks/report.py
+
+bench-speed: install ## Each part beside the limit of the same run, into docs/benchmarks.md
+	@for each in decode translate commit_rate append indexing latency; do \
+		echo "== $$each"; $(BIN)/python benchmarks/$$each.py || exit 1; done
+	@$(BIN)/python benchmarks/report.py
+
+bench: bench-accuracy bench-mm2 bench-speed ## All benchmarks, half an hour
 
 check: install ## Lint, format and types
 	@$(BIN)/ruff check

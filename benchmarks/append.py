@@ -3,13 +3,12 @@
 Prints the wall and the processor time of one append, in seconds, for both and several sizes. The processor time is that
 of the driver's JVM and of this process.
 
-    .venv/bin/python benchmarks/append.py [--rows 100 1600 100000] [--appends 20] [--json]
+    .venv/bin/python benchmarks/append.py [--rows 100 1600 100000] [--appends 20]
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import tempfile
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from results import save
 
 from offset_sync.spark.schemas import OFFSET_COMMITS
 from offset_sync.spark.session import open_session
@@ -31,13 +31,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[100, 1600, 100_000])
     parser.add_argument("--appends", type=int, default=20)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     jars = ",".join(str(jar) for jar in sorted((REPOSITORY / "jars" / "spark").glob("*.jar")))
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--jars {jars} --driver-memory 1g pyspark-shell")
     with tempfile.TemporaryDirectory(prefix="offset-sync-append-") as folder:
-        for found in measure(Path(folder), options.rows, options.appends):
-            print(json.dumps(found) if options.json else "  ".join(f"{key} {value}" for key, value in found.items()))
+        rows = measure(Path(folder), options.rows, options.appends)
+    save("append", vars(options), rows)
 
 
 def measure(folder: Path, sizes: list[int], appends: int) -> list[dict[str, object]]:

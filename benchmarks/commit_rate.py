@@ -1,6 +1,6 @@
 """How many groups per second are committed: the sink against an AdminClient that only writes, on one real broker.
 
-    PYTHONPATH=lib .venv/bin/python benchmarks/commit_rate.py [--groups 2000] [--rounds 5] [--in-flight 500]
+    .venv/bin/python benchmarks/commit_rate.py [--groups 2000] [--rounds 5] [--in-flight 500]
 
 Every round writes new offsets of 8 partitions per group, in turn by each way, so that all of them meet the same
 machine; the median of the rounds counts. The sink also reads, decides and looks at every partition's error, which the
@@ -22,6 +22,7 @@ from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from results import save
 
 from offset_sync.demo.brokers import running_clusters
 from offset_sync.kafka.admin import ClusterAdmin
@@ -46,11 +47,11 @@ def main() -> None:
     ):
         ways = ways_to_commit(clusters["target"].bootstrap_servers, given.groups, given.in_flight)
         rates = measure(ways, given.groups, given.rounds)
-    print(
-        f"{given.groups} groups x {PARTITIONS} partitions, {given.in_flight} in flight, median of {given.rounds} rounds"
-    )
-    for way, rate in rates.items():
-        print(f"{way:<28}{rate:>8.0f} groups/s{rate / rates[BASELINE]:>8.2f} of the baseline")
+    rows = [
+        {"what": way, "groups_per_s": round(rate), "of_the_limit": round(rate / rates[BASELINE], 2)}
+        for way, rate in rates.items()
+    ]
+    save("commit_rate", vars(given) | {"partitions": PARTITIONS}, rows)
 
 
 def ways_to_commit(bootstrap_servers: str, groups: int, in_flight: int) -> dict[str, Callable[[int], None]]:

@@ -1,6 +1,6 @@
 """How fast commit records are decoded, read from Parquet: a plain scan beside scan and decode, one process per core.
 
-``PYTHONPATH=lib python benchmarks/decode.py [--records N] [--processes N] [--batch ROWS] [--json]``
+    .venv/bin/python benchmarks/decode.py [--records N] [--processes N] [--batch ROWS]
 
 The records are what a cluster on Kafka 4.x holds: mostly values v4 with a topic id, some v3 and v1, some tombstones,
 2,000 groups, 60 topics. One block of them is made and written over and over, which is the same work for the decoder.
@@ -9,7 +9,6 @@ The records are what a cluster on Kafka 4.x holds: mostly values v4 with a topic
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from results import save
 
 from offset_sync.decode.consumer_offsets import decode_records
 from offset_sync.testing.offset_records import commit_key, commit_value
@@ -38,20 +38,13 @@ def main() -> None:
             decode_s, decode_cpu_s, commits = measure(pool, path, options.processes, options.batch, is_decoded=True)
     if commits != records:
         sys.exit(f"{records} commits written, but {commits} decoded")
-    report(
-        {
-            "records": records,
-            "processes": options.processes,
-            "file_mib": round(size / 2**20, 1),
-            "scan_records_per_s": round(records / scan_s),
-            "scan_and_decode_records_per_s": round(records / decode_s),
-            "time_ratio": round(decode_s / scan_s, 2),
-            # By the clock of the processes: what a core does when nobody else is on it.
-            "scan_records_per_cpu_s": round(records / scan_cpu_s),
-            "scan_and_decode_records_per_cpu_s": round(records / decode_cpu_s),
-        },
-        is_json=options.json,
-    )
+    rows = [
+        # By the clock of the processes too: what a core does when nobody else is on it.
+        {"what": what, "records_per_s": round(records / wall_s), "records_per_cpu_s": round(records / cpu_s),
+         "of_the_limit": round(scan_s / wall_s, 2)}
+        for what, wall_s, cpu_s in (("scan", scan_s, scan_cpu_s), ("scan and decode", decode_s, decode_cpu_s))
+    ]  # fmt: skip
+    save("decode", vars(options) | {"file MiB": round(size / 2**20, 1)}, rows)
 
 
 def write_commits(path: str, records: int) -> int:
@@ -113,17 +106,11 @@ def read_share(path: str, part: int, parts: int, batch: int, is_decoded: bool) -
     return time.process_time() - begin, found
 
 
-def report(figures: dict[str, float], *, is_json: bool) -> None:
-    lines = [json.dumps(figures)] if is_json else [f"{name:>34}  {value:>14,}" for name, value in figures.items()]
-    sys.stdout.write("\n".join(lines) + "\n")
-
-
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--records", type=int, default=2_000_000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--batch", type=int, default=65_536, help="rows per Arrow batch")
-    parser.add_argument("--json", action="store_true", help="print one line of JSON")
     return parser.parse_args()
 
 

@@ -1,22 +1,29 @@
-"""From the source's commit to the target's: the brokers' own timestamps of both, in steady state.
+"""From the source's commit to the target's: the brokers' own timestamps of both, in steady state, as things grow.
 
-Two real brokers; G groups of P partitions commit every second at dc1 over records that are mirrored and indexed;
-index_records and sync_offsets run as in production, and another topic is produced and mirrored beside them. For every
-commit at dc1 the latency is the time until the first commit at dc2 that is at least as far.
+Two real brokers with logs in which native and mirrored records take turns, so every record is a run of the index.
+Groups commit at dc1, once a second or in turns, over records that are mirrored and indexed; index_records and
+sync_offsets run as in production, and another topic is produced and mirrored beside them. For every commit at dc1 the
+latency is the time until the first commit at dc2 that is at least as far. Scenarios: ``base``, then ten times the
+partitions, the groups, the index, with as many commits a second; and ``many``, the groups of a large site.
 
-    .venv/bin/python benchmarks/latency.py [--groups 200] [--seconds 60] [--json]
+    .venv/bin/python benchmarks/latency.py [--scenarios base partitions groups index many] [--warm-up 60] [--seconds 60]
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from latency_logs import STEADY, write_crossed_logs
+from processes import Meter
+from results import save
 
 from offset_sync.decode.consumer_offsets import decode_records
 from offset_sync.demo.brokers import EmbeddedCluster, running_clusters
@@ -29,73 +36,97 @@ from offset_sync.demo.workload import Producers
 from offset_sync.kafka.admin import ClusterAdmin
 from offset_sync.model import OffsetWrite, Rule
 
-PARTITIONS = 8
 STEP = 3
 """Records that each group reads between two commits."""
 
 
+@dataclass(frozen=True)
+class Scenario:
+    """So many *groups* commit all *partitions* every *every_s* seconds; *runs* of the index, per cluster."""
+
+    groups: int
+    partitions: int
+    every_s: int
+    runs: int
+
+
+SCENARIOS = {
+    "base": Scenario(200, 8, 1, 200_000),
+    "partitions": Scenario(20, 80, 1, 200_000),
+    "groups": Scenario(2_000, 8, 10, 200_000),
+    "index": Scenario(200, 8, 1, 2_000_000),
+    "many": Scenario(10_000, 8, 10, 200_000),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--groups", type=int, default=200)
-    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
     parser.add_argument("--warm-up", type=int, default=60, help="seconds of commits that are not counted")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="offset-sync-latency-") as name:
-        directory = Path(name)
-        with running_clusters(["dc1", "dc2"], directory / "brokers") as clusters:
-            latencies_ms = measure(clusters, directory, options.groups, options.warm_up, options.seconds)
-    p50, p99, most = np.percentile(latencies_ms, [50, 99, 100]) / 1000
-    found = {"groups": options.groups, "partitions": PARTITIONS, "commits": len(latencies_ms)}
-    found |= {"p50_s": round(p50, 2), "p99_s": round(p99, 2), "max_s": round(most, 2)}
-    print(json.dumps(found) if options.json else "  ".join(f"{key} {value}" for key, value in found.items()))
+    parser.add_argument("--seconds", type=int, default=60)
+    given = parser.parse_args()
+    rows = []
+    for name in given.scenarios:
+        with (
+            tempfile.TemporaryDirectory(prefix="offset-sync-latency-") as folder,
+            running_clusters(["dc1", "dc2"], Path(folder) / "brokers") as clusters,
+        ):
+            rows.append(vars_of(name) | measure(clusters, Path(folder), SCENARIOS[name], given.warm_up, given.seconds))
+    save("latency", {"warm-up s": given.warm_up, "seconds": given.seconds}, rows)
+
+
+def vars_of(name: str) -> dict[str, Any]:
+    """Return the scenario as the first columns of its row."""
+    return {"scenario": name, **vars(SCENARIOS[name])}
 
 
 def measure(
-    clusters: dict[str, EmbeddedCluster], directory: Path, groups: int, warm_up: int, seconds: int
-) -> np.ndarray:
-    """Return the latency of every counted commit in milliseconds."""
-    for topic in ("steady", "flow"):
-        create_topic(clusters.values(), topic, PARTITIONS)
-    records = STEP * (warm_up + seconds + 5)
-    loads = [TopicLoad("steady", PARTITIONS, 4000.0), TopicLoad("flow", PARTITIONS, 200.0)]
-    producers = Producers(clusters, loads, {"steady": {"dc1": 1.0}, "flow": {"dc1": 0.5, "dc2": 0.5}})
-    mirrors = [Mirror(clusters[a], clusters[b], ["steady", "flow"]) for a, b in (("dc1", "dc2"), ("dc2", "dc1"))]
-    for mirror in mirrors:
-        mirror.start()
-    producers.start()
-    while producers.count() < records * PARTITIONS * 1.2:
-        time.sleep(0.2)
-    producers.set_share({}, ["steady"])
+    clusters: Mapping[str, EmbeddedCluster], directory: Path, scenario: Scenario, warm_up: int, seconds: int
+) -> dict[str, Any]:
+    """Return the percentiles of the latency in seconds, and what the jobs used."""
+    rounds = (warm_up + seconds) // scenario.every_s + 2
+    first = write_crossed_logs(clusters, scenario.partitions, scenario.runs, rounds * STEP)
+    create_topic(clusters.values(), "flow", 8)
+    producers = Producers(clusters, [TopicLoad("flow", 8, 200.0)], {})
+    mirrors = [Mirror(clusters[a], clusters[b], ["flow"]) for a, b in (("dc1", "dc2"), ("dc2", "dc1"))]
+    for started in (*mirrors, producers):
+        started.start()
     config = directory / "latency.yaml"
     write_config(config, clusters, directory)
     jobs = [RunningJob(job, config, directory) for job in ("index_records", "sync_offsets")]
+    meter = Meter({job.name: job.pid for job in jobs})
     try:
-        counted_from_ms = commit_steadily(clusters["dc1"], groups, warm_up, seconds)
-        time.sleep(10.0)
+        counted_from_ms = commit_steadily(clusters["dc1"], scenario, first, warm_up, seconds, meter)
+        used = meter.read()
+        time.sleep(10.0 + 3 * scenario.every_s)
     finally:
         producers.stop(2.0)
         for mirror in mirrors:
             mirror.stop(1.0)
         for job in jobs:
             job.stop()
-    return latencies(read_commits(clusters["dc1"]), read_commits(clusters["dc2"]), counted_from_ms)
+    waits = latencies(read_commits(clusters["dc1"]), read_commits(clusters["dc2"]), counted_from_ms)
+    p50, p99, most = (np.percentile(waits, [50, 99, 100]) / 1000).round(2).tolist()
+    found: dict[str, Any] = {"commits": len(waits), "p50_s": p50, "p99_s": p99, "max_s": most}
+    for name, use in used.items():
+        found |= {f"{name}_cores": use.cores, f"{name}_mib": use.peak_mib}
+    return found
 
 
-def commit_steadily(cluster: EmbeddedCluster, groups: int, warm_up: int, seconds: int) -> int:
-    """Commit once a second for every group; return from when on it counts, in milliseconds."""
+def commit_steadily(
+    cluster: EmbeddedCluster, scenario: Scenario, first: int, warm_up: int, seconds: int, meter: Meter
+) -> int:
+    """Commit every second for the groups whose turn it is; return from when on it counts, in milliseconds."""
     admin = ClusterAdmin(cluster.alias, {"bootstrap.servers": cluster.bootstrap_servers})
     counted_from, started = 0, time.monotonic()
     for second in range(warm_up + seconds):
         if second == warm_up:
             counted_from = int(time.time() * 1000)
-        wave = {
-            f"group-{number}": [
-                OffsetWrite(f"group-{number}", "steady", p, (second + 1) * STEP, "", Rule.SET, None)
-                for p in range(PARTITIONS)
-            ]
-            for number in range(groups)
-        }
+            meter.start()
+        offset = first + (second // scenario.every_s + 1) * STEP
+        names = [f"group-{number}" for number in range(second % scenario.every_s, scenario.groups, scenario.every_s)]
+        places = range(scenario.partitions)
+        wave = {name: [OffsetWrite(name, STEADY, p, offset, "", Rule.SET, None) for p in places] for name in names}
         admin.write_offsets(wave)
         time.sleep(max(0.0, started + second + 1 - time.monotonic()))
     return counted_from
@@ -110,7 +141,7 @@ def read_commits(cluster: EmbeddedCluster) -> dict[tuple[str, int], tuple[np.nda
             pa.array([key for key, _ in raw], pa.binary()), pa.array([v for _, v in raw], pa.binary())
         )
         for row in rows.to_pylist():
-            if row["kind"] == "commit" and row["topic"] == "steady" and not row["is_tombstone"]:
+            if row["kind"] == "commit" and row["topic"] == STEADY and not row["is_tombstone"]:
                 made = (row["committed_offset"], row["committed_at_ms"])
                 found.setdefault((row["group_id"], row["partition"]), []).append(made)
     return {key: (np.array([o for o, _ in made]), np.array([t for _, t in made])) for key, made in found.items()}
@@ -123,7 +154,8 @@ def latencies(source: dict, target: dict, counted_from_ms: int) -> np.ndarray:
         there_offsets, there_times = target[key]
         reached = np.maximum.accumulate(there_offsets)
         counted = times >= counted_from_ms
-        first = np.searchsorted(reached, offsets[counted], "left")
+        # Where records take turns the first unread one may stand one before the commit: see latency_logs.
+        first = np.searchsorted(reached, offsets[counted] - 1, "left")
         if np.any(first == len(reached)):
             raise SystemExit(f"{key}: the target never got as far as the source's commits")
         waits.append(there_times[first] - times[counted])

@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pictures import draw_accuracy
+from pictures_mirrormaker import draw_mirrormaker
+from report_mirrormaker import MIRRORMAKER_TEXT, mirrormaker_tables
+from report_speed import SECTIONS, SPEED_TEXT, speed_table
 from results import RESULTS, load
 
 DOCS = RESULTS.parent.parent / "docs"
@@ -37,6 +40,14 @@ def main() -> None:
     if accuracy := load("accuracy"):
         draw_accuracy(accuracy["rows"], DOCS / "benchmarks-accuracy.svg")
         parts += [_ACCURACY, provenance(accuracy), accuracy_table(accuracy["rows"])]
+    if live := load("mirrormaker"):
+        draw_mirrormaker(live["rows"], DOCS / "benchmarks-mirrormaker.svg")
+        parts += [MIRRORMAKER_TEXT, provenance(live), mirrormaker_tables(live["rows"])]
+    parts.append(SPEED_TEXT)
+    for name, text in SECTIONS.items():
+        if found := load(name):
+            parts += [text, provenance(found), speed_table(found["rows"])]
+    parts.append((RESULTS.parent / "tried.md").read_text())
     (DOCS / "benchmarks.md").write_text("\n".join(parts))
 
 

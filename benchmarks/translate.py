@@ -1,6 +1,6 @@
 """One million commits against one million runs of one partition, on one core; and the same at the log's tail.
 
-    .venv/bin/python benchmarks/translate.py [--runs 1000000] [--commits 1000000] [--seed 1] [--json]
+    .venv/bin/python benchmarks/translate.py [--runs 1000000] [--commits 1000000] [--seed 1]
 
 Two clusters produce into the same topic; each log interleaves its own records with mirrored ones in its own order.
 """
@@ -8,10 +8,10 @@ Two clusters produce into the same topic; each log interleaves its own records w
 from __future__ import annotations
 
 import argparse
-import json
 import time
 
 import numpy as np
+from results import save
 
 from offset_sync.translate.exact import translate
 from offset_sync.translate.logindex import LogIndex
@@ -65,7 +65,6 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1_000_000)
     parser.add_argument("--commits", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     random = np.random.default_rng(options.seed)
     # Crossing cuts stretches in two: about 0.7 of the wanted runs before.
@@ -73,14 +72,20 @@ def main() -> None:
     source = index_of(interleaved(0, 1, here, native_offsets(there)))
     target = index_of(interleaved(1, 0, there, native_offsets(here)))
     commits = random.integers(0, source.frontier, options.commits)
-    found = {"runs": len(target.runs), "commits": options.commits, "seed": options.seed}
-    found["first_s"] = round(timed(commits, source, target), 2)
-    found["again_s"] = round(timed(commits, source, target), 2)
-    tail = np.sort(commits)[-1000:]
-    answers = translate(tail[:1], source, target, source_origin=0, young_since_ms=NEVER_YOUNG)
-    window = int(answers.offset[0])
-    found["tail_1000_commits_ms"] = round(min(timed(tail, source, target, window) for _ in range(20)) * 1000, 2)
-    print(json.dumps(found) if options.json else "  ".join(f"{key} {value}" for key, value in found.items()))
+    rows = [
+        {"what": f"{options.commits:,} commits anywhere, {when}", "seconds": timed(commits, source, target)}
+        for when in ("the first time", "again")
+    ]
+    for row in rows:
+        row["commits_per_s"] = options.commits / row["seconds"]
+    for count in (1_000, 10_000, 100_000):
+        # A group's commits at the tail lie close together; earlier answers say where to begin.
+        tail = source.frontier - 1 - random.integers(0, 10_000, count)
+        answers = translate(tail.min()[None], source, target, source_origin=0, young_since_ms=NEVER_YOUNG)
+        seconds = min(timed(tail, source, target, int(answers.offset[0])) for _ in range(20))
+        rows.append({"what": f"{count:,} commits at the tail", "seconds": seconds, "commits_per_s": count / seconds})
+    rows = [row | {"seconds": round(row["seconds"], 5), "commits_per_s": round(row["commits_per_s"])} for row in rows]
+    save("translate", vars(options) | {"runs of the target": len(target.runs)}, rows)
 
 
 if __name__ == "__main__":

@@ -44,6 +44,11 @@ class RunningJob:
                 command, cwd=REPOSITORY, stdout=log, stderr=subprocess.STDOUT, env=_environment()
             )
 
+    @property
+    def pid(self) -> int:
+        """The number of its first process."""
+        return self._process.pid
+
     def check(self) -> None:
         """Raise OffsetSyncError with the end of its log when the job has ended by itself."""
         if self._process.poll() is not None:

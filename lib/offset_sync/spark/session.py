@@ -55,6 +55,9 @@ def open_session(name: str, *, reads_internal_topics: bool = False) -> SparkSess
     for key, value in _REQUIRED.items():
         conf.set(key, value)
     conf.setIfMissing("spark.master", "local[*]")
+    if not reads_internal_topics:
+        # Otherwise the size of a batch to Python is added up anew with every row; rows of the index are small.
+        conf.setIfMissing("spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1))
     reader = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
     conf.set(reader, str(reads_internal_topics).lower())
     spark = SparkSession.builder.config(conf=conf).getOrCreate()

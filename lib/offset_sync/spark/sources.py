@@ -41,13 +41,31 @@ def in_its_share(records: DataFrame, clusters: int) -> DataFrame:
 
 
 def read_mirrored_records(spark: SparkSession, config: Config, alias: str) -> DataFrame:
-    """Stream ``topic, partition, offset, timestamp`` and the two raw mirror headers of every included topic.
+    """Stream ``topic, partition, offset, timestamp`` and the two raw mirror headers of every included topic."""
+    headers = F.map_from_entries("headers")
+
+    def header(name: str, column: str) -> Column:
+        # Nothing that long can be valid, and it bounds the memory of a batch.
+        return F.substring(headers[name], 1, _HEADER_BYTES).alias(column)
+
+    return read_whole_records(spark, config, alias).select(
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        header(config.mirror.origin_header, "origin_header"),
+        header(config.mirror.offset_header, "offset_header"),
+    )
+
+
+def read_whole_records(spark: SparkSession, config: Config, alias: str) -> DataFrame:
+    """Stream every record of every included topic, with all that Kafka has of it.
 
     Retention may overtake a slow index. That is no loss: what a log has deleted cannot be skipped there, and at the
     source it counts as a hole. So a gap is read over (failOnDataLoss=false); truncation and recreation are detected
     by topic ids and log ends instead, which Spark does not look at.
     """
-    records = (
+    return (
         spark.readStream.format("kafka")
         .options(**_ALWAYS)
         .options(**config.spark_options(alias))
@@ -57,20 +75,6 @@ def read_mirrored_records(spark: SparkSession, config: Config, alias: str) -> Da
         .option("maxOffsetsPerTrigger", config.index.max_offsets_per_trigger)
         .option("failOnDataLoss", "false")
         .load()
-    )
-    headers = F.map_from_entries("headers")
-
-    def header(name: str, column: str) -> Column:
-        # Nothing that long can be valid, and it bounds the memory of a batch.
-        return F.substring(headers[name], 1, _HEADER_BYTES).alias(column)
-
-    return records.select(
-        "topic",
-        "partition",
-        "offset",
-        "timestamp",
-        header(config.mirror.origin_header, "origin_header"),
-        header(config.mirror.offset_header, "offset_header"),
     )
 
 

@@ -1,0 +1,130 @@
+"""How fast records become runs, against Kafka's own ConsumerPerformance on the same topic; and where the time goes.
+
+A real broker holds records of 200 bytes, half of them mirrored, in stretches of 1 to 200. ConsumerPerformance reads
+them twice, the second time counts. Then `index_records --once` reads them as in production, in micro-batches of which
+the first two warm up. Between them lie the stages: Spark reads the same topic and drops it after one step more each
+time. Only one of the two clusters has records, so all of it is one task, as for each of two clusters on two cores.
+
+    .venv/bin/python benchmarks/indexing.py [--records 3000000] [--partitions 8] [--seed 1]
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import numpy as np
+import pyarrow.compute as pc
+import yaml
+from confluent_kafka import Producer
+from indexing_stages import measure_stages
+from processes import peak_memory_mib
+from results import save
+
+from offset_sync.demo.broker_files import find_jars, find_java
+from offset_sync.demo.brokers import running_clusters
+from offset_sync.demo.story_jobs import REPOSITORY, write_config
+from offset_sync.demo.topics import create_topic
+
+TOPIC = "measured"
+PRODUCERS = 2
+BATCHES = 8
+WARM_UP = 2
+VALUE = b"x" * 200
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=int, default=3_000_000)
+    parser.add_argument("--partitions", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory(prefix="offset-sync-indexing-") as name,
+        running_clusters(["dc1", "dc2"], Path(name) / "brokers") as clusters,
+    ):
+        create_topic(clusters.values(), TOPIC, given.partitions)
+        servers = clusters["dc1"].bootstrap_servers
+        fill(servers, given.records, given.partitions, given.seed)
+        limit = [consume(servers, given.records) for _ in range(2)][-1]
+        config = Path(name) / "indexing.yaml"
+        write_config(config, clusters, Path(name))
+        tree = yaml.safe_load(config.read_text())
+        tree["topics"]["include"] = [TOPIC]
+        tree["index"]["max_offsets_per_trigger"] = given.records // BATCHES
+        config.write_text(yaml.safe_dump(tree))
+        rows = [{"what": "ConsumerPerformance", "records_per_s": round(limit)}]
+        rows += [{"what": "index_records", **index(config, Path(name) / "tables" / "record_runs", given.records)}]
+        rows += measure_stages(config, given.records // 2)
+    for row in rows:
+        row["of_the_limit"] = round(row["records_per_s"] / limit, 2)
+    save("indexing", vars(given) | {"record bytes": len(VALUE)}, rows)
+
+
+def fill(servers: str, records: int, partitions: int, seed: int) -> None:
+    """Write *records* into the topic, each process its own partitions."""
+    shares = [
+        (servers, list(range(n, partitions, PRODUCERS)), records // partitions, seed + n) for n in range(PRODUCERS)
+    ]
+    with multiprocessing.get_context("spawn").Pool(PRODUCERS) as pool:
+        pool.starmap(produce, shares)
+
+
+def produce(servers: str, partitions: list[int], records: int, seed: int) -> None:
+    """Write so many records into each partition: native and mirrored ones take turns."""
+    options = {"linger.ms": 20, "batch.size": 500_000, "queue.buffering.max.messages": 1_000_000}
+    producer = Producer({"bootstrap.servers": servers, "log_level": 0, **options})
+    random = np.random.default_rng(seed)
+    for partition in partitions:
+        sent = origin = 0
+        is_mirrored = False
+        while sent < records:
+            for _ in range(min(int(random.integers(1, 201)), records - sent)):
+                headers = [("IDC", b"dc2"), ("Offset", b"%d" % origin)] if is_mirrored else []
+                producer.produce(TOPIC, VALUE, partition=partition, headers=headers)
+                sent, origin = sent + 1, origin + is_mirrored
+            producer.poll(0)
+            is_mirrored = not is_mirrored
+            origin += 3
+        producer.flush()
+
+
+def consume(servers: str, records: int) -> float:
+    """Return the records a second at which Kafka's own consumer reads the topic, without its time to join a group."""
+    command = [find_java(), "-Xmx512m", "-cp", f"{find_jars()}/*", "org.apache.kafka.tools.ConsumerPerformance"]
+    command += ["--bootstrap-server", servers, "--topic", TOPIC, "--num-records", str(records), "--timeout", "60000"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("start.time"))
+    found = dict(zip(lines[place].split(", "), lines[place + 1].split(", "), strict=True))
+    return float(found["fetch.nMsg.sec"])
+
+
+def index(config: Path, table: Path, records: int) -> dict[str, Any]:
+    """Run the job and return its rate: a micro-batch lasts until the next one begins, which its rows tell."""
+    command = ["./spark-submit.sh", "index_records", "--driver-memory", "2g", "--conf", str(config), "--once"]
+    with (config.parent / "index_records.log").open("wb") as log:
+        job = subprocess.Popen(command, cwd=REPOSITORY, stdout=log, stderr=log)
+        peak = 0
+        while job.poll() is None:
+            peak = max(peak, peak_memory_mib(job.pid))
+            try:
+                job.wait(2.0)
+            except subprocess.TimeoutExpired:
+                continue
+    rows = deltalake.DeltaTable(table).to_pyarrow_table(columns=["indexed_at", "length"])
+    batches = rows.group_by("indexed_at").aggregate([("length", "sum")]).sort_by("indexed_at")
+    if job.returncode or (found := pc.sum(batches["length_sum"]).as_py()) != records:
+        raise SystemExit(f"exit code {job.returncode}, {found} of {records} records indexed")
+    begins = batches["indexed_at"].cast("int64").to_numpy() / 1e6
+    counts = batches["length_sum"].to_numpy()
+    rate = counts[WARM_UP:-1].sum() / (begins[-1] - begins[WARM_UP])
+    return {"records_per_s": round(rate), "peak_mib": peak}
+
+
+if __name__ == "__main__":
+    main()

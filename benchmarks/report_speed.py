@@ -1,0 +1,58 @@
+"""The part of docs/benchmarks.md about speed: a table per benchmark, from its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+SPEED_TEXT = """
+## Speed: how far from the limit of the same run
+
+Each figure is set beside the limit that was measured in the same run: what the same machine does when there is nothing
+but the reading, or nothing but the writing. The times drift with the machine, the ratios hardly.
+"""
+SECTIONS = {
+    "indexing": """### Indexing: from Kafka's records to runs
+
+Records of 200 bytes, half of them mirrored, in stretches of 1 to 200, 8 partitions of one cluster. The limit is Kafka's
+`ConsumerPerformance` on the same topic. The lower rows are the steps of the job, each with one more than the one above.
+""",
+    "decode": """### Decoding `__consumer_offsets`
+
+Commit records read from Parquet, one process per core; the limit is the same scan without decoding.
+""",
+    "translate": """### Translating
+
+One partition, two clusters that produce and mirror both ways, one core. *At the tail*: the last 10,000 records.
+""",
+    "commit_rate": """### Committing
+
+Groups of 8 partitions; the limit is an AdminClient that only writes. `commit_wave` is what the job does: it reads what
+stands there, decides, writes, and looks at the error of every partition.
+""",
+    "append": """### Appending a micro-batch to a Delta table
+
+*spark*: a DataFrame written as Delta. *kernel*: ours, a Parquet file by Arrow and its log entry by Delta Kernel.
+""",
+    "latency": """### Latency: from the source's commit to the target's
+
+By the timestamps that the two brokers give, while index_records and sync_offsets run with `trigger_interval: 1s`; the
+brokers, the groups and a mirror share the two cores. `partitions`, `groups` and `index` are ten times the base, at the
+same number of commits a second.
+""",
+}
+
+
+def speed_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the rows as Markdown, with the names of the columns as words."""
+    head = list(dict.fromkeys(name for row in rows for name in row))
+    lines = [[_cell(row.get(name)) for name in head] for row in rows]
+    titles = [name.replace("_per_", "/").replace("_", " ") for name in head]
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (titles, rule, *lines)) + "\n"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, (int, float)) else str(value)
