@@ -26,6 +26,7 @@ def measure_stages(config_file: Path, counted: int) -> list[dict[str, Any]]:
     jars = ",".join(str(jar) for jar in sorted((REPOSITORY / "jars" / "spark").glob("*.jar")))
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"--jars {jars} --driver-memory 2g pyspark-shell"
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = str(Path(__file__).parent)  # the workers have to find count
     config, spark = load_config(config_file), open_session("stages")
     try:
         return [{"what": what, "records_per_s": round(rate(make(), counted))} for what, make in stages(spark, config)]

@@ -6,7 +6,7 @@ sync_offsets run as in production, and another topic is produced and mirrored be
 latency is the time until the first commit at dc2 that is at least as far. Scenarios: ``base``, then ten times the
 partitions, the groups, the index, with as many commits a second; and ``many``, the groups of a large site.
 
-    .venv/bin/python benchmarks/latency.py [--scenarios base partitions groups index many] [--warm-up 60] [--seconds 60]
+    .venv/bin/python benchmarks/latency.py [--scenarios base partitions groups index many] [--warm-up 80] [--seconds 60]
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ SCENARIOS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
-    parser.add_argument("--warm-up", type=int, default=60, help="seconds of commits that are not counted")
+    parser.add_argument("--warm-up", type=int, default=80, help="seconds of commits that are not counted")
     parser.add_argument("--seconds", type=int, default=60)
     given = parser.parse_args()
     rows = []

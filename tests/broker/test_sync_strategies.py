@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from itertools import chain
 
@@ -23,7 +24,7 @@ PLAIN: Place = ("chosen-plain", 0)
 REFUSED: Place = ("chosen-refused", 0)
 STAMPED: Place = ("chosen-stamped", 0)
 COUNT, MIRRORED_FROM = 20, 4
-FIRST_MS = 1_780_000_000_000
+FIRST_MS = int(time.time() * 1000) - 60_000  # not so old that retention takes them
 
 
 def crossed(alias: str, other: str) -> list[LogRecord | None]:

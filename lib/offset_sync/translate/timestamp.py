@@ -53,8 +53,9 @@ def answer_by_timestamp(committed: Int64s, source: TimeIndex, target: TimeIndex,
     before = np.concatenate(([np.iinfo(np.int64).min], source.greatest_to))[row]
     from_row = np.searchsorted(source.greatest_to, at_ms, "left")
     read = source.records_below(committed) - source.records_below(np.append(source.start, committed.max())[from_row])
-    duplicates = np.where(is_placed | ~has_any, 0, np.maximum(read, 0))
-    at_most = np.maximum(_not_newer(target, answer, before, source, committed), duplicates)
+    at_most = _not_newer(target, answer, before, source, committed)
+    # The target may lack what was read at the time of the answer.
+    duplicates = np.where(is_placed | ~has_any, 0, np.clip(read, 0, at_most))
     return TimedAnswers(answer, duplicates, at_most, before > at_ms, has_any & (duplicates == 0))
 
 
