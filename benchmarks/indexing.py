@@ -2,10 +2,11 @@
 
 A real broker holds records of 200 bytes, half of them mirrored, in stretches of 1 to 200. ConsumerPerformance reads
 them twice, the second time counts. Then `index_records --once` reads them as in production, in micro-batches of which
-the first one warms up. Between them lie the stages: Spark reads the same topic and drops it after one step more each
-time. Only one of the two clusters has records, so all of it is one task, as for each of two clusters on two cores.
+the first half warms the JVM up. Between them lie the stages: Spark reads the same topic and drops it after one step
+more each time. Only one of the two clusters has records, so all of it is one task, as for each of two clusters on two
+cores.
 
-    .venv/bin/python benchmarks/indexing.py [--records 6000000] [--partitions 8] [--seed 1]
+    .venv/bin/python benchmarks/indexing.py [--records 9000000] [--partitions 8] [--seed 1]
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from offset_sync.demo.topics import create_topic
 
 TOPIC = "measured"
 PRODUCERS = 2
-BATCHES = 4
-WARM_UP = 1
+BATCHES = 6
+WARM_UP = 3
 VALUE = b"x" * 200
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=6_000_000)
+    parser.add_argument("--records", type=int, default=9_000_000)
     parser.add_argument("--partitions", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
