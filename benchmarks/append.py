@@ -3,7 +3,7 @@
 Prints the wall and the processor time of one append, in seconds, for both and several sizes. The processor time is that
 of the driver's JVM and of this process.
 
-    .venv/bin/python benchmarks/append.py [--rows 100 1600 100000] [--appends 20]
+    .venv/bin/python benchmarks/append.py [--rows 100 1600 100000] [--appends 10]
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[100, 1600, 100_000])
-    parser.add_argument("--appends", type=int, default=20)
+    parser.add_argument("--appends", type=int, default=10)
     options = parser.parse_args()
     jars = ",".join(str(jar) for jar in sorted((REPOSITORY / "jars" / "spark").glob("*.jar")))
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--jars {jars} --driver-memory 1g pyspark-shell")

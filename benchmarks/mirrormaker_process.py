@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from offset_sync.demo.broker_files import BrokerPartsMissing, find_jars, find_java
+from offset_sync.demo.broker_files import BrokerPartsMissing, find_jars, find_java, write_log_configuration
 from offset_sync.demo.clients import Endpoint
 from offset_sync.errors import OffsetSyncError
 
@@ -26,18 +26,6 @@ FASTEST = {
 }
 """Run ``fastest``: whole seconds are the finest that the intervals take."""
 
-_LOGGING = """\
-status = off
-appender.file.type = File
-appender.file.name = file
-appender.file.fileName = {log}
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %d{{ISO8601}} %p %c{{1}} %m%n
-rootLogger.level = WARN
-rootLogger.appenderRef.file.ref = file
-logger.mirror.name = org.apache.kafka.connect.mirror
-logger.mirror.level = INFO
-"""
 # The flags of brokers and jobs: on two cores, for minutes, the optimising compiler does not pay off.
 _JAVA = ("-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djava.awt.headless=true")
 
@@ -104,7 +92,7 @@ class MirrorMaker2:
         self._directory = directory
         directory.mkdir()
         (directory / "mm2.properties").write_text(text)
-        (directory / "log4j2.properties").write_text(_LOGGING.format(log=directory / "mm2.log"))
+        write_log_configuration(directory, "mm2.log", "org.apache.kafka.connect.mirror")
         with (directory / "console.log").open("wb") as console:
             self._process = subprocess.Popen(
                 self._command(classes), stdin=subprocess.DEVNULL, stdout=console, stderr=console, cwd=directory,

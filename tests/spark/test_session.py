@@ -49,12 +49,6 @@ def test_each_job_says_whether_it_reads_internal_topics(spark: SparkSession, rea
     assert same.conf.get("spark.sql.streaming.kafka.useDeprecatedOffsetFetching") == expected
 
 
-def test_the_last_of_two_equal_header_keys_counts(spark: SparkSession) -> None:
-    row = spark.sql("SELECT map_from_entries(array(('IDC', 'a'), ('IDC', 'b')))['IDC']").head()
-    assert row is not None
-    assert row[0] == "b"
-
-
 @pytest.mark.parametrize("variable", ["SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"])
 def test_spark_connect_is_refused_with_the_remedy(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, "sc://localhost")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offset_sync.model import TopicPartition
 from offset_sync.spark.runcache import RunCache
 from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS, Table
 from offset_sync.testing.strategies import law
@@ -141,6 +142,18 @@ def test_only_what_was_added_is_read_and_nothing_when_nothing_was() -> None:
         cache.refresh()
     assert tables.reads == [(RECORD_RUNS.name, 1, 3)]
     assert content(cache)[:4] == (0, 9, ["X"], [0])  # type: ignore[index]
+
+
+def test_what_has_grown_is_told_once_and_of_any_cluster() -> None:
+    tables = MemoryTables()
+    add(tables, RECORD_RUNS, run(0, 3), run(0, 3, place=("X", "pay", 1)))
+    cache = read_in_one(tables)
+    assert cache.take_grown() == {TopicPartition("orders", 0), TopicPartition("pay", 1)}
+    cache.refresh()
+    assert cache.take_grown() == set()
+    add(tables, RECORD_RUNS, edge(9, place=("X", "pay", 1)))
+    cache.refresh()
+    assert cache.take_grown() == {TopicPartition("pay", 1)}
 
 
 def test_topic_ids_are_collected_and_never_forgotten() -> None:

@@ -176,6 +176,11 @@ def test_a_mirror_without_headers_is_translated_by_timestamp() -> None:
     assert not found.is_disordered.any()
 
 
+def test_no_more_repeats_are_counted_than_a_late_mirror_holds_records_of_that_time() -> None:
+    found = chosen(Case("A", native("A", 1, 2, 2, 2, 2, 5), native("B", 1, 2, 2)), "timestamp", 4)
+    assert (found.wanted.tolist(), found.duplicates.tolist(), found.duplicates_at_most.tolist()) == ([1], [2], [2])
+
+
 def test_a_greater_timestamp_before_the_commit_is_flagged_and_repeats() -> None:
     found = chosen(Case("A", native("A", 1, 9, 3, 4), native("B", 1, 9, 3, 4)), "timestamp", 1, 2, 3)
     assert found.wanted.tolist() == [1, 1, 1]

@@ -25,7 +25,7 @@ appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d{{ISO8601}} %p %c{{1}} %m%n
 rootLogger.level = WARN
 rootLogger.appenderRef.file.ref = file
-logger.startup.name = kafka.server
+logger.startup.name = {logger}
 logger.startup.level = INFO
 """
 
@@ -130,8 +130,13 @@ def write_broker_files(directory: Path, port: int, controller_port: int, setting
     properties = {**_SETTINGS, **places, **settings}
     lines = [f"{name}={value}\n" for name, value in properties.items()]
     (directory / "server.properties").write_text("".join(lines), encoding="utf-8")
-    log_configuration = _LOG_CONFIGURATION.format(log=directory / "broker.log")
-    (directory / "log4j2.properties").write_text(log_configuration, encoding="utf-8")
+    write_log_configuration(directory, "broker.log", "kafka.server")
+
+
+def write_log_configuration(directory: Path, log: str, logger: str) -> None:
+    """Write ``log4j2.properties`` into *directory*: warnings, and all that *logger* says, go to file *log*."""
+    content = _LOG_CONFIGURATION.format(log=directory / log, logger=logger)
+    (directory / "log4j2.properties").write_text(content, encoding="utf-8")
 
 
 def _can_bind(port: int) -> bool:

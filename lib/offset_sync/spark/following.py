@@ -42,10 +42,11 @@ def plain_bytes(files: HadoopFiles, table: str, until: int) -> float:
     """Return the size of a table to which nothing but appends was ever done; infinity for any other."""
     total = 0.0
     for version in range(1, until + 1):
-        if not files.exists(_entry(table, version)):
+        try:
+            actions = read_json_lines(files.read_text(_entry(table, version)))
+        except FileNotFoundError:
             return float("inf")
-        for action in read_json_lines(files.read_text(_entry(table, version))):
-            total += float("inf") if "remove" in action else action.get("add", {}).get("size", 0)
+        total += sum(float("inf") if "remove" in each else each.get("add", {}).get("size", 0) for each in actions)
     return total
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from offset_sync.config import Config
+from offset_sync.config import Config, Mirror
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 _HEADER_BYTES = 1024
@@ -42,20 +42,20 @@ def in_its_share(records: DataFrame, clusters: int) -> DataFrame:
 
 def read_mirrored_records(spark: SparkSession, config: Config, alias: str) -> DataFrame:
     """Stream ``topic, partition, offset, timestamp`` and the two raw mirror headers of every included topic."""
+    return with_mirror_headers(read_whole_records(spark, config, alias), config.mirror)
+
+
+def with_mirror_headers(records: DataFrame, mirror: Mirror) -> DataFrame:
+    """Return the place and time of each record, and its two raw headers; of a repeated header the last one.
+
+    A header is cut after 1 KiB. Nothing that long is valid, cut or not, and it bounds the memory of a batch.
+    """
     headers = F.map_from_entries("headers")
-
-    def header(name: str, column: str) -> Column:
-        # Nothing that long can be valid, and it bounds the memory of a batch.
-        return F.substring(headers[name], 1, _HEADER_BYTES).alias(column)
-
-    return read_whole_records(spark, config, alias).select(
-        "topic",
-        "partition",
-        "offset",
-        "timestamp",
-        header(config.mirror.origin_header, "origin_header"),
-        header(config.mirror.offset_header, "offset_header"),
+    origin, offset = (
+        F.substring(headers[name], 1, _HEADER_BYTES) for name in (mirror.origin_header, mirror.offset_header)
     )
+    place = ("topic", "partition", "offset", "timestamp")
+    return records.select(*place, origin.alias("origin_header"), offset.alias("offset_header"))
 
 
 def read_whole_records(spark: SparkSession, config: Config, alias: str) -> DataFrame:

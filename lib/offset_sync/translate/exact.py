@@ -102,11 +102,12 @@ def translate(
     into = _into_piece(pieces, piece, committed)
     offset = np.append(pieces.start, max(target.frontier, window_start))[piece] + into
     read_below = np.concatenate(([0], np.cumsum(pieces.length)))[piece] + into
-    earlier = np.full(len(committed), NO_LIMIT) if chosen is None else np.where(chosen < 0, NO_LIMIT, chosen)
-    is_t, is_too_late = earlier >= offset, (earlier > offset) & (earlier < NO_LIMIT)
-    # Below t(c) all is read, so below anything earlier too.
-    read_below = np.where(is_t, read_below, pieces.records_below(earlier))
-    offset = np.minimum(offset, earlier)
+    is_too_late = np.zeros(len(committed), np.bool_) if chosen is None else chosen > offset
+    is_t = np.ones_like(is_too_late) if chosen is None else (chosen < 0) | (chosen >= offset)
+    if chosen is not None:
+        # Below t(c) all is read, so below anything earlier too.
+        read_below = np.where(is_t, read_below, pieces.records_below(chosen))
+        offset = np.where(is_t, offset, chosen)
 
     gone = pieces.below(target_log_start)
     is_clamped = offset < target_log_start
@@ -114,26 +115,33 @@ def translate(
     duplicates = count_read(pieces, committed) - np.where(is_clamped, read_gone, read_below)
     lost = np.where(is_clamped, int(gone.length.sum()) - read_gone, 0)
 
-    source_frontier = source.frontier if source is not None else 0
-    beyond_index = np.maximum(committed - source_frontier, 0)
+    beyond_index = np.maximum(committed - (source.frontier if source is not None else 0), 0)
     unknown = _records(pieces, pieces.is_unknown)
-    unknown_kept = unknown - _records(gone, gone.is_unknown)
-    # Every unknown record that the group has read stands at the source between its frontier and the commit; the target
-    # may hold copies of it.
-    may_be_read = np.where(beyond_index > 0, np.minimum(beyond_index + pieces.unknown_copies, unknown_kept), 0)
-    malformed_kept = _records(pieces, pieces.is_malformed) - _records(gone, gone.is_malformed)
     return Answers(
         offset=offset,
         clamped_offset=np.maximum(offset, target_log_start),
         at_frontier=at_frontier,
         index_behind=(beyond_index > 0) & (unknown > 0),
         duplicates=duplicates,
-        duplicates_at_most=duplicates + may_be_read + malformed_kept,
+        duplicates_at_most=duplicates + _may_be_read(pieces, gone, beyond_index),
         lost=lost,
         is_t=is_t,
         is_too_late=is_too_late,
         has_young_hole=bool(pieces.is_young.any()),
     )
+
+
+def _may_be_read(pieces: Pieces, gone: Pieces, beyond_index: Int64s) -> Int64s:
+    """Return the greatest number of records of which nobody can tell whether they are read; *gone* are deleted.
+
+    Every unknown record that the group has read stands at the source between its frontier and the commit
+    (*beyond_index* places); the target may hold copies of it.
+    """
+    unknown = _records(pieces, pieces.is_unknown) - _records(gone, gone.is_unknown)
+    malformed = _records(pieces, pieces.is_malformed) - _records(gone, gone.is_malformed)
+    may_be_read = np.where(beyond_index > 0, np.minimum(beyond_index + pieces.unknown_copies, unknown), 0)
+    total: Int64s = may_be_read + malformed
+    return total
 
 
 def needs_of_unindexed(source: LogIndex | None, target: LogIndex, *, source_origin: int, young_since_ms: int) -> int:
