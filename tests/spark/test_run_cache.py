@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from offset_sync.spark.columns import Table
 from offset_sync.spark.runcache import RunCache
-from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS, Table
+from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.spark.tables import Tables
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)

@@ -12,8 +12,9 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
+from offset_sync.spark.columns import Table
 from offset_sync.spark.creating import create_table
-from offset_sync.spark.schemas import GROUP_EVENTS, RECORD_RUNS, TABLES, Table
+from offset_sync.spark.schemas import GROUP_EVENTS, RECORD_RUNS, TABLES
 from offset_sync.spark.tables import Tables
 
 EXAMPLES = {

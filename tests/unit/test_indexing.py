@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from offset_sync.spark.columns import Table
 from offset_sync.spark.cutting import RunCutter
 from offset_sync.spark.indexing import RunIndexer
-from offset_sync.spark.schemas import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS, Table
+from offset_sync.spark.schemas import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
 from offset_sync.testing.memory import MemoryTopic
 from offset_sync.testing.tables import MemoryFrame, MemoryTables, PowerFailure
 

@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from offset_sync.spark.columns import Table
 from offset_sync.spark.ingesting import CommitIngester
-from offset_sync.spark.schemas import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE, Table
+from offset_sync.spark.schemas import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.testing.offset_records import commit_key, commit_value, group_key, member_key
 from offset_sync.testing.tables import MemoryFrame, MemoryTables, PowerFailure
 from offset_sync.translate.commits import OWN_TAG, CommitBook

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pyarrow as pa
@@ -12,40 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offset_sync.model import TopicPartition
+from offset_sync.spark.columns import Table
 from offset_sync.spark.runcache import RunCache
-from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS, Table
+from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS
+from offset_sync.testing.index_rows import Place, add, begin, edge, run, topic
 from offset_sync.testing.strategies import law
 from offset_sync.testing.tables import MemoryTables
 from offset_sync.translate.runs import UNKNOWN_ORIGIN
-
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-Place = tuple[str, str, int]
-
-
-def run(start: int, length: int, origin: str = "X", origin_start: int = 0, *, place: Place = ("Y", "orders", 0),
-        seen_ms: int = 0) -> dict[str, Any]:  # fmt: skip
-    return {
-        "cluster": place[0], "topic": place[1], "partition": place[2], "start_offset": start, "length": length,
-        "origin": origin, "origin_start": origin_start, "indexed_at": EPOCH + timedelta(milliseconds=seen_ms),
-    }  # fmt: skip
-
-
-def edge(offset: int, *, place: Place = ("Y", "orders", 0)) -> dict[str, Any]:
-    """Read up to here without a record."""
-    return run(offset, 0, place[0], offset, place=place)
-
-
-def begin(offset: int, *, place: Place = ("Y", "orders", 0)) -> dict[str, Any]:
-    """A query begins to read here."""
-    return run(offset, 0, place[0], -1, place=place)
-
-
-def topic(topic_id: str, *, cluster: str = "Y") -> dict[str, Any]:
-    return {"cluster": cluster, "topic": "orders", "topic_id": topic_id, "partitions": 1, "seen_at": EPOCH}
-
-
-def add(tables: MemoryTables, table: Table, *rows: dict[str, Any]) -> None:
-    tables.append(table, pa.Table.from_pylist(list(rows), table.arrow_schema))
 
 
 def cache_of(tables: MemoryTables) -> RunCache:

@@ -10,7 +10,8 @@ from typing import Any
 
 from offset_sync.demo.clients import Partition
 from offset_sync.errors import OffsetSyncError
-from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, Table
+from offset_sync.spark.columns import Table
+from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
 from offset_sync.spark.tables import Tables
 
 GroupPartition = tuple[str, str, int]

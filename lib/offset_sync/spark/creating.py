@@ -9,16 +9,15 @@ from typing import Any
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from offset_sync.spark.columns import Table
 from offset_sync.spark.files import HadoopFiles
 from offset_sync.spark.locking import alone_at
-from offset_sync.spark.schemas import Table
 
 logger = logging.getLogger(__name__)
 
 _PROPERTIES = {
     # Plain protocol: delta-rs and DuckDB read the tables as they are.
     "delta.enableDeletionVectors": "false",
-    "delta.appendOnly": "true",
     "delta.checkpointInterval": "50",
     # A writer that was away longer than this would repeat its last batch.
     "delta.setTransactionRetentionDuration": "interval 90 days",
@@ -61,7 +60,7 @@ def _build(spark: SparkSession, path: str, table: Table) -> None:
     builder = DeltaTable.createIfNotExists(spark).location(path).comment(table.comment)
     for column in table.columns:
         builder = builder.addColumn(column.name, column.type, comment=column.comment)
-    for key, value in _PROPERTIES.items():
+    for key, value in {**_PROPERTIES, "delta.appendOnly": "false" if table.is_replaced else "true"}.items():
         builder = builder.property(key, value)
     if table.cluster_by:
         builder = builder.clusterBy(*table.cluster_by)

@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame
 
 from offset_sync import faults
 from offset_sync.spark.checkpoints import Checkpoint
+from offset_sync.spark.columns import Table
 from offset_sync.spark.decoding import DECODED_SCHEMA, decode_batches
-from offset_sync.spark.schemas import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE, Table
+from offset_sync.spark.schemas import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.spark.sources import CONSUMER_OFFSETS, in_its_share
 from offset_sync.spark.tables import Tables
 from offset_sync.translate.commits import CommitBook, CommitRecords

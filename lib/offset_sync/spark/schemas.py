@@ -1,58 +1,8 @@
-"""The Delta tables: names, columns and what each column means. The contract with everyone who reads them."""
+"""The Delta tables that index_records and sync_offsets write. The contract with everyone who reads them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import pyarrow as pa
-
-_ARROW_TYPES = {
-    "string": pa.string(),
-    "bigint": pa.int64(),
-    "int": pa.int32(),
-    "boolean": pa.bool_(),
-    "binary": pa.binary(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-}
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column: its name, its SQL type, and what it holds."""
-
-    name: str
-    type: str
-    comment: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """One append-only table under ``tables.root``."""
-
-    name: str
-    comment: str
-    columns: tuple[Column, ...]
-    cluster_by: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> list[str]:
-        """Column names, in order."""
-        return [column.name for column in self.columns]
-
-    @property
-    def arrow_schema(self) -> pa.Schema:
-        """The same columns as Arrow."""
-        return pa.schema([(column.name, _ARROW_TYPES[column.type]) for column in self.columns])
-
-    @property
-    def ddl(self) -> str:
-        """The same columns as a Spark schema string."""
-        return ", ".join(f"`{column.name}` {column.type}" for column in self.columns)
-
-
-def _columns(*lines: str) -> tuple[Column, ...]:
-    return tuple(Column(*(part.strip() for part in line.split("|", 2))) for line in lines)
-
+from offset_sync.spark.columns import Table, columns
 
 BEGINS = -1
 """The origin_start of the row that says where a query begins to read a partition."""
@@ -60,7 +10,7 @@ RECORD_RUNS = Table(
     "record_runs",
     "Runs: stretches of a log in which offset and origin offset grow together. A row of length 0 is no run: it says "
     "that a query begins to read (origin_start -1), or has read on without finding a record, at start_offset.",
-    _columns(
+    columns(
         "cluster | string | alias of the cluster whose log this is",
         "topic | string | topic",
         "partition | int | partition",
@@ -77,7 +27,7 @@ RECORD_RUNS = Table(
 INDEXED_TOPICS = Table(
     "indexed_topics",
     "Every incarnation of a topic that the index has met. More than one for a topic: it was deleted and created anew.",
-    _columns(
+    columns(
         "cluster | string | alias of the cluster",
         "topic | string | topic",
         "topic_id | string | Kafka's id of this incarnation; empty: it was gone before anybody could ask",
@@ -88,7 +38,7 @@ INDEXED_TOPICS = Table(
 OFFSET_COMMITS = Table(
     "offset_commits",
     "Every offset commit record seen in __consumer_offsets of every cluster: the offset history.",
-    _columns(
+    columns(
         "cluster | string | alias of the cluster where the commit was made",
         "group_id | string | consumer group",
         "topic | string | topic",
@@ -109,7 +59,7 @@ OFFSET_COMMITS = Table(
 GROUP_EVENTS = Table(
     "group_events",
     "Who is active where, from the group metadata records.",
-    _columns(
+    columns(
         "cluster | string | alias of the cluster",
         "group_id | string | consumer group",
         "kind | string | classic, epoch, member, or their *_removed",
@@ -121,7 +71,7 @@ GROUP_EVENTS = Table(
 OFFSET_TRANSLATIONS = Table(
     "offset_translations",
     "Every answer and what became of it.",
-    _columns(
+    columns(
         "source_cluster | string | where the group committed",
         "target_cluster | string | where we commit",
         "group_id | string | consumer group",
@@ -147,7 +97,7 @@ OFFSET_TRANSLATIONS = Table(
 QUARANTINE = Table(
     "quarantine",
     "Records whose bytes could not be decoded, kept whole so that they can be replayed.",
-    _columns(
+    columns(
         "cluster | string | alias of the cluster",
         "topic | string | topic",
         "partition | int | partition",

@@ -9,10 +9,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.spark.appending import Appender
+from offset_sync.spark.columns import Table
 from offset_sync.spark.creating import create_table
 from offset_sync.spark.files import HadoopFiles
 from offset_sync.spark.following import last_version, plain_bytes, read_appended
-from offset_sync.spark.schemas import TABLES, Table
+from offset_sync.spark.schemas import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

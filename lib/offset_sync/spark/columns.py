@@ -1,0 +1,57 @@
+"""What a Delta table is made of: its columns, as Spark, Arrow and a reader of the documentation see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+_ARROW_TYPES = {
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "int": pa.int32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "binary": pa.binary(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, its SQL type, and what it holds."""
+
+    name: str
+    type: str
+    comment: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table under ``tables.root``; rows are only ever appended, unless it *is_replaced* as a whole."""
+
+    name: str
+    comment: str
+    columns: tuple[Column, ...]
+    cluster_by: tuple[str, ...] = ()
+    is_replaced: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """Column names, in order."""
+        return [column.name for column in self.columns]
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The same columns as Arrow."""
+        return pa.schema([(column.name, _ARROW_TYPES[column.type]) for column in self.columns])
+
+    @property
+    def ddl(self) -> str:
+        """The same columns as a Spark schema string."""
+        return ", ".join(f"`{column.name}` {column.type}" for column in self.columns)
+
+
+def columns(*lines: str) -> tuple[Column, ...]:
+    """Return the columns that *lines* describe: ``name | type | what it holds``."""
+    return tuple(Column(*(part.strip() for part in line.split("|", 2))) for line in lines)
