@@ -16,6 +16,7 @@ from offset_sync.config import Config, load_config
 from offset_sync.demo.story_jobs import REPOSITORY
 from offset_sync.spark.cutting import CUT_SCHEMA, RunCutter
 from offset_sync.spark.session import open_session
+from offset_sync.spark.sharing import to_sql
 from offset_sync.spark.sources import read_mirrored_records, read_whole_records
 
 PLAIN = ["topic", "partition", "offset", "timestamp"]
@@ -48,7 +49,7 @@ def stages(spark: SparkSession, config: Config) -> list[tuple[str, Callable[[], 
         ("Spark reads, headers as they are", lambda: whole(*PLAIN, "headers")),
         ("and picks the two headers", picked),
         ("and gives them to Python", lambda: picked().mapInArrow(count, "records bigint")),
-        ("and cuts runs", lambda: picked().mapInArrow(cutter, CUT_SCHEMA)),
+        ("and cuts runs", lambda: picked().mapInArrow(cutter, to_sql(CUT_SCHEMA))),
     ]
 
 

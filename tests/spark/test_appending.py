@@ -45,9 +45,10 @@ def test_readers_skip_files_by_the_statistics_and_find_what_they_look_for(tables
 
 
 def test_writers_at_the_same_time_all_succeed_and_each_version_of_one_only_once(
-    tables: Tables, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ready = threading.Barrier(8)
+    # Each with an appender of its own, as jobs have that write to the same table.
+    ready, appenders = threading.Barrier(8), [Appender(spark) for _ in range(8)]
     prepare = Appender._actions
 
     def prepare_and_wait(self: Appender, transaction: Any, file: Any) -> Any:
@@ -60,11 +61,40 @@ def test_writers_at_the_same_time_all_succeed_and_each_version_of_one_only_once(
     def write(worker: int) -> None:
         for version in range(25):
             ready.wait(60)
-            tables.append(RECORD_RUNS, run(10 * version + worker % 4), (f"query-{worker % 4}", version))
+            rows, writer = run(10 * version + worker % 4), (f"query-{worker % 4}", version)
+            appenders[worker].append(tables.path(RECORD_RUNS), rows, writer)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, range(8)))
     assert starts(tables) == sorted(10 * version + worker for version in range(25) for worker in range(4))
+
+
+def test_the_log_is_looked_through_only_after_a_checkpoint_or_somebody_elses_commit(
+    spark: SparkSession, tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, newest, path = [], Appender._newest, tables.path(RECORD_RUNS)
+    appender = Appender(spark)
+    monkeypatch.setattr(Appender, "_newest", lambda self, path: looks.append(path) or newest(self, path))
+    for version in range(20):
+        appender.append(path, run(version), ("query", version))
+    assert looks == [path]
+    Appender(spark).append(path, run(100), ("other", 0))
+    for version in range(15, 25):
+        appender.append(path, run(version), ("query", version))
+    assert starts(tables) == [*range(25), 100]
+    assert len(looks) == 3  # the other's own, and one after its commit was met
+
+
+def test_what_was_changed_beside_an_appender_does_not_stop_it(spark: SparkSession, tables: Tables) -> None:
+    appender, path = Appender(spark), tables.path(RECORD_RUNS)
+    appender.append(path, run(0), ("query", 0))
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.appendOnly' = 'false')")
+    appender.append(path, run(1), ("query", 1))
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE start_offset = 0")
+    appender.append(path, run(2), ("query", 2))
+    spark.sql(f"OPTIMIZE delta.`{path}`")
+    appender.append(path, run(3), ("query", 3))
+    assert starts(tables) == [1, 2, 3]
 
 
 def test_spark_takes_the_log_on_from_where_kernel_left_it_and_back(spark: SparkSession, tables: Tables) -> None:
@@ -103,7 +133,7 @@ def test_what_was_added_is_read_from_files_wherever_the_log_says_they_are(tables
     for version, prefix in ((2, f"{path}/"), (3, f"file:{path}/")):
         entry = Path(path, "_delta_log", f"{version:020d}.json")
         entry.write_text(entry.read_text().replace('"path":"', f'"path":"{prefix}'))
-        entry.with_name(f".{entry.name}.crc").unlink()
+        entry.with_name(f".{entry.name}.crc").unlink(missing_ok=True)
     found = read_appended(files, path, 0, 3, RECORD_RUNS.arrow_schema)
     assert sorted(found["start_offset"].to_pylist()) == [0, 1, 2]
     with pytest.raises(FileNotFoundError, match=f"{4:020d}.json"):

@@ -39,6 +39,10 @@ def test_a_batch_starts_where_the_one_before_ended(spark: SparkSession, folder: 
     assert checkpoint.end_offsets(1) == {("orders", 0): 12, ("orders", 1): 3, ("größe", 0): 4_000_000_000}
 
 
+def test_a_batch_has_at_most_as_many_records_as_offsets(spark: SparkSession, folder: Path) -> None:
+    assert [Checkpoint(spark, str(folder)).record_limit(batch) for batch in (0, 1)] == [4, 3 + 3 + 4_000_000_000]
+
+
 def test_a_path_may_name_its_file_system(spark: SparkSession, folder: Path) -> None:
     assert Checkpoint(spark, f"file://{folder}").start_offsets(1)["orders", 0] == 9
 

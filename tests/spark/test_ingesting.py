@@ -37,6 +37,9 @@ class Query:
     def query_id(self) -> str:
         return "query"
 
+    def record_limit(self, batch_id: int) -> int:
+        return 1000
+
 
 def test_captured_records_and_broken_ones_reach_the_tables_once_and_the_rest_goes_on(
     spark: SparkSession, tables: Tables

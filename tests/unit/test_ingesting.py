@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
@@ -44,7 +45,7 @@ class Job:
     settled: list[tuple[list[str], int]] = field(default_factory=list)
     settle_errors: list[Exception] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
-    written_before: list[int] = field(default_factory=list)
+    most_records: int = 10
 
     def __post_init__(self) -> None:
         self.book = CommitBook(["X", "Y"])
@@ -57,8 +58,10 @@ class Job:
     def query_id(self) -> str:
         return "query"
 
+    def record_limit(self, batch_id: int) -> int:
+        return self.most_records
+
     def settle(self, keys: Keys, batch_id: int) -> list[str]:
-        self.written_before.append(self.tables.version(OFFSET_COMMITS))
         self.settled.append((sorted({self.book.keys[key][0] for key in keys.tolist()}), batch_id))
         if self.settle_errors:
             raise self.settle_errors.pop()
@@ -99,10 +102,25 @@ def test_a_commit_is_remembered_settled_and_written_down_with_all_it_says(job: J
     }  # fmt: skip
 
 
-def test_the_history_is_written_behind_the_commits(job: Job) -> None:
+@pytest.mark.timeout(20)
+def test_the_history_is_written_while_the_commits_are_settled(job: Job) -> None:
+    def settle(_keys: Keys, _batch_id: int) -> list[str]:
+        while job.tables.version(OFFSET_COMMITS) == 0:
+            time.sleep(0.001)
+        return []
+
+    job.settle = settle  # type: ignore[method-assign]
+    job.__post_init__()
     job.ingest(0, commit(5))
-    job.ingest(1, commit(6), first=1)
-    assert job.written_before == [0, 1]
+    assert job.commits("committed_offset") == [(5,)]
+
+
+@pytest.mark.parametrize("most_records", [10, 10**6], ids=["in the driver", "in tasks"])
+def test_few_records_and_many_are_the_same_rows(most_records: int) -> None:
+    job = Job(most_records=most_records)
+    job.ingest(0, commit(5), (None, b"v"), commit(6, group="h"), (commit_key("g", "orders", 1), None))
+    assert job.commits("group_id", "log_offset") == [("g", 0), ("g", 3), ("h", 2)]
+    assert job.tables.rows(QUARANTINE, "offset") == [(1,)]
 
 
 def test_an_old_commit_says_when_it_expires(job: Job) -> None:
@@ -231,11 +249,12 @@ def test_killed_at_any_point_and_repeated_everything_is_there_once(job: Job, tab
     assert counts == [1, 1, 1]
 
 
-def test_a_batch_whose_settling_fails_is_not_written_so_that_it_is_repeated(job: Job) -> None:
+def test_a_batch_whose_settling_fails_is_repeated_and_written_once(job: Job) -> None:
     job.settle_errors = [RuntimeError("a bug")]
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError, match="a bug"):
         job.ingest(0, commit(5))
-    assert job.commits("group_id") == []
+    job.ingest(0, commit(5))
+    assert (job.settled, job.commits("group_id")) == ([(["g"], 0)] * 2, [("g",)])
 
 
 def test_what_could_not_be_done_is_said_and_no_error(job: Job, caplog: pytest.LogCaptureFixture) -> None:

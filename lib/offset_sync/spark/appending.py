@@ -8,8 +8,12 @@ own library for engines other than Spark, and delta-spark brings it along.
 from __future__ import annotations
 
 import json
+import logging
+import threading
 import time
 import uuid
+from collections import defaultdict
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -21,6 +25,7 @@ from pyspark.sql import SparkSession
 from offset_sync.spark.files import HadoopFiles
 from offset_sync.spark.locking import alone_at
 
+logger = logging.getLogger(__name__)
 _ENGINE = "offset-sync"
 _ALREADY_THERE = "io.delta.kernel.exceptions.ConcurrentTransactionException"
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
@@ -38,11 +43,11 @@ class Appender:
         self._files = HadoopFiles(spark)
         engines = jvm.io.delta.kernel.defaults.engine.DefaultEngine
         self._engine = engines.create(spark._jsc.hadoopConfiguration())
+        self._tails: defaultdict[str, _Tail] = defaultdict(_Tail)
 
     def version(self, path: str) -> int:
         """Return the last version of a table."""
-        table = self._jvm.io.delta.kernel.Table.forPath(self._engine, path)
-        return int(table.getLatestSnapshot(self._engine).getVersion())
+        return int(self._newest(path).getVersion())
 
     def append(self, path: str, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
         """Append *rows*, once for each *writer* (application id, version): a version not above the last is left out.
@@ -50,21 +55,48 @@ class Appender:
         The log's entry is what makes the rows visible, all or none. A file without one, left by whoever dies in
         between, is never read, and removed by ``VACUUM``. Raises Py4JJavaError when the table cannot be written.
         """
-        kernel, engine = self._jvm.io.delta.kernel, self._engine
-        builder = kernel.Table.forPath(engine, path).createTransactionBuilder(engine, _ENGINE, kernel.Operation.WRITE)
+        tail = self._tails[path]
+        with tail.lock:
+            snapshot, tail.snapshot = tail.snapshot, None
+            try:
+                tail.snapshot = self._commit(path, snapshot or self._newest(path), rows, writer)
+            except Py4JJavaError:
+                if snapshot is None:
+                    raise
+                # Somebody changed more than an append can be carried over: look at what the table is now.
+                tail.snapshot = self._commit(path, self._newest(path), rows, writer)
+
+    def _newest(self, path: str) -> Any:
+        return self._jvm.io.delta.kernel.Table.forPath(self._engine, path).getLatestSnapshot(self._engine)
+
+    def _commit(self, path: str, snapshot: Any, rows: pa.Table, writer: tuple[str, int] | None) -> Any:
+        """Commit on top of *snapshot*; return the table as it is then, None where that has to be looked up."""
+        builder = snapshot.buildUpdateTableTransaction(_ENGINE, self._jvm.io.delta.kernel.Operation.WRITE)
         if writer is not None:
-            builder = builder.withTransactionId(engine, *writer)
+            builder = builder.withTransactionId(*writer)
         try:
-            transaction = builder.build(engine)
+            transaction = builder.build(self._engine)
             actions = self._actions(transaction, self._write(path, rows, transaction))
             with alone_at(self._files.local(path)):
-                result = transaction.commit(engine, actions)
+                result = transaction.commit(self._engine, actions)
         except Py4JJavaError as problem:
             if writer is None or problem.java_exception.getClass().getName() != _ALREADY_THERE:
                 raise
-            return
-        for hook in result.getPostCommitHooks():  # checksums, and a checkpoint when one is due
-            hook.threadSafeInvoke(engine)
+            return snapshot
+        return None if self._has_checkpointed(path, result) else result.getPostCommitSnapshot().orElse(None)
+
+    def _has_checkpointed(self, path: str, result: Any) -> bool:
+        """Write a checkpoint where one is due: from then on the table is known by it and not by every entry before.
+
+        Checksums, the other thing to do after a commit, cost a third of it and twice the files, and nobody needs them.
+        """
+        due = [hook for hook in result.getPostCommitHooks() if hook.getType().toString() == "CHECKPOINT"]
+        for hook in due:
+            try:
+                hook.threadSafeInvoke(self._engine)
+            except Py4JJavaError as problem:  # the rows are in the table all the same
+                logger.warning("%s: no checkpoint written: %s", path, problem.java_exception)
+        return bool(due)
 
     def _write(self, path: str, rows: pa.Table, transaction: Any) -> Any:
         """Write the data file and return what the log shall say of it."""
@@ -81,6 +113,14 @@ class Appender:
         files = kernel.internal.util.Utils.singletonCloseableIterator(file)
         actions = kernel.Transaction.generateAppendActions(engine, state, files, context)
         return kernel.utils.CloseableIterable.inMemoryIterable(actions)
+
+
+@dataclass
+class _Tail:
+    """The end of a table's log, as the last append has left it: the next one need not list the whole log for it."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    snapshot: Any = None
 
 
 def statistics_of(rows: pa.Table) -> dict[str, Any]:

@@ -38,8 +38,17 @@ class Checkpoint:
         """Return the first offset of each partition that *batch_id* does not read."""
         return _parse(self._read(f"offsets/{batch_id}").split("\n")[2])
 
+    def record_limit(self, batch_id: int) -> int:
+        """Return the greatest number of records that *batch_id* can have; of a compacted log some are missing."""
+        return count_offsets(self.start_offsets(batch_id), self.end_offsets(batch_id))
+
     def _read(self, name: str) -> str:
         return self._files.read_text(f"{self.path}/{name}")
+
+
+def count_offsets(start: Offsets, end: Offsets) -> int:
+    """Return how many offsets lie between *start* and *end*; a partition that is not in *start* begins at 0."""
+    return sum(offset - start.get(place, 0) for place, offset in end.items())
 
 
 def _parse(text: str) -> Offsets:

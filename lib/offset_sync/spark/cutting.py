@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 from offset_sync.decode.headers import Encoding, decode_identities
 from offset_sync.decode.runs import MALFORMED_CODE, RunColumns, cut_runs, join_runs
 
-CUT_SCHEMA = (
-    "topic string, partition int, start_offset bigint, length bigint, origin string, origin_start bigint, "
-    "min_timestamp_ms bigint, max_timestamp_ms bigint, error string, origin_header binary, offset_header binary"
-)
-"""Runs, and between them one row per malformed record with the reason in ``error`` and a length of 0."""
-
-_ARROW = pa.schema(
+CUT_SCHEMA = pa.schema(
     [
         ("topic", pa.string()),
         ("partition", pa.int32()),
@@ -34,6 +28,7 @@ _ARROW = pa.schema(
         ("offset_header", pa.binary()),
     ]
 )
+"""Runs, and between them one row per malformed record with the reason in ``error`` and a length of 0."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +139,8 @@ def _to_batch(topic: str, partition: int, names: list[str], runs: RunColumns) ->
 
 
 def _batch(columns: dict[str, pa.Array], count: int) -> pa.RecordBatch:
-    arrays = [columns[field.name] if field.name in columns else pa.nulls(count, field.type) for field in _ARROW]
-    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
+    arrays = [columns[field.name] if field.name in columns else pa.nulls(count, field.type) for field in CUT_SCHEMA]
+    return pa.RecordBatch.from_arrays(arrays, schema=CUT_SCHEMA)
 
 
 def _part(runs: RunColumns, chosen: slice) -> RunColumns:

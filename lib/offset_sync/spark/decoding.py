@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from offset_sync.decode.consumer_offsets import RECORDS, decode_records
 
 _DECODED = [(field.name, pa.string() if field.name == "kind" else field.type) for field in RECORDS]
-_ARROW = pa.schema(
+DECODED_SCHEMA = pa.schema(
     [
         *_DECODED,
         ("records", pa.int64()),
@@ -21,9 +21,6 @@ _ARROW = pa.schema(
         ("value", pa.binary()),
     ]
 )
-_SQL_TYPES = {"string": "string", "bool": "boolean", "int16": "smallint", "int32": "int", "int64": "bigint"}
-_SQL_TYPES |= {"binary": "binary", "timestamp[us, tz=UTC]": "timestamp"}
-DECODED_SCHEMA = ", ".join(f"`{field.name}` {_SQL_TYPES[str(field.type)]}" for field in _ARROW)
 """``decode.RECORDS`` with the place in the log. ``key`` and ``value`` only where malformed; ``records`` is 1, or in
 the one row of kind ``ignored`` per Arrow batch the number of records that say nothing about offsets or groups."""
 
@@ -43,7 +40,8 @@ def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
             "key": pc.if_else(is_malformed, batch.column("key"), pa.scalar(None, pa.binary())),
             "value": pc.if_else(is_malformed, batch.column("value"), pa.scalar(None, pa.binary())),
         }
-        rows = pa.RecordBatch.from_arrays([columns[field.name].cast(field.type) for field in _ARROW], schema=_ARROW)
+        arrays = [columns[field.name].cast(field.type) for field in DECODED_SCHEMA]
+        rows = pa.RecordBatch.from_arrays(arrays, schema=DECODED_SCHEMA)
         yield rows.filter(pc.invert(is_ignored))
         ignored = pc.sum(is_ignored).as_py() or 0
         if ignored:
@@ -51,5 +49,5 @@ def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def _count_row(ignored: int) -> pa.RecordBatch:
-    row = {field.name: None for field in _ARROW} | {"kind": "ignored", "records": ignored}
-    return pa.RecordBatch.from_pylist([row], schema=_ARROW)
+    row = {field.name: None for field in DECODED_SCHEMA} | {"kind": "ignored", "records": ignored}
+    return pa.RecordBatch.from_pylist([row], schema=DECODED_SCHEMA)

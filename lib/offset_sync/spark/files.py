@@ -65,6 +65,8 @@ class HadoopFiles:
 
     def read_parquet(self, path: str, columns: list[str]) -> pa.Table:
         """Return columns of a Parquet file; raises FileNotFoundError where there is none."""
+        if (own := self.local(path)) is not None:
+            return pq.read_table(own, columns=columns, partitioning=None)
         file_system, place = self._resolve(path)
         with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
             local = Path(folder, "rows.parquet")
@@ -76,6 +78,9 @@ class HadoopFiles:
     def write_parquet(self, path: str, rows: pa.Table) -> tuple[str, int]:
         """Write *rows* as a new file; return its qualified name and its size in bytes."""
         file_system, place = self._resolve(path)
+        if (own := self.local(path)) is not None:
+            pq.write_table(rows, own, compression="snappy")
+            return str(file_system.makeQualified(place).toString()), own.stat().st_size
         with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
             local = Path(folder, "rows.parquet")
             pq.write_table(rows, local, compression="snappy")

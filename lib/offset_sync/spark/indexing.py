@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from offset_sync import faults
-from offset_sync.spark.checkpoints import Checkpoint, Offsets
+from offset_sync.spark.checkpoints import Checkpoint, Offsets, count_offsets
 from offset_sync.spark.cutting import CUT_SCHEMA, RunCutter
 from offset_sync.spark.schemas import BEGINS, INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
-from offset_sync.spark.sources import in_its_share
+from offset_sync.spark.sharing import map_batches
 from offset_sync.spark.tables import Tables
 
 logger = logging.getLogger(__name__)
@@ -55,7 +55,8 @@ class RunIndexer:
         now = datetime.now(timezone.utc)
         start, end = self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id)
         self._record_incarnations(sorted({topic for topic, _ in end}), now)
-        cut = in_its_share(records, len(self._cutter.origins)).mapInArrow(self._cutter, CUT_SCHEMA).toArrow()
+        clusters = len(self._cutter.origins)
+        cut = map_batches(records, self._cutter, CUT_SCHEMA, clusters, at_most=count_offsets(start, end))
         writer = (f"index_records-{self._checkpoint.query_id()}", batch_id)
         is_run = pc.is_null(cut.column("error"))
         malformed = _to_quarantine(cut.filter(pc.invert(is_run)), self._cutter.alias, now)

@@ -1,10 +1,11 @@
-"""Micro-batches of ``__consumer_offsets``: decode, remember, settle, and only then write the history."""
+"""Micro-batches of ``__consumer_offsets``: decode, remember, settle, and write down what was seen."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
 import numpy as np
@@ -18,7 +19,8 @@ from offset_sync.spark.checkpoints import Checkpoint
 from offset_sync.spark.columns import Table
 from offset_sync.spark.decoding import DECODED_SCHEMA, decode_batches
 from offset_sync.spark.schemas import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
-from offset_sync.spark.sources import CONSUMER_OFFSETS, in_its_share
+from offset_sync.spark.sharing import map_batches
+from offset_sync.spark.sources import CONSUMER_OFFSETS
 from offset_sync.spark.tables import Tables
 from offset_sync.translate.commits import CommitBook, CommitRecords
 from offset_sync.translate.keys import Keys
@@ -55,19 +57,24 @@ class CommitIngester:
         self._lock = lock
         self._settle = settle
         self._is_ready = is_ready
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix=f"history {alias}")
         self._last_batch: tuple[int, NDArray[np.bool_]] | None = None
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
         """Take in one micro-batch; may be repeated at any point."""
-        rows = in_its_share(records, len(self._book.clusters))
-        decoded = rows.mapInArrow(decode_batches, DECODED_SCHEMA).toArrow()
+        clusters, at_most = len(self._book.clusters), self._checkpoint.record_limit(batch_id)
+        decoded = map_batches(records, decode_batches, DECODED_SCHEMA, clusters, at_most)
         now = datetime.now(timezone.utc)
         commits = _of_kind(decoded, "commit").sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
         keys, is_own = self._remember(commits, batch_id)
-        if self._is_ready.is_set():
-            for failure in self._settle(keys[~is_own], batch_id):
-                logger.warning("%s", failure)
-        self._write_history(decoded, commits, is_own, now, batch_id)
+        # Beside the settling, for both mostly wait. The batch ends when both have, and is repeated if one fails.
+        history = self._beside.submit(self._write_history, decoded, commits, is_own, now, batch_id)
+        try:
+            if self._is_ready.is_set():
+                for failure in self._settle(keys[~is_own], batch_id):
+                    logger.warning("%s", failure)
+        finally:
+            history.result()
         faults.pass_point(faults.AFTER_HISTORY)
 
     def _remember(self, commits: pa.Table, batch_id: int) -> tuple[Keys, NDArray[np.bool_]]:

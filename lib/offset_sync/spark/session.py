@@ -31,6 +31,9 @@ _DEFAULTS = {
     "spark.sql.streaming.metricsEnabled": "true",
     "spark.sql.streaming.stopTimeout": "60s",
     "spark.sql.streaming.minBatchesToRetain": "20",
+    # Checkpoints and logs on a local disk: Hadoop starts a process for the permissions of every file that it writes,
+    # and this leaves out the second file, of checksums. No other file system is touched.
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
     # One consumer per partition and executor stays open: a closed one costs a connection and a metadata request.
     "spark.kafka.consumer.cache.capacity": "4096",
     "spark.redaction.regex": HIDDEN_NAMES,

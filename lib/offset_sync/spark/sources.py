@@ -31,15 +31,6 @@ _ALWAYS = {
 }
 
 
-def in_its_share(records: DataFrame, clusters: int) -> DataFrame:
-    """Return *records* in so few tasks that every cluster has its share of the slots.
-
-    Tasks that wait for a dead broker would otherwise hold all of them, and one cluster would stop the others.
-    """
-    slots = records.sparkSession.sparkContext.defaultParallelism
-    return records.coalesce(max(1, slots // clusters))
-
-
 def read_mirrored_records(spark: SparkSession, config: Config, alias: str) -> DataFrame:
     """Stream ``topic, partition, offset, timestamp`` and the two raw mirror headers of every included topic."""
     return with_mirror_headers(read_whole_records(spark, config, alias), config.mirror)

@@ -1,0 +1,42 @@
+"""Who works on the records of a micro-batch: the tasks that read them or, where they are few, the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+MapBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""Works on the Arrow batches of one task; pickled to the executors."""
+
+FEW_RECORDS = 20_000
+"""So many the driver works on by itself: the way to a Python worker and back takes longer than the work."""
+
+_SQL_TYPES = {"string": "string", "bool": "boolean", "int16": "smallint", "int32": "int", "int64": "bigint"}
+_SQL_TYPES |= {"binary": "binary", "timestamp[us, tz=UTC]": "timestamp"}
+
+
+def map_batches(records: DataFrame, function: MapBatches, schema: pa.Schema, clusters: int, at_most: int) -> pa.Table:
+    """Return what *function* makes of *records*, rows of *schema*; there are *at_most* so many records.
+
+    The records of a Kafka partition come in order and one after the other, whoever works on them.
+    """
+    shared = in_its_share(records, clusters)
+    if at_most > FEW_RECORDS:
+        return shared.mapInArrow(function, to_sql(schema)).toArrow()
+    return pa.Table.from_batches(list(function(iter(shared.toArrow().to_batches()))), schema)
+
+
+def in_its_share(records: DataFrame, clusters: int) -> DataFrame:
+    """Return *records* in so few tasks that every cluster has its share of the slots.
+
+    Tasks that wait for a dead broker would otherwise hold all of them, and one cluster would stop the others.
+    """
+    slots = records.sparkSession.sparkContext.defaultParallelism
+    return records.coalesce(max(1, slots // clusters))
+
+
+def to_sql(schema: pa.Schema) -> str:
+    """Return an Arrow schema as a Spark schema string."""
+    return ", ".join(f"`{field.name}` {_SQL_TYPES[str(field.type)]}" for field in schema)
