@@ -3,10 +3,11 @@
 Two real brokers with logs in which native and mirrored records take turns, so every record is a run of the index.
 Groups commit at dc1, once a second or in turns, over records that are mirrored and indexed; index_records and
 sync_offsets run as in production, and another topic is produced and mirrored beside them. For every commit at dc1 the
-latency is the time until the first commit at dc2 that is at least as far. Scenarios: ``base``, then ten times the
-partitions, the groups, the index, with as many commits a second; and ``many``, the groups of a large site.
+latency is the time until the first commit at dc2 that is at least as far. Scenarios: ``base``; ``eager``, the same
+without a pause between micro-batches; then ten times the partitions, the groups, the index, with as many commits a
+second; and ``many``, the groups of a large site.
 
-    .venv/bin/python benchmarks/latency.py [--scenarios base partitions groups index many] [--warm-up 80] [--seconds 60]
+    .venv/bin/python benchmarks/latency.py [--scenarios base eager …] [--warm-up 80] [--seconds 60]
 """
 
 from __future__ import annotations
@@ -48,10 +49,12 @@ class Scenario:
     partitions: int
     every_s: int
     runs: int
+    trigger: str = "1s"
 
 
 SCENARIOS = {
     "base": Scenario(200, 8, 1, 200_000),
+    "eager": Scenario(200, 8, 1, 200_000, trigger="0s"),
     "partitions": Scenario(20, 80, 1, 200_000),
     "groups": Scenario(2_000, 8, 10, 200_000),
     "index": Scenario(200, 8, 1, 2_000_000),
@@ -92,7 +95,7 @@ def measure(
     for started in (*mirrors, producers):
         started.start()
     config = directory / "latency.yaml"
-    write_config(config, clusters, directory)
+    write_config(config, clusters, directory, scenario.trigger)
     jobs = [RunningJob(job, config, directory) for job in ("index_records", "sync_offsets")]
     meter = Meter({job.name: job.pid for job in jobs})
     try:

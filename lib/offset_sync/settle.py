@@ -15,16 +15,14 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.errors import ClusterError
-from offset_sync.model import OffsetWrite, Outcome, State, TopicPartition, WriteOutcome
+from offset_sync.model import OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.planning import plan_writes, refresh_due
 from offset_sync.settlement import Commits, Index, Looks, Seen, Settlement, Task
-from offset_sync.translate.admission import PartitionView, remembered
 from offset_sync.translate.commits import CommitBook
 from offset_sync.translate.keys import KeyPlaces, Keys
 from offset_sync.translate.ownership import owners
 from offset_sync.translate.pairstate import OUTCOMES, PairState
-from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
-from offset_sync.translate.strategies import Strategy
+from offset_sync.translating import Translator
 
 LookAt = Callable[[Collection[str], Collection[TopicPartition]], Looks]
 CommitWrites = Callable[[str, Sequence[OffsetWrite]], Sequence[WriteOutcome]]
@@ -52,6 +50,7 @@ class Settler:
         self._book = book
         self._places = KeyPlaces(book, config.is_group_included, lambda topic: config.strategy_of(topic) != "off")
         self._index = index
+        self._translator = Translator(config, book, self._places, index)
         self._look = look
         self._commit = commit
         self._record = record
@@ -102,7 +101,7 @@ class Settler:
             with self._lock:
                 chosen = self._choose(target, task)
                 partitions = {place for commits in chosen.values() for place in self._places.partitions_of(commits.key)}
-                frontiers = self._frontiers([target, *chosen], partitions)
+                frontiers = self._translator.frontiers([target, *chosen], partitions)
             if not partitions:
                 return []
             looks = self._look([target, *chosen], partitions)
@@ -152,7 +151,7 @@ class Settler:
         now_ms, key = self._now_ms(), commits.key
         with self._lock:
             pair = self._pair_fit(source, target)
-            answers = self._translate(source, target, commits, seen, now_ms)
+            answers = self._translator.translate(pair, source, target, commits, seen, now_ms)
             plan = plan_writes(
                 self._book, source, target, key, answers, pair.columns["source_at_ms"][key],
                 refresh_before_ms=self._refresh_before_ms(), is_first=task.is_first,
@@ -176,56 +175,3 @@ class Settler:
             source, target, task.batch_id, now_ms, self._now_ms(), key, commits.offset, commits.at_ms,
             answers, plan, previous, outcome, error, is_news,
         )  # fmt: skip
-
-    def _translate(self, source: str, target: str, commits: Commits, seen: Seen, now_ms: int) -> Translations:
-        pair, topic_id = self._pairs[source, target], self._book.clusters[source].topic_id
-        grace_ms = int(self._config.sync.hole_grace.total_seconds() * 1000)
-        parts = []
-        for place, rows in self._places.slices(commits.key):
-            key, committed = commits.key[rows], commits.offset[rows]
-            there = self._view(target, place, seen)
-            if there is None:
-                parts.append(withhold(State.CLUSTER_UNREACHABLE, len(key)))
-                continue
-            log = self._index.log(source, place.topic, place.partition)
-            revision = log.changed_back() if log is not None else 0
-            answers = translate_partition(
-                committed, [topic_id.get(one) for one in key.tolist()],
-                self._view(source, place, seen) or self._remembered(source, place, there), log, there,
-                source_origin=self._index.code(source), target_origin=self._index.code(target),
-                young_since_ms=now_ms - grace_ms, strategy=self._strategy(place.topic, now_ms),
-                window_start=pair.window_start(self._places.keys_in(place), int(committed.min()), revision),
-            )  # fmt: skip
-            # Asked again: translating may have met an origin of which some record had come late.
-            pair.note_window(key, committed, answers.offset, log.changed_back() if log is not None else 0)
-            parts.append(answers)
-        return concatenate(parts)
-
-    def _strategy(self, topic: str, now_ms: int) -> Strategy:
-        idle_ms = int(self._config.sync.idle_after.total_seconds() * 1000)
-        return Strategy(self._config.strategy_of(topic), self._config.topics.header_look_back, now_ms - idle_ms)
-
-    def _view(self, cluster: str, place: TopicPartition, seen: Seen) -> PartitionView | None:
-        """Return what is known of a partition; None: the cluster or the partition's leader cannot be asked."""
-        look = seen.looks[cluster]
-        if isinstance(look, ClusterError):
-            return None
-        ids = self._index.topic_ids(cluster, place.topic)
-        topic, ends = look.topics.get(place.topic), look.ends.get(place)
-        if topic is None:
-            return PartitionView(None, 0, 0, 0, ids)
-        if ends is None and place.partition < topic.partitions:
-            return None
-        log = self._index.log(cluster, place.topic, place.partition)
-        start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
-        return PartitionView(topic.topic_id, topic.partitions, start, end, ids, log, seen.frontiers[cluster, place])
-
-    def _remembered(self, cluster: str, place: TopicPartition, there: PartitionView) -> PartitionView:
-        indexed = self._index.partitions(cluster, place.topic)
-        return remembered(self._index.topic_ids(cluster, place.topic), indexed, place.partition, there)
-
-    def _frontiers(
-        self, clusters: Collection[str], partitions: Collection[TopicPartition]
-    ) -> dict[tuple[str, TopicPartition], int]:
-        logs = {(c, place): self._index.log(c, place.topic, place.partition) for c in clusters for place in partitions}
-        return {where: log.frontier if log is not None else 0 for where, log in logs.items()}

@@ -32,11 +32,13 @@ INSIDE = {
         "settle",
         "settlement",
         "survey",
+        "translating",
     },
     "planning": {"model", "translate"},
     "settlement": {"model", "errors", "planning", "survey", "translate"},
     "survey": {"model", "errors"},
-    "settle": {"model", "errors", "config", "translate", "planning", "settlement", "survey"},
+    "translating": {"model", "errors", "config", "settlement", "translate"},
+    "settle": {"model", "errors", "config", "translate", "planning", "settlement", "survey", "translating"},
     # Only what is written in terms of plain values there: no client, see CLIENTS.
     "sink": {"model", "errors", "kafka"},
 }
@@ -54,6 +56,7 @@ LIBRARIES = {
     "settlement": {"numpy"},
     "survey": set(),
     "settle": {"numpy"},
+    "translating": set(),
     "sink": set(),
 }
 # Bytes in, values out: no clock, no logging, no chance, nothing of the machine.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
@@ -13,19 +11,14 @@ import pyarrow as pa
 import pytest
 
 from offset_sync.spark.columns import Table
-from offset_sync.spark.ingesting import CommitIngester
 from offset_sync.spark.schemas import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
+from offset_sync.testing.ingesting import WRITTEN_MS, Raw
+from offset_sync.testing.ingesting import IngestingJob as Job
 from offset_sync.testing.offset_records import commit_key, commit_value, group_key, member_key
-from offset_sync.testing.tables import MemoryFrame, MemoryTables, PowerFailure
-from offset_sync.translate.commits import OWN_TAG, CommitBook
+from offset_sync.testing.tables import PowerFailure
+from offset_sync.translate.commits import OWN_TAG
 from offset_sync.translate.keys import Keys
 
-RECORDS = pa.schema(
-    [("key", pa.binary()), ("value", pa.binary()), ("partition", pa.int32()), ("offset", pa.int64()),
-     ("timestamp", pa.timestamp("us", "UTC"))]
-)  # fmt: skip
-WRITTEN_MS = 1_700_000_009_000
-Raw = tuple[bytes | None, bytes | None]
 CLASSIC_EMPTY = bytes.fromhex("00030008636f6e73756d657200000005ffffffff0000018bcfe5680000000000")
 
 
@@ -35,52 +28,6 @@ def at(milliseconds: int) -> datetime:
 
 def commit(offset: int, *, group: str = "g", partition: int = 0, at_ms: int = 1_700_000_000_000, **more: Any) -> Raw:
     return commit_key(group, "orders", partition), commit_value(offset, committed_at_ms=at_ms, **more)
-
-
-@dataclass
-class Job:
-    """Ingests the commits of cluster X; settling is only noted, unless it is told to fail."""
-
-    tables: MemoryTables = field(default_factory=MemoryTables)
-    settled: list[tuple[list[str], int]] = field(default_factory=list)
-    settle_errors: list[Exception] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-    most_records: int = 10
-
-    def __post_init__(self) -> None:
-        self.book = CommitBook(["X", "Y"])
-        self.is_ready = threading.Event()
-        self.is_ready.set()
-        self.ingester = CommitIngester(
-            "X", self.tables, self, self.book, threading.RLock(), self.settle, self.is_ready  # type: ignore[arg-type]
-        )  # fmt: skip
-
-    def query_id(self) -> str:
-        return "query"
-
-    def record_limit(self, batch_id: int) -> int:
-        return self.most_records
-
-    def settle(self, keys: Keys, batch_id: int) -> list[str]:
-        self.settled.append((sorted({self.book.keys[key][0] for key in keys.tolist()}), batch_id))
-        if self.settle_errors:
-            raise self.settle_errors.pop()
-        return self.failures
-
-    def ingest(self, batch_id: int, *records: Raw, first: int = 0, reverse: bool = False) -> None:
-        rows = [
-            {"key": key, "value": value, "partition": 3, "offset": first + n, "timestamp": WRITTEN_MS * 1000}
-            for n, (key, value) in enumerate(records)
-        ]
-        frame = MemoryFrame(pa.Table.from_pylist(rows[::-1] if reverse else rows, RECORDS), batch_rows=2)
-        self.ingester(frame, batch_id)  # type: ignore[arg-type]
-
-    def commits(self, *names: str) -> list[tuple[Any, ...]]:
-        return self.tables.rows(OFFSET_COMMITS, *names)
-
-    def genuine(self) -> dict[str, int]:
-        found = self.book.clusters["X"].columns["genuine_offset"].tolist()
-        return {group: offset for (group, _, _), offset in zip(self.book.keys, found)}
 
 
 @pytest.fixture
