@@ -90,3 +90,14 @@ class WriteOutcome:
     outcome: Outcome
     previous_offset: int | None
     error: str | None
+
+
+@dataclass(frozen=True)
+class RecordContent:
+    """One record as its cluster holds it."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()

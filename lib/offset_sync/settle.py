@@ -20,9 +20,8 @@ from offset_sync.planning import plan_writes, refresh_due
 from offset_sync.settlement import Commits, Index, Looks, Seen, Settlement, Task
 from offset_sync.translate.commits import CommitBook
 from offset_sync.translate.keys import KeyPlaces, Keys
-from offset_sync.translate.ownership import owners
 from offset_sync.translate.pairstate import OUTCOMES, PairState
-from offset_sync.translating import Translator
+from offset_sync.translating import Translator, owned_keys, to_commits
 
 LookAt = Callable[[Collection[str], Collection[TopicPartition]], Looks]
 CommitWrites = Callable[[str, Sequence[OffsetWrite]], Sequence[WriteOutcome]]
@@ -114,22 +113,18 @@ class Settler:
 
     def _choose(self, target: str, task: Task) -> dict[str, Commits]:
         """Return, per source, the commits that count at *target* and are not settled there."""
-        book = self._book
-        key = np.arange(len(book.keys)) if task.keys is None else np.unique(task.keys)
-        key = key[self._places.is_included(key)]
-        owner = owners(book.column("genuine_at_ms")[:, key])
+        key = np.arange(len(self._book.keys)) if task.keys is None else np.unique(task.keys)
         chosen = {}
-        for number, (source, commits) in enumerate(book.clusters.items()):
-            if (source, target) not in self._pairs or task.source not in (None, source):
+        for source, owned in owned_keys(self._book, self._places, self._pairs, target, key).items():
+            if task.source not in (None, source):
                 continue
-            mine = self._places.by_partition(key[(owner == number) & ~commits.columns["is_deleted"][key]])
+            mine = owned
             if task.keys is None and not task.is_first:
                 mine = mine[~self._is_settled(source, target, mine)]
             elif task.is_waiting:
                 mine = mine[self._pair_fit(source, target).is_waiting(mine)]
             if len(mine):
-                columns = commits.columns
-                chosen[source] = Commits(mine, columns["genuine_offset"][mine], columns["genuine_at_ms"][mine])
+                chosen[source] = to_commits(self._book, source, mine)
         return chosen
 
     def _is_settled(self, source: str, target: str, key: Keys) -> NDArray[np.bool_]:

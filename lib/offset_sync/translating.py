@@ -10,10 +10,30 @@ from offset_sync.model import State, TopicPartition
 from offset_sync.settlement import Commits, Index, Seen
 from offset_sync.translate.admission import PartitionView, remembered
 from offset_sync.translate.commits import CommitBook
-from offset_sync.translate.keys import KeyPlaces
+from offset_sync.translate.keys import KeyPlaces, Keys
+from offset_sync.translate.ownership import owners
 from offset_sync.translate.pairstate import PairState
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
 from offset_sync.translate.strategies import Strategy
+
+
+def owned_keys(
+    book: CommitBook, places: KeyPlaces, pairs: Collection[tuple[str, str]], target: str, key: Keys
+) -> dict[str, Keys]:
+    """Return, per source, those of *key* that it owns and that are translated to *target*, sorted by partition."""
+    key = key[places.is_included(key)]
+    owner = owners(book.column("genuine_at_ms")[:, key])
+    return {
+        source: places.by_partition(key[(owner == number) & ~commits.columns["is_deleted"][key]])
+        for number, (source, commits) in enumerate(book.clusters.items())
+        if (source, target) in pairs
+    }
+
+
+def to_commits(book: CommitBook, source: str, key: Keys) -> Commits:
+    """Return the genuine commits of *key* at *source*."""
+    columns = book.clusters[source].columns
+    return Commits(key, columns["genuine_offset"][key], columns["genuine_at_ms"][key])
 
 
 class Translator:

@@ -119,3 +119,14 @@ class Tables(Section):
 
     root: Text = "./data/tables"
     checkpoints: Text = "./data/checkpoints"
+
+
+class Status(Section):
+    """What report_status watches, and when it is not well."""
+
+    interval: PositiveDuration = timedelta(seconds=15)
+    stalled_after: PositiveDuration = timedelta(seconds=60)
+    drift_window: PositiveDuration = timedelta(minutes=10)
+    drift_threshold: Count = 1_000
+    shape_window: PositiveDuration = timedelta(hours=1)
+    page: Text = "./data/status.html"

@@ -38,6 +38,19 @@ class Checkpoint:
         """Return the first offset of each partition that *batch_id* does not read."""
         return _parse(self._read(f"offsets/{batch_id}").split("\n")[2])
 
+    def last_committed(self) -> tuple[int, int] | None:
+        """Return the last micro-batch that is done and when it was, in milliseconds; None: none has ever been.
+
+        Its rows are in the tables: they are written before Spark calls a batch done.
+        """
+        done = [int(name) for name in self._files.names(f"{self.path}/commits") if name.isdigit()]
+        if not done:
+            return None
+        try:
+            return max(done), self._files.modified_ms(f"{self.path}/commits/{max(done)}")
+        except FileNotFoundError:  # cleaned up by the running query meanwhile, so there is a later one
+            return self.last_committed()
+
     def record_limit(self, batch_id: int) -> int:
         """Return the greatest number of records that *batch_id* can have; of a compacted log some are missing."""
         return count_offsets(self.start_offsets(batch_id), self.end_offsets(batch_id))

@@ -39,6 +39,12 @@ class HadoopFiles:
             return []
         return sorted(str(each.getPath().getName()) for each in file_system.listStatus(place) if each.isFile())
 
+    def modified_ms(self, path: str) -> int:
+        """Return when a file was last written, in milliseconds since the epoch, by the clock of its file system."""
+        file_system, place = self._resolve(path)
+        with _missing_files_named(path):
+            return int(file_system.getFileStatus(place).getModificationTime())
+
     def read_text(self, path: str) -> str:
         """Return the content of a file; raises FileNotFoundError where there is none."""
         file_system, place = self._resolve(path)

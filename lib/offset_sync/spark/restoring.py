@@ -19,7 +19,7 @@ from offset_sync.settle import Settler
 from offset_sync.spark.intents import Intents
 from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.spark.tables import Tables
-from offset_sync.translate.commits import ClusterCommits, CommitBook
+from offset_sync.translate.commits import ClusterCommits, CommitBook, CommitRecords
 from offset_sync.translate.keys import Keys
 from offset_sync.translate.ledger import NOTHING
 from offset_sync.translate.pairstate import OUTCOMES
@@ -48,6 +48,36 @@ def restore_commits(tables: Tables, book: CommitBook, lock: threading.RLock) -> 
             for name, texts in (("metadata", commits.metadata), ("topic_id", commits.topic_id)):
                 values = zip(key.tolist(), mine.column(name).to_pylist(), strict=True)
                 texts.update({place: text for place, text in values if text})
+
+
+def follow_commits(tables: Tables, book: CommitBook, lock: threading.RLock, known: int) -> int:
+    """Take in what was appended after the version *known* of offset_commits; return the version that *book* is at.
+
+    For whoever only reads the tables. What is read twice changes nothing.
+    """
+    version = tables.version(OFFSET_COMMITS, known)
+    if version == known:
+        return known
+    rows = tables.rows_since(OFFSET_COMMITS, known, version)
+    rows = rows.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+    for alias, commits in book.clusters.items():
+        mine = rows.filter(pc.equal(rows.column("cluster"), alias))
+        with lock:
+            commits.record(to_commit_records(mine, _ids(book, mine)), told_own=mine.column("is_own").to_numpy())
+    return version
+
+
+def to_commit_records(rows: pa.Table, key: Keys) -> CommitRecords:
+    """Return rows of offset_commits as the records that they were."""
+    return CommitRecords(
+        key=key,
+        offset=rows.column("committed_offset").fill_null(-1).to_numpy(),
+        is_tombstone=rows.column("is_tombstone").to_numpy(),
+        committed_at_ms=rows.column("committed_at").cast(pa.int64()).to_numpy() // 1000,
+        log_offset=rows.column("log_offset").to_numpy(),
+        metadata=[text or "" for text in rows.column("metadata").to_pylist()],
+        topic_id=rows.column("topic_id").to_pylist(),
+    )
 
 
 def _last_commits(commits: DataFrame) -> DataFrame:

@@ -13,6 +13,7 @@ from offset_sync.spark.columns import Table
 from offset_sync.spark.creating import create_table
 from offset_sync.spark.files import HadoopFiles
 from offset_sync.spark.following import last_version, plain_bytes, read_appended
+from offset_sync.spark.locking import alone_at
 from offset_sync.spark.schemas import TABLES
 
 if TYPE_CHECKING:
@@ -57,6 +58,13 @@ class Tables:
         if rows.num_rows == 0:
             return
         self._appender.append(self.path(table), rows.select(table.names).cast(table.arrow_schema), writer)
+
+    def replace(self, table: Table, rows: pa.Table) -> None:
+        """Put *rows* in the place of all that *table* holds; readers see the old ones or the new ones."""
+        path = self.path(table)
+        frame = self.spark.createDataFrame(rows.select(table.names).cast(table.arrow_schema))
+        with alone_at(self._files.local(path)):
+            frame.coalesce(1).write.format("delta").mode("overwrite").save(path)
 
     def version(self, table: Table, known: int | None = None) -> int:
         """Return the table's latest version; costs no job, and next to nothing from a version that is *known*."""

@@ -72,4 +72,4 @@ class IngestingJob:
     def genuine(self) -> dict[str, int]:
         """Return the last genuine commit of each group."""
         found = self.book.clusters["X"].columns["genuine_offset"].tolist()
-        return {group: offset for (group, _, _), offset in zip(self.book.keys, found)}
+        return {group: offset for (group, _, _), offset in zip(self.book.keys, found, strict=False)}

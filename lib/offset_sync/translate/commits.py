@@ -61,14 +61,15 @@ class ClusterCommits:
         self.metadata: dict[int, str] = {}
         self.topic_id: dict[int, str] = {}
 
-    def record(self, records: CommitRecords) -> NDArray[np.bool_]:
+    def record(self, records: CommitRecords, told_own: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
         """Take in *records* and return which of them are our own; records read before change nothing.
 
-        A record is our own by its tag, or by the ledger of what we wrote.
+        A record is our own by its tag, or by the ledger of what we wrote; or as *told_own* says, for whoever reads
+        what another process has told apart.
         """
         column = self.columns
         is_new = records.log_offset > column["log_offset"][records.key]
-        is_own = self._own(records, is_new)
+        is_own = self._own(records, is_new) if told_own is None else told_own
         last = _last_of_each(records.key, is_new)
         key = records.key[last]
         column["log_offset"][key] = records.log_offset[last]

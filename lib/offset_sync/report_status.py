@@ -1,0 +1,176 @@
+"""The job ``report_status``: how every group stands between every two clusters, and whether the sync is healthy."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timezone
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from offset_sync.comparing import Comparer
+from offset_sync.config import Config
+from offset_sync.drift import Drift, DriftWindow, Offsets
+from offset_sync.errors import ClusterError
+from offset_sync.kafka.admin import ClusterAdmin
+from offset_sync.kafka.group_states import GroupStates
+from offset_sync.kafka.reading import RecordReader
+from offset_sync.model import RecordContent, TopicPartition
+from offset_sync.reporting import Reporter
+from offset_sync.spark.progress import JobProgress
+from offset_sync.spark.report_schemas import REPORT_TABLES, SYNC_DRIFT, SYNC_STATUS
+from offset_sync.spark.restoring import follow_commits, restore_commits
+from offset_sync.spark.runcache import RunCache
+from offset_sync.spark.schemas import OFFSET_COMMITS, TABLES
+from offset_sync.spark.session import open_session
+from offset_sync.spark.sources import CONSUMER_OFFSETS
+from offset_sync.spark.tables import Tables
+from offset_sync.status_rows import Rows
+from offset_sync.survey import Survey
+from offset_sync.translate.commits import CommitBook
+
+logger = logging.getLogger(__name__)
+Show = Callable[[pa.Table, pa.Table, datetime], None]
+"""Shows a report: sync_status, the newest rows of sync_drift, and when it was made."""
+
+
+class StatusTables:
+    """What the tables and the clusters say, kept up to date from report to report."""
+
+    def __init__(self, config: Config, spark: SparkSession) -> None:
+        self._config = config
+        self.tables = Tables(spark, config.tables.root)
+        self.tables.create((*TABLES, *REPORT_TABLES))
+        self._lock = threading.RLock()
+        self.book = CommitBook(list(config.clusters))
+        self._admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
+        self._states = {alias: GroupStates(alias, config.admin_options(alias)) for alias in config.clusters}
+        self._readers = {alias: RecordReader(alias, config.admin_options(alias)) for alias in config.clusters}
+        self._progress = JobProgress(spark, config, self._log_ends)
+        self.reporter = Reporter(
+            config,
+            self.book,
+            RunCache(self.tables, self._lock, config.is_timed),
+            Survey(self._admins).look,
+            lambda alias: self._states[alias].active(),
+            Comparer(config, self._read_at),
+            self._lock,
+        )
+        self._version = self.tables.version(OFFSET_COMMITS)
+        restore_commits(self.tables, self.book, self._lock)
+
+    def report(self, now_ms: int) -> Rows:
+        """Look at everything."""
+        # Asked first: what is read by then is in the tables that are looked at after it.
+        streams = self._progress.streams(now_ms)
+        self._version = follow_commits(self.tables, self.book, self._lock, self._version)
+        return self.reporter.report(now_ms, streams)
+
+    def _log_ends(self, alias: str) -> Mapping[TopicPartition, int] | ClusterError | None:
+        try:
+            count = self._admins[alias].partition_count(CONSUMER_OFFSETS)
+            places = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(count or 0)]
+            return {place: ends.log_end for place, ends in self._admins[alias].ends(places).items()} or None
+        except ClusterError as error:
+            return error
+
+    def _read_at(
+        self, alias: str, places: Mapping[TopicPartition, int]
+    ) -> Mapping[TopicPartition, RecordContent] | ClusterError:
+        return self._readers[alias].first_at(places)
+
+
+class StatusJob:
+    """Reports once, or every ``status.interval`` until stopped."""
+
+    def __init__(self, config: Config, spark: SparkSession, stop: threading.Event, show: Sequence[Show]) -> None:
+        self._config, self._stop, self._show = config, stop, show
+        self._state = StatusTables(config, spark)
+        window_ms = int(config.status.drift_window.total_seconds() * 1000)
+        self._drift = DriftWindow(window_ms, config.status.drift_threshold)
+
+    def run_once(self) -> tuple[pa.Table, pa.Table]:
+        """Make a report, write it down and show it."""
+        now_ms = int(time.time() * 1000)
+        now = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
+        status = to_status_table(self._state.report(now_ms), now)
+        drift = to_drift_table(self._drift.add(now_ms, standing_of(status)), now)
+        self._state.tables.replace(SYNC_STATUS, status)
+        self._state.tables.append(SYNC_DRIFT, drift)
+        for show in self._show:
+            show(status, drift, now)
+        return status, drift
+
+    def run_until_stopped(self) -> None:
+        """Report again and again; what fails is tried again at the next interval."""
+        while True:
+            began = time.monotonic()
+            try:
+                self.run_once()
+            except Exception:  # the next one may well succeed, and nobody is served by a dead report
+                logger.exception("no report could be made")
+            left = self._config.status.interval.total_seconds() - (time.monotonic() - began)
+            if self._stop.wait(max(0.0, left)):
+                return
+
+
+def report_status(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
+    """Report until stopped, or with ``--once`` now; return one line where what is shown is not healthy."""
+    from offset_sync.showing import open_shows, unhealthy
+
+    spark = open_session("offset-sync report_status")
+    try:
+        job = StatusJob(config, spark, stop, open_shows(config, arguments, sys.stdout))
+        if not arguments.once:
+            job.run_until_stopped()
+            return []
+        return unhealthy(*job.run_once(), arguments)
+    finally:
+        spark.stop()
+
+
+def to_status_table(rows: Rows, now: datetime) -> pa.Table:
+    """Return rows of sync_status."""
+    schema = SYNC_STATUS.arrow_schema
+    count = len(rows["group_id"]) if rows else 0
+    columns = {"reported_at": pa.repeat(pa.scalar(now, pa.timestamp("us", "UTC")), count)}
+    for field in schema:
+        if field.name == "source_committed_at":
+            times = pa.array(rows.get(field.name, []), pa.int64()).cast(pa.timestamp("ms", "UTC"))
+            columns[field.name] = times.cast(field.type)
+        elif field.name not in columns:
+            columns[field.name] = pa.array(rows.get(field.name, []), field.type)
+    return pa.table(columns).select(SYNC_STATUS.names).cast(schema)
+
+
+def standing_of(status: pa.Table) -> dict[tuple[str, str, str, str, int], Offsets]:
+    """Return where each group stands at both clusters, where it stands at both."""
+    names = ("source_cluster", "target_cluster", "group_id", "topic", "partition", "source_offset", "target_offset")
+    rows = zip(*(status.column(name).to_pylist() for name in names), strict=True)
+    return {row[:5]: Offsets(row[5], row[6]) for row in rows if row[6] is not None}  # type: ignore[misc]
+
+
+def to_drift_table(drifts: Collection[Drift], now: datetime) -> pa.Table:
+    """Return rows of sync_drift."""
+    rows = [
+        {
+            "at": now,
+            "source_cluster": each.series[0],
+            "target_cluster": each.series[1],
+            "group_id": each.series[2],
+            "partitions": each.partitions,
+            "source_offsets": each.source_offsets,
+            "target_offsets": each.target_offsets,
+            "drift": each.drift,
+            "change": each.change,
+            "windowed_change": each.windowed_change,
+            "is_converged": each.is_converged,
+        }
+        for each in drifts
+    ]
+    return pa.Table.from_pylist(rows, SYNC_DRIFT.arrow_schema)

@@ -1,0 +1,111 @@
+"""What the target lacks, and what standing elsewhere than at t(c) costs, against plain loops over records."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offset_sync.testing.comparison import growing, origin_codes
+from offset_sync.testing.logs import random_cases, random_world
+from offset_sync.testing.oracle import NO_RECORD, Case, answers, f_by_offset
+from offset_sync.testing.strategies import law
+from offset_sync.translate.exact import translate
+from offset_sync.translate.logindex import LogIndex
+from offset_sync.translate.missing import Missing, Stretches, joined, missing_of
+from offset_sync.translate.standing import difference
+
+
+def indexed(case: Case) -> tuple[LogIndex, LogIndex]:
+    source, target = LogIndex(), LogIndex()
+    for _, source_found, target_found in growing(case):
+        source, target = source_found or source, target_found
+    return source, target
+
+
+def cases(seed: int) -> list[Case]:
+    rng = random.Random(seed)
+    return [case for case in random_cases(random_world(rng), rng) if case.source is not None][:3]
+
+
+def offsets(stretches: Stretches) -> list[int]:
+    return [n for start, length in zip(stretches.start, stretches.length) for n in range(start, start + length)]
+
+
+def lacking(case: Case, origin: str) -> tuple[list[int], list[int]]:
+    """The definition: identities at the source that the target has not, each where it stands first."""
+    there = {record.origin_offset for record in case.target.indexed if record.origin == origin}
+    first: dict[int, int] = {}
+    for record in case.source_records:
+        if record.origin == origin:
+            first.setdefault(record.origin_offset, record.offset)
+    newest = max(there, default=-1)
+    gone = {number: offset for number, offset in first.items() if number not in there}
+    late = sorted(offset for number, offset in gone.items() if number > newest)
+    return late, sorted(offset for number, offset in gone.items() if number < newest)
+
+
+@law(150)
+@given(st.integers(0, 10**6))
+def test_what_the_target_lacks_is_its_definition(seed: int) -> None:
+    for case in cases(seed):
+        source, target = indexed(case)
+        for origin, code in origin_codes(case).items():
+            found = missing_of(code, source, target)
+            if origin:
+                assert (offsets(found.late), offsets(found.dropped)) == lacking(case, origin)
+        everything = joined([missing_of(code, source, target).late for code in origin_codes(case).values()])
+        assert offsets(everything) == sorted(set(offsets(everything)))
+        asked = np.arange(-1, case.source_frontier + 2)
+        assert everything.count_from(asked).tolist() == [
+            sum(offset >= one for offset in offsets(everything)) for one in asked.tolist()
+        ]
+        assert all(
+            offsets(everything.from_offset(one)) == [offset for offset in offsets(everything) if offset >= one]
+            for one in (0, 3, case.source_frontier)
+        )
+
+
+def test_a_target_without_an_index_lacks_everything() -> None:
+    source = indexed(cases(1)[0])[0]
+    for origin in source.origins:
+        found = missing_of(origin, source, None)
+        assert offsets(found.dropped) == []
+        assert offsets(found.late) == sorted(set(offsets(found.late)))
+    assert isinstance(missing_of(77, source, None), Missing)
+
+
+@law(150)
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_standing_elsewhere_costs_what_the_records_between_say(seed: int, other: int) -> None:
+    for each in cases(seed):
+        case = replace(each, target=replace(each.target, log_start=0))
+        source, target = indexed(case)
+        young_since_ms = case.now_ms - case.hole_grace_ms
+        committed = np.arange(case.source_frontier + 1)
+        code = origin_codes(case)[case.source_cluster]
+        answer = translate(committed, source, target, source_origin=code, young_since_ms=young_since_ms).offset
+        standing = np.array(random.Random(other).choices(range(case.target.frontier + 1), k=len(committed)))
+        found = difference(
+            committed, answer, standing, source, target, source_origin=code, young_since_ms=young_since_ms
+        )
+        needs = f_by_offset(case)
+        best = answers(case, committed.tolist())
+        for c, at, mine, repeats, skipped in zip(
+            committed.tolist(), standing.tolist(), best, found.repeats.tolist(), found.skipped.tolist()
+        ):
+            read_again = sum(NO_RECORD < need < c for need in needs[at:])
+            assert mine.duplicates + repeats == read_again
+            assert skipped == sum(need >= c for need in needs[:at])
+
+
+@pytest.mark.parametrize("standing", [0, 3, 9])
+def test_an_empty_log_costs_nothing_wherever_one_stands(standing: int) -> None:
+    found = difference(
+        np.array([4]), np.array([3]), np.array([standing]), None, LogIndex(), source_origin=0, young_since_ms=0
+    )
+    assert (found.repeats.tolist(), found.skipped.tolist()) == ([0], [0])
