@@ -31,10 +31,13 @@ from offset_sync.spark.session import open_session
 from offset_sync.spark.sources import CONSUMER_OFFSETS
 from offset_sync.spark.tables import Tables
 from offset_sync.status_rows import Rows
+from offset_sync.streams import Streams
 from offset_sync.survey import Survey
 from offset_sync.translate.commits import CommitBook
+from offset_sync.translate.keys import Keys
 
 logger = logging.getLogger(__name__)
+_PATIENCE_S = 5.0
 Show = Callable[[pa.Table, pa.Table, datetime], None]
 """Shows a report: sync_status, the newest rows of sync_drift, and when it was made."""
 
@@ -46,43 +49,50 @@ class StatusTables:
         self._config = config
         self.tables = Tables(spark, config.tables.root)
         self.tables.create((*TABLES, *REPORT_TABLES))
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self.book = CommitBook(list(config.clusters))
-        self._admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
-        self._states = {alias: GroupStates(alias, config.admin_options(alias)) for alias in config.clusters}
-        self._readers = {alias: RecordReader(alias, config.admin_options(alias)) for alias in config.clusters}
+        self.admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
+        self.states = {alias: GroupStates(alias, config.admin_options(alias)) for alias in config.clusters}
+        self.readers = {alias: RecordReader(alias, config.admin_options(alias)) for alias in config.clusters}
         self._progress = JobProgress(spark, config, self._log_ends)
+        self.index = RunCache(self.tables, self.lock, config.is_timed)
         self.reporter = Reporter(
             config,
             self.book,
-            RunCache(self.tables, self._lock, config.is_timed),
-            Survey(self._admins).look,
-            lambda alias: self._states[alias].active(),
+            self.index,
+            Survey(self.admins).look,
+            lambda alias: self.states[alias].active(),
             Comparer(config, self._read_at),
-            self._lock,
+            self.lock,
         )
         self._version = self.tables.version(OFFSET_COMMITS)
-        restore_commits(self.tables, self.book, self._lock)
+        restore_commits(self.tables, self.book, self.lock)
 
-    def report(self, now_ms: int) -> Rows:
-        """Look at everything."""
+    def report(self, now_ms: int, keys: Callable[[CommitBook], Keys] | None = None) -> Rows:
+        """Look at everything, or at the *keys* chosen once the book is up to date."""
+        streams = self.refresh(now_ms)
+        return self.reporter.report(now_ms, streams, keys(self.book) if keys is not None else None)
+
+    def refresh(self, now_ms: int) -> Streams:
+        """Bring the book up to date; return how far the jobs had read before."""
         # Asked first: what is read by then is in the tables that are looked at after it.
         streams = self._progress.streams(now_ms)
-        self._version = follow_commits(self.tables, self.book, self._lock, self._version)
-        return self.reporter.report(now_ms, streams)
+        self._version = follow_commits(self.tables, self.book, self.lock, self._version)
+        return streams
 
     def _log_ends(self, alias: str) -> Mapping[TopicPartition, int] | ClusterError | None:
         try:
-            count = self._admins[alias].partition_count(CONSUMER_OFFSETS)
+            count = self.admins[alias].partition_count(CONSUMER_OFFSETS, _PATIENCE_S)
             places = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(count or 0)]
-            return {place: ends.log_end for place, ends in self._admins[alias].ends(places).items()} or None
+            found = self.admins[alias].ends(places, _PATIENCE_S)
+            return {place: ends.log_end for place, ends in found.items()} or None
         except ClusterError as error:
             return error
 
     def _read_at(
         self, alias: str, places: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, RecordContent] | ClusterError:
-        return self._readers[alias].first_at(places)
+        return self.readers[alias].first_at(places)
 
 
 class StatusJob:
@@ -152,7 +162,7 @@ def standing_of(status: pa.Table) -> dict[tuple[str, str, str, str, int], Offset
     """Return where each group stands at both clusters, where it stands at both."""
     names = ("source_cluster", "target_cluster", "group_id", "topic", "partition", "source_offset", "target_offset")
     rows = zip(*(status.column(name).to_pylist() for name in names), strict=True)
-    return {row[:5]: Offsets(row[5], row[6]) for row in rows if row[6] is not None}  # type: ignore[misc]
+    return {row[:5]: Offsets(row[5], row[6]) for row in rows if row[6] is not None}
 
 
 def to_drift_table(drifts: Collection[Drift], now: datetime) -> pa.Table:

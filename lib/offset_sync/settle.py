@@ -72,6 +72,10 @@ class Settler:
             return []
         return self._settle_targets(Task(keys, source, batch_id))
 
+    def settle_keys(self, source: str, keys: Keys) -> list[str]:
+        """Settle *keys* that *source* owns, whatever was answered before; return one line per failure."""
+        return self._settle_targets(Task(keys, source, None, is_first=True))
+
     def settle_all(self, *, is_first: bool = False) -> list[str]:
         """Settle every key that is not settled; return one line per failure.
 
