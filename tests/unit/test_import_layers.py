@@ -37,6 +37,8 @@ INSIDE = {
     "settlement": {"model", "errors", "planning", "survey", "translate"},
     "survey": {"model", "errors"},
     "settle": {"model", "errors", "config", "translate", "planning", "settlement", "survey"},
+    # It watches what others offer through protocols; what runs the sync never knows of it.
+    "metrics": {"model", "errors", "config", "settlement", "translate"},
     # Only what is written in terms of plain values there: no client, see CLIENTS.
     "sink": {"model", "errors", "kafka"},
 }
@@ -54,6 +56,7 @@ LIBRARIES = {
     "settlement": {"numpy"},
     "survey": set(),
     "settle": {"numpy"},
+    "metrics": {"numpy", "prometheus_client", "pyarrow"},
     "sink": set(),
 }
 # Bytes in, values out: no clock, no logging, no chance, nothing of the machine.
