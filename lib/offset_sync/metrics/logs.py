@@ -38,7 +38,7 @@ class Cluster(Protocol):
 class Index(Protocol):
     """The record index, as ``spark.runcache.RunCache`` offers it."""
 
-    def logs(self) -> Mapping[tuple[str, str, int], LogIndex]:
+    def all_logs(self) -> Mapping[tuple[str, str, int], LogIndex]:
         """Return all that is indexed."""
 
 
@@ -49,10 +49,12 @@ class IndexSizes:
         self._index, self._lock, self._aliases = index, lock, aliases
 
     def collect(self) -> Iterable[Family]:
-        """Return the sizes of now."""
-        sizes = {alias: np.zeros(4, np.int64) for alias in self._aliases}
+        """Return the sizes of now; nothing before there is an index."""
         with self._lock:
-            for (alias, _, _), log in self._index.logs().items():
+            # Before the table is read nothing is known: a jump from 0 would look like growth.
+            has_been_read = bool(self._index.all_logs())
+            sizes = {alias: np.zeros(4, np.int64) for alias in self._aliases if has_been_read}
+            for (alias, _, _), log in self._index.all_logs().items():
                 if alias in sizes:  # a cluster may have left the configuration, its rows stay in the table
                     sizes[alias] += (1, log.frontier - log.begin, len(log.runs), _unknown(log))
         samples = Samples(catalogue.INDEX_METRICS)
@@ -115,7 +117,7 @@ class LogWatch:
             now = self._clock()
             indexed = {place: reach for place, reach in reaches.items() if place.topic != CONSUMER_OFFSETS}
             with self._lock:
-                logs = self._index.logs()
+                logs = self._index.all_logs()
                 found = {place: logs.get((alias, place.topic, place.partition)) for place in indexed}
                 frontiers = {place: log.frontier for place, log in found.items() if log is not None}
             behind, behind_seconds = self._backlogs[alias].look(now, frontiers, indexed)

@@ -66,7 +66,7 @@ class RunCache:
         """Return what is indexed of a partition, None if nothing is."""
         return self._logs.get((cluster, topic, partition))
 
-    def logs(self) -> Mapping[tuple[str, str, int], LogIndex]:
+    def all_logs(self) -> Mapping[tuple[str, str, int], LogIndex]:
         """Return all that is indexed, by cluster, topic and partition; whoever reads it holds the lock."""
         return self._logs
 
