@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,7 @@ import pytest
 import yaml
 
 from offset_sync.metrics.document import to_markdown
-from offset_sync.testing.promql import problems
+from offset_sync.testing.promql import find_promtool, problems, run_promtool
 
 REPO = Path(__file__).parents[2]
 FOLDER = REPO / "conf" / "prometheus"
@@ -24,13 +21,7 @@ NAMES = {
     "OffsetSyncQuarantine", "OffsetSyncIndexBehind", "OffsetSyncDriftNotConverged", "OffsetSyncLost",
     "OffsetSyncLogStalled",
 }  # fmt: skip
-PROMTOOL = os.environ.get("PROMTOOL") or shutil.which("promtool")
-needs_promtool = pytest.mark.skipif(not PROMTOOL, reason="no promtool (Debian's package prometheus has it)")
-
-
-def promtool(*arguments: str) -> None:
-    done = subprocess.run([str(PROMTOOL), *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+needs_promtool = pytest.mark.skipif(not find_promtool(), reason="no promtool; Debian's package prometheus has it")
 
 
 def title(rule: dict[str, Any]) -> str:
@@ -85,10 +76,10 @@ def test_every_rule_is_tried_out() -> None:
 
 @needs_promtool
 def test_prometheus_takes_the_rules_and_the_example() -> None:
-    promtool("check", "rules", "--lint-fatal", str(FOLDER / "alerts.yaml"))
-    promtool("check", "config", str(FOLDER / "prometheus.yaml"))
+    run_promtool("check", "rules", "--lint-fatal", str(FOLDER / "alerts.yaml"))
+    run_promtool("check", "config", str(FOLDER / "prometheus.yaml"))
 
 
 @needs_promtool
 def test_the_rules_fire_when_they_should_and_only_then() -> None:
-    promtool("test", "rules", str(TESTED))
+    run_promtool("test", "rules", str(TESTED))

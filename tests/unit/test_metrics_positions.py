@@ -4,51 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from offset_sync.metrics.positions import Positions
-from offset_sync.metrics.syncing import SyncMetrics
 from offset_sync.model import State, TopicPartition
-from offset_sync.settlement import Settlement
 from offset_sync.testing.memory import MemoryEnds, MemoryTopic
-from offset_sync.testing.scraping import Scrape, read
-from offset_sync.testing.settling import ORDERS, Site, mirrored_site
+from offset_sync.testing.settling import ORDERS, mirrored_site
+from offset_sync.testing.watching import XY, Watched
 from offset_sync.testing.written import log
-
-XY = {"source": "X", "target": "Y"}
-WORST = 3
-
-
-class Watched:
-    """A site with the metrics of its driver."""
-
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        self.restart()
-
-    def restart(self) -> None:
-        """Count from nothing, as a new driver does that has restored what the last one said."""
-        self.metrics = SyncMetrics(self.site.config)
-        for pair, waiting in self.metrics.waiting.items():
-            waiting.restore(self.site.settler.pair(*pair))
-        self.positions = Positions(
-            self.site.settler, self.site.book, self.site.lock, self.metrics.waiting, WORST,
-            lambda: self.site.clock_ms[0],
-        )  # fmt: skip
-
-    def settle(self) -> None:
-        self.site.settle()
-        self.note()
-
-    def note(self) -> None:
-        record = self.metrics.recording(lambda settlement: None)
-        for settlement in self.site.settlements:
-            record(settlement)
-        self.site.settlements.clear()
-
-    def scrape(self) -> Scrape:
-        return read([self.metrics, self.positions])
-
-    def stale(self) -> dict[str, float]:
-        return self.scrape().positive("staleness_seconds", "outcome", **XY)
 
 
 @pytest.fixture
@@ -215,40 +175,3 @@ def test_a_deleted_offset_is_nowhere(watched: Watched) -> None:
     watched.site.clusters["X"].forget("readers", ORDERS)
     watched.site.read("X")
     assert watched.scrape().positive("positions", "outcome", **XY) == {}
-
-
-def test_settlements_are_counted_by_outcome_and_timed_once_per_commit(watched: Watched) -> None:
-    watched.site.commit("X", "readers", 4)
-    watched.site.read("X")
-    watched.site.pass_time(1_500)
-    for _ in range(3):
-        watched.settle()
-    scraped = watched.scrape()
-    assert scraped.value("commit_latency_seconds_count", **XY) == 1
-    assert scraped.value("commit_latency_seconds_sum", **XY) == pytest.approx(1.5, abs=0.01)
-    assert scraped.value("commit_latency_seconds_bucket", le="1.0", **XY) == 0
-    assert scraped.value("commit_latency_seconds_bucket", le="2.0", **XY) == 1
-    assert scraped.value("outcomes_total", outcome="COMMITTED", **XY) == 1
-    assert scraped.value("outcomes_total", outcome="UNCHANGED", **XY) >= 1
-
-
-def test_a_refresh_of_what_stands_there_is_no_latency(watched: Watched) -> None:
-    watched.site.commit("X", "readers", 4)
-    watched.settle()
-    watched.site.pass_time(13 * 3_600_000)
-    for _ in range(4):
-        watched.settle()
-    assert watched.scrape().value("outcomes_total", outcome="COMMITTED", **XY) == 2
-    assert watched.scrape().value("commit_latency_seconds_count", **XY) == 1
-
-
-def test_a_settlement_is_recorded_first_and_a_mistake_in_counting_stops_nothing(
-    watched: Watched, caplog: pytest.LogCaptureFixture
-) -> None:
-    watched.site.commit("X", "readers", 4)
-    watched.site.settle()
-    recorded: list[Settlement] = []
-    watched.metrics.waiting.clear()
-    watched.metrics.recording(recorded.append)(watched.site.settlements[-1])
-    assert recorded == watched.site.settlements[-1:]
-    assert "a settlement was not counted" in caplog.text

@@ -1,8 +1,11 @@
-"""PromQL read as far as to know which metrics and labels an expression names."""
+"""PromQL read as far as to know which metrics and labels an expression names; and promtool, where there is one."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -21,8 +24,8 @@ _RANGE = re.compile(r"\[(\d+(ms|[smhdwy])|\$__rate_interval|\$__range|\$__interv
 _LISTS = {"by", "without", "on", "ignoring", "group_left", "group_right"}
 _WORDS = {"and", "or", "unless", "bool", "offset"}
 _FUNCTIONS = {
-    "absent", "avg", "avg_over_time", "bottomk", "clamp_max", "clamp_min", "count", "delta", "histogram_quantile",
-    "increase", "max", "max_over_time", "min", "rate", "sum", "time", "topk", "vector",
+    "absent", "avg", "avg_over_time", "bottomk", "clamp_max", "clamp_min", "count", "delta", "deriv",
+    "histogram_quantile", "increase", "max", "max_over_time", "min", "rate", "sum", "time", "topk", "vector",
 }  # fmt: skip
 _ADDED_BY_PROMETHEUS = {"job", "instance"}
 
@@ -111,3 +114,16 @@ def problems(text: str, shown: Iterable[str] = ()) -> list[str]:
     if expression.grouping and (lost := set(shown) - expression.grouping):
         found.append(f"{', '.join(sorted(lost))} is not left after grouping: {text}")
     return found
+
+
+def find_promtool() -> str | None:
+    """Return the path of Prometheus' own checker: ``$PROMTOOL``, or what the path has."""
+    return os.environ.get("PROMTOOL") or shutil.which("promtool")
+
+
+def run_promtool(*arguments: str) -> str:
+    """Return what promtool says; AssertionError with it where something is wrong."""
+    command = [find_promtool() or "promtool", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
