@@ -18,6 +18,7 @@ from offset_sync.metrics.stalls import Reach
 from offset_sync.metrics.syncing import SyncMetrics
 from offset_sync.model import TopicPartition
 from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.testing.promql import find_promtool, run_promtool
 from offset_sync.testing.scraping import Scrape, read
 from offset_sync.testing.settling import Site, config_of, mirrored_site
 from offset_sync.testing.written import log
@@ -99,6 +100,15 @@ def test_sync_offsets_tells_exactly_what_the_catalogue_says() -> None:
 
 def test_report_status_tells_exactly_what_the_catalogue_says() -> None:
     assert reported().labels() == told(OF_REPORT_STATUS)
+
+
+@pytest.mark.skipif(not find_promtool(), reason="no promtool; Debian's package prometheus has it")
+def test_prometheus_can_read_what_both_jobs_tell() -> None:
+    site = busy_site(1)
+    site.commit("X", 'ev"il\\\n} 1 \x00 group', 4)
+    site.read("X")
+    for scraped in (watched(site), reported()):
+        run_promtool("check", "metrics", given=scraped.text)
 
 
 def test_a_hundred_times_the_groups_make_no_more_series_than_the_worst_that_are_named() -> None:

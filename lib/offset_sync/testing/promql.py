@@ -121,9 +121,9 @@ def find_promtool() -> str | None:
     return os.environ.get("PROMTOOL") or shutil.which("promtool")
 
 
-def run_promtool(*arguments: str) -> str:
-    """Return what promtool says; AssertionError with it where something is wrong."""
+def run_promtool(*arguments: str, given: str = "") -> str:
+    """Return what promtool says to the text *given*; AssertionError with it where something is wrong."""
     command = [find_promtool() or "promtool", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
