@@ -79,6 +79,13 @@ def test_a_log_that_grows_behind_an_open_transaction_stalls_since_it_was_first_s
     assert stalls.look(120, {ORDERS: At(10, 12)}) == {ORDERS: 30}
 
 
+def test_a_complete_log_begins_to_stall_no_earlier_than_when_it_was_last_seen_complete() -> None:
+    stalls = Stalls()
+    for now in (0, 30, 60):
+        assert stalls.look(now, {ORDERS: At(5, 5)}) == {}
+    assert stalls.look(90, {ORDERS: At(5, 9)}) == {ORDERS: 30}
+
+
 def test_a_partition_that_is_gone_is_forgotten() -> None:
     stalls = Stalls()
     stalls.look(0, {ORDERS: At(5, 9)})

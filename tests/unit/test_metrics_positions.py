@@ -35,6 +35,16 @@ def test_a_commit_that_nobody_has_answered_waits_since_it_was_made(watched: Watc
     assert watched.scrape().values("group_staleness_seconds", "group_id", outcome="PENDING", **XY) == {"readers": 7}
 
 
+def test_the_same_offset_committed_again_waits_for_its_answer_too(watched: Watched) -> None:
+    watched.site.commit("X", "readers", 4)
+    watched.settle()
+    watched.site.pass_time(60_000)
+    watched.site.commit("X", "readers", 4)
+    watched.site.read("X")
+    watched.site.pass_time(2_000)
+    assert watched.stale() == {"PENDING": 2}
+
+
 def test_the_oldest_of_many_failed_commits_says_how_stale_it_is(watched: Watched) -> None:
     watched.site.clusters["Y"].refused["readers"] = "GROUP_AUTHORIZATION_FAILED"
     for offset in (3, 4, 5):

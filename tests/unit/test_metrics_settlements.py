@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from offset_sync.metrics.syncing import SyncMetrics
 from offset_sync.settlement import Settlement
 from offset_sync.testing.settling import mirrored_site
 from offset_sync.testing.watching import XY, Watched
@@ -49,3 +53,23 @@ def test_a_settlement_is_recorded_first_and_a_mistake_in_counting_stops_nothing(
     watched.metrics.recording(recorded.append)(watched.site.settlements[-1])
     assert recorded == watched.site.settlements[-1:]
     assert "a settlement was not counted" in caplog.text
+
+
+def test_what_a_new_driver_finds_at_the_target_took_nobody_knows_how_long(watched: Watched) -> None:
+    watched.site.commit("X", "readers", 4)
+    watched.settle()
+    watched.metrics = SyncMetrics(watched.site.config)
+    watched.settle()
+    assert watched.scrape().value("outcomes_total", outcome="UNCHANGED", **XY) == 1
+    assert watched.scrape().value("commit_latency_seconds_count", **XY) == 0
+
+
+def test_a_disordered_timestamp_is_counted_once_however_often_it_is_said(watched: Watched) -> None:
+    watched.site.commit("X", "readers", 4)
+    watched.site.settle()
+    plain = watched.site.settlements[-1]
+    disordered = replace(plain, answers=replace(plain.answers, is_disordered=np.array([True])))
+    again = replace(disordered, is_news=np.array([False]))
+    for settlement in (plain, disordered, again, again):
+        watched.metrics.recording(lambda settlement: None)(settlement)
+    assert watched.scrape().value("timestamp_disordered_total", **XY) == 1
