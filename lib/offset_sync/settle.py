@@ -7,7 +7,7 @@ how often or in which order it is called, so any step may be repeated, by any dr
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -65,6 +65,16 @@ class Settler:
     def pair(self, source: str, target: str) -> PairState:
         """Return what was last answered from *source* to *target*."""
         return self._pairs[source, target]
+
+    def owned(self) -> Iterator[tuple[str, str, Keys]]:
+        """Yield every pair with the keys that count for it: those that its source owns. The caller holds the lock."""
+        key: Keys = np.arange(len(self._book.keys))
+        key = key[self._places.is_included(key)]
+        owner = owners(self._book.column("genuine_at_ms")[:, key])
+        for source, target in self._pairs:
+            is_deleted = self._book.clusters[source].columns["is_deleted"][key]
+            self._pair_fit(source, target)
+            yield source, target, key[(owner == list(self._book.clusters).index(source)) & ~is_deleted]
 
     def settle_batch(self, source: str, keys: Keys, batch_id: int) -> list[str]:
         """Settle *keys* that *source* committed in a micro-batch, where it owns them; return one line per failure."""

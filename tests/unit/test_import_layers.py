@@ -39,6 +39,8 @@ INSIDE = {
     "survey": {"model", "errors"},
     "translating": {"model", "errors", "config", "settlement", "translate"},
     "settle": {"model", "errors", "config", "translate", "planning", "settlement", "survey", "translating"},
+    # It watches what others offer through protocols; what runs the sync never knows of it.
+    "metrics": {"model", "errors", "config", "settlement", "translate"},
     # Only what is written in terms of plain values there: no client, see CLIENTS.
     "sink": {"model", "errors", "kafka"},
 }
@@ -57,6 +59,7 @@ LIBRARIES = {
     "survey": set(),
     "settle": {"numpy"},
     "translating": set(),
+    "metrics": {"numpy", "prometheus_client", "pyarrow"},
     "sink": set(),
 }
 # Bytes in, values out: no clock, no logging, no chance, nothing of the machine.

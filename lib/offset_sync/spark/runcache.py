@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -65,6 +65,10 @@ class RunCache:
     def log(self, cluster: str, topic: str, partition: int) -> LogIndex | None:
         """Return what is indexed of a partition, None if nothing is."""
         return self._logs.get((cluster, topic, partition))
+
+    def all_logs(self) -> Mapping[tuple[str, str, int], LogIndex]:
+        """Return all that is indexed, by cluster, topic and partition; whoever reads it holds the lock."""
+        return self._logs
 
     def topic_ids(self, cluster: str, topic: str) -> set[str]:
         """Return the incarnations of a topic that the index has met."""
