@@ -21,7 +21,9 @@ def failover_cost(moment: datetime, commits: Rows, translations: Rows, runs: Row
         for source, target, *key in ways:
             if source == commit["cluster"] and tuple(key) == at(commit, KEY):
                 mine = [row for row in answers if at(row, KEY) == tuple(key) and row["target_cluster"] == target]
-                cost = _cost(commit, mine, _not_mirrored(commit, target, known))
+                own = logs(commits).get((target, *key), [])
+                theirs = [row for row in own if row["committed_at"] <= moment and _is_of_the_group(row)]
+                cost = _cost(commit, mine, theirs, _not_mirrored(commit, target, known))
                 found.append(cost | {"moment": moment, "target_cluster": target})
     return found
 
@@ -44,8 +46,13 @@ def owned(moment: datetime, commits: Rows) -> Rows:
     ]
 
 
-def _cost(commit: Row, answers: Rows, not_mirrored: int | None) -> Row:
-    source = commit["cluster"]
+def _is_of_the_group(row: Row) -> bool:
+    """True where a record at the target undoes what Offset Sync has written there."""
+    return bool(row["is_tombstone"] or not row["is_own"])
+
+
+def _cost(commit: Row, answers: Rows, theirs: Rows, not_mirrored: int | None) -> Row:
+    source, last = commit["cluster"], max(theirs, key=lambda row: row["committed_at"], default=None)
     newest = next((row for row in reversed(answers) if row["source_cluster"] == source), None)
     standing = next((row for row in reversed(answers) if row["outcome"] in _STANDS), None)
     row: Row = {name: commit[name] for name in KEY} | {
@@ -55,6 +62,9 @@ def _cost(commit: Row, answers: Rows, not_mirrored: int | None) -> Row:
     }  # fmt: skip
     row |= dict.fromkeys(("target_offset", "answered_offset", "duplicates", "read_since", "repeats_at_most"))
     row |= dict.fromkeys(("deleted", "lost"))
+    if last is not None and (standing is None or last["committed_at"] >= standing["since"]):
+        is_position = last["committed_offset"] is not None and last["committed_offset"] >= 0
+        return row | {"target_offset": last["committed_offset"] if is_position else None}
     if standing is None:
         return row
     if standing["outcome"] not in ("COMMITTED", "UNCHANGED"):

@@ -177,32 +177,26 @@ class Day:
 
     def _status(self, group: Group, partition: int) -> dict[str, Any]:
         key, last = (group.group_id, partition), self.steps - 1
-        offset, at = self._committed[key]
-        standing, duplicates, answered_at = self._standing[key]
-        ends = self.ends(group.topic, last)
-        missing = ends[0] - ends[1]
+        (offset, at), (standing, duplicates, answered_at) = self._committed[key], self._standing[key]
+        source_end, target_end = self.ends(group.topic, last)
+        not_mirrored = max(0, source_end - max(offset, target_end))
         row = status_row(group.group_id, group.topic, partition, self.ends_at) | {
             "source_offset": offset, "source_committed_at": at, "target_offset": standing,
-            "wanted_offset": self.translated(group.topic, offset, last)[0],
-            "source_end": ends[0], "target_end": ends[1], "source_lag": ends[0] - offset, "target_lag": ends[1] - standing, "duplicates": duplicates,
-            "duplicates_at_most": duplicates, "not_mirrored": max(0, ends[0] - max(offset, ends[1])),
-            "mirror_lag": missing, "mirror_lag_ms": 0,
+            "wanted_offset": self.translated(group.topic, offset, last)[0], "mirror_lag": source_end - target_end,
+            "source_end": source_end, "target_end": target_end, "mirror_lag_ms": 0,
+            "source_lag": source_end - offset, "target_lag": target_end - standing, "not_mirrored": not_mirrored,
+            "duplicates": duplicates, "duplicates_at_most": duplicates, "lost": not_mirrored,
         }  # fmt: skip
-        row["lost"] = row["not_mirrored"]
-        if missing:
-            mirror_lag = self.ends_at - self.at(self.mirror_stops)
-            row |= {
-                "status": "Mirroring",
-                "reason": "the mirror has not brought all records yet",
-                "state": "AT_FRONTIER",
-            }
-            row["mirror_lag_ms"] = int(mirror_lag / timedelta(milliseconds=1))
-        if group.trouble.isupper():
-            row |= {"staleness_ms": int((self.ends_at - answered_at) / timedelta(milliseconds=1))}
-            is_active = group.trouble == "TARGET_ACTIVE"
-            row |= {"status": "TargetActive", "reason": "the group has members at the target"} if is_active else {}
-            row["is_target_active"] = is_active
+        if source_end > target_end:
+            row |= {"status": "Mirroring", "reason": "the mirror is behind", "state": "AT_FRONTIER"}
+            row["mirror_lag_ms"] = _millis(self.ends_at - self.at(self.mirror_stops))
+        if group.trouble == "TARGET_ACTIVE":
+            row |= {"status": "TargetActive", "reason": "the group has members at the target", "is_target_active": True}
         if group.trouble == "TOPIC_RECREATED":
-            row |= {"status": "Withheld", "reason": group.trouble, "state": group.trouble, "wanted_offset": None}
-            row |= {"duplicates": None, "duplicates_at_most": None, "lost": None}
-        return row
+            row |= {"status": "Withheld", "reason": group.trouble, "state": group.trouble}
+            row |= dict.fromkeys(("wanted_offset", "duplicates", "duplicates_at_most", "lost"))
+        return row | ({"staleness_ms": _millis(self.ends_at - answered_at)} if group.trouble.isupper() else {})
+
+
+def _millis(duration: timedelta) -> int:
+    return int(duration / timedelta(milliseconds=1))

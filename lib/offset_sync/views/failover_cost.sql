@@ -40,17 +40,29 @@ answers AS (
   FROM offset_translations
 ),
 ways AS (SELECT DISTINCT source_cluster, target_cluster, group_id, topic, partition FROM offset_translations),
-standing_until AS (
-  SELECT *, lead(since) OVER (
-    PARTITION BY target_cluster, group_id, topic, partition ORDER BY since, translated_at
-  ) AS until
+standings AS (
+  SELECT
+    target_cluster, group_id, topic, partition, since, translated_at, source_cluster AS answered_for, is_ours,
+    CASE WHEN is_ours THEN target_offset ELSE previous_target_offset END AS target_offset,
+    source_offset, duplicates, duplicates_at_most, lost
   FROM answers
   WHERE is_ours OR outcome IN ('NOT_FORWARD', 'TARGET_ACTIVE')
+  UNION ALL
+  SELECT
+    cluster, group_id, topic, partition, committed_at, committed_at, cluster, false,
+    CASE WHEN committed_offset >= 0 THEN committed_offset END, NULL, NULL, NULL, NULL
+  FROM offset_history
+  WHERE is_tombstone OR NOT is_own
+),
+standing_until AS (
+  SELECT *, lead(since) OVER (
+    PARTITION BY target_cluster, group_id, topic, partition ORDER BY since, is_ours DESC, translated_at
+  ) AS until
+  FROM standings
 ),
 standing AS (
   SELECT
-    moment, target_cluster, group_id, topic, partition, source_cluster AS answered_for, is_ours,
-    CASE WHEN is_ours THEN target_offset ELSE previous_target_offset END AS target_offset,
+    moment, target_cluster, group_id, topic, partition, answered_for, is_ours, target_offset,
     source_offset, duplicates, duplicates_at_most, lost
   FROM standing_until INNER JOIN moments ON since <= moment AND (until > moment OR until IS NULL)
 ),
