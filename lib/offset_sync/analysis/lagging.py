@@ -57,11 +57,19 @@ def find_lagging(
     See ``views/lagging_groups.sql`` for the columns, ``views.lagging_groups`` for the two durations. Raises
     TableError where there is no report to take them from.
     """
-    if connection.sql("SELECT 1 FROM sync_status LIMIT 1").fetchone() is None:
-        raise TableError("sync_status: no rows; make a report: ./spark-submit.sh report_status --once --conf FILE")
+    newest_report(connection)
     asked = f"SELECT * FROM ({lagging_groups(silent_after, late_after)}) WHERE regexp_full_match(group_id, $groups)"
     found = connection.execute(f"{asked} ORDER BY since NULLS LAST, group_id, cause", {"groups": groups})
-    return found.df()
+    return _to_seconds(found.df())
+
+
+def newest_report(connection: duckdb.DuckDBPyConnection) -> datetime:
+    """Return when the newest report was made; raises TableError where there is none."""
+    found = connection.execute("SELECT max(reported_at) FROM sync_status").fetchone()
+    if found is None or found[0] is None:
+        raise TableError("sync_status: no rows; make a report: ./spark-submit.sh report_status --once --conf FILE")
+    reported_at: datetime = found[0]
+    return reported_at
 
 
 def progress(
@@ -78,4 +86,9 @@ def progress(
 
 def reasons(connection: duckdb.DuckDBPyConnection, groups: Sequence[str], since: datetime) -> pd.DataFrame:
     """Return why answers for *groups* were not written since then, in plain words and counted, the newest first."""
-    return connection.execute(_REASONS, {"groups": list(groups), "since": since}).df()
+    return _to_seconds(connection.execute(_REASONS, {"groups": list(groups), "since": since}).df())
+
+
+def _to_seconds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return *rows* with times that a person can read."""
+    return rows.assign(**{name: rows[name].dt.floor("s") for name in rows.select_dtypes("datetimetz")})
