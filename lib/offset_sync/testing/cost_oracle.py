@@ -88,7 +88,8 @@ def _not_mirrored(commit: Row, target: str, runs: Rows) -> int | None:
     made = [run for run in here if run["cluster"] == source]
     if not made:
         return None
-    end = max(run["origin_start"] + run["length"] for run in made)
+    end: int = max(run["origin_start"] + run["length"] for run in made)
     arrived = [run["origin_start"] + run["length"] for run in here if run["cluster"] == target]
-    begin = max(arrived) if arrived else min(run["origin_start"] for run in made)
-    return max(0, end - max(commit["committed_offset"], begin))
+    begin: int = max(arrived) if arrived else min(run["origin_start"] for run in made)
+    offset: int = commit["committed_offset"]
+    return max(0, end - max(offset, begin))

@@ -14,5 +14,8 @@ from offset_sync.spark.columns import Table
 def write_tables(root: Path, rows: Mapping[Table, pa.Table]) -> None:
     """Add a version to each of the tables under *root*: the rows are added, or replace what is there."""
     for table, added in rows.items():
-        mode = "overwrite" if table.is_replaced else "append"
-        write_deltalake(root / table.name, added.select(table.names).cast(table.arrow_schema), mode=mode)
+        wanted = added.select(table.names).cast(table.arrow_schema)
+        if table.is_replaced:
+            write_deltalake(root / table.name, wanted, mode="overwrite")
+        else:
+            write_deltalake(root / table.name, wanted, mode="append")

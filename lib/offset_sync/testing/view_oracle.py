@@ -57,7 +57,7 @@ def offset_history(commits: Rows) -> Rows:
     found = []
     for rows in logs(commits).values():
         for before, row, after in zip([None, *rows], rows, [*rows[1:], None], strict=False):
-            here, previous = _position(row), before and _position(before)
+            here, previous = _position(row), None if before is None else _position(before)
             moved = None if here is None or previous is None else here - previous
             ended = None if after is None else "tombstone" if after["is_tombstone"] else "commit"
             replaced_at = None if after is None else after["committed_at"]
