@@ -74,6 +74,15 @@ def test_every_view_shows_what_plain_python_finds(history: tuple[duckdb.DuckDBPy
         assert comparable(found, view.names) == comparable(oracle(made[table]), view.names), view.name
 
 
+def test_percentiles_of_many_answers_are_those_of_plain_python(tmp_path: Path) -> None:
+    made = random_history(3, 3000)[OFFSET_TRANSLATIONS]
+    write_tables(tmp_path, {OFFSET_TRANSLATIONS: made})
+    (view,) = [view for view in VIEWS if view.name == "translation_quality"]
+    found = rows(open_tables(str(tmp_path)), f"SELECT * FROM {view.name}")
+    assert min(row["answers"] for row in found) > 40
+    assert comparable(found, view.names) == comparable(view_oracle.translation_quality(made.to_pylist()), view.names)
+
+
 def test_the_cost_of_a_failover_is_what_plain_python_finds_at_any_moment(
     history: tuple[duckdb.DuckDBPyConnection, Any],
 ) -> None:

@@ -23,4 +23,4 @@ FROM (
   ) AS newest_first
   FROM offset_commits
 ) AS numbered
-WHERE newest_first = 1 AND NOT is_tombstone AND committed_offset >= 0
+WHERE newest_first = 1 AND committed_offset >= 0
