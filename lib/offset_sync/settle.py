@@ -68,13 +68,11 @@ class Settler:
 
     def owned(self) -> Iterator[tuple[str, str, Keys]]:
         """Yield every pair with the keys that count for it: those that its source owns. The caller holds the lock."""
-        key: Keys = np.arange(len(self._book.keys))
-        key = key[self._places.is_included(key)]
-        owner = owners(self._book.column("genuine_at_ms")[:, key])
-        for source, target in self._pairs:
-            is_deleted = self._book.clusters[source].columns["is_deleted"][key]
-            self._pair_fit(source, target)
-            yield source, target, key[(owner == list(self._book.clusters).index(source)) & ~is_deleted]
+        for target in self._target_locks:
+            every: Keys = np.arange(len(self._book.keys))
+            for source, key in owned_keys(self._book, self._places, self._pairs, target, every).items():
+                self._pair_fit(source, target)
+                yield source, target, key
 
     def settle_batch(self, source: str, keys: Keys, batch_id: int) -> list[str]:
         """Settle *keys* that *source* committed in a micro-batch, where it owns them; return one line per failure."""

@@ -32,11 +32,19 @@ INSIDE = {
         "settle",
         "settlement",
         "survey",
+        "streams",
         "translating",
+        "views",
     },
+    "views": {"errors"},
+    # Of spark only what the tables are made of, see SPARKS.
+    "analysis": {"errors", "spark", "views"},
     "planning": {"model", "translate"},
     "settlement": {"model", "errors", "planning", "survey", "translate"},
     "survey": {"model", "errors"},
+    "streams": set(),
+    "status": {"model", "translate"},
+    "drift": set(),
     "translating": {"model", "errors", "config", "settlement", "translate"},
     "settle": {"model", "errors", "config", "translate", "planning", "settlement", "survey", "translating"},
     # It watches what others offer through protocols; what runs the sync never knows of it.
@@ -54,16 +62,21 @@ LIBRARIES = {
     "translate": {"numpy"},
     "kafka": {"confluent_kafka"},
     "spark": {"delta", "numpy", "pandas", "py4j", "pyarrow", "pyspark"},
+    "views": set(),
+    "analysis": {"deltalake", "duckdb", "pandas", "plotly"},
     "planning": {"numpy"},
     "settlement": {"numpy"},
     "survey": set(),
     "settle": {"numpy"},
+    "streams": set(),
+    "status": {"numpy"},
+    "drift": set(),
     "translating": set(),
     "metrics": {"numpy", "prometheus_client", "pyarrow"},
     "sink": set(),
 }
 # Bytes in, values out: no clock, no logging, no chance, nothing of the machine.
-PURE = {"model", "errors", "decode", "translate", "planning"}
+PURE = {"model", "errors", "decode", "translate", "planning", "views", "streams", "status", "drift"}
 IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "subprocess", "threading", "time"}
 # Executors that only decode and translate have no compiled client, so nothing they load may lead to one.
 CLIENTS = {"confluent_kafka"}
@@ -78,7 +91,12 @@ WITHOUT_CLIENTS = {
     "settle",
     "settlement",
     "sink",
+    "views",
+    "analysis",
 }
+# A notebook that reads tables starts no JVM.
+SPARKS = {"delta", "py4j", "pyspark"}
+WITHOUT_SPARK = {"analysis", "views"}
 
 
 def module_name(path: Path) -> str:
@@ -170,21 +188,22 @@ def test_nothing_that_runs_in_production_imports(part: str) -> None:
     assert found == []
 
 
-def test_what_executors_load_leads_to_no_compiled_client() -> None:
-    def reaches_client(module: str, seen: set[str]) -> list[str]:
+@pytest.mark.parametrize(("parts", "libraries"), [(WITHOUT_CLIENTS, CLIENTS), (WITHOUT_SPARK, SPARKS)])
+def test_what_executors_and_notebooks_load_leads_to_no_client_or_engine(parts: set[str], libraries: set[str]) -> None:
+    def reaches(module: str, seen: set[str]) -> list[str]:
         seen.add(module)
         for _, name in imports(SOURCES[module]):
-            if name.partition(".")[0] in CLIENTS:
+            if name.partition(".")[0] in libraries:
                 return [module]
             below = inner(name)
-            if below and below not in seen and (way := reaches_client(below, seen)):
+            if below and below not in seen and (way := reaches(below, seen)):
                 return [module, *way]
         return []
 
-    starts = [module for module in SOURCES if part_of(module) in WITHOUT_CLIENTS]
-    assert [" -> ".join(way) for start in starts if (way := reaches_client(start, set()))] == []
+    starts = [module for module in SOURCES if part_of(module) in parts]
+    assert [" -> ".join(way) for start in starts if (way := reaches(start, set()))] == []
 
 
 def test_the_table_of_arrows_names_only_parts_that_exist() -> None:
     parts = {part_of(module) for module in SOURCES}
-    assert (INSIDE.keys() | LIBRARIES.keys() | PURE | WITHOUT_CLIENTS) - parts == set()
+    assert (INSIDE.keys() | LIBRARIES.keys() | PURE | WITHOUT_CLIENTS | WITHOUT_SPARK) - parts == set()
