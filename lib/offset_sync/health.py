@@ -9,8 +9,8 @@ from datetime import timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.names import visible
 from offset_sync.rollup import GROUP, newest_drift, rank_statuses
+from offset_sync.wording import to_duration, visible
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,8 @@ def _status_problems(rows: pa.Table, limits: Limits) -> Iterator[Problem]:
     age = pc.fill_null(rows["staleness_ms"], _FOREVER)
     late = rows.filter(pc.and_(pc.equal(rows["status"], "Behind"), pc.greater(age, _ms(limits.behind))))
     if late.num_rows:
-        yield Problem(
-            f"{_places(late)} Behind for more than {to_duration(_ms(limits.behind))}{_reasons(late)}", "Behind"
-        )
+        limit = to_duration(_ms(limits.behind))
+        yield Problem(f"{_places(late)} Behind for more than {limit}{_reasons(late)}", "Behind")
     waits = pc.greater(pc.fill_null(rows["not_mirrored"], 0), 0)
     old = pc.greater(pc.fill_null(rows["mirror_lag_ms"], _FOREVER), _ms(limits.mirror))
     unmirrored = rows.filter(pc.and_(waits, old))
@@ -114,15 +113,3 @@ _FOREVER = 2**62
 
 def _ms(duration: timedelta) -> int:
     return duration // timedelta(milliseconds=1)
-
-
-def to_duration(ms: float) -> str:
-    """Return *ms* for people, rounded to one or two units: ``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 d 4 h``."""
-    if ms < 9_950:
-        return f"{ms / 1000:.1f} s" if ms % 1000 else f"{ms // 1000:.0f} s"
-    seconds = round(ms / 1000)
-    for size, word, smaller, small_word in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
-        if seconds >= size:
-            rest = seconds % size // smaller
-            return f"{seconds // size} {word}" + (f" {rest} {small_word}" if rest else "")
-    return f"{seconds} s"

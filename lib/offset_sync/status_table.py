@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from offset_sync.health import Limits, find_problems, to_duration
-from offset_sync.names import visible
+from offset_sync.health import Limits, find_problems
 from offset_sync.rollup import AT_COST, GROUP, NO, NOW, PAIR, newest_drift, rank_statuses, roll_up
+from offset_sync.wording import to_count, to_duration, to_range, visible
 
 WIDE = 120
 """From this width on, tables have all their columns."""
@@ -139,22 +139,6 @@ def _repeats(row: Row) -> Text:
 
 def _stale(row: Row) -> Text:
     return Text(to_duration(row["staleness_ms"]) if row["staleness_ms"] else "")
-
-
-def to_count(number: int | None) -> str:
-    """Return *number* in at most 9 characters below 10^15: whole below a million, then with three digits."""
-    if number is None:
-        return "?"
-    for size, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M")):
-        if abs(number) >= size:
-            return f"{number / size:,.2f}{unit}"
-    return f"{number:,}"
-
-
-def to_range(least: int | None, most: int | None) -> str:
-    """Return ``12``, or ``12 to 30`` where only bounds are known."""
-    bounds = dict.fromkeys([to_count(least), to_count(least if most is None else most)])
-    return " to ".join(bounds)
 
 
 _COSTS = (

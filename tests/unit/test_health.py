@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from offset_sync.health import Limits, find_problems, is_healthy, to_duration
+from offset_sync.health import Limits, find_problems, is_healthy
 from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
 from offset_sync.testing.reports import random_drift
 
@@ -110,12 +110,3 @@ def test_the_worst_problem_comes_first() -> None:
     rows = [{"lost": 1}, {"status": "Withheld"}, {"status": "Stalled"}, {"status": "Behind", "staleness_ms": 10**6}]
     status = pa.concat_tables([report(**changes) for changes in reversed(rows)])
     assert [problem.status for problem in find_problems(status, CALM)] == [None, "Withheld", "Stalled", "Behind"]
-
-
-@pytest.mark.parametrize(
-    ("ms", "text"),
-    [(0, "0 s"), (400, "0.4 s"), (9_940, "9.9 s"), (9_999, "10 s"), (12_400, "12 s"), (60_000, "1 min"),
-     (200_000, "3 min 20 s"), (3_600_000, "1 h"), (187_200_000, "2 d 4 h")],
-)  # fmt: skip
-def test_durations_are_for_people(ms: int, text: str) -> None:
-    assert to_duration(ms) == text

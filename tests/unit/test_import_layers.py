@@ -39,6 +39,13 @@ INSIDE = {
     "settle": {"model", "errors", "config", "translate", "planning", "settlement", "survey"},
     # Only what is written in terms of plain values there: no client, see CLIENTS.
     "sink": {"model", "errors", "kafka"},
+    "wording": set(),
+    "rollup": {"errors"},
+    "selection": {"errors", "rollup"},
+    "health": {"rollup", "wording"},
+    "status_table": {"health", "rollup", "wording"},
+    "status_json": {"health", "rollup"},
+    "page": {"health", "rollup", "wording"},
 }
 # Part -> libraries it may import. What is not named here may import all of them.
 LIBRARIES = {
@@ -55,9 +62,16 @@ LIBRARIES = {
     "survey": set(),
     "settle": {"numpy"},
     "sink": set(),
+    "wording": set(),
+    "rollup": {"numpy", "pyarrow"},
+    "selection": {"pyarrow"},
+    "health": {"pyarrow"},
+    "status_table": {"pyarrow", "rich"},
+    "status_json": {"pyarrow"},
+    "page": {"numpy", "pyarrow"},
 }
 # Bytes in, values out: no clock, no logging, no chance, nothing of the machine.
-PURE = {"model", "errors", "decode", "translate", "planning"}
+PURE = {"model", "errors", "decode", "translate", "planning", "wording", "rollup", "selection", "health", "status_json"}
 IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "subprocess", "threading", "time"}
 # Executors that only decode and translate have no compiled client, so nothing they load may lead to one.
 CLIENTS = {"confluent_kafka"}

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.health import Problem
-from offset_sync.names import visible
 from offset_sync.page.packing import pack_table
 from offset_sync.page.series import pack_drift, to_ms
 from offset_sync.page.shapes import with_shapes
 from offset_sync.rollup import BADNESS, GROUP, PAIR, TOPIC, newest_drift, rank_statuses, roll_up
+from offset_sync.wording import visible
 
 _ROLLED = (
     "status", "reason", "move", *BADNESS, "partitions", "unknown", "lost", "skipped", "not_mirrored", "duplicates",

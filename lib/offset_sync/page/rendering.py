@@ -19,8 +19,8 @@ from typing import Any
 import pyarrow as pa
 
 from offset_sync.health import Limits, find_problems
-from offset_sync.names import visible
 from offset_sync.page.content import page_content
+from offset_sync.wording import visible
 
 SCRIPTS = ("unpack", "show", "places", "overview", "rows", "details", "curves", "start")
 """The page's own scripts, in the order in which they stand in one function."""

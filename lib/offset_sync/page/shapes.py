@@ -9,8 +9,8 @@ from functools import cache
 
 import pyarrow as pa
 
-from offset_sync.names import visible
 from offset_sync.rollup import TOPIC
+from offset_sync.wording import visible
 
 _TINY = 0.0005
 
