@@ -17,12 +17,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bundle import build_zip
 from offset_sync.page import render_page, write_page
+from offset_sync.page.content import by_group
 from offset_sync.page.rendering import to_script_json
+from offset_sync.rollup import GROUP, roll_up
 from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
 from offset_sync.testing.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 
@@ -43,6 +45,7 @@ def content(text: str) -> dict[str, Any]:
     return found
 
 
+@settings(deadline=None)
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_json_in_a_script_element_says_the_same_and_ends_nothing(value: Any) -> None:
     text = to_script_json(value)
@@ -101,13 +104,12 @@ def test_the_page_says_what_the_tables_say() -> None:
 
 
 def test_partitions_stand_in_the_order_of_their_groups() -> None:
-    from offset_sync.page.content import _by_group
-    from offset_sync.rollup import GROUP, roll_up
-
     groups = roll_up(HOSTILE, GROUP)
-    rows = _by_group(HOSTILE, groups, REPORTED_AT)
+    rows = by_group(HOSTILE, groups, REPORTED_AT)
     expected = [name for row in groups.to_pylist() for name in [row["group_id"]] * row["partitions"]]
     assert rows["group_id"].to_pylist() == expected
+    places = list(zip(*(rows[name].to_pylist() for name in ("group", "topic", "partition")), strict=True))
+    assert places == sorted(places)
     ages = [(REPORTED_AT - at) // timedelta(milliseconds=1) for at in rows["source_committed_at"].to_pylist()]
     assert rows["age_ms"].to_pylist() == ages
 

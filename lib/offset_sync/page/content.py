@@ -54,13 +54,17 @@ def page_content(
             with_shapes(roll_up(status, TOPIC), status), (*TOPIC, *_ROLLED, "groups", "origins", "mirror_by_origin")
         ),
         "partitions": pack_table(
-            _by_group(status, groups, reported_at), _PARTITION, like={"wanted_offset": "target_offset"}
+            by_group(status, groups, reported_at), _PARTITION, like={"wanted_offset": "target_offset"}
         ),
         "drift": pack_drift(drift),
     }
 
 
-def _by_group(status: pa.Table, groups: pa.Table, reported_at: datetime) -> pa.Table:
+def by_group(status: pa.Table, groups: pa.Table, reported_at: datetime) -> pa.Table:
+    """Return the partitions in the order of *groups*, then topic and partition, with the number of their ``group``.
+
+    ``age_ms`` is that of their commit when the report was made.
+    """
     numbered = groups.select(list(GROUP)).append_column("group", pa.array(np.arange(groups.num_rows)))
     rows = rank_statuses(status).join(numbered, list(GROUP))
     committed = pc.cast(pc.cast(rows["source_committed_at"], pa.timestamp("ms", tz="UTC"), safe=False), pa.int64())

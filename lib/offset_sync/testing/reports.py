@@ -44,7 +44,8 @@ def random_status(
         for topic in chance.sample(list(topics), min(len(topics), chance.randint(1, 2))):
             for source, target in pairs:
                 for n in range(partitions):
-                    status = kind if chance.random() < 0.7 else "InSync"
+                    is_possible = kind != "Mirroring" or logs[topic, n]["mirror_lag"] > 0
+                    status = kind if is_possible and chance.random() < 0.7 else "InSync"
                     key = {"source_cluster": source, "target_cluster": target, "group_id": group, "topic": topic}
                     rows.append({**logs[topic, n], **key, "partition": n, **_row(chance, status, logs[topic, n])})
     return pa.Table.from_pylist(rows, SYNC_STATUS.arrow_schema)
