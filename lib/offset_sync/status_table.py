@@ -26,7 +26,7 @@ _MOVES = {NOW: Text("yes", "green"), AT_COST: Text("at cost", "yellow"), NO: Tex
 _CAPTION = """\
 lag      records from the group's commit to the end of the source's log
 repeats  records it would read again if moved now; +: and more, nobody can tell
-lost     unread records it would never see if moved now, the source gone for ever
+lost     unread records it would never see if moved now and the source is gone
 move     yes: InSync throughout, nothing repeated or lost; at cost: as shown
          no: withheld, active at the target, or the cost is not known
 drift    change of (source offsets - target offsets) over the window"""
