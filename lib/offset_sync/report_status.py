@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timezone
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from offset_sync.comparing import Comparer
@@ -20,8 +21,12 @@ from offset_sync.errors import ClusterError
 from offset_sync.kafka.admin import ClusterAdmin
 from offset_sync.kafka.group_states import GroupStates
 from offset_sync.kafka.reading import RecordReader
+from offset_sync.metrics.endpoint import open_endpoint
+from offset_sync.metrics.reporting import ReportMetrics
 from offset_sync.model import RecordContent, TopicPartition
 from offset_sync.reporting import Reporter
+from offset_sync.rollup import newest_drift
+from offset_sync.showing import Show, open_shows, unhealthy
 from offset_sync.spark.progress import JobProgress
 from offset_sync.spark.report_schemas import REPORT_TABLES, SYNC_DRIFT, SYNC_STATUS
 from offset_sync.spark.restoring import follow_commits, restore_commits
@@ -38,8 +43,8 @@ from offset_sync.translate.keys import Keys
 
 logger = logging.getLogger(__name__)
 _PATIENCE_S = 5.0
-Show = Callable[[pa.Table, pa.Table, datetime], None]
-"""Shows a report: sync_status, the newest rows of sync_drift, and when it was made."""
+_SHOWN = 6
+"""So many windows of the drift are shown as curves."""
 
 
 class StatusTables:
@@ -103,6 +108,7 @@ class StatusJob:
         self._state = StatusTables(config, spark)
         window_ms = int(config.status.drift_window.total_seconds() * 1000)
         self._drift = DriftWindow(window_ms, config.status.drift_threshold)
+        self._series = SYNC_DRIFT.arrow_schema.empty_table()
 
     def run_once(self) -> tuple[pa.Table, pa.Table]:
         """Make a report, write it down and show it."""
@@ -112,9 +118,12 @@ class StatusJob:
         drift = to_drift_table(self._drift.add(now_ms, standing_of(status)), now)
         self._state.tables.replace(SYNC_STATUS, status)
         self._state.tables.append(SYNC_DRIFT, drift)
+        self._series = pa.concat_tables([self._series, drift])
+        since = pa.scalar(now - _SHOWN * self._config.status.drift_window, self._series.schema.field("at").type)
+        self._series = self._series.filter(pc.greater_equal(self._series["at"], since))
         for show in self._show:
-            show(status, drift, now)
-        return status, drift
+            show(status, self._series, now)
+        return status, self._series
 
     def run_until_stopped(self) -> None:
         """Report again and again; what fails is tried again at the next interval."""
@@ -131,17 +140,23 @@ class StatusJob:
 
 def report_status(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Report until stopped, or with ``--once`` now; return one line where what is shown is not healthy."""
-    from offset_sync.showing import open_shows, unhealthy
-
     spark = open_session("offset-sync report_status")
+    metrics = ReportMetrics(config)
+    endpoint = None if arguments.once else open_endpoint("report_status", config.metrics, [metrics])
     try:
-        job = StatusJob(config, spark, stop, open_shows(config, arguments, sys.stdout))
+        job = StatusJob(config, spark, stop, [_observed_by(metrics), *open_shows(config, arguments, sys.stdout)])
         if not arguments.once:
             job.run_until_stopped()
             return []
-        return unhealthy(*job.run_once(), arguments)
+        return unhealthy(config, *job.run_once(), arguments)
     finally:
+        if endpoint is not None:
+            endpoint.close()
         spark.stop()
+
+
+def _observed_by(metrics: ReportMetrics) -> Show:
+    return lambda status, drift, _at: metrics.observe_report(status, newest_drift(drift))
 
 
 def to_status_table(rows: Rows, now: datetime) -> pa.Table:

@@ -51,6 +51,13 @@ INSIDE = {
     "metrics": {"model", "errors", "config", "settlement", "translate"},
     # Only what is written in terms of plain values there: no client, see CLIENTS.
     "sink": {"model", "errors", "kafka"},
+    "wording": set(),
+    "rollup": {"errors"},
+    "selection": {"errors", "rollup"},
+    "health": {"rollup", "wording"},
+    "status_table": {"health", "rollup", "wording"},
+    "status_json": {"health", "rollup"},
+    "page": {"health", "rollup", "wording"},
 }
 # Part -> libraries it may import. What is not named here may import all of them.
 LIBRARIES = {
@@ -74,9 +81,17 @@ LIBRARIES = {
     "translating": set(),
     "metrics": {"numpy", "prometheus_client", "pyarrow"},
     "sink": set(),
+    "wording": set(),
+    "rollup": {"numpy", "pyarrow"},
+    "selection": {"pyarrow"},
+    "health": {"pyarrow"},
+    "status_table": {"pyarrow", "rich"},
+    "status_json": {"pyarrow"},
+    "page": {"numpy", "pyarrow"},
 }
 # Bytes in, values out: no clock, no logging, no chance, nothing of the machine.
 PURE = {"model", "errors", "decode", "translate", "planning", "views", "streams", "status", "drift"}
+PURE |= {"wording", "rollup", "selection", "health", "status_json"}
 IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "subprocess", "threading", "time"}
 # Executors that only decode and translate have no compiled client, so nothing they load may lead to one.
 CLIENTS = {"confluent_kafka"}
