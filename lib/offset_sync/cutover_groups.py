@@ -14,6 +14,7 @@ from datetime import datetime, timedelta, timezone
 from functools import partial
 
 import pyarrow as pa
+from rich.console import Console
 
 from offset_sync.committing import TargetCommit
 from offset_sync.config import Config
@@ -21,7 +22,8 @@ from offset_sync.config.duration import parse_duration
 from offset_sync.cutover import Cutover
 from offset_sync.cutover_site import LiveSite
 from offset_sync.errors import ConfigError
-from offset_sync.moving import GroupPlan, Mode, Step
+from offset_sync.moving import Mode, Step
+from offset_sync.moving_table import print_plan
 from offset_sync.report_status import StatusTables
 from offset_sync.settle import CommitWrites
 from offset_sync.spark.history import HistoryWriter
@@ -63,8 +65,8 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
         cutover = Cutover(arguments.source, arguments.target, site, record, partial(print, file=sys.stderr, flush=True))
         if arguments.action == "plan":
             plans = cutover.plan(groups, mode)
-            show_plan(plans, arguments.source, arguments.target)
-            return [f"{plan.group_id}: {reason}" for plan in plans for reason in plan.blocking]
+            print_plan(plans, arguments.source, arguments.target, Console())
+            return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
         if arguments.action == "verify":
             return cutover.verify(groups)
         failures = cutover.apply(groups, mode, arguments.timeout.total_seconds())
@@ -146,9 +148,3 @@ def _append(tables: Tables, same: dict[str, str], steps: Sequence[Step]) -> None
         for step in steps
     ]
     tables.append(CUTOVERS, pa.Table.from_pylist(rows, CUTOVERS.arrow_schema))
-
-
-def show_plan(plans: Sequence[GroupPlan], source: str, target: str) -> None:
-    """Print what would happen to each group."""
-    for plan in plans:
-        print(plan.group_id, source, target, plan.duplicates, plan.lost, "; ".join(plan.blocking) or "may be moved")
