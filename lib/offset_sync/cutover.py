@@ -15,6 +15,8 @@ from offset_sync.model import Outcome, TopicPartition
 from offset_sync.moving import Committed, GroupPlan, Mode, Site, Standing, Step
 
 _PAUSE_S = 1.0
+_PATIENCE_S = 30.0
+"""So long the jobs may take to read what was committed."""
 _HELD = (Outcome.COMMITTED.value, Outcome.UNCHANGED.value)
 
 
@@ -63,11 +65,23 @@ class Cutover:
         if mode == "disaster":
             self._tell_lost(moving)
             return failures
-        return failures + self.verify(moving)
+        return failures + self.verify(moving, min(timeout_s, _PATIENCE_S))
 
-    def verify(self, groups: Sequence[str]) -> list[str]:
-        """Return one line per partition that is not in sync, with what to do; no line: all may be started."""
-        failures, steps = [], []
+    def verify(self, groups: Sequence[str], patience_s: float = 0.0) -> list[str]:
+        """Return one line per partition that is not in sync, with what to do; no line: all may be started.
+
+        What was just committed is read back by sync_offsets a moment later, so with *patience_s* it is looked at again.
+        """
+        ends_at = self._clock.now() + patience_s
+        while True:
+            failures, steps = self._compare(groups)
+            if not failures or self._clock.now() >= ends_at:
+                self._record(steps)
+                return failures
+            self._clock.pause(_PAUSE_S)
+
+    def _compare(self, groups: Sequence[str]) -> tuple[list[str], list[Step]]:
+        failures, steps = list[str](), list[Step]()
         standing = self._site.standing(groups)
         for group_id in groups:
             rows = standing.get(group_id, [])
@@ -80,8 +94,7 @@ class Cutover:
                 steps.append(_step_of(row, "verify", "done" if is_good else "failed", detail))
                 if not is_good:
                     failures.append(f"{group_id} {_name(row.place)}: {row.status}: {row.reason}; {self._remedy(row)}")
-        self._record(steps)
-        return failures
+        return failures, steps
 
     def _blocking(
         self, plan: GroupPlan, mode: Mode, elsewhere: list[str], here: object, there: object
