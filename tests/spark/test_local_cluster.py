@@ -1,7 +1,7 @@
 """Executors that are processes of their own get code, jars and environment from what spark-submit.sh gives along.
 
-Two executors that share nothing with the driver but the disk: their Python has the libraries and not this package, and
-their PYTHONPATH is empty, so what they import must have come with --py-files.
+Two executors that share nothing with the driver but the disk: their Python is the archive that scripts/archive.py packs,
+which has the libraries and not this package, and their PYTHONPATH is empty; so what they import came with --py-files.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from archive import pack
 from bundle import build_zip
 from spark_options import split_options
 from submit import Command, build_command
@@ -48,23 +49,23 @@ def spark_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with all libraries and without this package, like the one that make archive packs."""
-    folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, symlinks=True)
-    (own,) = folder.glob("lib/python3.*/site-packages")
-    # A folder named in a .pth file is searched, but its own .pth files, the link to this package, are not read.
-    (own / "libraries.pth").write_text("\n".join(site.getsitepackages()))
-    return folder
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A packed Python with all libraries and without this package, like the one that make archive packs."""
+    folder = tmp_path_factory.mktemp("archive")
+    venv.create(folder / "environment", symlinks=True)
+    (own,) = folder.glob("environment/lib/python3.*/site-packages")
+    # What a .pth file adds is searched, but the .pth files there, one of which links to this package, are not read.
+    (own / "libraries.pth").write_text(f"import sys; sys.path += {site.getsitepackages()!r}")
+    return pack(folder / "environment", folder / "environment.tar.gz")
 
 
-def submitted(folder: Path, home: Path, python: Path) -> Command:
+def submitted(folder: Path, home: Path, archive: Path) -> Command:
     """Return the command that spark-submit.sh would run, for the probe in place of a job."""
     settings = [word for key, value in SETTINGS.items() for word in ("--conf", f"{key}={value}")]
     words = ["--master", "local-cluster[2,1,1024]", *settings, "--driver-java-options", "-XX:TieredStopAtLevel=1"]
+    words += ["--archives", f"{archive}#environment", "--conf", "spark.pyspark.python=./environment/bin/python"]
     words += ["--driver-memory", "1g", "--log-format", "json", "--conf", str(folder / "found.json")]
-    environ = {**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": str(python / "bin" / "python")}
-    command = build_command(REPO, "sync_offsets", split_options(words), environ)
+    command = build_command(REPO, "sync_offsets", split_options(words), {**os.environ, "SPARK_HOME": str(home)})
     job = [str(PROBE) if word.endswith("sync_offsets.py") else word for word in command.words]
     own = {"SPARK_HOME": str(home), "SPARK_CONF_DIR": str(REPO / "conf"), "SPARK_LOCAL_DIRS": str(folder / "scratch")}
     return Command(job, command.environment | own)
@@ -83,17 +84,17 @@ def run(command: Command, folder: Path) -> Found:
 
 
 @pytest.fixture(scope="module")
-def whole(spark_home: Path, environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Found:
+def whole(spark_home: Path, archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Found:
     """What executors find where everything is given along."""
     folder = tmp_path_factory.mktemp("whole")
-    return run(submitted(folder, spark_home, environment), folder)
+    return run(submitted(folder, spark_home, archive), folder)
 
 
 @pytest.fixture(scope="module")
-def bare(spark_home: Path, environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Found:
+def bare(spark_home: Path, archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Found:
     """The same where code and jars are with the driver only."""
     folder = tmp_path_factory.mktemp("bare")
-    command = submitted(folder, spark_home, environment)
+    command = submitted(folder, spark_home, archive)
     words = command.environment["PYSPARK_SUBMIT_ARGS"]
     words = re.sub(r"--py-files \S+", "", words)
     words = re.sub(r"--jars \S+", f"--driver-class-path {os.pathsep.join(map(str, JARS))}", words)
@@ -105,8 +106,10 @@ def test_both_executors_import_the_code_from_the_zip(whole: Found) -> None:
     assert all("/offset_sync.zip/offset_sync/decode/" in each["code"] for each in whole["code"])
 
 
-def test_executors_run_the_python_that_was_named(whole: Found, environment: Path) -> None:
-    assert {each["prefix"] for each in whole["code"]} == {str(environment)}
+def test_executors_run_the_python_of_the_archive_where_they_have_unpacked_it(whole: Found, spark_home: Path) -> None:
+    prefixes = {each["prefix"] for each in whole["code"]}
+    assert len(prefixes) == 2
+    assert all(re.fullmatch(rf"{spark_home}/work/app-\S+/\d/environment", prefix) for prefix in prefixes)
 
 
 def test_executors_log_in_the_format_of_the_driver(whole: Found) -> None:
