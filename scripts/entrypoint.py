@@ -1,8 +1,8 @@
 """What the image runs: ``driver …`` and ``executor`` as Spark calls it on Kubernetes, else a job or any command.
 
-Like the entrypoint of Spark's own image but for one thing: the driver of one of our jobs is a Python process that starts
-its JVM (see submit.py), not the other way round. So the SIGTERM with which Kubernetes ends a pod reaches the job, and the
-micro-batch in hand is finished. Standard library only.
+Like the entrypoint of Spark's own image but for one thing: the driver of one of our jobs is a Python process that
+starts its JVM (see submit.py), not the other way round. So the SIGTERM with which Kubernetes ends a pod reaches the
+job, and the micro-batch in hand is finished. Standard library only.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _executor(environ: Mapping[str, str], settings_folder: str) -> list[str]:
 def _settings_folder(repo: Path, environ: Mapping[str, str]) -> str:
     """Return the folder of log4j2.properties and spark-env.sh: the one that is mounted if it has any, else ours.
 
-    Kubernetes mounts one with Spark's properties alone when somebody else's spark-submit, the operator's, has started us.
+    Kubernetes mounts one with Spark's properties alone where the operator's spark-submit has started the driver.
     """
     mounted = environ.get("SPARK_CONF_DIR", "")
     return mounted if mounted and Path(mounted, "log4j2.properties").is_file() else str(repo / "conf")

@@ -16,7 +16,7 @@ _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 def read_properties(path: Path) -> dict[str, str]:
     """Return the settings in *path*: key and value, with white space, ``=`` or ``:`` between, one pair a line.
 
-    As Java reads them: a backslash takes the next character as it is, at the end of a line it takes the next line along.
+    As Java reads them: a backslash takes the next character as it is, and at the end of a line the next line along.
     """
     try:
         text = path.read_text(encoding="utf-8")

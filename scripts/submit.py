@@ -5,8 +5,8 @@ spark-submit the JVM is the parent: it gets the SIGTERM, stops the Spark context
 The Python below it is told nothing, can neither finish its micro-batch nor say how it ended (tried: exit code 143, and
 nothing of the job's own clean-up). Turned around, the job gets the signal and decides, its exit code is that of the
 command, and everything Spark understands still goes through Spark's own parser, as PYSPARK_SUBMIT_ARGS.
-In cluster mode the driver runs elsewhere and spark-submit does it all. On Kubernetes everything but the configuration is
-in the image then (Dockerfile), unless spark.kubernetes.file.upload.path says where spark-submit can leave files.
+In cluster mode the driver runs elsewhere and spark-submit does it all. On Kubernetes everything but the configuration
+is in the image then (Dockerfile), unless spark.kubernetes.file.upload.path says where spark-submit can leave files.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _defaults(master: str, options: Options, settings: Mapping[str, str]) -> lis
 
 
 def _one_driver(master: str, name: str, settings: Mapping[str, str], *, in_cluster: bool) -> list[str]:
-    """Return a fixed name for the driver's pod: Kubernetes refuses a second pod of that name, so a second driver too."""
+    """Return a fixed name for the driver's pod: Kubernetes refuses a second one of that name, so a second driver."""
     key = "spark.kubernetes.driver.pod.name"
     is_open = in_cluster and master.startswith("k8s") and key not in settings
     return ["--conf", f"{key}={name}-driver"] if is_open else []

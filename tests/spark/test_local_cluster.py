@@ -1,6 +1,6 @@
 """Executors that are processes of their own get code, jars and environment from what spark-submit.sh gives along.
 
-Two executors that share nothing with the driver but the disk: their Python is the archive that scripts/archive.py packs,
+Two executors that share nothing with the driver but the disk: their Python is an archive packed by scripts/archive.py,
 which has the libraries and not this package, and their PYTHONPATH is empty; so what they import came with --py-files.
 """
 
@@ -109,7 +109,7 @@ def test_both_executors_import_the_code_from_the_zip(whole: Found) -> None:
 def test_executors_run_the_python_of_the_archive_where_they_have_unpacked_it(whole: Found, spark_home: Path) -> None:
     prefixes = {each["prefix"] for each in whole["code"]}
     assert len(prefixes) == 2
-    assert all(re.fullmatch(rf"{spark_home}/work/app-\S+/\d/environment", prefix) for prefix in prefixes)
+    assert all(re.fullmatch(rf"{spark_home / 'work'}/app-\S+/\d/environment", prefix) for prefix in prefixes)
 
 
 def test_executors_log_in_the_format_of_the_driver(whole: Found) -> None:
