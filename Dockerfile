@@ -42,7 +42,7 @@ COPY --from=builder /opt/offset-sync /opt/offset-sync
 RUN useradd --uid 185 --gid 0 --create-home --home-dir /home/spark --no-log-init spark
 ENV OFFSET_SYNC_LOG_FORMAT=json \
     SPARK_CONF_DIR=/opt/offset-sync/conf \
-    PATH=/opt/offset-sync/.venv/bin:$PATH
+    PATH=/opt/offset-sync/.venv/bin:/opt/offset-sync:$PATH
 WORKDIR /home/spark
 USER 185
 # tini gives the SIGTERM to the one process below it: the driver, which finishes its micro-batch and ends.
