@@ -16,7 +16,7 @@ ARGS ?=
 # Tests run side by side; every worker of test-broker has brokers and a JVM of its own, 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-unit test-spark test-broker test-browser bench-accuracy bench-mm2 bench-speed bench check format zip clean distclean
+.PHONY: help install demo test test-unit test-spark test-broker test-browser bench-accuracy bench-mm2 bench-speed bench check format zip archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -74,6 +74,9 @@ format: install ## Put the code into the form that check wants
 
 zip: install ## Build dist/offset_sync.zip for --py-files
 	@$(BIN)/python scripts/bundle.py
+
+archive: install ## Pack the libraries for YARN into dist/environment.tar.gz
+	@$(BIN)/python scripts/archive.py $(ARGS)
 
 # ./data is left alone: tables and checkpoints may be somebody's history.
 clean: ## Remove what builds, tests and checks left behind

@@ -42,6 +42,9 @@ class Job:
     def query_id(self) -> str:
         return "query"
 
+    def record_limit(self, batch_id: int) -> int:
+        return 4
+
 
 @pytest.fixture
 def job() -> Job:
