@@ -26,7 +26,7 @@ from .pattern import is_match, java_any
 from .problem import Place, Problem, first_per_place
 from .rules import rule_problems
 from .secret import HIDDEN, Secret
-from .sections import Cluster, Groups, Index, Mirror, Section, Strategy, Sync, Tables, Topics
+from .sections import Cluster, Groups, Index, Maintenance, Mirror, Section, Strategy, Sync, Tables, Topics
 
 _NOTHING = "(?!)"  # a Java expression that never matches
 
@@ -57,6 +57,7 @@ class Config(Section):
     sync: Sync = Field(default_factory=Sync)
     index: Index = Field(default_factory=Index)
     tables: Tables = Field(default_factory=Tables)
+    maintenance: Maintenance = Field(default_factory=Maintenance)
     _hidden: frozenset[Place] = PrivateAttr(default=frozenset())
 
     @model_validator(mode="wrap")

@@ -23,6 +23,11 @@ from offset_sync.spark.locking import alone_at
 
 _ENGINE = "offset-sync"
 _ALREADY_THERE = "io.delta.kernel.exceptions.ConcurrentTransactionException"
+_CHANGED = {f"io.delta.kernel.exceptions.{name}Exception" for name in ("MetadataChanged", "ProtocolChanged")}
+"""Somebody set a property of the table since the append began, as maintenance does once."""
+_ATTEMPTS = 5
+_FRESH_SECONDS = 300.0
+"""A file without an entry in the log is not older than that when it gets one: VACUUM may take what is."""
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 """The years 1 to 9999; times beyond have no statistics."""
 _LONGEST = 256
@@ -50,21 +55,33 @@ class Appender:
         The log's entry is what makes the rows visible, all or none. A file without one, left by whoever dies in
         between, is never read, and removed by ``VACUUM``. Raises Py4JJavaError when the table cannot be written.
         """
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                if self._has_appended(path, rows, writer):
+                    return
+            except Py4JJavaError as problem:
+                name = problem.java_exception.getClass().getName()
+                if writer is not None and name == _ALREADY_THERE:
+                    return
+                if name not in _CHANGED or attempt == _ATTEMPTS:
+                    raise
+        raise TimeoutError(f"{path}: no entry in the log within {_FRESH_SECONDS:.0f} s of writing a file")
+
+    def _has_appended(self, path: str, rows: pa.Table, writer: tuple[str, int] | None) -> bool:
         kernel, engine = self._jvm.io.delta.kernel, self._engine
         builder = kernel.Table.forPath(engine, path).createTransactionBuilder(engine, _ENGINE, kernel.Operation.WRITE)
         if writer is not None:
             builder = builder.withTransactionId(engine, *writer)
-        try:
-            transaction = builder.build(engine)
-            actions = self._actions(transaction, self._write(path, rows, transaction))
-            with alone_at(self._files.local(path)):
-                result = transaction.commit(engine, actions)
-        except Py4JJavaError as problem:
-            if writer is None or problem.java_exception.getClass().getName() != _ALREADY_THERE:
-                raise
-            return
+        transaction = builder.build(engine)
+        began_at = time.time()
+        actions = self._actions(transaction, self._write(path, rows, transaction))
+        with alone_at(self._files.local(path)):
+            if time.time() - began_at > _FRESH_SECONDS:
+                return False
+            result = transaction.commit(engine, actions)
         for hook in result.getPostCommitHooks():  # checksums, and a checkpoint when one is due
             hook.threadSafeInvoke(engine)
+        return True
 
     def _write(self, path: str, rows: pa.Table, transaction: Any) -> Any:
         """Write the data file and return what the log shall say of it."""

@@ -39,6 +39,11 @@ class HadoopFiles:
             return []
         return sorted(str(each.getPath().getName()) for each in file_system.listStatus(place) if each.isFile())
 
+    def count(self, folder: str) -> int:
+        """Return how many files lie in *folder* and below."""
+        file_system, place = self._resolve(folder)
+        return int(file_system.getContentSummary(place).getFileCount())
+
     def read_text(self, path: str) -> str:
         """Return the content of a file; raises FileNotFoundError where there is none."""
         file_system, place = self._resolve(path)

@@ -14,9 +14,15 @@ from offset_sync.spark.files import HadoopFiles, read_json_lines
 
 
 def last_version(files: HadoopFiles, table: str, known: int) -> int:
-    """Return the last version of the table at the path *table*, from a version *known* to be there."""
+    """Return the last version of the table at the path *table*, from a version *known* to have been there.
+
+    Raises FileNotFoundError where the log was cleaned up beyond it: what comes next is not to be told from its names.
+    """
+    first = known
     while files.exists(_entry(table, known + 1)):
         known += 1
+    if known == first and not files.exists(_entry(table, known)):
+        raise FileNotFoundError(_entry(table, known))
     return known
 
 
