@@ -44,6 +44,16 @@ def read_appended(files: HadoopFiles, table: str, after: int, until: int, schema
     return pa.concat_tables(found)
 
 
+def is_only_appended(files: HadoopFiles, table: str, after: int, until: int) -> bool:
+    """Return whether versions in ``(after, until]`` did nothing but append; False where one is gone."""
+    kinds = {"remove", "metaData", "protocol", "domainMetadata"}
+    try:
+        texts = [files.read_text(_entry(table, version)) for version in range(after + 1, until + 1)]
+    except FileNotFoundError:
+        return False
+    return not any(kinds & action.keys() for text in texts for action in read_json_lines(text))
+
+
 def plain_bytes(files: HadoopFiles, table: str, until: int) -> float:
     """Return the size of a table to which nothing but appends was ever done; infinity for any other."""
     total = 0.0

@@ -13,12 +13,14 @@ from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
+from delta.exceptions import ConcurrentAppendException
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.spark.columns import Table
 from offset_sync.spark.files import HadoopFiles
+from offset_sync.spark.following import is_only_appended
 from offset_sync.spark.locking import alone_at
 
 PLACE = ("cluster", "topic", "partition")
@@ -36,6 +38,7 @@ _SESSION = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     "spark.databricks.delta.vacuum.logging.enabled": "false",
 }
+_ATTEMPTS = 50
 _LEAST_SHARE = 0.1
 """Files are written anew when so much of them may go: a few rows less are not worth it."""
 
@@ -106,9 +109,8 @@ class Maintainer:
     def cut(self, path: str, begins: pa.Table) -> int:
         """Remove the rows that begin below their partition's *begins* and end at or below it; return how many.
 
-        None are where it is not worth it. Delta's own DELETE fails beside writers that append every second: what they
-        append could be meant by it too. This transaction says which files it has read, and what is appended after it
-        began stays; two that remove the same file cannot both succeed. Raises RuntimeError where rows are missing.
+        None are where it is not worth it. What is appended meanwhile stays, whatever it is. Raises RuntimeError where
+        somebody else removes files at the same time or a row that stays was not written; nothing is changed then.
         """
         if begins.num_rows == 0:
             return 0
@@ -125,19 +127,40 @@ class Maintainer:
         if not touched or gone < _LEAST_SHARE * held:
             return 0
         files = [file for file in snapshot.allFiles().collectAsList() if file.path().rsplit("/", 1)[-1] in touched]
-        # These were read, and nothing that is appended meanwhile: otherwise it counts as the whole table.
-        transaction.filterFiles(self._to_seq(files))
         old = DataFrame(log.createDataFrame(snapshot, self._to_seq(files), False, none), self._spark)
         kept = _with_cut(old, cuts).where(~F.col("is_cut")).select(*rows.columns)
         added = transaction.writeFiles(kept.coalesce(_files_for(held - gone))._jdf)
-        written = sum(added.apply(n).numPhysicalRecords().get() for n in range(added.size()))
+        written = self._rows_in(added)
         if len(files) != len(touched) or written != held - gone:
             raise RuntimeError(f"{path}: {written} rows were to be kept instead of {held - gone}; nothing is removed")
         removed = [file.removeWithTimestamp(int(time.time() * 1000), True) for file in files]
-        operation = getattr(getattr(self._jvm.org.apache.spark.sql.delta, "DeltaOperations$ManualUpdate$"), "MODULE$")
-        with alone_at(self._files.local(path)):
-            transaction.commit(added.appendedAll(self._to_seq(removed)), operation)
+        self._enter(path, int(snapshot.version()), added.appendedAll(self._to_seq(removed)))
         return int(gone)
+
+    def _enter(self, path: str, version: int, actions: Any) -> None:
+        """Write *actions*, made from what *version* held, into the log.
+
+        Delta lets nobody remove files while others append: what they append could be meant too. Here it is not, so a
+        new transaction is tried until nobody comes between its beginning and its end, which takes a moment only.
+        """
+        none, log = self._jvm.scala.Option.empty(), self._log(path)
+        operation = getattr(getattr(self._jvm.org.apache.spark.sql.delta, "DeltaOperations$ManualUpdate$"), "MODULE$")
+        for _ in range(_ATTEMPTS):
+            with alone_at(self._files.local(path)):
+                transaction = log.startTransaction(none, none)
+                latest = int(transaction.snapshot().version())
+                if not is_only_appended(self._files, path, version, latest):
+                    raise RuntimeError(f"{path}: somebody else has removed files or changed a property; try again")
+                version = latest
+                try:
+                    transaction.commit(actions, operation)
+                except ConcurrentAppendException:
+                    continue
+                return
+        raise RuntimeError(f"{path}: others have appended {_ATTEMPTS} times in between; try again")
+
+    def _rows_in(self, added: Any) -> int:
+        return sum(int(added.apply(number).numPhysicalRecords().get()) for number in range(added.size()))
 
     def _log(self, path: str) -> Any:
         return self._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self._spark._jsparkSession, path)

@@ -81,13 +81,24 @@ class Indexes:
         lowest = min(self.commits[cluster], default=int(NO_LIMIT))
         return IndexedLog(index, cache.code(cluster), self.logs[cluster].log_start, lowest, starts, seen)
 
+    def halfway(self, rng: random.Random) -> tuple[Indexes, Indexes]:
+        """Return the rows that were written up to some moment, and those that came later."""
+        at = {name: rng.randint(1, len(rows)) for name, rows in self.rows.items()}
+        sooner = {name: rows[: at[name]] for name, rows in self.rows.items()}
+        later = {name: rows[at[name] :] for name, rows in self.rows.items()}
+        return replace(self, rows=sooner), replace(self, rows=later)
+
+    def with_rows(self, more: Indexes) -> Indexes:
+        """Return these rows and *more*."""
+        return replace(self, rows={name: [*rows, *more.rows[name]] for name, rows in self.rows.items()})
+
     def cut(self, at: Mapping[str, int]) -> Indexes:
         """Return what is left when rows that begin below the cut and end at or below it are gone."""
         rows = {
             cluster: [r for r in mine if r["start_offset"] >= at[cluster] or _end(r) > at[cluster]]
             for cluster, mine in self.rows.items()
         }
-        return Indexes(self.logs, rows, self.commits, self.now_ms, self.grace_ms)
+        return replace(self, rows=rows)
 
     def translate(self, source: str, target: str, commits: Sequence[int]) -> Translations:
         """Return what a job would answer to *commits*."""
