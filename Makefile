@@ -57,7 +57,7 @@ bench-mm2: install ## Live beside the real MirrorMaker 2: what groups would read
 	@$(BIN)/python benchmarks/report.py
 
 bench-speed: install ## Each part beside the limit of the same run, into docs/benchmarks.md
-	@for each in decode translate commit_rate append indexing latency; do \
+	@for each in decode translate commit_rate append maintenance indexing latency; do \
 		echo "== $$each"; $(BIN)/python benchmarks/$$each.py || exit 1; done
 	@$(BIN)/python benchmarks/report.py
 

@@ -127,6 +127,20 @@ class Index(Section):
     max_offsets_per_trigger: Count = 2_000_000
 
 
+def _at_least_ten_minutes(duration: timedelta) -> timedelta:
+    if duration < timedelta(minutes=10):
+        raise refused("is too short, a file could go before its writer has entered it into the log; write at least 10m")
+    return duration
+
+
+class Maintenance(Section):
+    """How the tables are kept small."""
+
+    interval: PositiveDuration = timedelta(minutes=15)
+    keep_versions: Annotated[PositiveDuration, AfterValidator(_at_least_ten_minutes)] = timedelta(hours=2)
+    keep_runs: Duration = timedelta(days=1)
+
+
 class Tables(Section):
     """Where the Delta tables and the checkpoints are; any Hadoop path, kept as it is written."""
 
