@@ -152,7 +152,7 @@ def standing_of(status: pa.Table) -> dict[tuple[str, str, str, str, int], Offset
     """Return where each group stands at both clusters, where it stands at both."""
     names = ("source_cluster", "target_cluster", "group_id", "topic", "partition", "source_offset", "target_offset")
     rows = zip(*(status.column(name).to_pylist() for name in names), strict=True)
-    return {row[:5]: Offsets(row[5], row[6]) for row in rows if row[6] is not None}  # type: ignore[misc]
+    return {row[:5]: Offsets(row[5], row[6]) for row in rows if row[6] is not None}
 
 
 def to_drift_table(drifts: Collection[Drift], now: datetime) -> pa.Table:

@@ -33,12 +33,18 @@ INSIDE = {
         "settlement",
         "survey",
         "translating",
+        "streams",
     },
     "planning": {"model", "translate"},
     "settlement": {"model", "errors", "planning", "survey", "translate"},
     "survey": {"model", "errors"},
     "translating": {"model", "errors", "config", "settlement", "translate"},
     "settle": {"model", "errors", "config", "translate", "planning", "settlement", "survey", "translating"},
+    "streams": {"translate"},
+    "status": {"model", "translate"},
+    "holdings": {"translate"},
+    "measuring": {"holdings", "translate"},
+    "watching": {"translate"},
     # Only what is written in terms of plain values there: no client, see CLIENTS.
     "sink": {"model", "errors", "kafka"},
 }
@@ -57,10 +63,15 @@ LIBRARIES = {
     "survey": set(),
     "settle": {"numpy"},
     "translating": set(),
+    "streams": {"numpy"},
+    "status": {"numpy"},
+    "holdings": {"numpy"},
+    "measuring": {"numpy"},
+    "watching": {"numpy"},
     "sink": set(),
 }
 # Bytes in, values out: no clock, no logging, no chance, nothing of the machine.
-PURE = {"model", "errors", "decode", "translate", "planning"}
+PURE = {"model", "errors", "decode", "translate", "planning", "streams", "status", "holdings", "measuring", "watching"}
 IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "subprocess", "threading", "time"}
 # Executors that only decode and translate have no compiled client, so nothing they load may lead to one.
 CLIENTS = {"confluent_kafka"}
