@@ -71,11 +71,12 @@ class StatusTables:
         self._version = follow_commits(self.tables, self.book, self._lock, self._version)
         return self.reporter.report(now_ms, streams)
 
-    def _log_ends(self, alias: str) -> Mapping[TopicPartition, int] | ClusterError | None:
+    def _log_ends(self, alias: str) -> Sequence[int | None] | ClusterError:
         try:
-            count = self._admins[alias].partition_count(CONSUMER_OFFSETS)
-            places = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(count or 0)]
-            return {place: ends.log_end for place, ends in self._admins[alias].ends(places).items()} or None
+            count = self._admins[alias].partition_count(CONSUMER_OFFSETS) or 0
+            places = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(count)]
+            found = self._admins[alias].ends(places)
+            return [found[place].log_end if place in found else None for place in places]
         except ClusterError as error:
             return error
 

@@ -15,8 +15,10 @@ from offset_sync.testing.oracle import Log, LogRecord
 from offset_sync.testing.settling import ORDERS, Site, config_of
 from offset_sync.testing.status_oracle import identity
 from offset_sync.testing.written import log
+from offset_sync.translate.commits import OWN_TAG
 
 Row = dict[str, Any]
+IN_SYNC = ("InSync", None)
 
 
 @dataclass
@@ -99,4 +101,21 @@ def status_site(here: str, there: str, **sections: object) -> StatusSite:
     site = StatusSite(config_of(["X", "Y"], **sections))
     site.put(log("X", here))
     site.put(log("Y", there))
+    return site
+
+
+def moved(here: str, there: str, committed: int, **sections: object) -> StatusSite:
+    """A site of these logs, with a group at X that the sync has brought to Y."""
+    site = status_site(here, there, **({"status": {"stalled_after": "2h"}} | sections))
+    site.commit("X", "g", committed)
+    site.settled()
+    return site
+
+
+def standing_at(site: StatusSite, offset: int, *, is_ours: bool = True) -> StatusSite:
+    """The same with another offset at Y, of ours or older than the source's commit."""
+    source = site.standing("X", "g")
+    assert source is not None
+    site.clusters["Y"].commit("g", ORDERS, offset, OWN_TAG if is_ours else "")
+    site.commit("X", "g", source)
     return site
