@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,11 @@ from offset_sync.model import RecordContent, TopicPartition
 ReadAt = Callable[[str, Mapping[TopicPartition, int]], "Mapping[TopicPartition, RecordContent] | ClusterError"]
 """Reads, at a cluster, the first record of each partition at or above an offset; left out: none came in time."""
 _REMEMBERED = 200_000
+BUDGET_S = 10.0
+"""So long a report is held up by comparing, and a round longer at most."""
+
+
+_TOO_MANY = "its next record is still to be compared: there are many"
 
 
 @dataclass(frozen=True)
@@ -29,18 +35,28 @@ class Question:
 
 
 class Comparer:
-    """Compares by identity, timestamp, key and value; what was the same once is not read again."""
+    """Compares by identity, timestamp, key and value; what was the same once is not read again.
 
-    def __init__(self, config: Config, read_at: ReadAt) -> None:
+    Where there is more to compare than *budget_s* seconds by *clock* allow, the rest is not called the same this time.
+    """
+
+    def __init__(
+        self, config: Config, read_at: ReadAt, budget_s: float = BUDGET_S, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._config = config
         self._read_at = read_at
+        self._budget_s = budget_s
+        self._clock = clock
         self._same: set[Question] = set()
 
     def __call__(self, questions: Collection[Question]) -> dict[Question, str | None]:
         """Return for each question None where the records are the same, else in what they differ."""
-        found: dict[Question, str | None] = dict.fromkeys(questions)
-        for some in _rounds([each for each in found if each not in self._same]):
+        until = self._clock() + self._budget_s
+        found: dict[Question, str | None] = {each: None if each in self._same else _TOO_MANY for each in questions}
+        for some in _rounds([each for each, difference in found.items() if difference is not None]):
             found |= self._compare(some)
+            if self._clock() >= until:
+                break
         if len(self._same) > _REMEMBERED:
             self._same.clear()
         self._same.update(question for question, difference in found.items() if difference is None)
@@ -66,7 +82,10 @@ class Comparer:
                 return f"its next record at {alias} could not be read to compare it"
             records.append(record)
         here, there = records
-        if self._identity(question.source, here) != self._identity(question.target, there):
+        identities = self._identity(question.source, here), self._identity(question.target, there)
+        if None in identities:
+            return "the next record's headers cannot be read"
+        if identities[0] != identities[1]:
             return "the next record is another one on each side"
         for name in ("timestamp_ms", "key", "value"):
             if getattr(here, name) != getattr(there, name):

@@ -15,6 +15,7 @@ from offset_sync.report_status import StatusTables
 from offset_sync.settle import CommitWrites, Settler
 from offset_sync.settlement import Looks, Settlement
 from offset_sync.status_rows import Rows
+from offset_sync.streams import coordinator_hash
 from offset_sync.survey import Survey
 from offset_sync.translate.commits import CommitBook
 from offset_sync.translate.keys import Keys
@@ -96,12 +97,15 @@ class LiveSite:
         """Return what the jobs have not read yet: commits of the groups, and records of their partitions."""
         streams = self._state.refresh(int(time.time() * 1000))
         aliases = (self._source, self._target)
-        commits = sum(streams.unread_commits(alias, group_id) for alias in aliases for group_id in groups)
+        hashes = np.array([coordinator_hash(group_id) for group_id in groups], np.int64)
+        answers = [streams.unread_commits(alias, hashes) for alias in aliases]
+        commits = sum(int(unread.sum()) for unread, _ in answers)
+        unknown = sum(int((~is_known).sum()) for _, is_known in answers)
         self._state.index.refresh()
         with self._state.lock:
             places = {TopicPartition(*self._state.book.keys[key][1:]) for key in _keys_of(self._state.book, groups)}
             places = {place for place in places if self._config.is_topic_included(place.topic)}
-        found = {"commits to read": commits}
+        found = {"commits to read": commits, "groups whose commits nobody can tell of": unknown}
         for alias, look in self._survey.look(aliases, places).items():
             if isinstance(look, ClusterError):
                 found[f"partitions of {alias}, which does not answer"] = len(places)

@@ -85,12 +85,12 @@ class StatusTables:
         self._version = follow_commits(self.tables, self.book, self.lock, self._version)
         return streams
 
-    def _log_ends(self, alias: str) -> Mapping[TopicPartition, int] | ClusterError | None:
+    def _log_ends(self, alias: str) -> Sequence[int | None] | ClusterError:
         try:
-            count = self.admins[alias].partition_count(CONSUMER_OFFSETS, _PATIENCE_S)
-            places = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(count or 0)]
+            count = self.admins[alias].partition_count(CONSUMER_OFFSETS, _PATIENCE_S) or 0
+            places = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(count)]
             found = self.admins[alias].ends(places, _PATIENCE_S)
-            return {place: ends.log_end for place, ends in found.items()} or None
+            return [found[place].log_end if place in found else None for place in places]
         except ClusterError as error:
             return error
 

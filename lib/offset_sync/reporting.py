@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import numpy as np
@@ -13,24 +13,26 @@ from numpy.typing import NDArray
 from offset_sync.comparing import Question
 from offset_sync.config import Config
 from offset_sync.errors import ClusterError
-from offset_sync.measuring import Measured, Sides, measure
+from offset_sync.holdings import Holdings, Sides, holdings_of
+from offset_sync.measuring import NOBODY_KNOWS, Measured, measure
 from offset_sync.model import TopicPartition
 from offset_sync.settlement import Commits, Index, Looks, Seen
-from offset_sync.status import STATUSES, Facts, Status, decide, is_comparable, reasons
+from offset_sync.status import STATUSES, Facts, Status, decide, is_comparable, is_there, reasons
 from offset_sync.status_rows import Found, Rows, joined_rows, to_columns
-from offset_sync.streams import Streams
+from offset_sync.streams import Streams, coordinator_hash
 from offset_sync.translate.commits import CommitBook
 from offset_sync.translate.keys import KeyPlaces, Keys
 from offset_sync.translate.pairstate import PairState
 from offset_sync.translate.runs import Int64s
+from offset_sync.translate.strategies import Logs
 from offset_sync.translating import Translator, owned_keys, to_commits
+from offset_sync.watching import Watch
 
 LookAt = Callable[[Collection[str], Collection[TopicPartition]], Looks]
 ActiveGroups = Callable[[str], "Collection[str] | ClusterError"]
 """The groups of a cluster that have members."""
 Compare = Callable[[Collection[Question]], "Mapping[Question, str | None]"]
 """For each question None where the next record is the same on both sides, else why it is not."""
-NEVER = -1
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,6 @@ class Around:
     def is_active(self, found: Found) -> list[bool | None]:
         """Return of each row whether its group has members at the target; None: nobody could ask."""
         return [None if isinstance(self.active, ClusterError) else key[0] in self.active for key in found.keys]
-
-    def unread_commits(self, found: Found, group_id: str) -> int:
-        """Return how many commits of either cluster may still change where the group stands."""
-        return sum(self.streams.unread_commits(alias, group_id) for alias in (found.source, found.target))
 
 
 class Reporter:
@@ -73,7 +71,9 @@ class Reporter:
         self._places = KeyPlaces(book, config.is_group_included, config.is_topic_included)
         self._translator = Translator(config, book, self._places, index)
         self._pairs = {pair: PairState() for pair in config.pairs()}
-        self._behind_since: dict[tuple[str, str, str, str, int], int] = {}
+        self._watches = {pair: Watch() for pair in config.pairs()}
+        self._holdings: dict[tuple[str, str, TopicPartition], tuple[tuple[int, ...], Holdings]] = {}
+        self._hashes: Int64s = np.empty(0, np.int64)
 
     def report(self, now_ms: int, streams: Streams, keys: Keys | None = None) -> Rows:
         """Return a row for every owned key, or for *keys*, and every cluster that it is translated to.
@@ -114,68 +114,86 @@ class Reporter:
             answers = self._translator.translate(pair, source, target, commits, seen, now_ms)
             there = self._book.clusters[target].columns
             standing = np.where(there["is_deleted"][commits.key], -1, there["actual_offset"][commits.key])
-            parts = [
-                measure(
-                    self._sides(source, target, place, seen, now_ms),
-                    commits.offset[rows], answers.wanted[rows], standing[rows],
-                )
-                for place, rows in self._places.slices(commits.key)
-            ]  # fmt: skip
+            origins = {self._index.code(alias): alias for alias in self._config.clusters}
+            parts = []
+            for place, rows in self._places.slices(commits.key):
+                sides = self._sides(source, target, place, seen, now_ms, origins)
+                held = self._held(source, target, place, sides)
+                parts.append(measure(sides, held, now_ms, commits.offset[rows], answers.wanted[rows], standing[rows]))
             keys = [self._book.keys[key] for key in commits.key.tolist()]
-        silent = isinstance(seen.looks[source], ClusterError)
-        return Found(source, target, keys, commits, answers, standing, Measured.joined(parts), silent)
+        return Found(source, target, keys, commits, answers, standing, Measured.joined(parts))
 
-    def _sides(self, source: str, target: str, place: TopicPartition, seen: Seen, now_ms: int) -> Sides:
-        index, status = self._index, self._config.status
-        return Sides(
-            source_code=index.code(source),
-            target_code=index.code(target),
-            source=index.log(source, place.topic, place.partition),
-            target=index.log(target, place.topic, place.partition),
-            source_view=self._translator.view(source, place, seen),
-            target_view=self._translator.view(target, place, seen),
-            origins={index.code(alias): alias for alias in self._config.clusters},
-            now_ms=now_ms,
+    def _sides(
+        self, source: str, target: str, place: TopicPartition, seen: Seen, now_ms: int, origins: Mapping[int, str]
+    ) -> Sides:
+        here, there = (self._translator.view(alias, place, seen) for alias in (source, target))
+        logs = [self._index.log(alias, place.topic, place.partition) for alias in (source, target)]
+        codes = [self._index.code(alias) for alias in (source, target)]
+        sides = Sides(
+            source_code=codes[0],
+            target_code=codes[1],
+            source=Sides.log_of(logs[0], here),
+            target=Sides.log_of(logs[1], there),
+            source_view=here,
+            target_view=there,
+            origins=origins,
             young_since_ms=now_ms - self._ms(self._config.sync.hole_grace),
-            share_since_ms=now_ms - self._ms(status.shape_window),
+            share_since_ms=now_ms - self._ms(self._config.status.shape_window),
         )
+        is_stamped = not self._config.is_timed(place.topic) or Logs(sides.source, sides.target, *codes).is_stamped
+        return sides if is_stamped else replace(sides, is_unstamped=True)
+
+    def _held(self, source: str, target: str, place: TopicPartition, sides: Sides) -> Holdings:
+        """Compare the logs of a partition, where either has grown since they were compared last."""
+        known = self._holdings.get((source, target, place))
+        if known is None or known[0] != sides.version() or known[1].is_settling:
+            known = self._holdings[source, target, place] = sides.version(), holdings_of(sides)
+        return known[1]
 
     def _facts(self, found: Found, is_active: NDArray[np.bool_], around: Around) -> Facts:
-        answers, measured, streams, count = found.answers, found.measured, around.streams, len(found.keys)
-        is_there = (found.standing >= 0) & (measured.repeats == 0) & (measured.skipped == 0)
+        answers, measured, streams, now_ms = found.answers, found.measured, around.streams, around.now_ms
+        key, pair = found.commits.key, (found.source, found.target)
+        standing, repeats = found.standing, measured.repeats
+        is_behind = ~is_there(standing, repeats, measured.skipped, measured.is_outside) & (answers.wanted >= 0)
+        unread_commits, is_commit_known = self._unread_commits(found, streams)
+        watch = self._watches[pair]
         return Facts(
             state=answers.state,
-            wanted=answers.wanted,
-            standing=found.standing,
-            repeats=np.maximum(measured.repeats, 0),
+            standing=standing,
+            repeats=repeats,
             skipped=measured.skipped,
-            duplicates_at_most=answers.duplicates_at_most,
+            is_outside=measured.is_outside,
+            duplicates_at_most=np.maximum(answers.duplicates_at_most + repeats, 0),
+            lost=found.lost,
             unread=measured.unread,
             late=measured.late,
+            arriving=measured.arriving,
             unknown=measured.unknown,
-            unread_commits=np.array([around.unread_commits(found, key[0]) for key in found.keys], np.int64),
+            is_untold=measured.is_untold,
+            unread_commits=unread_commits,
+            is_commit_known=is_commit_known,
             is_target_active=is_active,
-            is_source_silent=np.full(count, found.is_source_silent),
-            staleness_ms=self._staleness_ms(found, is_there | (answers.wanted < 0), around.now_ms),
+            is_source_silent=measured.source_end == NOBODY_KNOWS,
+            staleness_ms=watch.behind_ms(key, is_behind, found.commits.at_ms, standing, now_ms),
             mirror_lag_ms=measured.mirror_lag_ms,
-            sync_silent_ms=np.full(count, streams.sync_silent_ms(found.source, found.target)),
-            index_silent_ms=np.where(measured.unknown > 0, streams.index_still_ms(found.source, found.target), 0),
+            sync_silent_ms=np.full(len(key), streams.sync_silent_ms(*pair)),
+            index_silent_ms=watch.waiting_ms(key, measured.unknown > 0, streams.index_still_ms(*pair), now_ms),
         )
 
-    def _staleness_ms(self, found: Found, is_settled: NDArray[np.bool_], now_ms: int) -> Int64s:
-        """Return since when each row has been behind: since its commit, or since a report first saw it so."""
-        stale = np.zeros(len(found.keys), np.int64)
-        for row, (key, is_done) in enumerate(zip(found.keys, is_settled.tolist(), strict=True)):
-            place = (found.source, found.target, *key)
-            if is_done:
-                self._behind_since[place] = NEVER
-                continue
-            since = self._behind_since.get(place)
-            if since is None or since == NEVER:
-                since = int(found.commits.at_ms[row]) if since is None else now_ms
-                self._behind_since[place] = since
-            stale[row] = max(0, now_ms - max(since, int(found.commits.at_ms[row])))
-        return stale
+    def _unread_commits(self, found: Found, streams: Streams) -> tuple[Int64s, NDArray[np.bool_]]:
+        """Return how many commits may still change where each group stands, and whether that is known.
+
+        Of a third cluster too, for the group may have moved there; one that does not answer is not waited for.
+        """
+        keys = self._book.keys
+        if len(keys) > len(self._hashes):
+            hashes = [coordinator_hash(group_id) for group_id, _, _ in keys[len(self._hashes) :]]
+            self._hashes = np.concatenate((self._hashes, np.array(hashes, np.int64)))
+        hashes_of = self._hashes[found.commits.key]
+        asked = {alias: streams.unread_commits(alias, hashes_of) for alias in self._config.clusters}
+        unread: Int64s = np.sum([count for count, _ in asked.values()], axis=0)
+        is_known: NDArray[np.bool_] = asked[found.source][1] & asked[found.target][1]
+        return unread, is_known
 
     def _prove(
         self, found: Found, status: NDArray[np.intp], why: list[str | None], is_asked: NDArray[np.bool_]

@@ -31,7 +31,12 @@ class Found:
     answers: Translations
     standing: Int64s
     measured: Measured
-    is_source_silent: bool
+
+    @property
+    def lost(self) -> Int64s:
+        """The unread records that each group would never see if it went on where it stands at the target."""
+        measured = self.measured
+        return self.answers.lost + measured.skipped + measured.not_mirrored + measured.gone
 
 
 def to_columns(
@@ -40,8 +45,8 @@ def to_columns(
     """Return the columns of sync_status; what nobody can tell is None."""
     answers, measured, count = found.answers, found.measured, len(found.keys)
     is_withheld, is_nowhere = IS_WITHHELD[answers.state], found.standing < 0
-    is_untold = is_withheld | is_nowhere
-    lost = answers.lost + measured.skipped + measured.not_mirrored
+    # Where the target's log does not reach, the consumer's own options decide where it goes on.
+    is_untold = is_withheld | is_nowhere | measured.is_outside
     source_end, target_end = measured.source_end, measured.target_end
     return {
         "source_cluster": [found.source] * count,
@@ -62,7 +67,7 @@ def to_columns(
         "target_lag": _unless((target_end == NOBODY_KNOWS) | is_nowhere, np.maximum(target_end - found.standing, 0)),
         "duplicates": _unless(is_untold, np.maximum(answers.duplicates + measured.repeats, 0)),
         "duplicates_at_most": _unless(is_untold, np.maximum(answers.duplicates_at_most + measured.repeats, 0)),
-        "lost": _unless(is_untold, lost),
+        "lost": _unless(is_untold | measured.is_untold, found.lost),
         "not_mirrored": measured.not_mirrored.tolist(),
         "mirror_lag": measured.mirror_lag.tolist(),
         "mirror_lag_ms": measured.mirror_lag_ms.tolist(),

@@ -42,13 +42,16 @@ INSIDE = {
     "planning": {"model", "translate"},
     "settlement": {"model", "errors", "planning", "survey", "translate"},
     "survey": {"model", "errors"},
-    "streams": set(),
-    "status": {"model", "translate"},
     "drift": set(),
     "translating": {"model", "errors", "config", "settlement", "translate"},
     "settle": {"model", "errors", "config", "translate", "planning", "settlement", "survey", "translating"},
     # It watches what others offer through protocols; what runs the sync never knows of it.
     "metrics": {"model", "errors", "config", "settlement", "translate"},
+    "streams": {"translate"},
+    "status": {"model", "translate"},
+    "holdings": {"translate"},
+    "measuring": {"holdings", "translate"},
+    "watching": {"translate"},
     # Only what is written in terms of plain values there: no client, see CLIENTS.
     "sink": {"model", "errors", "kafka"},
     "wording": set(),
@@ -75,11 +78,14 @@ LIBRARIES = {
     "settlement": {"numpy"},
     "survey": set(),
     "settle": {"numpy"},
-    "streams": set(),
-    "status": {"numpy"},
     "drift": set(),
     "translating": set(),
     "metrics": {"numpy", "prometheus_client", "pyarrow"},
+    "streams": {"numpy"},
+    "status": {"numpy"},
+    "holdings": {"numpy"},
+    "measuring": {"numpy"},
+    "watching": {"numpy"},
     "sink": set(),
     "wording": set(),
     "rollup": {"numpy", "pyarrow"},
@@ -91,7 +97,7 @@ LIBRARIES = {
 }
 # Bytes in, values out: no clock, no logging, no chance, nothing of the machine.
 PURE = {"model", "errors", "decode", "translate", "planning", "views", "streams", "status", "drift"}
-PURE |= {"wording", "rollup", "selection", "health", "status_json"}
+PURE |= {"wording", "rollup", "selection", "health", "status_json", "holdings", "measuring", "watching"}
 IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "subprocess", "threading", "time"}
 # Executors that only decode and translate have no compiled client, so nothing they load may lead to one.
 CLIENTS = {"confluent_kafka"}

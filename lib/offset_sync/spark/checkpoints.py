@@ -38,18 +38,26 @@ class Checkpoint:
         """Return the first offset of each partition that *batch_id* does not read."""
         return _parse(self._read(f"offsets/{batch_id}").split("\n")[2])
 
-    def last_committed(self) -> tuple[int, int] | None:
-        """Return the last micro-batch that is done and when it was, in milliseconds; None: none has ever been.
+    def last_committed(self) -> int | None:
+        """Return the last micro-batch that is done; None: none has ever been.
 
         Its rows are in the tables: they are written before Spark calls a batch done.
         """
-        done = [int(name) for name in self._files.names(f"{self.path}/commits") if name.isdigit()]
-        if not done:
-            return None
+        return self._last("commits")
+
+    def last_sign_ms(self) -> int | None:
+        """Return when the query began or ended a micro-batch last, in milliseconds; None: it never did."""
+        signs = [(folder, self._last(folder)) for folder in ("commits", "offsets")]
         try:
-            return max(done), self._files.modified_ms(f"{self.path}/commits/{max(done)}")
+            times = [
+                self._files.modified_ms(f"{self.path}/{folder}/{last}") for folder, last in signs if last is not None
+            ]
         except FileNotFoundError:  # cleaned up by the running query meanwhile, so there is a later one
-            return self.last_committed()
+            return self.last_sign_ms()
+        return max(times, default=None)
+
+    def _last(self, folder: str) -> int | None:
+        return max((int(name) for name in self._files.names(f"{self.path}/{folder}") if name.isdigit()), default=None)
 
     def record_limit(self, batch_id: int) -> int:
         """Return the greatest number of records that *batch_id* can have; of a compacted log some are missing."""

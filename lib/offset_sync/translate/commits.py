@@ -77,6 +77,8 @@ class ClusterCommits:
         column["actual_at_ms"][key] = records.committed_at_ms[last]
         column["actual_is_own"][key] = is_own[last]
         column["is_deleted"][key] = records.is_tombstone[last]
+        if told_own is not None:
+            column["own_offset"][key] = np.where(is_own[last], records.offset[last], NOTHING)
         self._record_genuine(records, is_new & ~is_own & ~records.is_tombstone & (records.offset >= 0))
         return is_own
 

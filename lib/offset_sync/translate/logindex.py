@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.growing import GrowingArray
+from offset_sync.translate.marks import IndexMarks
 from offset_sync.translate.positions import OriginPositions
 from offset_sync.translate.runs import Runs
 from offset_sync.translate.times import TimeIndex
@@ -22,7 +23,7 @@ class LogIndex:
 
     *is_contradicted*: the index was told two things of one offset. The log was cut there and has grown anew, and which
     of them holds cannot be told from here: nothing of it may be translated any more. *times* is there for topics that
-    are translated by timestamp. *grew_at_ms*: when the last record was indexed.
+    are translated by timestamp. *grew_at_ms*: when the last record was indexed, *marks*: when the others were.
     """
 
     def __init__(self, begin: int = 0) -> None:
@@ -34,6 +35,7 @@ class LogIndex:
         self.times: TimeIndex | None = None
         self.origins: set[int] = set()
         self.grew_at_ms = 0
+        self.marks = IndexMarks()
 
     @property
     def runs(self) -> Runs:
@@ -51,6 +53,7 @@ class LogIndex:
         if len(fresh):
             self.grew_at_ms = max(self.grew_at_ms, int(fresh.indexed_at_ms.max()))
             self.origins.update(np.unique(fresh.origin).tolist())
+            self.marks.extend(fresh.start, fresh.indexed_at_ms)
             fresh = fresh.joined()
             self._append(fresh)
             frontier = max(frontier, int(fresh.start[-1] + fresh.length[-1]))

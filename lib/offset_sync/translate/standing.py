@@ -60,11 +60,10 @@ def difference(
 
 def _read_between(pieces: Pieces, committed: int, low: int, high: int) -> int:
     """Return how many records of ``[low, high)`` a group that committed *committed* has read."""
-    first = np.clip(low - pieces.start, 0, pieces.length)
-    end = np.clip(high - pieces.start, 0, pieces.length)
+    at = slice(max(int(np.searchsorted(pieces.start, low, "right")) - 1, 0), int(np.searchsorted(pieces.start, high)))
+    start, length, needs = pieces.start[at], pieces.length[at], pieces.needs[at]
+    first, end = np.clip(low - start, 0, length), np.clip(high - start, 0, length)
     read_to = np.where(
-        pieces.is_linear,
-        np.clip(committed - pieces.needs, 0, pieces.length),
-        np.where(pieces.needs < committed, pieces.length, 0),
+        pieces.is_linear[at], np.clip(committed - needs, 0, length), np.where(needs < committed, length, 0)
     )
     return int(np.maximum(np.minimum(end, read_to) - first, 0).sum())

@@ -1,0 +1,201 @@
+"""Whether the next record is the same on both sides, told from records that a reader hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from offset_sync.comparing import Comparer, Question
+from offset_sync.config import parse_config
+from offset_sync.errors import ClusterError
+from offset_sync.model import RecordContent, TopicPartition
+from offset_sync.testing.settling import ORDERS
+
+PAY = TopicPartition("pay-in", 3)
+QUESTION = Question("X", "Y", ORDERS, 4, 6)
+HERE = RecordContent(4, 1000, b"k", b"v", (("trace", b"1"),))
+THERE = RecordContent(6, 1000, b"k", b"v", (("IDC", b"X"), ("Offset", b"4")))
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass
+class Reader:
+    """Holds one record per place and cluster; *asked* keeps what it was asked for."""
+
+    records: dict[tuple[str, TopicPartition], RecordContent] = field(default_factory=dict)
+    down: set[str] = field(default_factory=set)
+    asked: list[tuple[str, dict[TopicPartition, int]]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def __call__(
+        self, alias: str, places: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, RecordContent] | ClusterError:
+        self.asked.append((alias, dict(places)))
+        self.seconds += 1.0
+        if alias in self.down:
+            return ClusterError(alias, "does not answer")
+        return {place: self.records[alias, place] for place in places if (alias, place) in self.records}
+
+
+def comparer(reader: Reader, budget_s: float = 100.0, **mirror: str) -> Comparer:
+    clusters = {
+        alias: {"origin": f"origin-{alias}", "kafka": {"bootstrap.servers": "x:1"}} if alias == "Z" else
+        {"kafka": {"bootstrap.servers": "x:1"}} for alias in "XYZ"
+    }  # fmt: skip
+    config = parse_config({"clusters": clusters, "mirror": mirror, "topics": {"include": [".*"]}}, {})
+    return Comparer(config, reader, budget_s, lambda: reader.seconds)
+
+
+def compared(here: RecordContent | None, there: RecordContent | None, **mirror: str) -> str | None:
+    """What is said of these two records, of which one may not be readable."""
+    found = {("X", ORDERS): here, ("Y", ORDERS): there}
+    reader = Reader({where: record for where, record in found.items() if record is not None})
+    return comparer(reader, **mirror)([QUESTION])[QUESTION]
+
+
+def test_the_same_record_is_the_same_whatever_else_its_headers_say() -> None:
+    assert compared(HERE, THERE) is None
+    assert compared(HERE, replace(THERE, headers=(*THERE.headers, ("hops", b"2"), ("empty", None)))) is None
+
+
+def test_both_may_be_copies_of_a_third_clusters_record_and_each_others() -> None:
+    third: Headers = (("IDC", b"origin-Z"), ("Offset", b"77"))
+    assert compared(replace(HERE, headers=third), replace(THERE, headers=third)) is None
+    assert compared(replace(HERE, headers=(("IDC", b"Y"), ("Offset", b"6"))), replace(THERE, headers=())) is None
+
+
+def test_a_cluster_is_known_by_the_name_that_its_headers_carry() -> None:
+    copy = replace(HERE, headers=(("IDC", b"origin-Z"), ("Offset", b"6")))
+    question = replace(QUESTION, target="Z")
+    reader = Reader({("X", ORDERS): copy, ("Z", ORDERS): replace(THERE, headers=())})
+    assert comparer(reader)([question]) == {question: None}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        (("IDC", b"X"), ("Offset", b"5")),
+        (("IDC", b"Y"), ("Offset", b"4")),
+        (("IDC", b"X"), ("Offset", b"4"), ("Offset", b"5")),
+        (("IDC", b"X"),),
+        (("IDC", b"X"), ("Offset", None)),
+        (),
+    ],
+)
+def test_another_identity_is_another_record(headers: Headers) -> None:
+    assert compared(HERE, replace(THERE, headers=headers)) == "the next record is another one on each side"
+
+
+def test_of_a_header_that_occurs_twice_the_last_one_counts() -> None:
+    twice: Headers = (("Offset", b"9"), ("IDC", b"Y"), ("IDC", b"X"), ("Offset", b"4"))
+    assert compared(HERE, replace(THERE, headers=twice)) is None
+
+
+@pytest.mark.parametrize(
+    ("there", "what"),
+    [
+        (replace(THERE, key=b"K"), "key"),
+        (replace(THERE, key=None), "key"),
+        (replace(THERE, value=b""), "value"),
+        (replace(THERE, value=None), "value"),
+        (replace(THERE, timestamp_ms=1001), "timestamp"),
+    ],
+)
+def test_the_same_identity_with_other_content_is_not_the_same(there: RecordContent, what: str) -> None:
+    assert compared(HERE, there) == f"the next record has another {what} on each side"
+
+
+MALFORMED: Headers = (("IDC", b"X"), ("Offset", b"-4"))
+
+
+@pytest.mark.parametrize(("here", "there"), [(MALFORMED, THERE.headers), ((), MALFORMED), (MALFORMED, MALFORMED)])
+def test_records_whose_headers_cannot_be_read_are_never_the_same(here: Headers, there: Headers) -> None:
+    assert compared(replace(HERE, headers=here), replace(THERE, headers=there)) == (
+        "the next record's headers cannot be read"
+    )
+
+
+def test_the_configured_headers_and_encoding_are_used() -> None:
+    headers: Headers = (("from", b"X"), ("at", (4).to_bytes(8, "big")))
+    mirror = {"origin_header": "from", "offset_header": "at", "offset_encoding": "int64"}
+    assert compared(HERE, replace(THERE, headers=headers), **mirror) is None
+    assert compared(HERE, THERE, **mirror) is not None
+
+
+@pytest.mark.parametrize(("here", "there", "where"), [(None, THERE, "X"), (HERE, None, "Y"), (None, None, "X")])
+def test_a_record_that_did_not_come_is_not_the_same(
+    here: RecordContent | None, there: RecordContent | None, where: str
+) -> None:
+    assert compared(here, there) == f"its next record at {where} could not be read to compare it"
+
+
+def test_a_cluster_that_does_not_answer_leaves_the_others_compared() -> None:
+    reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): THERE}, {"Z"})
+    other = Question("X", "Z", PAY, 4, 6)
+    assert comparer(reader)([QUESTION, other]) == {
+        QUESTION: None,
+        other: "its next record at X could not be read to compare it",
+    }
+    third = Question("X", "Z", ORDERS, 4, 6)
+    assert comparer(reader)([third]) == {third: "its next record at Z could not be read to compare it"}
+
+
+# Several questions
+
+
+def questions(count: int) -> list[Question]:
+    return [Question("X", "Y", ORDERS, 4 + number, 6 + number) for number in range(count)]
+
+
+def test_of_one_partition_one_offset_is_asked_at_a_time_and_all_partitions_together() -> None:
+    reader = Reader()
+    comparer(reader)([*questions(2), Question("X", "Y", PAY, 1, 2), Question("Y", "X", TopicPartition("t", 0), 7, 8)])
+    assert reader.asked == [
+        ("X", {ORDERS: 4, PAY: 1, TopicPartition("t", 0): 8}),
+        ("Y", {ORDERS: 6, PAY: 2, TopicPartition("t", 0): 7}),
+        ("X", {ORDERS: 5}),
+        ("Y", {ORDERS: 7}),
+    ]
+
+
+def test_the_same_question_is_read_once_and_what_was_the_same_never_again() -> None:
+    reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): THERE})
+    compare = comparer(reader)
+    assert compare([QUESTION, QUESTION]) == {QUESTION: None}
+    assert compare([QUESTION]) == {QUESTION: None}
+    assert len(reader.asked) == 2
+    assert list(compare([replace(QUESTION, source_offset=3), QUESTION])) == [
+        replace(QUESTION, source_offset=3),
+        QUESTION,
+    ]
+    assert reader.asked[2:] == [("X", {ORDERS: 3}), ("Y", {ORDERS: 6})]
+
+
+def test_what_was_not_the_same_is_read_again() -> None:
+    reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): replace(THERE, value=b"other")})
+    compare = comparer(reader)
+    assert compare([QUESTION])[QUESTION] is not None
+    reader.records["Y", ORDERS] = THERE
+    assert compare([QUESTION])[QUESTION] is None
+    assert len(reader.asked) == 4
+
+
+def test_a_memory_that_is_full_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("offset_sync.comparing._REMEMBERED", 2)
+    reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): THERE})
+    compare = comparer(reader)
+    for each in questions(4):
+        assert compare([each])[each] is None
+    assert compare([questions(1)[0]]) == {questions(1)[0]: None}
+    assert len(reader.asked) == 10
+
+
+def test_when_there_is_too_much_to_compare_the_rest_is_not_called_the_same_and_comes_next_time() -> None:
+    reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): THERE})
+    compare = comparer(reader, budget_s=4.0)
+    found = list(compare(questions(5)).values())
+    assert found == [None, None, *["its next record is still to be compared: there are many"] * 3]
+    assert list(compare(questions(5)).values()) == [None] * 4 + [found[-1]]
+    assert list(compare(questions(5)).values()) == [None] * 5

@@ -1,0 +1,67 @@
+"""When which part of a log was indexed, from marks that stay few."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from offset_sync.translate.logindex import LogIndex
+from offset_sync.translate.marks import IndexMarks
+from offset_sync.translate.runs import Runs
+
+
+def marks(*runs: tuple[int, int]) -> IndexMarks:
+    """Marks that were told of runs, (offset, second) each, one by one."""
+    made = IndexMarks()
+    for start, second in runs:
+        made.extend(np.array([start]), np.array([second * 1000]))
+    return made
+
+
+def test_a_record_was_indexed_when_the_last_mark_before_it_says() -> None:
+    made = marks((3, 10), (7, 20), (9, 21))
+    assert [made.indexed_at_ms(offset) for offset in (3, 6, 7, 8, 9, 50)] == [
+        10_000, 10_000, 20_000, 20_000, 21_000, 21_000,
+    ]  # fmt: skip
+
+
+def test_what_is_indexed_in_one_second_shares_a_mark() -> None:
+    made = IndexMarks()
+    made.extend(np.array([0, 5, 9, 12]), np.array([1000, 1400, 1999, 2000]))
+    made.extend(np.array([20, 30]), np.array([2999, 3000]))
+    assert [made.indexed_at_ms(offset) for offset in (0, 11, 12, 29, 30)] == [1000, 1000, 2000, 2000, 3000]
+
+
+def test_from_where_on_all_is_newer() -> None:
+    made = marks((3, 10), (7, 20), (9, 21))
+    assert [made.first_since(second * 1000) for second in (0, 10, 11, 21, 22)] == [3, 3, 7, 9, None]
+    assert IndexMarks().first_since(0) is None
+
+
+def test_a_clock_that_goes_back_does_not_make_records_older_than_those_before() -> None:
+    made = marks((0, 10), (5, 4), (9, 12))
+    assert [made.indexed_at_ms(offset) for offset in (0, 5, 9)] == [10_000, 10_000, 12_000]
+    assert made.first_since(11_000) == 9
+
+
+@pytest.mark.parametrize(("every", "taken"), [(61, 1), (7, 7), (100_000, 100_000)])
+def test_of_a_week_few_marks_are_kept_and_no_age_is_wrong_by_much(every: int, taken: int) -> None:
+    """Ten records a second; each refresh of so many seconds brings the runs of its last *taken* ones."""
+    seconds = np.arange(7 * 24 * 3600)
+    made = IndexMarks()
+    for first in range(0, len(seconds) - taken, every):
+        part = seconds[first : first + taken]
+        made.extend(part * 10, part * 1000)
+    assert 100 < len(made._offset) <= 257
+    newest = int(part[-1])
+    for age in (0, 1, 10, 100, 10_000, 600_000 - every):
+        told = made.indexed_at_ms((newest - age) * 10) // 1000
+        assert newest - age - (0.2 * age + every // taken + 1) <= told <= newest - age
+
+
+def test_an_index_marks_what_its_joined_runs_no_longer_say() -> None:
+    log = LogIndex(5)
+    for start, at_ms in ((5, 1000), (7, 60_000), (5, 90_000), (9, 120_000)):
+        log.extend(Runs.of([start], [2], [0], [start], [at_ms]), start + 2)
+    assert len(log.runs) == 1
+    assert [log.marks.indexed_at_ms(offset) for offset in (5, 6, 7, 8, 9)] == [1000, 1000, 60_000, 60_000, 120_000]

@@ -1,0 +1,152 @@
+"""What a report says of random logs, commits and standings, against plain loops over their records."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offset_sync.testing.logs import CLUSTERS, random_cases, random_world
+from offset_sync.testing.oracle import Case, Log
+from offset_sync.testing.reporting import Row, StatusSite
+from offset_sync.testing.settling import ORDERS, config_of
+from offset_sync.testing.status_oracle import Cost, Identity, cost, identity
+from offset_sync.testing.strategies import law
+from offset_sync.translate.commits import OWN_TAG
+
+Standing = tuple[int, int]
+"""Commit at the source, offset at the target."""
+NUMBERS = ("duplicates", "duplicates_at_most", "lost", "not_mirrored", "mirror_lag", "mirror_gaps")
+
+
+def site_of(case: Case, standings: list[Standing]) -> StatusSite:
+    """The clusters of *case*, with a group for each of *standings*."""
+    assert case.source is not None
+    grace = f"{case.hole_grace_ms}ms"
+    site = StatusSite(config_of(CLUSTERS, sync={"hole_grace": grace}, status={"stalled_after": "1d"}))
+    for name in CLUSTERS:
+        site.index.code(name)
+    for where in (case.source, case.target):
+        site.put(where)
+        # Also a log of which nothing is read yet is met by the index.
+        site.index.extend(where, ORDERS)
+    for number, (committed, standing) in enumerate(standings):
+        site.commit(case.source_cluster, str(number), committed)
+        site.clusters[case.target.cluster].commit(str(number), ORDERS, standing, OWN_TAG)
+    return site
+
+
+def rows_of(case: Case, standings: list[Standing]) -> list[tuple[Row, Cost]]:
+    """What is reported of each standing, with what brute force says."""
+    rows = {
+        int(row["group_id"]): row
+        for row in site_of(case, standings).report(case.now_ms)
+        if row["target_cluster"] == case.target.cluster
+    }
+    return [(rows[number], cost(case, *standing)) for number, standing in enumerate(standings)]
+
+
+def questions(seed: int) -> list[tuple[Case, list[Standing]]]:
+    """A few pairs of logs of one history, with commits and standings, of which many are as the sync leaves them."""
+    rng = random.Random(seed)
+    found = []
+    for each in random_cases(random_world(rng, steps=rng.choice((3, 10, 30))), rng):
+        if each.source is not None and rng.random() < 0.5:
+            case = calmed(each) if rng.random() < 0.5 else each
+            assert case.source is not None
+            ends = case.source.log_end, case.target.log_end
+            standings = [(rng.randint(0, ends[0]), rng.randint(0, ends[1] + 2)) for _ in range(12)]
+            standings += [(ends[0], standing) for standing in {0, case.target.log_start, ends[1]}]
+            found.append((case, standings + settled(case)))
+    return found
+
+
+def calmed(case: Case) -> Case:
+    """The same history when the mirror has brought what it will, and all is indexed."""
+    assert case.source is not None
+    source, target = case.source, case.target
+    return replace(case, source=with_rest(source, target), target=with_rest(target, source))
+
+
+def with_rest(log: Log, other: Log) -> Log:
+    """*log* with what it lacks of *other*, but for what it has produced itself, at its end."""
+    known = {identity(record) for record in log.records} | {None}
+    rest = {identity(r): r for r in other.records if identity(r) not in known and r.origin != log.cluster}
+    added = tuple(replace(record, offset=log.log_end + number) for number, record in enumerate(rest.values()))
+    end = log.log_end + len(rest)
+    return replace(log, records=log.records + added, log_end=end, frontier=end)
+
+
+def settled(case: Case) -> list[Standing]:
+    """Where the sync would put every group."""
+    assert case.source is not None
+    site = site_of(case, [(committed, 0) for committed in range(case.source.log_end + 1)])
+    rows = site.report(case.now_ms)
+    return [
+        (row["source_offset"], row["wanted_offset"])
+        for row in rows
+        if row["target_cluster"] == case.target.cluster and row["wanted_offset"] is not None
+    ]
+
+
+@law(60)
+@given(st.integers(0, 2**32))
+def test_every_number_of_a_report_is_its_definition(seed: int) -> None:
+    for case, standings in questions(seed):
+        for row, expected in rows_of(case, standings):
+            told = {name: row[name] for name in NUMBERS}
+            wanted = {name: getattr(expected, name) for name in NUMBERS}
+            is_outside = not case.target.log_start <= row["target_offset"] <= case.target.log_end
+            if is_outside:
+                assert told["duplicates"] is told["lost"] is told["duplicates_at_most"] is None
+                wanted |= dict.fromkeys(("duplicates", "duplicates_at_most", "lost"))
+            assert told == wanted, (case, row)
+            lag = {name: count for name, count in json.loads(row["mirror_lag_by_origin"]).items() if count}
+            assert lag == {name: count for name, count in expected.mirror_lag_by_origin.items() if count}
+
+
+@law(150)
+@given(st.integers(0, 2**32))
+def test_in_sync_is_said_where_moving_costs_nothing_and_nowhere_else(seed: int) -> None:
+    for case, standings in questions(seed):
+        for row, expected in rows_of(case, standings):
+            assert (row["status"] == "InSync") == expected.is_in_sync, (case, row, expected)
+
+
+@law(150)
+@given(st.integers(0, 2**32))
+def test_a_group_in_sync_that_moves_sees_all_it_has_not_read_and_nothing_twice(seed: int) -> None:
+    for case, standings in questions(seed):
+        assert case.source is not None
+        for row, _ in rows_of(case, standings):
+            if row["status"] == "InSync":
+                read, left = split(case.source, row["source_offset"])
+                below, ahead = split(case.target, row["target_offset"])
+                assert left - read <= ahead, (case, row)
+                assert not read & ahead, (case, row)
+                # What comes later comes behind where it stands.
+                newest = max((offset for origin, offset in below | ahead if origin == case.source_cluster), default=-1)
+                own = {offset for origin, offset in read if origin == case.source_cluster}
+                assert all(offset <= newest for offset in own), (case, row)
+
+
+def split(log: Log, offset: int) -> tuple[set[Identity], set[Identity]]:
+    """The records below *offset*, and those from it on that a consumer can still read."""
+    below = {(r.origin, r.origin_offset) for r in log.records if r.offset < offset}
+    return below, {(r.origin, r.origin_offset) for r in log.records if r.offset >= max(offset, log.log_start)}
+
+
+def test_random_histories_reach_both_answers_in_every_way() -> None:
+    told: Counter[tuple[str, str]] = Counter()
+    for seed in range(30):
+        for case, standings in questions(seed):
+            for row, _ in rows_of(case, standings):
+                has_unread = "records left" if row["source_lag"] else "all read"
+                told[row["status"], has_unread] += 1
+    words = {word for word, _ in told}
+    assert words == {"InSync", "Mirroring", "Behind"}
+    assert min(told["InSync", left] for left in ("records left", "all read")) > 30

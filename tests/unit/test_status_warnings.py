@@ -1,0 +1,188 @@
+"""Behind, Stalled, Withheld and TargetActive, and every reason for them, in a scene that reaches it."""
+
+from __future__ import annotations
+
+import pytest
+
+from offset_sync.errors import ClusterError
+from offset_sync.status import Status
+from offset_sync.streams import StreamLag
+from offset_sync.testing.reporting import IN_SYNC, moved, standing_at, status_site
+from offset_sync.testing.settling import ORDERS
+from offset_sync.testing.written import log
+
+MINUTE_MS = 60_000
+MINUTE = {"stalled_after": "60s"}
+
+
+# Behind
+
+
+def test_nothing_committed_at_the_target() -> None:
+    site = status_site("X0:10", "X0:10")
+    site.commit("X", "g", 4)
+    assert site.said() == ("Behind", "nothing committed at the target")
+    row = site.row()
+    assert (row["wanted_offset"], row["target_offset"], row["duplicates"], row["lost"]) == (4, None, None, None)
+    site.settled()
+    site.clusters["Y"].forget("g", ORDERS)
+    assert site.said() == ("Behind", "nothing committed at the target")
+
+
+def test_the_target_is_behind() -> None:
+    site = standing_at(moved("X0:10", ". X0:10", 6), 4)
+    assert site.said() == ("Behind", "the target is 3 records behind")
+    assert (site.row()["duplicates"], site.row()["lost"]) == (3, 0)
+    assert standing_at(moved("X0:10", ". X0:10", 6), 6).said() == ("Behind", "the target is 1 record behind")
+
+
+def test_the_target_is_ahead_by_somebody_elses_commit() -> None:
+    site = status_site("X0:10", ". X0:10")
+    site.commit("Y", "g", 9)
+    site.commit("X", "g", 6)
+    site.settled()
+    assert site.said() == ("Behind", "the target is ahead: 2 records unread below it, written by somebody else")
+    row = site.row()
+    assert (row["wanted_offset"], row["target_offset"], row["duplicates"], row["lost"]) == (7, 9, 0, 2)
+
+
+def test_the_target_is_ahead_of_what_anybody_has_indexed() -> None:
+    site = status_site("X0:10", "X0:10")
+    site.clusters["Y"].logs[ORDERS] = type(site.clusters["Y"].logs[ORDERS])(0, 20)
+    site.commit("Y", "g", 15)
+    site.commit("X", "g", 10)
+    site.settled()
+    assert site.said() == ("Behind", "the target is ahead: 5 records unread below it, written by somebody else")
+
+
+@pytest.mark.parametrize(("log_start", "standing"), [(0, 99), (0, 11), (4, 3)])
+def test_an_offset_that_the_targets_log_does_not_reach(log_start: int, standing: int) -> None:
+    site = status_site("X0:10", "X0:10")
+    site.put(log("Y", "X0:10", log_start=log_start))
+    site.commit("X", "g", 10)
+    site.read_all()
+    site = standing_at(site, standing)
+    reason = f"the target's log does not reach offset {standing}, written by somebody else or expired"
+    assert site.said() == ("Behind", reason)
+    # The consumer's own options decide where it would go on.
+    assert (site.row()["duplicates"], site.row()["lost"]) == (None, None)
+
+
+# Stalled
+
+
+def test_a_target_that_stays_behind_stalls() -> None:
+    site = status_site("X0:10", "X0:10", status=MINUTE)
+    site.commit("X", "g", 4)
+    site.pass_time(MINUTE_MS)
+    assert site.said() == ("Behind", "nothing committed at the target")
+    site.pass_time(1)
+    assert site.said() == ("Stalled", "nothing committed at the target")
+    assert site.row()["staleness_ms"] == MINUTE_MS + 1
+
+
+def test_a_group_that_goes_on_committing_does_not_hide_that_its_target_stands_still() -> None:
+    site = moved("X0:10", "X0:10", 1, status=MINUTE)
+    said = []
+    for committed in range(2, 9):
+        said.append(site.said()[0])
+        site.pass_time(15_000)
+        site.commit("X", "g", committed)
+    assert said == ["InSync", "Behind", "Behind", "Behind", "Behind", "Stalled", "Stalled"]
+    assert site.said() == ("Stalled", "the target is 7 records behind")
+    site.settled()
+    assert site.said() == IN_SYNC
+
+
+def test_a_mirror_that_stands_still_stalls_once_its_oldest_record_is_old() -> None:
+    site = moved("X0:10", "X0:7", 4, status=MINUTE)
+    site.pass_time(-site.row()["mirror_lag_ms"] + MINUTE_MS)
+    assert site.said() == ("Mirroring", "3 records not mirrored yet")
+    site.pass_time(1)
+    assert site.said() == ("Stalled", "3 records not mirrored yet")
+    assert moved("X0:10", "X0:9", 10, status=MINUTE).said() == ("Stalled", "1 record read already, not mirrored yet")
+
+
+def test_a_source_that_does_not_answer_stalls_and_the_tables_still_give_the_numbers() -> None:
+    site = moved("X0:10", ". X0:7", 4)
+    site.clusters["X"].is_down = True
+    site.pass_time(-site.row()["mirror_lag_ms"])
+    assert site.said() == ("Stalled", "the source does not answer")
+    row = site.row()
+    assert (row["source_end"], row["source_lag"], row["target_end"], row["target_lag"]) == (None, None, 8, 3)
+    assert (row["wanted_offset"], row["target_offset"], row["duplicates"], row["lost"]) == (5, 5, 0, 3)
+    assert (row["not_mirrored"], row["mirror_lag"], row["state"]) == (3, 3, "EXACT")
+
+
+def test_a_source_partition_without_a_leader_is_silent_too() -> None:
+    site = moved("X0:10", "X0:10", 10)
+    site.clusters["X"].without_leader.add(ORDERS)
+    assert site.said() == ("Stalled", "the source does not answer")
+
+
+def test_a_sync_that_stands_still_with_commits_to_read_stalls() -> None:
+    site = moved("X0:10", "X0:10", 4, status=MINUTE)
+    for silent_ms, word in ((MINUTE_MS, "InSync"), (MINUTE_MS + 1, "Stalled")):
+        site.lags["Y"] = StreamLag({0: 0, 1: 0}, silent_ms, 2)
+        assert site.said()[0] == word
+    assert site.said() == ("Stalled", "sync_offsets has not moved for 60 s")
+
+
+def test_an_index_that_stands_still_stalls_where_records_wait_for_it() -> None:
+    site = moved("X0:10", "X0:10", 4, status=MINUTE)
+    site.index_still_ms["Y"] = 10 * MINUTE_MS
+    assert site.said() == IN_SYNC
+    site.clusters["Y"].logs[ORDERS] = type(site.clusters["Y"].logs[ORDERS])(0, 12)
+    site.pass_time(MINUTE_MS)
+    assert site.said() == ("Mirroring", "2 records not indexed yet")
+    site.pass_time(1)
+    assert site.said() == ("Stalled", "index_records has not moved for 60 s")
+
+
+# Withheld, TargetActive
+
+
+@pytest.mark.parametrize(
+    ("reason", "spoil"),
+    [
+        ("TOPIC_RECREATED", lambda site: site.index.ids["X", "orders"].add("another")),
+        ("LOG_TRUNCATED", lambda site: site.put(log("Y", "X0:3"))),
+        ("PARTITIONS_DIFFER", lambda site: site.put(log("Y", "X0:10"), partitions=2)),
+        ("NOT_INDEXED", lambda site: site.index.logs.pop(("Y", "orders", 0))),
+        ("TOPIC_MISSING", lambda site: site.clusters["Y"].topics.clear()),
+        ("COMMIT_BEYOND_END", lambda site: site.commit("X", "g", 77)),
+        ("CLUSTER_UNREACHABLE", lambda site: setattr(site.clusters["Y"], "is_down", True)),
+    ],
+)
+def test_withheld_for_each_reason(reason: str, spoil: object) -> None:
+    site = moved("X0:10", "X0:10", 4)
+    spoil(site)  # type: ignore[operator]
+    site.pass_time(10 * MINUTE_MS)
+    assert site.said() == ("Withheld", reason)
+    row = site.row()
+    assert (row["wanted_offset"], row["duplicates"], row["duplicates_at_most"], row["lost"]) == (None,) * 4
+    assert (row["target_offset"], row["staleness_ms"], row["state"]) == (4, 0, reason)
+
+
+def test_withheld_for_the_strategy() -> None:
+    strategy = {"include": ["orders"], "strategy": "header"}
+    assert moved("X0:10", "X0:10", 4, topics=strategy).said() == ("Withheld", "NO_REFERENCE")
+    assert moved("X0:4 Z0", "X0:4 Z0", 4, topics=strategy).said() == ("Withheld", "STRATEGY_REFUSED")
+
+
+def test_a_target_with_members_is_left_alone() -> None:
+    site = status_site("X0:10", "X0:10")
+    site.commit("X", "g", 4)
+    site.active["Y"] = {"g"}
+    assert site.said() == ("TargetActive", "the target's group has members")
+    assert site.row()["is_target_active"] is True
+    site.active = {"Y": {"other"}, "X": {"g"}}
+    assert (site.said()[0], site.row()["is_target_active"]) == ("Behind", False)
+    site.active["Y"] = ClusterError("Y", "too slow")
+    assert (site.said()[0], site.row()["is_target_active"]) == ("Behind", None)
+
+
+def test_every_word_has_been_said_here() -> None:
+    assert [word.value for word in Status] == [
+        "InSync", "Mirroring", "Behind", "Stalled", "Withheld", "TargetActive",
+    ]  # fmt: skip
