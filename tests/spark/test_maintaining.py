@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from pyspark.sql import SparkSession
 from offset_sync.spark.maintaining import BEGINS_SCHEMA, Maintainer
 from offset_sync.spark.schemas import OFFSET_COMMITS, RECORD_RUNS
 from offset_sync.spark.tables import Tables
+from offset_sync.testing.beside import going_on
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
 
@@ -159,32 +158,6 @@ def test_a_cut_that_would_lose_a_row_is_refused(
     with pytest.raises(RuntimeError, match="1 rows were to be kept instead of 2; nothing is removed"):
         maintainer.cut(tables.path(RECORD_RUNS), begins(dc1=10))
     assert by_delta_rs(tables) == before
-
-
-@contextmanager
-def going_on(*actions: Callable[[int], None]) -> Iterator[list[Exception]]:
-    """Repeat *actions*, each in a thread of its own; what they raise is collected."""
-    stop, errors = threading.Event(), list[Exception]()
-
-    def repeat(action: Callable[[int], None]) -> None:
-        number = 0
-        while not stop.is_set():
-            try:
-                action(number)
-            except Exception as problem:
-                errors.append(problem)
-                return
-            number += 1
-
-    threads = [threading.Thread(target=repeat, args=(action,)) for action in actions]
-    for thread in threads:
-        thread.start()
-    try:
-        yield errors
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
 
 
 def test_beside_writers_and_a_follower_no_row_is_lost_and_none_comes_twice(
