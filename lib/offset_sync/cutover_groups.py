@@ -9,7 +9,8 @@ import socket
 import sys
 import threading
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from functools import partial
 
@@ -21,16 +22,16 @@ from offset_sync.config import Config
 from offset_sync.config.duration import parse_duration
 from offset_sync.cutover import Cutover
 from offset_sync.cutover_site import LiveSite
-from offset_sync.errors import ConfigError
+from offset_sync.errors import ConfigError, OffsetSyncError
 from offset_sync.moving import Mode, Step
 from offset_sync.moving_table import print_plan
-from offset_sync.report_status import StatusTables
 from offset_sync.settle import CommitWrites
 from offset_sync.spark.history import HistoryWriter
 from offset_sync.spark.report_schemas import CUTOVERS
 from offset_sync.spark.schemas import OFFSET_TRANSLATIONS
 from offset_sync.spark.session import open_session
 from offset_sync.spark.tables import Tables
+from offset_sync.status_tables import StatusTables
 
 
 def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -56,24 +57,39 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
     mode: Mode = "disaster" if arguments.disaster else "planned"
     spark = open_session("offset-sync cutover")
     try:
-        state = StatusTables(config, spark)
-        history = HistoryWriter(partial(state.tables.append, OFFSET_TRANSLATIONS), state.book.keys, config.strategy_of)
-        commit = _commit_at(config, arguments.target)
-        site = LiveSite(config, state, arguments.source, arguments.target, mode, commit, history.record)
-        groups = chosen_groups(site.groups(), arguments.groups)
-        record = partial(_append, state.tables, _columns_of_all(arguments, mode))
-        cutover = Cutover(arguments.source, arguments.target, site, record, partial(print, file=sys.stderr, flush=True))
-        if arguments.action == "plan":
-            plans = cutover.plan(groups, mode)
-            print_plan(plans, arguments.source, arguments.target, Console())
-            return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
-        if arguments.action == "verify":
-            return cutover.verify(groups)
-        failures = cutover.apply(groups, mode, arguments.timeout.total_seconds())
-        history.close()
-        return failures + ([history.error] if history.error else [])
+        # In a disaster the source is not asked, whether it answers or not: the tables say what is known of it.
+        state = StatusTables(config, spark, given_up=[arguments.source] if mode == "disaster" else [])
+        say = partial(print, file=sys.stderr, flush=True)
+        with opened(config, state, arguments.source, arguments.target, mode, say) as (cutover, site):
+            groups = chosen_groups(site.groups(), arguments.groups)
+            if arguments.action == "plan":
+                plans = cutover.plan(groups, mode)
+                print_plan(plans, arguments.source, arguments.target, Console())
+                return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
+            if arguments.action == "verify":
+                return cutover.verify(groups)
+            return cutover.apply(groups, mode, arguments.timeout.total_seconds())
     finally:
         spark.stop()
+
+
+@contextmanager
+def opened(
+    config: Config, state: StatusTables, source: str, target: str, mode: Mode, say: Callable[[str], None]
+) -> Iterator[tuple[Cutover, LiveSite]]:
+    """Yield what moves groups from *source* to *target*; at the end every answer is written down.
+
+    Raises OffsetSyncError where that cannot be done: the groups are moved, but the history lacks it.
+    """
+    history = HistoryWriter(partial(state.tables.append, OFFSET_TRANSLATIONS), state.book.keys, config.strategy_of)
+    site = LiveSite(config, state, source, target, _commit_at(config, target), history.record)
+    record = partial(_append, state.tables, _columns_of_all(source, target, mode))
+    try:
+        yield Cutover(source, target, site, record, say), site
+    finally:
+        history.close()
+    if history.error:
+        raise OffsetSyncError(history.error)
 
 
 def _duration(text: str) -> timedelta:
@@ -118,13 +134,13 @@ def _commit_at(config: Config, target: str) -> CommitWrites:
     return lambda _target, writes: commit(writes)
 
 
-def _columns_of_all(arguments: argparse.Namespace, mode: str) -> dict[str, str]:
+def _columns_of_all(source: str, target: str, mode: Mode) -> dict[str, str]:
     return {
         "cutover_id": uuid.uuid4().hex[:12],
         "who": f"{getpass.getuser()}@{socket.gethostname()}",
         "mode": mode,
-        "source_cluster": arguments.source,
-        "target_cluster": arguments.target,
+        "source_cluster": source,
+        "target_cluster": target,
     }
 
 

@@ -10,13 +10,12 @@ import numpy as np
 from offset_sync.config import Config
 from offset_sync.errors import ClusterError
 from offset_sync.model import TopicPartition
-from offset_sync.moving import Committed, Mode, Standing
-from offset_sync.report_status import StatusTables
+from offset_sync.moving import Committed, Standing
 from offset_sync.settle import CommitWrites, Settler
-from offset_sync.settlement import Looks, Settlement
+from offset_sync.settlement import Settlement
 from offset_sync.status_rows import Rows
+from offset_sync.status_tables import StatusTables
 from offset_sync.streams import coordinator_hash
-from offset_sync.survey import Survey
 from offset_sync.translate.commits import CommitBook
 from offset_sync.translate.keys import Keys
 from offset_sync.translate.missing import missing_of
@@ -26,10 +25,7 @@ from offset_sync.translate.runs import Int64s
 
 
 class LiveSite:
-    """Moves go from *source* to *target*; *commit* writes at the target, *record* takes the settlements.
-
-    In a disaster the source is not asked, whether it answers or not: what is known of it is in the tables.
-    """
+    """Moves go from *source* to *target*; *commit* writes at the target, *record* takes the settlements."""
 
     def __init__(
         self,
@@ -37,13 +33,11 @@ class LiveSite:
         state: StatusTables,
         source: str,
         target: str,
-        mode: Mode,
         commit: CommitWrites,
         record: Callable[[Settlement], None],
     ) -> None:
         self._config = config.model_copy(update={"directions": ((source, target),)})
-        self._state, self._source, self._target, self._mode = state, source, target, mode
-        self._survey = Survey(state.admins)
+        self._state, self._source, self._target = state, source, target
         self._settled: list[Settlement] = []
 
         def note(settlement: Settlement) -> None:
@@ -51,7 +45,7 @@ class LiveSite:
             record(settlement)
 
         self._settler = Settler(
-            self._config, state.book, state.index, self._look, commit, note, lambda: int(time.time() * 1000), state.lock
+            self._config, state.book, state.index, state.look, commit, note, lambda: int(time.time() * 1000), state.lock
         )
 
     def groups(self) -> list[str]:
@@ -67,9 +61,7 @@ class LiveSite:
 
     def members(self, alias: str) -> Collection[str] | ClusterError:
         """Return the groups of a cluster that have members now."""
-        if alias == self._source and self._mode == "disaster":
-            return ClusterError(alias, "not asked in a disaster")
-        return self._state.states[alias].active()
+        return self._state.active_groups(alias)
 
     def standing(self, groups: Collection[str]) -> dict[str, list[Standing]]:
         """Return how the partitions of each group stand whose newest commit is the source's."""
@@ -106,7 +98,7 @@ class LiveSite:
             places = {TopicPartition(*self._state.book.keys[key][1:]) for key in _keys_of(self._state.book, groups)}
             places = {place for place in places if self._config.is_topic_included(place.topic)}
         found = {"commits to read": commits, "groups whose commits nobody can tell of": unknown}
-        for alias, look in self._survey.look(aliases, places).items():
+        for alias, look in self._state.look(aliases, places).items():
             if isinstance(look, ClusterError):
                 found[f"partitions of {alias}, which does not answer"] = len(places)
                 continue
@@ -158,12 +150,6 @@ class LiveSite:
     def _frontier(self, alias: str, place: TopicPartition) -> int:
         log = self._state.index.log(alias, place.topic, place.partition)
         return log.frontier if log is not None else 0
-
-    def _look(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> Looks:
-        if self._mode == "planned":
-            return self._survey.look(aliases, partitions)
-        silent = ClusterError(self._source, "not asked in a disaster")
-        return {**self._survey.look([self._target], partitions), self._source: silent}
 
 
 def _keys_of(book: CommitBook, groups: Collection[str]) -> Keys:

@@ -7,105 +7,33 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timezone
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 
-from offset_sync.comparing import Comparer
 from offset_sync.config import Config
 from offset_sync.drift import Drift, DriftWindow, Offsets
-from offset_sync.errors import ClusterError
-from offset_sync.kafka.admin import ClusterAdmin
-from offset_sync.kafka.group_states import GroupStates
-from offset_sync.kafka.reading import RecordReader
 from offset_sync.metrics.endpoint import open_endpoint
 from offset_sync.metrics.reporting import ReportMetrics
-from offset_sync.model import RecordContent, TopicPartition
-from offset_sync.reporting import Reporter
 from offset_sync.rollup import newest_drift
 from offset_sync.showing import Show, open_shows, unhealthy
-from offset_sync.spark.progress import JobProgress
-from offset_sync.spark.report_schemas import REPORT_TABLES, SYNC_DRIFT, SYNC_STATUS
-from offset_sync.spark.restoring import follow_commits, restore_commits
-from offset_sync.spark.runcache import RunCache
-from offset_sync.spark.schemas import OFFSET_COMMITS, TABLES
+from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
 from offset_sync.spark.session import open_session
-from offset_sync.spark.sources import CONSUMER_OFFSETS
-from offset_sync.spark.tables import Tables
 from offset_sync.status_rows import Rows
-from offset_sync.streams import Streams
-from offset_sync.survey import Survey
-from offset_sync.translate.commits import CommitBook
-from offset_sync.translate.keys import Keys
+from offset_sync.status_tables import StatusTables
 
 logger = logging.getLogger(__name__)
-_PATIENCE_S = 5.0
 _SHOWN = 6
 """So many windows of the drift are shown as curves."""
-
-
-class StatusTables:
-    """What the tables and the clusters say, kept up to date from report to report."""
-
-    def __init__(self, config: Config, spark: SparkSession) -> None:
-        self._config = config
-        self.tables = Tables(spark, config.tables.root)
-        self.tables.create((*TABLES, *REPORT_TABLES))
-        self.lock = threading.RLock()
-        self.book = CommitBook(list(config.clusters))
-        self.admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
-        self.states = {alias: GroupStates(alias, config.admin_options(alias)) for alias in config.clusters}
-        self.readers = {alias: RecordReader(alias, config.admin_options(alias)) for alias in config.clusters}
-        self._progress = JobProgress(spark, config, self._log_ends)
-        self.index = RunCache(self.tables, self.lock, config.is_timed)
-        self.reporter = Reporter(
-            config,
-            self.book,
-            self.index,
-            Survey(self.admins).look,
-            lambda alias: self.states[alias].active(),
-            Comparer(config, self._read_at),
-            self.lock,
-        )
-        self._version = self.tables.version(OFFSET_COMMITS)
-        restore_commits(self.tables, self.book, self.lock)
-
-    def report(self, now_ms: int, keys: Callable[[CommitBook], Keys] | None = None) -> Rows:
-        """Look at everything, or at the *keys* chosen once the book is up to date."""
-        streams = self.refresh(now_ms)
-        return self.reporter.report(now_ms, streams, keys(self.book) if keys is not None else None)
-
-    def refresh(self, now_ms: int) -> Streams:
-        """Bring the book up to date; return how far the jobs had read before."""
-        # Asked first: what is read by then is in the tables that are looked at after it.
-        streams = self._progress.streams(now_ms)
-        self._version = follow_commits(self.tables, self.book, self.lock, self._version)
-        return streams
-
-    def _log_ends(self, alias: str) -> Sequence[int | None] | ClusterError:
-        try:
-            count = self.admins[alias].partition_count(CONSUMER_OFFSETS, _PATIENCE_S) or 0
-            places = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(count)]
-            found = self.admins[alias].ends(places, _PATIENCE_S)
-            return [found[place].log_end if place in found else None for place in places]
-        except ClusterError as error:
-            return error
-
-    def _read_at(
-        self, alias: str, places: Mapping[TopicPartition, int]
-    ) -> Mapping[TopicPartition, RecordContent] | ClusterError:
-        return self.readers[alias].first_at(places)
 
 
 class StatusJob:
     """Reports once, or every ``status.interval`` until stopped."""
 
-    def __init__(self, config: Config, spark: SparkSession, stop: threading.Event, show: Sequence[Show]) -> None:
-        self._config, self._stop, self._show = config, stop, show
-        self._state = StatusTables(config, spark)
+    def __init__(self, config: Config, state: StatusTables, stop: threading.Event, show: Sequence[Show]) -> None:
+        self._config, self._state, self._stop, self._show = config, state, stop, show
         window_ms = int(config.status.drift_window.total_seconds() * 1000)
         self._drift = DriftWindow(window_ms, config.status.drift_threshold)
         self._series = SYNC_DRIFT.arrow_schema.empty_table()
@@ -144,7 +72,8 @@ def report_status(config: Config, arguments: argparse.Namespace, stop: threading
     metrics = ReportMetrics(config)
     endpoint = None if arguments.once else open_endpoint("report_status", config.metrics, [metrics])
     try:
-        job = StatusJob(config, spark, stop, [_observed_by(metrics), *open_shows(config, arguments, sys.stdout)])
+        shows = [_observed_by(metrics), *open_shows(config, arguments, sys.stdout)]
+        job = StatusJob(config, StatusTables(config, spark), stop, shows)
         if not arguments.once:
             job.run_until_stopped()
             return []
