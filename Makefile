@@ -30,10 +30,11 @@ install: ## Set everything up in .venv and jars/ (all other targets do so by the
 demo: install ## Two Kafka clusters, a failover and the way back, measured (ARGS=--quick for the short one)
 	@./spark-submit.sh demo --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(ARGS)
 
-# One after the other: tests/spark and tests/broker start their JVM with other options.
+# One after the other: tests/spark and tests/broker start their JVM with other options, and one session is enough for tests/spark.
 test: install ## All tests, with the coverage of lib
 	@rm -f .coverage .coverage.*
-	@$(PYTEST) tests/unit tests/spark tests/browser -n $(WORKERS) --dist loadgroup --cov --cov-report= $(ARGS)
+	@$(PYTEST) tests/unit tests/browser -n $(WORKERS) --dist loadgroup --cov --cov-report= $(ARGS)
+	@$(PYTEST) tests/spark --cov --cov-append --cov-report= $(ARGS)
 	@$(PYTEST) tests/broker -n $(WORKERS) --dist loadfile --cov --cov-append --cov-report=term --cov-fail-under=90 $(ARGS)
 
 test-unit: install ## Tests that start nothing; seconds

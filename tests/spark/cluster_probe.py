@@ -18,6 +18,7 @@ from offset_sync.model import OffsetWrite, Rule
 from offset_sync.spark.decoding import DECODED_SCHEMA, decode_batches
 from offset_sync.spark.distributing import DistributedCommit
 from offset_sync.spark.session import open_session
+from offset_sync.spark.sharing import to_sql
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "captured-4.3.0.json"
 NOBODY_LISTENS = {"bootstrap.servers": "127.0.0.1:1"}
@@ -52,7 +53,9 @@ def decoding(spark: SparkSession, folder: Path) -> object:
         for number, each in enumerate(records)
     ]
     frame = spark.createDataFrame(rows, "key binary, value binary, partition int, offset bigint")
-    decoded = frame.selectExpr("*", "timestamp_millis(0) AS timestamp").mapInArrow(decode_batches, DECODED_SCHEMA)
+    decoded = frame.selectExpr("*", "timestamp_millis(0) AS timestamp").mapInArrow(
+        decode_batches, to_sql(DECODED_SCHEMA)
+    )
     return sorted(row.group_id for row in decoded.where("kind = 'commit'").select("group_id").distinct().collect())
 
 

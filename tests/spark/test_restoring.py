@@ -56,6 +56,9 @@ class Driver(Site):
     def query_id(self) -> str:
         return "query"
 
+    def record_limit(self, batch_id: int) -> int:
+        return 10
+
     def ingest(self, alias: str, at_most: int) -> None:
         """Read the next micro-batch of *alias*; it takes a while."""
         self.pass_time(1)

@@ -102,17 +102,17 @@ class Appender:
         return True, None if self._has_checkpointed(path, result) else result.getPostCommitSnapshot().orElse(None)
 
     def _has_checkpointed(self, path: str, result: Any) -> bool:
-        """Write a checkpoint where one is due: from then on the table is known by it and not by every entry before.
+        """Do what is due after a commit: a checksum, by which logs are cleaned up, and now and then a checkpoint.
 
-        Checksums, the other thing to do after a commit, cost a third of it and twice the files, and nobody needs them.
+        From a checkpoint on the table is known by it and not by every entry before.
         """
-        due = [hook for hook in result.getPostCommitHooks() if hook.getType().toString() == "CHECKPOINT"]
+        due = list(result.getPostCommitHooks())
         for hook in due:
             try:
                 hook.threadSafeInvoke(self._engine)
             except Py4JJavaError as problem:  # the rows are in the table all the same
-                logger.warning("%s: no checkpoint written: %s", path, problem.java_exception)
-        return bool(due)
+                logger.warning("%s: %s not written: %s", path, hook.getType().toString(), problem.java_exception)
+        return any(hook.getType().toString() == "CHECKPOINT" for hook in due)
 
     def _write(self, path: str, rows: pa.Table, transaction: Any) -> Any:
         """Write the data file and return what the log shall say of it."""
