@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import threading
+import time
 from collections.abc import Callable, Collection
 from io import StringIO
 from pathlib import Path
@@ -12,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from offset_sync.config import load_config
 from offset_sync.cutover_groups import opened
-from offset_sync.errors import OffsetSyncError
+from offset_sync.errors import ClusterError, OffsetSyncError
 from offset_sync.moving import Mode
 from offset_sync.report_status import StatusJob
 from offset_sync.showing import open_shows
@@ -35,6 +36,7 @@ class Moves:
     def as_planned(self, source: str, target: str, groups: Collection[str]) -> None:
         """Plan, apply and verify; raises OffsetSyncError where a group is not in sync afterwards."""
         state = self._state()
+        self._wait_for_the_dead(state, target, groups)
         self._say(f"cutover plan --from {source} --to {target}")
         with opened(self._config, state, source, target, "planned", self._say) as (cutover, _):
             blocked = [f"{plan.group_id}: {reason}" for plan in cutover.plan(sorted(groups), "planned")
@@ -45,6 +47,14 @@ class Moves:
         self._say(f"cutover verify --from {source} --to {target}")
         with opened(self._config, state, source, target, "planned", self._say) as (cutover, _):
             _expect_nothing(cutover.verify(sorted(groups)))
+
+    def _wait_for_the_dead(self, state: StatusTables, alias: str, groups: Collection[str]) -> None:
+        """Wait until *alias* has given up the members that died with it: their sessions go on where it went on."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not isinstance(active := state.active_groups(alias), ClusterError) and not set(groups).isdisjoint(active):
+            if time.monotonic() > deadline:
+                raise OffsetSyncError(f"members of {', '.join(sorted(groups))} are still at {alias}; stop them")
+            time.sleep(0.5)
 
     def report(self) -> str:
         """Write a report, and return the path of its page."""
