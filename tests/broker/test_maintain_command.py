@@ -29,7 +29,8 @@ def maintained(clusters: Clusters, spark_environment: None, tmp_path_factory: py
     commit(clusters["dc1"], {GROUP: {PLACE: 70}})
     assert installation.sync() == []
     for alias in servers:
-        (deleted,) = admin_of(clusters[alias]).delete_records([ClientPartition(TOPIC, 0, 60)]).values()
+        admin = admin_of(clusters[alias])  # it has to live until the answer is there
+        (deleted,) = admin.delete_records([ClientPartition(TOPIC, 0, 60)]).values()
         deleted.result(30)
     return installation
 
