@@ -22,7 +22,10 @@ _OPTIONS = {
     "enable.auto.offset.store": "false",
     "isolation.level": "read_committed",
     "enable.partition.eof": "true",
-    "auto.offset.reset": "error",
+    # Of an offset that retention has overtaken the first record left is wanted; beyond the end there is none.
+    "auto.offset.reset": "earliest",
+    # A topic that is not there is known not to be at once, and not after half a minute.
+    "topic.metadata.propagation.max.ms": "0",
     # One record of each partition is wanted, and not what comes after it.
     "queued.min.messages": "1",
     "fetch.message.max.bytes": "65536",
@@ -66,8 +69,9 @@ class RecordReader:
                     continue
                 error = message.error()
                 if error is None:
-                    found[place] = to_content(message)
-                elif error.code() == KafkaError._ALL_BROKERS_DOWN or not _is_about_partition(error):
+                    if int(message.offset() or 0) >= waiting[place]:
+                        found[place] = to_content(message)
+                elif not _is_about_partition(error):
                     continue
                 del waiting[place]
                 consumer.incremental_unassign([ClientPartition(place.topic, place.partition)])
@@ -84,8 +88,8 @@ def to_content(message: Message) -> RecordContent:
 
 
 def _is_about_partition(error: KafkaError) -> bool:
-    """True where nothing will come: the end of the log, or an offset that is not there."""
-    names = ("_PARTITION_EOF", "OFFSET_OUT_OF_RANGE", "_AUTO_OFFSET_RESET", "UNKNOWN_TOPIC_OR_PART")
+    """True where nothing will come: the end of the log, or no such topic or partition."""
+    names = ("_PARTITION_EOF", "_AUTO_OFFSET_RESET", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION")
     return error.name() in names
 
 
