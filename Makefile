@@ -16,7 +16,7 @@ ARGS ?=
 # Tests run side by side; every worker of test-broker has brokers and a JVM of its own, 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-unit test-spark test-broker bench-accuracy bench-mm2 bench-speed bench check format zip clean distclean
+.PHONY: help install demo test test-unit test-spark test-broker test-browser bench-accuracy bench-mm2 bench-speed bench check format zip archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -33,7 +33,7 @@ demo: install ## Two Kafka clusters, a failover and the way back, measured (ARGS
 # One after the other: tests/spark and tests/broker start their JVM with other options.
 test: install ## All tests, with the coverage of lib
 	@rm -f .coverage .coverage.*
-	@$(PYTEST) tests/unit tests/spark -n $(WORKERS) --dist loadgroup --cov --cov-report= $(ARGS)
+	@$(PYTEST) tests/unit tests/spark tests/browser -n $(WORKERS) --dist loadgroup --cov --cov-report= $(ARGS)
 	@$(PYTEST) tests/broker -n $(WORKERS) --dist loadfile --cov --cov-append --cov-report=term --cov-fail-under=90 $(ARGS)
 
 test-unit: install ## Tests that start nothing; seconds
@@ -45,6 +45,9 @@ test-spark: install ## Tests with a Spark session
 test-broker: install ## Tests with real Kafka brokers
 	@$(PYTEST) tests/broker $(ARGS)
 
+test-browser: install ## Tests of the status page in a headless Chromium, skipped where there is none
+	@$(PYTEST) tests/browser $(ARGS)
+
 bench-accuracy: install ## What each strategy answers, loses and repeats, into docs/benchmarks.md
 	@$(BIN)/python benchmarks/accuracy.py $(ARGS)
 	@$(BIN)/python benchmarks/report.py
@@ -54,7 +57,7 @@ bench-mm2: install ## Live beside the real MirrorMaker 2: what groups would read
 	@$(BIN)/python benchmarks/report.py
 
 bench-speed: install ## Each part beside the limit of the same run, into docs/benchmarks.md
-	@for each in decode translate commit_rate append indexing latency; do \
+	@for each in decode translate commit_rate append maintenance indexing latency; do \
 		echo "== $$each"; $(BIN)/python benchmarks/$$each.py || exit 1; done
 	@$(BIN)/python benchmarks/report.py
 
@@ -71,6 +74,9 @@ format: install ## Put the code into the form that check wants
 
 zip: install ## Build dist/offset_sync.zip for --py-files
 	@$(BIN)/python scripts/bundle.py
+
+archive: install ## Pack the libraries for YARN into dist/environment.tar.gz
+	@$(BIN)/python scripts/archive.py $(ARGS)
 
 # ./data is left alone: tables and checkpoints may be somebody's history.
 clean: ## Remove what builds, tests and checks left behind

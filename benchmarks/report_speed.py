@@ -34,6 +34,11 @@ stands there, decides, writes, and looks at the error of every partition.
 
 *spark*: a DataFrame written as Delta. *kernel*: ours, a Parquet file by Arrow and its log entry by Delta Kernel.
 """,
+    "maintenance": """### A week of micro-batches, with and without maintain_tables
+
+A day stands for the appends between two runs of maintenance. *start*: a job reads the index; *append* and *refresh*: a
+micro-batch, and what a running job does with it. Every append lists the folder of the log, so its entries count.
+""",
     "latency": """### Latency: from the source's commit to the target's
 
 By the timestamps that the two brokers give, while index_records and sync_offsets run with `trigger_interval: 1s`; the

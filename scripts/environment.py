@@ -73,7 +73,7 @@ def _install() -> None:
     command = [str(VENV / "bin" / "python"), "-m", "pip", "install", "--progress-bar=off"]
     run_shown(
         "Python packages",
-        [*command, "--editable", ".[test,dev,bench]"],
+        [*command, "--editable", ".[notebooks,test,dev,bench]"],
         describe_pip,
         VENV / "install.log",
         environment=os.environ | quiet,

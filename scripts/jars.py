@@ -1,6 +1,7 @@
 """Fetch the jars of conf/jars/ivy.xml into jars/{spark,broker,mirror}; nothing to do where they are there already.
 
-Ivy comes with pyspark, so Java and the virtual environment are all it takes.
+With names, as in ``jars.py spark``, only those folders: an image needs no brokers. Ivy comes with pyspark, so Java and
+the virtual environment are all it takes.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from pathlib import Path
 
 import stamp
@@ -22,19 +25,19 @@ CONF = REPO / "conf" / "jars"
 _ATTEMPTS = 3
 
 
-def main() -> None:
-    """Bring `jars/` up to date; a jar that no longer belongs there is removed."""
+def main(folders: Sequence[str] = tuple(sys.argv[1:])) -> None:
+    """Bring `jars/`, or these *folders* of it, up to date; a jar that no longer belongs there is removed."""
     os.chdir(REPO)  # Ivy reads its patterns relative to here, so no character of this folder's name can mislead it
     pinned = (CONF / "ivy.xml").read_text()
-    made_from = stamp.digest(pinned)
-    wanted = wanted_jars(pinned)
+    made_from = stamp.digest(pinned, *folders)
+    wanted = wanted_jars(pinned, folders)
     if stamp.is_current(JARS, made_from) and all((JARS / jar).is_file() for jar in wanted):
         return
     JARS.mkdir(exist_ok=True)
     stamp.forget(JARS)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            _retrieve(len(wanted))
+            _retrieve(len(wanted), folders)
             break
         except SystemExit as failure:  # a registry that stumbles is asked again: what came through is in Ivy's cache
             if attempt == _ATTEMPTS:
@@ -45,10 +48,10 @@ def main() -> None:
     stamp.remember(JARS, made_from)
 
 
-def wanted_jars(ivy_xml: str) -> list[str]:
-    """Return the path under `jars/` of every jar that *ivy_xml* pins."""
-    dependencies = ET.fromstring(ivy_xml).iter("dependency")
-    return [f"{d.attrib['conf'].split('->')[0]}/{d.attrib['name']}-{d.attrib['rev']}.jar" for d in dependencies]
+def wanted_jars(ivy_xml: str, folders: Sequence[str] = ()) -> list[str]:
+    """Return the path under `jars/` of every jar that *ivy_xml* pins, or of those that belong into *folders*."""
+    found = [(d.attrib["conf"].split("->")[0], d.attrib) for d in ET.fromstring(ivy_xml).iter("dependency")]
+    return [f"{folder}/{d['name']}-{d['rev']}.jar" for folder, d in found if folder in folders or not folders]
 
 
 def describe_ivy(total: int, line: str, fetched: list[str]) -> str | None:
@@ -59,12 +62,12 @@ def describe_ivy(total: int, line: str, fetched: list[str]) -> str | None:
     return None
 
 
-def _retrieve(total: int) -> None:
+def _retrieve(total: int, folders: Sequence[str]) -> None:
     fetched: list[str] = []
-    run_shown("Jars", _ivy_command(), lambda line: describe_ivy(total, line, fetched), LOG)
+    run_shown("Jars", _ivy_command(folders), lambda line: describe_ivy(total, line, fetched), LOG)
 
 
-def _ivy_command() -> list[str]:
+def _ivy_command(folders: Sequence[str]) -> list[str]:
     pyspark = importlib.util.find_spec("pyspark")
     if pyspark is None or pyspark.origin is None:
         raise SystemExit("Jars: pyspark, which brings Ivy, is not installed; run: make install")
@@ -72,6 +75,7 @@ def _ivy_command() -> list[str]:
     command = [find_java(), "-jar", str(ivy), "-settings", str(CONF / "ivysettings.xml"), "-ivy", str(CONF / "ivy.xml")]
     # -sync deletes what a former ivy.xml left behind; it looks at the whole pattern, so one call fetches everything.
     pattern = "jars/[conf]/[artifact]-[revision](-[classifier]).[ext]"
+    command += ["-confs", *folders] if folders else []
     return [*command, "-sync", "-types", "jar", "bundle", "-retrieve", pattern]
 
 

@@ -5,7 +5,8 @@ spark-submit the JVM is the parent: it gets the SIGTERM, stops the Spark context
 The Python below it is told nothing, can neither finish its micro-batch nor say how it ended (tried: exit code 143, and
 nothing of the job's own clean-up). Turned around, the job gets the signal and decides, its exit code is that of the
 command, and everything Spark understands still goes through Spark's own parser, as PYSPARK_SUBMIT_ARGS.
-In cluster mode the driver runs elsewhere and spark-submit does it all.
+In cluster mode the driver runs elsewhere and spark-submit does it all. On Kubernetes everything but the configuration
+is in the image then (Dockerfile), unless spark.kubernetes.file.upload.path says where spark-submit can leave files.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ from spark_options import OptionError, Options, split_options
 from spark_properties import own_defaults, read_properties
 
 REPO = Path(__file__).resolve().parent.parent
+IN_IMAGE = "/opt/offset-sync"
+"""Where the Dockerfile puts this folder."""
+_UPLOAD_PATH = "spark.kubernetes.file.upload.path"
 _PRINT = "--print-command"
+_LISTS = ("--jars", "--py-files", "--files")
 # A job may start another one (the demo does): that one needs a JVM of its own.
 _OF_ANOTHER_DRIVER = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_ENV_LOADED")
 
@@ -88,14 +93,20 @@ def build_command(repo: Path, job: str, options: Options, environ: Mapping[str, 
     settings = _settings(options, environ)
     in_cluster = (options.value("--deploy-mode") or settings.get("spark.submit.deployMode", "client")) == "cluster"
     master = options.value("--master") or settings.get("spark.master", "local[*]")
+    in_image = in_cluster and master.startswith("k8s") and _UPLOAD_PATH not in settings
+    name = options.value("--name") or settings.get("spark.app.name", f"offset-sync-{job.replace('_', '-')}")
     spark = [
         *("--master", master),
-        *("--name", options.value("--name") or settings.get("spark.app.name", f"offset-sync-{job.replace('_', '-')}")),
+        *("--name", name),
         *_defaults(master, options, settings),
-        *_lists(repo, options, settings, environ, in_cluster=in_cluster),
-        *options.without("--master", "--name", "--jars", "--py-files", "--files").spark_arguments(),
+        *_one_driver(master, name, settings, in_cluster=in_cluster),
+        *([] if in_image else _lists(repo, options, settings, environ, in_cluster=in_cluster)),
+        *options.without("--master", "--name", *([] if in_image else _LISTS)).spark_arguments(),
     ]
     environment = {} if environ.keys() & {"SPARK_CONF_DIR", "SPARK_HOME"} else {"SPARK_CONF_DIR": str(repo / "conf")}
+    if in_image:
+        _check_is_in_pod(options)
+        return Command([_spark_submit(environ), *spark, f"local://{IN_IMAGE}/jobs/{job}.py", *options.job], environment)
     if in_cluster:
         return Command([_spark_submit(environ), *spark, str(script), *_names_only(options)], environment)
     python = settings.get("spark.pyspark.driver.python") or environ.get("PYSPARK_DRIVER_PYTHON") or sys.executable
@@ -121,6 +132,13 @@ def _defaults(master: str, options: Options, settings: Mapping[str, str]) -> lis
     return defaults
 
 
+def _one_driver(master: str, name: str, settings: Mapping[str, str], *, in_cluster: bool) -> list[str]:
+    """Return a fixed name for the driver's pod: Kubernetes refuses a second one of that name, so a second driver."""
+    key = "spark.kubernetes.driver.pod.name"
+    is_open = in_cluster and master.startswith("k8s") and key not in settings
+    return ["--conf", f"{key}={name}-driver"] if is_open else []
+
+
 def _lists(
     repo: Path, options: Options, settings: Mapping[str, str], environ: Mapping[str, str], *, in_cluster: bool
 ) -> list[str]:
@@ -139,6 +157,15 @@ def _lists(
 
 def _listed(options: Options, settings: Mapping[str, str], option: str, key: str) -> list[str]:
     return [item for item in (options.value(option) or settings.get(key, "")).split(",") if item]
+
+
+def _check_is_in_pod(options: Options) -> None:
+    for path in options.config_files:
+        if not path.startswith("/"):
+            raise OptionError(
+                f"--conf {path}: on Kubernetes this is a file in the driver's pod; mount it there and give its whole "
+                f"path (conf/kubernetes/), or say with --conf {_UPLOAD_PATH}=… where spark-submit can leave it"
+            )
 
 
 def _names_only(options: Options) -> list[str]:

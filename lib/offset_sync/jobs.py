@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import signal
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import FrameType
 
 from offset_sync.config import Config, load_config
 from offset_sync.errors import ConfigError, OffsetSyncError
+from offset_sync.logs import FORMATS, VARIABLE, default_format, start_logging, tell
 
 DONE, FAILED, BAD_ARGUMENTS = 0, 1, 2
 
@@ -24,28 +23,34 @@ def job_arguments(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--conf", required=True, metavar="FILE", help="configuration (YAML)")
     parser.add_argument("--once", action="store_true", help="catch up with what is there now, then exit")
+    parser.add_argument(
+        "--log-format",
+        choices=FORMATS,
+        default=default_format(),
+        help=f"log lines as text or one JSON object each; default: ${VARIABLE}, else text",
+    )
     return parser
 
 
 def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
     """Run *function* until it is done or SIGTERM comes; return the exit code and print one line per failure."""
     arguments = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    log_format = arguments.log_format
+    start_logging(log_format)
     try:
         config = load_config(arguments.conf)
     except ConfigError as error:
-        print(error, file=sys.stderr)
+        tell(str(error), log_format)
         return BAD_ARGUMENTS
     try:
         failures = function(config, arguments, _stop_on_signal())
     except ConfigError as error:
-        print(error, file=sys.stderr)
+        tell(str(error), log_format)
         return BAD_ARGUMENTS
     except OffsetSyncError as error:
         failures = [str(error)]
     for failure in failures:
-        print(failure, file=sys.stderr)
+        tell(failure, log_format)
     return FAILED if failures else DONE
 
 

@@ -7,93 +7,36 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timezone
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+import pyarrow.compute as pc
 
-from offset_sync.comparing import Comparer
 from offset_sync.config import Config
 from offset_sync.drift import Drift, DriftWindow, Offsets
-from offset_sync.errors import ClusterError
-from offset_sync.kafka.admin import ClusterAdmin
-from offset_sync.kafka.group_states import GroupStates
-from offset_sync.kafka.reading import RecordReader
-from offset_sync.model import RecordContent, TopicPartition
-from offset_sync.reporting import Reporter
-from offset_sync.spark.progress import JobProgress
-from offset_sync.spark.report_schemas import REPORT_TABLES, SYNC_DRIFT, SYNC_STATUS
-from offset_sync.spark.restoring import follow_commits, restore_commits
-from offset_sync.spark.runcache import RunCache
-from offset_sync.spark.schemas import OFFSET_COMMITS, TABLES
+from offset_sync.metrics.endpoint import open_endpoint
+from offset_sync.metrics.reporting import ReportMetrics
+from offset_sync.rollup import newest_drift
+from offset_sync.showing import Show, open_shows, unhealthy
+from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
 from offset_sync.spark.session import open_session
-from offset_sync.spark.sources import CONSUMER_OFFSETS
-from offset_sync.spark.tables import Tables
 from offset_sync.status_rows import Rows
-from offset_sync.survey import Survey
-from offset_sync.translate.commits import CommitBook
+from offset_sync.status_tables import StatusTables
 
 logger = logging.getLogger(__name__)
-Show = Callable[[pa.Table, pa.Table, datetime], None]
-"""Shows a report: sync_status, the newest rows of sync_drift, and when it was made."""
-
-
-class StatusTables:
-    """What the tables and the clusters say, kept up to date from report to report."""
-
-    def __init__(self, config: Config, spark: SparkSession) -> None:
-        self._config = config
-        self.tables = Tables(spark, config.tables.root)
-        self.tables.create((*TABLES, *REPORT_TABLES))
-        self._lock = threading.RLock()
-        self.book = CommitBook(list(config.clusters))
-        self._admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
-        self._states = {alias: GroupStates(alias, config.admin_options(alias)) for alias in config.clusters}
-        self._readers = {alias: RecordReader(alias, config.admin_options(alias)) for alias in config.clusters}
-        self._progress = JobProgress(spark, config, self._log_ends)
-        self.reporter = Reporter(
-            config,
-            self.book,
-            RunCache(self.tables, self._lock, config.is_timed),
-            Survey(self._admins).look,
-            lambda alias: self._states[alias].active(),
-            Comparer(config, self._read_at),
-            self._lock,
-        )
-        self._version = self.tables.version(OFFSET_COMMITS)
-        restore_commits(self.tables, self.book, self._lock)
-
-    def report(self, now_ms: int) -> Rows:
-        """Look at everything."""
-        # Asked first: what is read by then is in the tables that are looked at after it.
-        streams = self._progress.streams(now_ms)
-        self._version = follow_commits(self.tables, self.book, self._lock, self._version)
-        return self.reporter.report(now_ms, streams)
-
-    def _log_ends(self, alias: str) -> Sequence[int | None] | ClusterError:
-        try:
-            count = self._admins[alias].partition_count(CONSUMER_OFFSETS) or 0
-            places = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(count)]
-            found = self._admins[alias].ends(places)
-            return [found[place].log_end if place in found else None for place in places]
-        except ClusterError as error:
-            return error
-
-    def _read_at(
-        self, alias: str, places: Mapping[TopicPartition, int]
-    ) -> Mapping[TopicPartition, RecordContent] | ClusterError:
-        return self._readers[alias].first_at(places)
+_SHOWN = 6
+"""So many windows of the drift are shown as curves."""
 
 
 class StatusJob:
     """Reports once, or every ``status.interval`` until stopped."""
 
-    def __init__(self, config: Config, spark: SparkSession, stop: threading.Event, show: Sequence[Show]) -> None:
-        self._config, self._stop, self._show = config, stop, show
-        self._state = StatusTables(config, spark)
+    def __init__(self, config: Config, state: StatusTables, stop: threading.Event, show: Sequence[Show]) -> None:
+        self._config, self._state, self._stop, self._show = config, state, stop, show
         window_ms = int(config.status.drift_window.total_seconds() * 1000)
         self._drift = DriftWindow(window_ms, config.status.drift_threshold)
+        self._series = SYNC_DRIFT.arrow_schema.empty_table()
 
     def run_once(self) -> tuple[pa.Table, pa.Table]:
         """Make a report, write it down and show it."""
@@ -103,9 +46,12 @@ class StatusJob:
         drift = to_drift_table(self._drift.add(now_ms, standing_of(status)), now)
         self._state.tables.replace(SYNC_STATUS, status)
         self._state.tables.append(SYNC_DRIFT, drift)
+        self._series = pa.concat_tables([self._series, drift])
+        since = pa.scalar(now - _SHOWN * self._config.status.drift_window, self._series.schema.field("at").type)
+        self._series = self._series.filter(pc.greater_equal(self._series["at"], since))
         for show in self._show:
-            show(status, drift, now)
-        return status, drift
+            show(status, self._series, now)
+        return status, self._series
 
     def run_until_stopped(self) -> None:
         """Report again and again; what fails is tried again at the next interval."""
@@ -122,17 +68,24 @@ class StatusJob:
 
 def report_status(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Report until stopped, or with ``--once`` now; return one line where what is shown is not healthy."""
-    from offset_sync.showing import open_shows, unhealthy
-
     spark = open_session("offset-sync report_status")
+    metrics = ReportMetrics(config)
+    endpoint = None if arguments.once else open_endpoint("report_status", config.metrics, [metrics])
     try:
-        job = StatusJob(config, spark, stop, open_shows(config, arguments, sys.stdout))
+        shows = [_observed_by(metrics), *open_shows(config, arguments, sys.stdout)]
+        job = StatusJob(config, StatusTables(config, spark), stop, shows)
         if not arguments.once:
             job.run_until_stopped()
             return []
-        return unhealthy(*job.run_once(), arguments)
+        return unhealthy(config, *job.run_once(), arguments)
     finally:
+        if endpoint is not None:
+            endpoint.close()
         spark.stop()
+
+
+def _observed_by(metrics: ReportMetrics) -> Show:
+    return lambda status, drift, _at: metrics.observe_report(status, newest_drift(drift))
 
 
 def to_status_table(rows: Rows, now: datetime) -> pa.Table:

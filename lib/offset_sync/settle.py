@@ -7,7 +7,7 @@ how often or in which order it is called, so any step may be repeated, by any dr
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -66,11 +66,23 @@ class Settler:
         """Return what was last answered from *source* to *target*."""
         return self._pairs[source, target]
 
+    def owned(self) -> Iterator[tuple[str, str, Keys]]:
+        """Yield every pair with the keys that count for it: those that its source owns. The caller holds the lock."""
+        for target in self._target_locks:
+            every: Keys = np.arange(len(self._book.keys))
+            for source, key in owned_keys(self._book, self._places, self._pairs, target, every).items():
+                self._pair_fit(source, target)
+                yield source, target, key
+
     def settle_batch(self, source: str, keys: Keys, batch_id: int) -> list[str]:
         """Settle *keys* that *source* committed in a micro-batch, where it owns them; return one line per failure."""
         if len(keys) == 0:
             return []
         return self._settle_targets(Task(keys, source, batch_id))
+
+    def settle_keys(self, source: str, keys: Keys) -> list[str]:
+        """Settle *keys* that *source* owns, whatever was answered before; return one line per failure."""
+        return self._settle_targets(Task(keys, source, None, is_first=True))
 
     def settle_all(self, *, is_first: bool = False) -> list[str]:
         """Settle every key that is not settled; return one line per failure.

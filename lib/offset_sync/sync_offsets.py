@@ -21,6 +21,10 @@ from offset_sync.config import Config
 from offset_sync.deletions import follow_deletions
 from offset_sync.errors import ClusterError
 from offset_sync.kafka.admin import ClusterAdmin
+from offset_sync.metrics.endpoint import Endpoint, open_endpoint
+from offset_sync.metrics.logs import IndexSizes, LogWatch
+from offset_sync.metrics.positions import Positions
+from offset_sync.metrics.syncing import SyncMetrics
 from offset_sync.model import OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.settle import Settler
 from offset_sync.spark.checkpoints import Checkpoint
@@ -72,21 +76,23 @@ class SyncJob:
         self._book = CommitBook(list(config.clusters))
         self._intents = Intents(spark, f"{config.tables.checkpoints}/sync_offsets.intents")
         self._history = HistoryWriter(self._append_answers, self._book.keys, config.strategy_of)
+        self._index = RunCache(self._tables, self._lock, config.is_timed)
+        self._metrics = SyncMetrics(config)
         self._settler = Settler(
             config,
             self._book,
-            RunCache(self._tables, self._lock, config.is_timed),
+            self._index,
             Survey(self._admins).look,
             self._commit if is_dry_run else AnnouncedCommit(self._book, self._lock, self._commit, self._intents),
-            self._history.record,
-            lambda: int(time.time() * 1000),
+            self._metrics.recording(self._history.record),
+            _now_ms,
             self._lock,
         )
         # Kept when a query fails and is started again: they know what the batch in hand has already done.
         self._ingesters = {alias: self._ingester(alias) for alias in config.clusters}
         self._queries = QueryGroup(stop)
         for alias in config.clusters:
-            self._queries.add(alias, partial(self._start_query, alias))
+            self._queries.add(alias, self._metrics.starting(alias, partial(self._start_query, alias)))
         restore_commits(self._tables, self._book, self._lock)
         restore_answers(self._tables, self._book, self._settler, self._lock)
         restore_intents(self._intents, self._book, self._lock)
@@ -102,12 +108,29 @@ class SyncJob:
 
     def run_until_stopped(self) -> list[str]:
         """Sync until the stop flag is set; what fails is tried again."""
+        endpoint = self._open_endpoint()
         reconciling = threading.Thread(target=self._reconcile, name="reconcile", daemon=True)
         reconciling.start()
         self._queries.run_until_stopped(self._note_readiness)
         reconciling.join()
         self._history.close()
+        if endpoint is not None:
+            endpoint.close()
         return []
+
+    def _open_endpoint(self) -> Endpoint | None:
+        config, metrics = self._config, self._metrics
+        metrics.ask(self._is_ready.is_set, self._queries.errors, lambda: self._history.error)
+        for pair, waiting in metrics.waiting.items():
+            waiting.restore(self._settler.pair(*pair))
+        worst, lock = config.metrics.worst, self._lock
+        watch = LogWatch(self._admins, config.is_topic_included, self._index, lock, worst)
+        positions = Positions(self._settler, self._book, lock, metrics.waiting, worst, _now_ms)
+        sizes = IndexSizes(self._index, lock, list(config.clusters))
+        endpoint = open_endpoint("sync_offsets", config.metrics, [metrics, positions, sizes, watch])
+        if endpoint is not None:
+            watch.start(self._stop, config.sync.reconcile_interval.total_seconds())
+        return endpoint
 
     def _note_readiness(self) -> None:
         if not self._is_ready.is_set() and self._queries.have_caught_up():
@@ -131,9 +154,10 @@ class SyncJob:
                 logger.exception("reconcile pass failed")
 
     def _pass(self, *, is_first: bool) -> list[str]:
-        failures = self._settler.settle_all(is_first=is_first)
-        if self._config.sync.deletes == "follow" and not self._is_dry_run:
-            failures += follow_deletions(self._book, self._lock, self._settler.pairs(), self._delete)
+        with self._metrics.reconciling():
+            failures = self._settler.settle_all(is_first=is_first)
+            if self._config.sync.deletes == "follow" and not self._is_dry_run:
+                failures += follow_deletions(self._book, self._lock, self._settler.pairs(), self._delete)
         return failures
 
     def _delete(
@@ -169,23 +193,28 @@ class SyncJob:
 
     def _ingester(self, alias: str) -> CommitIngester:
         settle = partial(self._settler.settle_batch, alias)
+        on_records = self._metrics.counting_records(alias)
         return CommitIngester(
-            alias, self._tables, self._checkpoint(alias), self._book, self._lock, settle, self._is_ready
+            alias, self._tables, self._checkpoint(alias), self._book, self._lock, settle, self._is_ready, on_records
         )
 
     def _start_query(self, alias: str) -> StreamingQuery | None:
         partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)
         if not partitions:
             return None  # nobody has ever committed there
-        ingester = self._ingesters[alias]
+        take_in = self._metrics.timed(alias, self._ingesters[alias])
         writer = (
             read_consumer_offsets(self._spark, self._config, alias, partitions)
             .writeStream.queryName(f"sync_offsets {alias}")
             .option("checkpointLocation", self._checkpoint(alias).path)
-            .foreachBatch(self._queries.guard(ingester))
+            .foreachBatch(self._queries.guard(take_in))
         )
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
         if self._is_once:
             return writer.trigger(availableNow=True).start()
         seconds = self._config.sync.trigger_interval.total_seconds()
         return writer.trigger(processingTime=f"{seconds} seconds").start()
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

@@ -20,6 +20,7 @@ import yaml
 
 from offset_sync.config import load_config
 from offset_sync.index_records import index_records
+from offset_sync.maintain_tables import maintain_tables
 from offset_sync.sync_offsets import sync_offsets
 
 REPO = Path(__file__).resolve().parents[2]
@@ -48,6 +49,10 @@ class Installation:
     def sync(self, *, dry_run: bool = False) -> list[str]:
         """Run ``sync_offsets --once`` here; return its failures."""
         return self._run(sync_offsets, dry_run=dry_run)
+
+    def maintain(self) -> list[str]:
+        """Run ``maintain_tables --once`` here; return its failures."""
+        return self._run(maintain_tables)
 
     def _run(self, job: Callable[..., Any], *, dry_run: bool = False) -> list[str]:
         arguments = argparse.Namespace(once=True, dry_run=dry_run)

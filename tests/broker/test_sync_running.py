@@ -5,6 +5,7 @@ The tests of this file share two processes and go through their life in order.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -18,11 +19,14 @@ from offsets import Place, commit, committed
 from running import Installation, Job, Row, install, until
 
 from offset_sync.demo.clients import admin_of, client_options
+from offset_sync.testing.promql import series
+from offset_sync.testing.scraping import Scrape, fetch
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 
 FIRST, LATE, GROWING = "running-first", "running-late", "running-growing"
 PLACE: Place = (FIRST, 0)
+FORWARD = {"source": "dc1", "target": "dc2"}
 SHIFT, COUNT = 3, 200
 
 
@@ -44,6 +48,11 @@ class Running:
         """Return once the group has *offset* there."""
         until(lambda: self.offset(alias, group, place) == offset, job=self.sync)
 
+    def scrape(self) -> Scrape:
+        """Return what the metrics say now."""
+        (port,) = re.findall(r"metrics: http://127\.0\.0\.1:(\d+)/metrics", self.sync.output())
+        return fetch(int(port))
+
     def said(self, group: str, outcome: str) -> list[Row]:
         """Return the rows about a group with an outcome."""
         return self.installation.translations(group_id=group, outcome=outcome)
@@ -59,6 +68,7 @@ def running(clusters: Clusters, spark_environment: None, tmp_path_factory: pytes
         ["running-.*"],
         sync={"trigger_interval": "500ms", "reconcile_interval": "2s", "commit_timeout": "5s"},
         index={"trigger_interval": "500ms"},
+        metrics={"address": "127.0.0.1", "sync_offsets_port": 0},
     )
     with ExitStack() as jobs:
         index, sync = (jobs.enter_context(installation.started(job)) for job in ("index_records", "sync_offsets"))
@@ -86,6 +96,26 @@ def test_what_is_committed_while_it_runs_arrives(running: Running) -> None:
     commit(running.clusters["dc1"], {"running-now": {PLACE: 42}})
     running.arrives("running-now", 42 + SHIFT)
     until(lambda: running.said("running-now", "COMMITTED"), job=running.sync)
+
+
+def test_the_metrics_say_what_was_committed_and_that_all_is_well(running: Running) -> None:
+    def is_settled(scraped: Scrape) -> bool:
+        arrived = scraped.positive("positions", "outcome", **FORWARD).keys() <= {"COMMITTED", "UNCHANGED"}
+        return arrived and scraped.value("index_behind_records", cluster="dc2") == 0
+
+    until(lambda: is_settled(running.scrape()), job=running.sync)
+    scraped = running.scrape()
+    assert sum(scraped.values("positions", "outcome", **FORWARD).values()) == 2
+    assert scraped.value("outcomes_total", outcome="COMMITTED", **FORWARD) >= 2
+    assert scraped.value("commit_latency_seconds_count", **FORWARD) == 2
+    assert scraped.positive("staleness_seconds", "outcome", **FORWARD) == {}
+    assert (scraped.value("ready"), scraped.value("history_up")) == (1, 1)
+    assert scraped.values("cluster_up", "cluster") == scraped.values("query_up", "cluster") == {"dc1": 1, "dc2": 1}
+    assert scraped.value("records_total", cluster="dc1", kind="genuine") >= 2
+    assert scraped.value("records_total", cluster="dc2", kind="own") >= 2
+    assert scraped.value("index_offsets", cluster="dc1") >= COUNT
+    assert scraped.value("reconcile_age_seconds") < 60
+    assert scraped.labels().keys() <= series().keys()
 
 
 def test_a_topic_that_appears_is_indexed_and_synced(running: Running) -> None:
@@ -145,6 +175,9 @@ def test_what_is_committed_while_the_target_is_away_arrives_when_it_is_back(runn
     running.clusters["dc2"].kill()
     commit(running.clusters["dc1"], {"running-outage": {PLACE: 70}})
     until(lambda: running.said("running-outage", "FAILED"), job=running.sync)
+    until(lambda: running.scrape().value("cluster_up", cluster="dc2") == 0, job=running.sync)
+    assert running.scrape().value("staleness_seconds", outcome="FAILED", **FORWARD) > 0
+    assert "running-outage" in running.scrape().values("group_staleness_seconds", "group_id", **FORWARD)
     running.clusters["dc2"].start()
     running.arrives("running-outage", 70 + SHIFT)
     commit(running.clusters["dc2"], {"running-outage": {PLACE: 90}})

@@ -32,14 +32,21 @@ INSIDE = {
         "settle",
         "settlement",
         "survey",
-        "translating",
         "streams",
+        "translating",
+        "views",
     },
+    "views": {"errors"},
+    # Of spark only what the tables are made of, see SPARKS.
+    "analysis": {"errors", "spark", "views"},
     "planning": {"model", "translate"},
     "settlement": {"model", "errors", "planning", "survey", "translate"},
     "survey": {"model", "errors"},
+    "drift": set(),
     "translating": {"model", "errors", "config", "settlement", "translate"},
     "settle": {"model", "errors", "config", "translate", "planning", "settlement", "survey", "translating"},
+    # It watches what others offer through protocols; what runs the sync never knows of it.
+    "metrics": {"model", "errors", "config", "settlement", "translate"},
     "streams": {"translate"},
     "status": {"model", "translate"},
     "holdings": {"translate"},
@@ -47,6 +54,13 @@ INSIDE = {
     "watching": {"translate"},
     # Only what is written in terms of plain values there: no client, see CLIENTS.
     "sink": {"model", "errors", "kafka"},
+    "wording": set(),
+    "rollup": {"errors"},
+    "selection": {"errors", "rollup"},
+    "health": {"rollup", "wording"},
+    "status_table": {"health", "rollup", "wording"},
+    "status_json": {"health", "rollup"},
+    "page": {"health", "rollup", "wording"},
 }
 # Part -> libraries it may import. What is not named here may import all of them.
 LIBRARIES = {
@@ -58,20 +72,32 @@ LIBRARIES = {
     "translate": {"numpy"},
     "kafka": {"confluent_kafka"},
     "spark": {"delta", "numpy", "pandas", "py4j", "pyarrow", "pyspark"},
+    "views": set(),
+    "analysis": {"deltalake", "duckdb", "pandas", "plotly"},
     "planning": {"numpy"},
     "settlement": {"numpy"},
     "survey": set(),
     "settle": {"numpy"},
+    "drift": set(),
     "translating": set(),
+    "metrics": {"numpy", "prometheus_client", "pyarrow"},
     "streams": {"numpy"},
     "status": {"numpy"},
     "holdings": {"numpy"},
     "measuring": {"numpy"},
     "watching": {"numpy"},
     "sink": set(),
+    "wording": set(),
+    "rollup": {"numpy", "pyarrow"},
+    "selection": {"pyarrow"},
+    "health": {"pyarrow"},
+    "status_table": {"pyarrow", "rich"},
+    "status_json": {"pyarrow"},
+    "page": {"numpy", "pyarrow"},
 }
 # Bytes in, values out: no clock, no logging, no chance, nothing of the machine.
-PURE = {"model", "errors", "decode", "translate", "planning", "streams", "status", "holdings", "measuring", "watching"}
+PURE = {"model", "errors", "decode", "translate", "planning", "views", "streams", "status", "drift"}
+PURE |= {"wording", "rollup", "selection", "health", "status_json", "holdings", "measuring", "watching"}
 IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "subprocess", "threading", "time"}
 # Executors that only decode and translate have no compiled client, so nothing they load may lead to one.
 CLIENTS = {"confluent_kafka"}
@@ -86,7 +112,12 @@ WITHOUT_CLIENTS = {
     "settle",
     "settlement",
     "sink",
+    "views",
+    "analysis",
 }
+# A notebook that reads tables starts no JVM.
+SPARKS = {"delta", "py4j", "pyspark"}
+WITHOUT_SPARK = {"analysis", "views"}
 
 
 def module_name(path: Path) -> str:
@@ -178,21 +209,22 @@ def test_nothing_that_runs_in_production_imports(part: str) -> None:
     assert found == []
 
 
-def test_what_executors_load_leads_to_no_compiled_client() -> None:
-    def reaches_client(module: str, seen: set[str]) -> list[str]:
+@pytest.mark.parametrize(("parts", "libraries"), [(WITHOUT_CLIENTS, CLIENTS), (WITHOUT_SPARK, SPARKS)])
+def test_what_executors_and_notebooks_load_leads_to_no_client_or_engine(parts: set[str], libraries: set[str]) -> None:
+    def reaches(module: str, seen: set[str]) -> list[str]:
         seen.add(module)
         for _, name in imports(SOURCES[module]):
-            if name.partition(".")[0] in CLIENTS:
+            if name.partition(".")[0] in libraries:
                 return [module]
             below = inner(name)
-            if below and below not in seen and (way := reaches_client(below, seen)):
+            if below and below not in seen and (way := reaches(below, seen)):
                 return [module, *way]
         return []
 
-    starts = [module for module in SOURCES if part_of(module) in WITHOUT_CLIENTS]
-    assert [" -> ".join(way) for start in starts if (way := reaches_client(start, set()))] == []
+    starts = [module for module in SOURCES if part_of(module) in parts]
+    assert [" -> ".join(way) for start in starts if (way := reaches(start, set()))] == []
 
 
 def test_the_table_of_arrows_names_only_parts_that_exist() -> None:
     parts = {part_of(module) for module in SOURCES}
-    assert (INSIDE.keys() | LIBRARIES.keys() | PURE | WITHOUT_CLIENTS) - parts == set()
+    assert (INSIDE.keys() | LIBRARIES.keys() | PURE | WITHOUT_CLIENTS | WITHOUT_SPARK) - parts == set()

@@ -111,6 +111,9 @@ def test_properties_are_split_as_spark_splits_them(tmp_path: Path) -> None:
     path = tmp_path / "x.conf"
     path.write_text("# no\n! no\n\nspark.a  b c \nspark.b=c=d\nspark.c: e\n spark.d\n")
     assert read_properties(path) == {"spark.a": "b c", "spark.b": "c=d", "spark.c": "e", "spark.d": ""}
+    # As Java's Properties.store writes them, in the file that Kubernetes mounts for a driver.
+    path.write_text("spark.master=k8s\\://https\\://h\\:6443\nspark.e\\:f=a\\=b\\\\c\\u00fc\nspark.g=h,\\\n  i\n")
+    assert read_properties(path) == {"spark.master": "k8s://https://h:6443", "spark.e:f": "a=b\\cü", "spark.g": "h,i"}
 
 
 def test_jars_and_python_files_of_the_user_are_added_to_ours(repo: Path) -> None:
@@ -156,11 +159,14 @@ def test_yarn_in_client_mode_reads_as_it_should(repo: Path) -> None:
     assert "spark.ui.enabled=false" not in given
 
 
-@pytest.mark.parametrize("master", ["yarn", "k8s://https://10.0.0.1:6443"])
-def test_in_cluster_mode_spark_submit_takes_the_configuration_along(repo: Path, master: str) -> None:
-    built = command(repo, "--master", master, "--deploy-mode", "cluster", "--conf", "conf/two.yaml", "--files", "k.jks")
+@pytest.mark.parametrize(
+    "words",
+    [["--master", "yarn"], ["--master", "k8s://https://h:6443", "--conf", "spark.kubernetes.file.upload.path=s3a://x"]],
+)
+def test_in_cluster_mode_spark_submit_takes_the_configuration_along(repo: Path, words: list[str]) -> None:
+    built = command(repo, *words, "--deploy-mode", "cluster", "--conf", "conf/two.yaml", "--files", "k.jks")
     assert Path(built.words[0]).name == "spark-submit"
-    assert after(built.words, "--master") == [master]
+    assert after(built.words, "--master") == [words[1]]
     assert after(built.words, "--files") == [f"k.jks,{os.path.abspath('conf/two.yaml')}"]
     # The driver finds the file in its working directory, and a Python of this machine means nothing over there.
     assert built.words[-3:] == [str(repo / "jobs" / "sync_offsets.py"), "--conf", "two.yaml"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from .configuration import Config
 from .loading import load_config, parse_config
 from .secret import HIDDEN_NAMES
-from .sections import Cluster, Groups, Index, Mirror, Override, Strategy, Sync, Tables, Topics
+from .sections import Cluster, Groups, Index, Metrics, Mirror, Override, Strategy, Sync, Tables, Topics
 
 __all__ = [
     "HIDDEN_NAMES",
@@ -18,6 +18,7 @@ __all__ = [
     "Config",
     "Groups",
     "Index",
+    "Metrics",
     "Mirror",
     "Override",
     "Strategy",

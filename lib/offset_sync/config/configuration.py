@@ -26,7 +26,20 @@ from .pattern import is_match, java_any
 from .problem import Place, Problem, first_per_place
 from .rules import rule_problems
 from .secret import HIDDEN, Secret
-from .sections import Cluster, Groups, Index, Mirror, Section, Status, Strategy, Sync, Tables, Topics
+from .sections import (
+    Cluster,
+    Groups,
+    Index,
+    Maintenance,
+    Metrics,
+    Mirror,
+    Section,
+    Status,
+    Strategy,
+    Sync,
+    Tables,
+    Topics,
+)
 
 _NOTHING = "(?!)"  # a Java expression that never matches
 
@@ -58,6 +71,8 @@ class Config(Section):
     index: Index = Field(default_factory=Index)
     tables: Tables = Field(default_factory=Tables)
     status: Status = Field(default_factory=Status)
+    metrics: Metrics = Field(default_factory=Metrics)
+    maintenance: Maintenance = Field(default_factory=Maintenance)
     _hidden: frozenset[Place] = PrivateAttr(default=frozenset())
 
     @model_validator(mode="wrap")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WrapValidator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WrapValidator
 
 from .duration import Duration, PositiveDuration
 from .pattern import pattern_problem
@@ -38,10 +39,22 @@ def _not_bool(value: object) -> object:
     return value
 
 
+def _to_port(value: object) -> object:
+    """Return a port number or ``off``; what ``${PORT}`` brings is text, and templates write ``off`` as false."""
+    if value is False or value == "off":
+        return "off"
+    number = int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,5}", value) else value
+    is_port = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 65_536
+    if not is_port:
+        raise refused("is no port; write off, 0 for any free port, or 1 to 65535")
+    return number
+
+
 Text = Annotated[str, Field(min_length=1), WrapValidator(keep_secret)]
 Option = Annotated[str, BeforeValidator(_to_option), WrapValidator(keep_secret)]
 Options = Annotated[dict[str, Option], AfterValidator(with_secrets)]
 Pattern = Annotated[str, BeforeValidator(_checked_pattern), WrapValidator(keep_secret)]
+Port = Annotated[int | Literal["off"], PlainValidator(_to_port)]
 Count = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, lt=2**63)]
 
 
@@ -114,6 +127,20 @@ class Index(Section):
     max_offsets_per_trigger: Count = 2_000_000
 
 
+def _at_least_ten_minutes(duration: timedelta) -> timedelta:
+    if duration < timedelta(minutes=10):
+        raise refused("is too short, a file could go before its writer has entered it into the log; write at least 10m")
+    return duration
+
+
+class Maintenance(Section):
+    """How the tables are kept small."""
+
+    interval: PositiveDuration = timedelta(minutes=15)
+    keep_versions: Annotated[PositiveDuration, AfterValidator(_at_least_ten_minutes)] = timedelta(hours=2)
+    keep_runs: Duration = timedelta(days=1)
+
+
 class Tables(Section):
     """Where the Delta tables and the checkpoints are; any Hadoop path, kept as it is written."""
 
@@ -130,3 +157,12 @@ class Status(Section):
     drift_threshold: Count = 1_000
     shape_window: PositiveDuration = timedelta(hours=1)
     page: Text = "./data/status.html"
+
+
+class Metrics(Section):
+    """Where each job answers Prometheus, and how many groups and topics it names there."""
+
+    address: Text = "0.0.0.0"
+    sync_offsets_port: Port = "off"
+    report_status_port: Port = "off"
+    worst: Count = 20

@@ -25,6 +25,7 @@ def write_config(path: Path, clusters: Mapping[str, Endpoint], directory: Path, 
         "topics": {"include": [".*"]},
         "sync": {"trigger_interval": trigger, "reconcile_interval": "2s"},
         "index": {"trigger_interval": trigger},
+        "status": {"page": str(directory / "status.html")},
         "tables": {"root": str(directory / "tables"), "checkpoints": str(directory / "checkpoints")},
     }
     path.write_text(yaml.safe_dump(config, sort_keys=False))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -24,7 +24,7 @@ from offset_sync.kafka.error_names import (
 from offset_sync.kafka.group_offsets import GroupAnswer, GroupOffsets, Limits, RequestFailure
 from offset_sync.kafka.librdkafka import BindingError
 from offset_sync.kafka.retrying import attempts
-from offset_sync.kafka.topics import LogEnds, TopicInfo, Topics, to_topic_info
+from offset_sync.kafka.topics import LogEnds, Reach, TopicInfo, Topics, to_topic_info
 from offset_sync.kafka.validity import invalid_group, invalid_place, invalid_write
 from offset_sync.model import OffsetWrite, TopicPartition
 
@@ -87,6 +87,10 @@ class ClusterAdmin:
     def ends(self, partitions: Iterable[TopicPartition], deadline: float = DEADLINE_S) -> dict[TopicPartition, LogEnds]:
         """Return the log ends; partitions that do not exist or have no leader now are left out."""
         return self._topics.ends(partitions, deadline)
+
+    def reaches(self, is_wanted: Callable[[str], bool], deadline: float = DEADLINE_S) -> dict[TopicPartition, Reach]:
+        """Return how far each partition of the wanted topics can be read; one without a leader now is left out."""
+        return self._topics.reaches(is_wanted, deadline)
 
     def committed_offsets(
         self, groups: Sequence[str], deadline: float = DEADLINE_S

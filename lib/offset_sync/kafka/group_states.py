@@ -33,16 +33,15 @@ class GroupStates:
             future = self._client.list_consumer_groups(request_timeout=deadline)
             listed: Any = future.result(deadline + _GRACE_S)
         except (KafkaException, FutureTimeout, ValueError, TypeError) as error:
-            return ClusterError(self._alias, f"which groups have members cannot be told: {_text(error)}")
+            return self._unknown(str(error) or type(error).__name__)
         if listed.errors:
-            return ClusterError(self._alias, f"which groups have members cannot be told: {_text(listed.errors[0])}")
+            return self._unknown(str(listed.errors[0]))
         return frozenset(each.group_id for each in listed.valid if each.state not in _WITHOUT_MEMBERS)
+
+    def _unknown(self, why: str) -> ClusterError:
+        return ClusterError(self._alias, f"which groups have members cannot be told: {why}")
 
     @cached_property
     def _client(self) -> AdminClient:
         options: dict[str, Any] = {**self._options, "error_cb": lambda error: None}
         return AdminClient(options)
-
-
-def _text(error: BaseException) -> str:
-    return str(error.args[0] if error.args else error) or type(error).__name__

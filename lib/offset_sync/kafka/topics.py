@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
 
@@ -47,6 +47,17 @@ class LogEnds:
 
     log_start: int
     log_end: int
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a log can be read: to *stable* where only committed records count, to *high* otherwise.
+
+    *stable* is the last stable offset, the beginning of the oldest open transaction; it is never above *high*.
+    """
+
+    stable: int
+    high: int
 
 
 class Topics:
@@ -101,10 +112,24 @@ class Topics:
         stops = self._offsets([each for each in asked if each in starts], _LATEST, ends_at)
         return {each: LogEnds(starts[each], max(starts[each], stops[each])) for each in asked if each in stops}
 
-    def _offsets(self, partitions: list[TopicPartition], spec: OffsetSpec, ends_at: float) -> dict[TopicPartition, int]:
+    def reaches(self, is_wanted: Callable[[str], bool], deadline: float) -> dict[TopicPartition, Reach]:
+        """Return how far each partition of the wanted topics can be read; one without a leader now is left out.
+
+        The stable end is read first: what is committed in between makes it too small, never too large.
+        """
+        ends_at = time.monotonic() + deadline
+        described = self.described([name for name in self.names(deadline) if is_wanted(name)], deadline)
+        asked = [TopicPartition(name, number) for name in sorted(described) for number in _led(described[name])]
+        stable = self._offsets(asked, _LATEST, ends_at, isolation_level=IsolationLevel.READ_COMMITTED)
+        high = self._offsets([each for each in asked if each in stable], _LATEST, ends_at)
+        return {each: Reach(stable[each], max(stable[each], high[each])) for each in asked if each in high}
+
+    def _offsets(
+        self, partitions: list[TopicPartition], spec: OffsetSpec, ends_at: float, **options: IsolationLevel
+    ) -> dict[TopicPartition, int]:
         def ask(wanted: list[TopicPartition], timeout_s: float) -> Mapping[TopicPartition, Future[Any]]:
             specs = {ClientPartition(each.topic, each.partition): spec for each in wanted}
-            futures = self._client.list_offsets(specs, request_timeout=timeout_s)
+            futures = self._client.list_offsets(specs, request_timeout=timeout_s, **options)
             return {TopicPartition(each.topic, each.partition): future for each, future in futures.items()}
 
         found = self._collect(ask, partitions, ends_at - time.monotonic())

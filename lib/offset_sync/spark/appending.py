@@ -28,6 +28,11 @@ from offset_sync.spark.locking import alone_at
 logger = logging.getLogger(__name__)
 _ENGINE = "offset-sync"
 _ALREADY_THERE = "io.delta.kernel.exceptions.ConcurrentTransactionException"
+_CHANGED = {f"io.delta.kernel.exceptions.{name}Exception" for name in ("MetadataChanged", "ProtocolChanged")}
+"""Somebody set a property of the table since the append began, as maintenance does once."""
+_ATTEMPTS = 5
+_FRESH_SECONDS = 300.0
+"""A file without an entry in the log is not older than that when it gets one: VACUUM may take what is."""
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 """The years 1 to 9999; times beyond have no statistics."""
 _LONGEST = 256
@@ -58,32 +63,43 @@ class Appender:
         tail = self._tails[path]
         with tail.lock:
             snapshot, tail.snapshot = tail.snapshot, None
-            try:
-                tail.snapshot = self._commit(path, snapshot or self._newest(path), rows, writer)
-            except Py4JJavaError:
-                if snapshot is None:
-                    raise
-                # Somebody changed more than an append can be carried over: look at what the table is now.
-                tail.snapshot = self._commit(path, self._newest(path), rows, writer)
+            for attempt in range(1, _ATTEMPTS + 1):
+                try:
+                    is_done, tail.snapshot = self._commit(path, snapshot or self._newest(path), rows, writer)
+                    if is_done:
+                        return
+                except Py4JJavaError as problem:
+                    # What the last append has left may be too old to go on from; then look at what the table is now.
+                    is_final = attempt == _ATTEMPTS or problem.java_exception.getClass().getName() not in _CHANGED
+                    if is_final and snapshot is None:
+                        raise
+                snapshot = None
+            raise TimeoutError(f"{path}: no entry in the log within {_FRESH_SECONDS:.0f} s of writing a file")
 
     def _newest(self, path: str) -> Any:
         return self._jvm.io.delta.kernel.Table.forPath(self._engine, path).getLatestSnapshot(self._engine)
 
-    def _commit(self, path: str, snapshot: Any, rows: pa.Table, writer: tuple[str, int] | None) -> Any:
-        """Commit on top of *snapshot*; return the table as it is then, None where that has to be looked up."""
+    def _commit(self, path: str, snapshot: Any, rows: pa.Table, writer: tuple[str, int] | None) -> tuple[bool, Any]:
+        """Commit on top of *snapshot*; return whether it is done, and the table as it is then.
+
+        None for a table that has to be looked up. Not done is what took so long that VACUUM may take the file.
+        """
         builder = snapshot.buildUpdateTableTransaction(_ENGINE, self._jvm.io.delta.kernel.Operation.WRITE)
         if writer is not None:
             builder = builder.withTransactionId(*writer)
         try:
             transaction = builder.build(self._engine)
+            began_at = time.time()
             actions = self._actions(transaction, self._write(path, rows, transaction))
             with alone_at(self._files.local(path)):
+                if time.time() - began_at > _FRESH_SECONDS:
+                    return False, None
                 result = transaction.commit(self._engine, actions)
         except Py4JJavaError as problem:
             if writer is None or problem.java_exception.getClass().getName() != _ALREADY_THERE:
                 raise
-            return snapshot
-        return None if self._has_checkpointed(path, result) else result.getPostCommitSnapshot().orElse(None)
+            return True, snapshot
+        return True, None if self._has_checkpointed(path, result) else result.getPostCommitSnapshot().orElse(None)
 
     def _has_checkpointed(self, path: str, result: Any) -> bool:
         """Write a checkpoint where one is due: from then on the table is known by it and not by every entry before.

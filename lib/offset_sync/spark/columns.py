@@ -28,18 +28,27 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """One table under ``tables.root``; rows are only ever appended, unless it *is_replaced* as a whole."""
+    """One table under ``tables.root``; rows are only ever appended, unless it *is_replaced* as a whole.
+
+    From one that *is_cut* maintenance removes what nobody can need any more.
+    """
 
     name: str
     comment: str
     columns: tuple[Column, ...]
     cluster_by: tuple[str, ...] = ()
     is_replaced: bool = False
+    is_cut: bool = False
 
     @property
     def names(self) -> list[str]:
         """Column names, in order."""
         return [column.name for column in self.columns]
+
+    @property
+    def is_append_only(self) -> bool:
+        """Whether Delta shall refuse every removal of rows."""
+        return not (self.is_replaced or self.is_cut)
 
     @property
     def arrow_schema(self) -> pa.Schema:

@@ -60,7 +60,7 @@ def _build(spark: SparkSession, path: str, table: Table) -> None:
     builder = DeltaTable.createIfNotExists(spark).location(path).comment(table.comment)
     for column in table.columns:
         builder = builder.addColumn(column.name, column.type, comment=column.comment)
-    for key, value in {**_PROPERTIES, "delta.appendOnly": "false" if table.is_replaced else "true"}.items():
+    for key, value in {**_PROPERTIES, "delta.appendOnly": str(table.is_append_only).lower()}.items():
         builder = builder.property(key, value)
     if table.cluster_by:
         builder = builder.clusterBy(*table.cluster_by)

@@ -45,6 +45,11 @@ class HadoopFiles:
         with _missing_files_named(path):
             return int(file_system.getFileStatus(place).getModificationTime())
 
+    def count(self, folder: str) -> int:
+        """Return how many files lie in *folder* and below."""
+        file_system, place = self._resolve(folder)
+        return int(file_system.getContentSummary(place).getFileCount())
+
     def read_text(self, path: str) -> str:
         """Return the content of a file; raises FileNotFoundError where there is none."""
         file_system, place = self._resolve(path)

@@ -14,9 +14,15 @@ from offset_sync.spark.files import HadoopFiles, read_json_lines
 
 
 def last_version(files: HadoopFiles, table: str, known: int) -> int:
-    """Return the last version of the table at the path *table*, from a version *known* to be there."""
+    """Return the last version of the table at the path *table*, from a version *known* to have been there.
+
+    Raises FileNotFoundError where the log was cleaned up beyond it: what comes next is not to be told from its names.
+    """
+    first = known
     while files.exists(_entry(table, known + 1)):
         known += 1
+    if known == first and not files.exists(_entry(table, known)):
+        raise FileNotFoundError(_entry(table, known))
     return known
 
 
@@ -36,6 +42,16 @@ def read_appended(files: HadoopFiles, table: str, after: int, until: int, schema
             path = path if "://" in path or path.startswith(("/", "file:")) else f"{table}/{path}"
             found.append(files.read_parquet(path, schema.names).cast(schema))
     return pa.concat_tables(found)
+
+
+def is_only_appended(files: HadoopFiles, table: str, after: int, until: int) -> bool:
+    """Return whether versions in ``(after, until]`` did nothing but append; False where one is gone."""
+    kinds = {"remove", "metaData", "protocol", "domainMetadata"}
+    try:
+        texts = [files.read_text(_entry(table, version)) for version in range(after + 1, until + 1)]
+    except FileNotFoundError:
+        return False
+    return not any(kinds & action.keys() for text in texts for action in read_json_lines(text))
 
 
 def plain_bytes(files: HadoopFiles, table: str, until: int) -> float:

@@ -37,7 +37,8 @@ class CommitIngester:
     """Takes in the micro-batches of one cluster's query.
 
     Until *is_ready* is set commits are only remembered: whose commit counts is not known before every cluster's log
-    has been read. *lock* guards *book*.
+    has been read. *lock* guards *book*. *on_records* is told how many records of which kind a micro-batch has brought,
+    once its history is written: genuine, own, malformed (put in quarantine).
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class CommitIngester:
         lock: threading.RLock,
         settle: SettleBatch,
         is_ready: threading.Event,
+        on_records: Callable[[str, int], None] = lambda kind, count: None,
     ) -> None:
         self._alias = alias
         self._tables = tables
@@ -58,6 +60,7 @@ class CommitIngester:
         self._settle = settle
         self._is_ready = is_ready
         self._beside = ThreadPoolExecutor(1, thread_name_prefix=f"history {alias}")
+        self._on_records = on_records
         self._last_batch: tuple[int, NDArray[np.bool_]] | None = None
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
@@ -115,6 +118,9 @@ class CommitIngester:
         expires_at_ms = pc.min_element_wise(history.column("expires_at_ms"), _LATEST_MS, skip_nulls=False)
         history = history.append_column("expires_at", _to_time(expires_at_ms))
         self._append(OFFSET_COMMITS, history, writer, {k: v for k, v in added.items() if k != "topic"})
+        own = int(is_own.sum())
+        for kind, count in (("genuine", len(is_own) - own), ("own", own), ("malformed", malformed.num_rows)):
+            self._on_records(kind, count)
 
     def _append(
         self, table: Table, rows: pa.Table, writer: tuple[str, int], constants: dict[str, object], **renamed: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -66,6 +66,10 @@ class RunCache:
         """Return what is indexed of a partition, None if nothing is."""
         return self._logs.get((cluster, topic, partition))
 
+    def all_logs(self) -> Mapping[tuple[str, str, int], LogIndex]:
+        """Return all that is indexed, by cluster, topic and partition; whoever reads it holds the lock."""
+        return self._logs
+
     def topic_ids(self, cluster: str, topic: str) -> set[str]:
         """Return the incarnations of a topic that the index has met."""
         return self._ids.get((cluster, topic), set())
@@ -93,8 +97,8 @@ class RunCache:
         least_ms, most_ms = (
             _int64(rows.column(n).cast(pa.int64())) // 1000 for n in ("min_timestamp", "max_timestamp")
         )
-        borders = _borders(rows)
-        for first, end in pairwise(borders):
+        edges = borders(rows)
+        for first, end in pairwise(edges):
             place = tuple(rows.column(name)[first].as_py() for name in ("cluster", "topic", "partition"))
             part = slice(first, end)
             self._grown.add(TopicPartition(*place[1:]))
@@ -130,8 +134,8 @@ def _with_gaps(rows: Runs, frontier: int) -> Runs:
     return rows.take(rows.length > 0)
 
 
-def _borders(rows: pa.Table) -> list[int]:
-    """Return where the partition changes, with 0 in front and the number of rows at the end."""
+def borders(rows: pa.Table) -> list[int]:
+    """Return where the partition changes in sorted rows, with 0 in front and the number of rows at the end."""
     changed = np.zeros(rows.num_rows - 1, np.bool_)
     for name in ("cluster", "topic", "partition"):
         codes = rows.column(name).combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)

@@ -23,6 +23,7 @@ RECORD_RUNS = Table(
         "indexed_at | timestamp | when the index saw the run",
     ),
     cluster_by=("topic", "partition", "start_offset"),
+    is_cut=True,
 )
 INDEXED_TOPICS = Table(
     "indexed_topics",

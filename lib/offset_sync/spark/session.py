@@ -39,6 +39,8 @@ _DEFAULTS = {
     "spark.redaction.regex": HIDDEN_NAMES,
     "spark.sql.redaction.options.regex": HIDDEN_NAMES,
 }
+LOG_FORMAT = "OFFSET_SYNC_LOG_FORMAT"
+"""Set by the job's log (``logs.VARIABLE``); conf/log4j2.properties reads it, in the executors too."""
 
 
 def open_session(name: str, *, reads_internal_topics: bool = False) -> SparkSession:
@@ -57,6 +59,8 @@ def open_session(name: str, *, reads_internal_topics: bool = False) -> SparkSess
         conf.setIfMissing(key, value)
     for key, value in _REQUIRED.items():
         conf.set(key, value)
+    if log_format := os.environ.get(LOG_FORMAT):
+        conf.setIfMissing(f"spark.executorEnv.{LOG_FORMAT}", log_format)
     conf.setIfMissing("spark.master", "local[*]")
     if not reads_internal_topics:
         # Otherwise the size of a batch to Python is added up anew with every row; rows of the index are small.

@@ -68,9 +68,12 @@ class Tables:
 
     def version(self, table: Table, known: int | None = None) -> int:
         """Return the table's latest version; costs no job, and next to nothing from a version that is *known*."""
-        if known is None:
-            return self._appender.version(self.path(table))
-        return last_version(self._files, self.path(table), known)
+        if known is not None:
+            try:
+                return last_version(self._files, self.path(table), known)
+            except FileNotFoundError:
+                logger.info("%s was cleaned up since it was last read", table.name)
+        return self._appender.version(self.path(table))
 
     def read_added(self, table: Table, after: int, until: int) -> pa.Table:
         """Return the rows appended by versions in ``(after, until]``, in no order; costs no job.

@@ -173,6 +173,10 @@ class MemoryIndex:
         """Return how many partitions of a topic were indexed."""
         return sum(key[:2] == (cluster, topic) for key in self.logs)
 
+    def all_logs(self) -> dict[tuple[str, str, int], LogIndex]:
+        """Return all that is indexed."""
+        return self.logs
+
     def code(self, origin: str) -> int:
         """Return the code of an origin."""
         return self.codes.setdefault(origin, len(self.codes) - 1)

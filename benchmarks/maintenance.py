@@ -1,0 +1,147 @@
+"""A week of micro-batches in record_runs, with and without maintain_tables: what a start and a micro-batch take then.
+
+A day is --versions appends here, about as many as come between two runs of maintenance; their files and entries are
+written as the jobs write them, but without the jobs. Kafka keeps the records of --kept days. After each day, in
+seconds: a job's start (reading the index), an append, and the refresh of a running job that follows.
+
+    .venv/bin/python benchmarks/maintenance.py [--days 7] [--versions 1000] [--kept 2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import threading
+import time
+import uuid
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from results import save
+
+from offset_sync.spark.appending import statistics_of
+from offset_sync.spark.maintaining import BEGINS_SCHEMA, Maintainer
+from offset_sync.spark.runcache import RunCache
+from offset_sync.spark.schemas import RECORD_RUNS
+from offset_sync.spark.session import open_session
+from offset_sync.spark.tables import Tables
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PARTITIONS, RUNS, RECORDS = 8, 4, 10
+_PROBES = 20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--days", type=int, default=7)
+    parser.add_argument("--versions", type=int, default=1000)
+    parser.add_argument("--kept", type=int, default=2)
+    options = parser.parse_args()
+    jars = ",".join(str(jar) for jar in sorted((REPOSITORY / "jars" / "spark").glob("*.jar")))
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--jars {jars} --driver-memory 1g pyspark-shell")
+    spark = open_session("maintenance")
+    spark.sparkContext.setLogLevel("ERROR")
+    results = []
+    with tempfile.TemporaryDirectory(prefix="offset-sync-maintenance-") as folder:
+        Week(Tables(spark, f"{folder}/warm-up"), 100, 1).day(maintains=True)
+        for maintains in (False, True):
+            week = Week(Tables(spark, f"{folder}/{maintains}"), options.versions, options.kept)
+            results += [week.day(maintains=maintains) for _ in range(options.days)]
+    save("maintenance", vars(options), results)
+
+
+class Week:
+    """One table, day by day."""
+
+    def __init__(self, tables: Tables, versions: int, kept: int) -> None:
+        tables.create()
+        self.tables, self.path = tables, Path(tables.path(RECORD_RUNS))
+        self.versions, self.kept = versions, kept
+        self.days = self.batches = 0
+        self.running: RunCache | None = None
+
+    def day(self, *, maintains: bool) -> dict[str, Any]:
+        """Let a day pass and return what it costs then."""
+        self.days += 1
+        version = self.tables.version(RECORD_RUNS)
+        for number in range(version + 1, version + 1 + self.versions):
+            self._write(number)
+        _log_of(self.tables).checkpoint()
+        seconds = self._maintain() if maintains else 0.0
+        began = time.monotonic()
+        self.running = RunCache(self.tables, threading.RLock())
+        self.running.refresh()
+        start = time.monotonic() - began
+        appends, refreshes = zip(*(self._probe() for _ in range(_PROBES)), strict=True)
+        return {
+            "maintained": maintains, "day": self.days, "files": len(list(self.path.glob("*.parquet"))),
+            "log_entries": len(list((self.path / "_delta_log").glob("0*.json"))), "start_s": round(start, 2),
+            "append_s": round(statistics.median(appends), 3), "append_worst_s": round(max(appends), 3),
+            "refresh_s": round(statistics.median(refreshes), 3), "maintenance_s": round(seconds, 1),
+        }  # fmt: skip
+
+    def _maintain(self) -> float:
+        began, path = time.monotonic(), str(self.path)
+        maintainer = Maintainer(self.tables.spark, timedelta(seconds=1))
+        maintainer.prepare(path, RECORD_RUNS)
+        begin = max(0, self.batches - self.kept * self.versions) * RUNS * RECORDS
+        places = [{"cluster": "dc1", "topic": "orders", "partition": p, "begin": begin} for p in range(PARTITIONS)]
+        maintainer.cut(path, pa.Table.from_pylist(places, BEGINS_SCHEMA))
+        maintainer.compact(path)
+        time.sleep(1.1)  # what was removed may be deleted after a second here
+        maintainer.clean_up(path)
+        return time.monotonic() - began
+
+    def _probe(self) -> tuple[float, float]:
+        """Append a micro-batch, and let a running job take it in; return what each took."""
+        rows, began = self._rows(), time.monotonic()
+        self.tables.append(RECORD_RUNS, rows, ("query", self.batches - 1))
+        appended = time.monotonic()
+        assert self.running is not None
+        self.running.refresh()
+        return appended - began, time.monotonic() - appended
+
+    def _rows(self) -> pa.Table:
+        """Return the next micro-batch: every partition goes on, with runs of two origins."""
+        self.batches += 1
+        count = PARTITIONS * RUNS
+        run = np.tile(np.arange(RUNS), PARTITIONS)
+        start = ((self.batches - 1) * RUNS + run) * RECORDS
+        now = pa.repeat(pa.scalar(datetime.now(timezone.utc), pa.timestamp("us", tz="UTC")), count)
+        columns = [
+            pa.repeat("dc1", count), pa.repeat("orders", count), np.repeat(np.arange(PARTITIONS), RUNS), start,
+            np.full(count, RECORDS), pa.array(["dc1", "dc2"] * (count // 2)), start + 7 * run, now, now, now,
+        ]  # fmt: skip
+        return pa.table(dict(zip(RECORD_RUNS.names, columns, strict=True))).cast(RECORD_RUNS.arrow_schema)
+
+    def _write(self, version: int) -> None:
+        """Write a version as an append does; it is of yesterday."""
+        rows, name = self._rows(), f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
+        pq.write_table(rows, self.path / name, compression="snappy")
+        added = {
+            "path": name, "partitionValues": {}, "size": (self.path / name).stat().st_size, "dataChange": True,
+            "modificationTime": int(time.time() * 1000), "stats": json.dumps(statistics_of(rows)),
+        }  # fmt: skip
+        transaction = {"appId": "query", "version": self.batches - 1, "lastUpdated": int(time.time() * 1000)}
+        actions = [{"commitInfo": {"operation": "WRITE"}}, {"txn": transaction}, {"add": added}]
+        entry = self.path / "_delta_log" / f"{version:020d}.json"
+        entry.write_text("".join(json.dumps(action) + "\n" for action in actions))
+        yesterday = time.time() - 86_400
+        os.utime(entry, (yesterday, yesterday))
+        os.utime(self.path / name, (yesterday, yesterday))
+
+
+def _log_of(tables: Tables) -> Any:
+    spark: Any = tables.spark
+    return spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, tables.path(RECORD_RUNS))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""The picture of the status page in README.md: a report as a day brings it, in a headless Chromium."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta, timezone
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+from PIL import Image
+
+from offset_sync.page import render_page, write_page
+from offset_sync.rollup import GROUP, roll_up
+from offset_sync.testing.browser import find_browser, running_browser
+from offset_sync.testing.reports import REPORTED_AT, random_drift, random_status
+
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "status-page.png"
+TEAMS = ("billing", "checkout", "fraud", "ledger", "mailer", "pricing", "search", "stock")
+KINDS = ("api", "audit", "export", "projector", "sink")
+WEIGHTS = {"InSync": 80, "Mirroring": 10, "TargetActive": 2, "Behind": 6, "Stalled": 2}
+PAIRS = (("dc1", "dc2"), ("dc2", "dc1"))
+SIZE = (1280, 1120)
+COLOURS = 96
+
+
+def now(rows: pa.Table, moved: timedelta) -> pa.Table:
+    """Return *rows* with all times later by *moved*: the page has to be fresh when it is drawn."""
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            times = [None if at is None else at + moved for at in rows[field.name].to_pylist()]
+            rows = rows.set_column(place, field, pa.array(times, field.type))
+    return rows
+
+
+def main() -> None:
+    chance = random.Random(12)
+    moved = datetime.now(timezone.utc) - timedelta(seconds=4) - REPORTED_AT
+    names = [f"{team}.{kind}" for team in TEAMS for kind in KINDS]
+    chance.shuffle(names)
+    topics = ["orders", "payments", "audit.log", "stock.moves"]
+    parts = [
+        random_status(chance, names[:24], topics, 6, PAIRS[:1], WEIGHTS),
+        random_status(chance, names[24:], topics, 6, PAIRS[1:], WEIGHTS),
+    ]
+    stuck = roll_up(parts[0], GROUP)["group_id"][0].as_py()
+    drifts = [
+        random_drift(chance, [stuck], PAIRS[:1], broken=[None, stuck]),
+        random_drift(chance, [], PAIRS[1:]),
+    ]
+    jobs = {"sync_offsets": REPORTED_AT + moved, "index_records": REPORTED_AT + moved + timedelta(seconds=1)}
+    status, drift = now(pa.concat_tables(parts), moved), now(pa.concat_tables(drifts), moved)
+    html = render_page(status, drift, reported_at=REPORTED_AT + moved, jobs=jobs)
+    path = find_browser()
+    if path is None:
+        raise SystemExit("no Chromium; apt-get install chromium")
+    with TemporaryDirectory() as folder, running_browser(path) as browser:
+        page = Path(folder) / "status.html"
+        write_page(page, html)
+        browser.show(*SIZE)
+        browser.open(page)
+        browser.wait_for("document.querySelectorAll('#convergence .main-svg').length > 0")
+        picture = Image.open(BytesIO(browser.picture())).convert("RGB")
+    picture.quantize(COLOURS).save(PICTURE, optimize=True)
+    print(f"{PICTURE}: {PICTURE.stat().st_size // 1000} kB")
+
+
+if __name__ == "__main__":
+    main()

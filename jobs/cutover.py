@@ -1,0 +1,10 @@
+"""Move groups to another cluster: spark-submit jobs/cutover.py plan|apply|verify --conf FILE --from A --to B …."""
+
+import sys
+
+from offset_sync.cutover_groups import cutover_arguments, cutover_groups
+from offset_sync.jobs import job_arguments, run_job
+
+if __name__ == "__main__":
+    parser = cutover_arguments(job_arguments("Plan, make or verify the move of consumer groups to another cluster."))
+    sys.exit(run_job(cutover_groups, parser))

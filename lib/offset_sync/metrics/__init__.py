@@ -1,0 +1,1 @@
+"""What the jobs tell Prometheus: the catalogue of metrics, what fills them, and the endpoint."""

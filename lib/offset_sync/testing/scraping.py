@@ -1,0 +1,65 @@
+"""What a scrape has brought, by name and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.request import urlopen
+
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from offset_sync.metrics.endpoint import Collector, registry_of
+
+Labels = frozenset[tuple[str, str]]
+
+
+class Scrape:
+    """The samples in *text*, the format that Prometheus reads; AssertionError where one stands twice."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._values: dict[tuple[str, Labels], float] = {}
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                where = sample.name, frozenset(sample.labels.items())
+                assert where not in self._values, where
+                self._values[where] = float(sample.value)
+
+    def value(self, name: str, **labels: str) -> float:
+        """Return the value of one sample; KeyError where there is none. *name* without ``offset_sync_``."""
+        return self._values[f"offset_sync_{name}", frozenset(labels.items())]
+
+    def values(self, name: str, label: str, **labels: str) -> dict[str, float]:
+        """Return the values of all samples with at least *labels*, by what they say for *label*."""
+        found = {}
+        for (one, where), value in self._values.items():
+            if one == f"offset_sync_{name}" and where >= labels.items():
+                found[dict(where)[label]] = value
+        return found
+
+    def positive(self, name: str, label: str, **labels: str) -> dict[str, float]:
+        """Return those of :meth:`values` that are not 0."""
+        return {key: value for key, value in self.values(name, label, **labels).items() if value}
+
+    def labels(self) -> dict[str, set[str]]:
+        """Return, for every name of ours, the names of the labels that occur."""
+        found: dict[str, set[str]] = {}
+        for name, where in self._values:
+            if name.startswith("offset_sync_"):
+                found.setdefault(name, set()).update(label for label, _ in where)
+        return found
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self._values)
+
+
+def read(collectors: Sequence[Collector]) -> Scrape:
+    """Scrape *collectors* without a network."""
+    return Scrape(generate_latest(registry_of("sync_offsets", collectors)).decode())
+
+
+def fetch(port: int) -> Scrape:
+    """Scrape the endpoint at *port* of this machine, as Prometheus does."""
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        return Scrape(answer.read().decode())

@@ -1,0 +1,21 @@
+"""Delta tables filled as the jobs fill them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from offset_sync.spark.columns import Table
+from offset_sync.spark.tables import Tables
+
+
+def append_all(tables: Tables, rows: Mapping[Table, pa.Table]) -> None:
+    """Add a version to each of the tables: the rows are added, or replace what is there."""
+    tables.create(rows)
+    for table, added in rows.items():
+        if table.is_replaced:
+            frame = tables.spark.createDataFrame(added.select(table.names).cast(table.arrow_schema))
+            frame.write.format("delta").mode("overwrite").save(tables.path(table))
+        else:
+            tables.append(table, added)

@@ -1,0 +1,150 @@
+"""What each view has to show, computed row by row in plain Python, from the words of its columns and not of its SQL."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+Row = dict[str, Any]
+Rows = list[Row]
+KEY = ("group_id", "topic", "partition")
+PAIR = ("source_cluster", "target_cluster")
+_COMMIT = (*PAIR, *KEY, "source_offset", "source_committed_at")
+
+
+def at(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
+    """Return some values of a row."""
+    return tuple(row[name] for name in names)
+
+
+def grouped(rows: Iterable[Row], names: Iterable[str]) -> dict[tuple[Any, ...], Rows]:
+    """Return the rows by the values of some columns, in their order."""
+    found: dict[tuple[Any, ...], Rows] = defaultdict(list)
+    chosen = tuple(names)
+    for row in rows:
+        found[at(row, chosen)].append(row)
+    return found
+
+
+def millis(later: datetime | None, earlier: datetime | None) -> int | None:
+    """Return the milliseconds between, None where one is not known."""
+    return None if later is None or earlier is None else (later - earlier) // timedelta(milliseconds=1)
+
+
+def captured_once(commits: Rows) -> Rows:
+    """Return each record of ``__consumer_offsets`` as it was captured first."""
+    copies = grouped(commits, ("cluster", "log_partition", "log_offset"))
+    return [min(same, key=lambda row: row["captured_at"]) for same in copies.values()]
+
+
+def logs(commits: Rows) -> dict[tuple[Any, ...], Rows]:
+    """Return the records of each key of each cluster in the order of the log."""
+    by_key = grouped(captured_once(commits), ("cluster", *KEY))
+    return {key: sorted(rows, key=lambda row: row["log_offset"]) for key, rows in by_key.items()}
+
+
+def current_offsets(commits: Rows) -> Rows:
+    """Return the newest record of each key, where it names a position."""
+    newest = [rows[-1] for rows in logs(commits).values()]
+    return [row for row in newest if row["committed_offset"] is not None and row["committed_offset"] >= 0]
+
+
+def offset_history(commits: Rows) -> Rows:
+    """Return every record beside its neighbours."""
+    found = []
+    for rows in logs(commits).values():
+        for before, row, after in zip([None, *rows], rows, [*rows[1:], None], strict=False):
+            here, previous = _position(row), None if before is None else _position(before)
+            moved = None if here is None or previous is None else here - previous
+            ended = None if after is None else "tombstone" if after["is_tombstone"] else "commit"
+            replaced_at = None if after is None else after["committed_at"]
+            found.append(row | {
+                "previous_offset": previous, "moved": moved, "is_rewind": moved is not None and moved < 0,
+                "replaced_at": replaced_at, "replaced_by": ended,
+                "stood_ms": millis(replaced_at, row["committed_at"]),
+            })  # fmt: skip
+    return found
+
+
+def _position(row: Row) -> int | None:
+    offset: int | None = row["committed_offset"]
+    return offset if offset is not None and offset >= 0 else None
+
+
+def lag(status: Rows) -> Rows:
+    """Return the newest report with the ages worked out."""
+    return [
+        row | {
+            "commit_age_ms": millis(row["reported_at"], row["source_committed_at"]),
+            "behind": None if None in (row["wanted_offset"], row["target_offset"])
+            else row["wanted_offset"] - row["target_offset"],
+        }
+        for row in status
+    ]  # fmt: skip
+
+
+def translation_quality(translations: Rows) -> Rows:
+    """Return a row per day, pair, topic and strategy."""
+    first: dict[tuple[Any, ...], datetime] = {}
+    for row in translations:
+        if row["committed_at"] is not None:
+            commit = at(row, _COMMIT)
+            first[commit] = min(first.get(commit, row["committed_at"]), row["committed_at"])
+    dated = [row | {"day": _midnight(row["translated_at"])} for row in translations]
+    found = []
+    for key, rows in grouped(dated, ("day", *PAIR, "topic", "strategy")).items():
+        waits = [
+            millis(row["committed_at"], row["source_committed_at"])
+            for row in rows
+            if row["committed_at"] is not None
+            and row["committed_at"] == first[at(row, _COMMIT)]
+            and row["previous_target_offset"] != row["target_offset"]
+        ]
+        found.append(dict(zip(("day", *PAIR, "topic", "strategy"), key, strict=True)) | _quality(rows, waits))
+    return found
+
+
+def _quality(rows: Rows, waits: list[int | None]) -> Row:
+    def share(is_meant: Callable[[Row], bool]) -> float:
+        return sum(map(is_meant, rows)) / len(rows)
+
+    def state(name: str) -> float:
+        return share(lambda row: row["state"] == name and row["outcome"] != "WITHHELD")
+
+    duplicates = [row["duplicates"] for row in rows if row["duplicates"] is not None]
+    states = ("EXACT", "AT_FRONTIER", "INDEX_BEHIND", "APPROXIMATE", "REWIND")
+    return {f"{name.lower()}_share": state(name) for name in states} | {
+        "answers": len(rows), "withheld_share": share(lambda row: row["outcome"] == "WITHHELD"),
+        "failed_share": share(lambda row: row["outcome"] == "FAILED"), "writes": len(waits),
+        "duplicates_p50": rank(duplicates, 0.5), "duplicates_p95": rank(duplicates, 0.95),
+        "duplicates_max": max(duplicates, default=None),
+        "lost_max": max((row["lost"] for row in rows if row["lost"] is not None), default=None),
+        "latency_p50_ms": rank(waits, 0.5), "latency_p95_ms": rank(waits, 0.95), "latency_max_ms": rank(waits, 1.0),
+    }  # fmt: skip
+
+
+def rank(values: list[Any], share: float) -> Any:
+    """Return the smallest value that at least *share* of all do not exceed; None of none."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)] if values else None
+
+
+def _midnight(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def sync_decisions(translations: Rows) -> Rows:
+    """Return every answer; the words of *why* are not told here, only how they begin."""
+    begins = {"COMMITTED": "written", "FAILED": "not acknowledged", "WITHHELD": "withheld"}
+    found = []
+    for row in translations:
+        offsets = (row["target_offset"], row["previous_target_offset"])
+        found.append(row | {
+            "is_written": row["outcome"] == "COMMITTED", "why": begins.get(row["outcome"], "not written"),
+            "moved": None if None in offsets else offsets[0] - offsets[1],
+            "decided_by": "reconcile" if row["batch_id"] is None else "stream",
+            "latency_ms": millis(row["committed_at"], row["source_committed_at"]),
+        })  # fmt: skip
+    return found

@@ -1,0 +1,26 @@
+-- What every group has committed at every cluster: the newest record of each key. A key whose newest record is a
+-- tombstone, or names no position, has no row. Records captured twice count once, as they were captured first.
+--
+-- cluster | string | alias of the cluster where the commit was made
+-- group_id | string | consumer group
+-- topic | string | topic
+-- partition | int | partition
+-- committed_offset | bigint | next offset to read
+-- is_own | boolean | Offset Sync wrote it: a translation, no progress of the group
+-- committed_at | timestamp | the coordinator's clock at the commit
+-- captured_at | timestamp | when Offset Sync read it
+-- metadata | string | free text of the client
+-- leader_epoch | int | leader epoch the consumer knew; null when it sent none
+-- topic_id | string | id of the topic's incarnation; null when the broker stored none
+-- log_partition | int | partition of __consumer_offsets
+-- log_offset | bigint | offset in that partition
+SELECT
+  cluster, group_id, topic, partition, committed_offset, is_own, committed_at, captured_at,
+  metadata, leader_epoch, topic_id, log_partition, log_offset
+FROM (
+  SELECT *, row_number() OVER (
+    PARTITION BY cluster, group_id, topic, partition ORDER BY log_offset DESC, captured_at
+  ) AS newest_first
+  FROM offset_commits
+) AS numbered
+WHERE newest_first = 1 AND committed_offset >= 0

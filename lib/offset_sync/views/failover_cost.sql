@@ -1,0 +1,146 @@
+-- What a failover would have cost at each moment, per source, target, group, topic and partition: the group's last
+-- commit at the cluster that it then belonged to, what stood at the target, and what follows from the two. Nobody can
+-- tell the cost where the target held somebody else's commit, or where the newest answer was withheld for more than
+-- an outage: then what stands there may mean other records. A group that had no commit by then has no row.
+--
+-- moment | timestamp | when the source would have died
+-- source_cluster | string | where the group had committed last by then
+-- target_cluster | string | where it would have been started
+-- group_id | string | consumer group
+-- topic | string | topic
+-- partition | int | partition
+-- source_offset | bigint | the group's last commit
+-- source_committed_at | timestamp | when it was made
+-- target_offset | bigint | what stood at the target; null: nothing that the history knows of
+-- answered_offset | bigint | the commit that it translates; null when Offset Sync did not write it
+-- state | string | of the newest answer: how good it was, or the reason for withholding; null: not answered yet
+-- outcome | string | what became of that answer
+-- duplicates | bigint | records to be read again, as counted when the answer was given; null when nobody can tell
+-- read_since | bigint | offsets that the group had read beyond answered_offset
+-- repeats_at_most | bigint | duplicates_at_most of the answer, and read_since
+-- not_mirrored | bigint | unread records of the source that the target did not have yet, by the index
+-- deleted | bigint | unread records that the target had already deleted, as counted when the answer was given
+-- lost | bigint | not_mirrored and deleted; null when nobody can tell
+genuine AS (
+  SELECT
+    cluster, group_id, topic, partition, committed_offset, committed_at,
+    least(
+      lead(committed_at) OVER (PARTITION BY group_id, topic, partition ORDER BY committed_at, log_offset),
+      CASE WHEN replaced_by = 'tombstone' THEN replaced_at END
+    ) AS until
+  FROM offset_history
+  WHERE NOT is_own AND NOT is_tombstone AND committed_offset >= 0
+),
+owned AS (
+  SELECT moment, cluster AS source_cluster, group_id, topic, partition, committed_offset, committed_at
+  FROM genuine INNER JOIN moments ON committed_at <= moment AND (until > moment OR until IS NULL)
+),
+answers AS (
+  SELECT *, coalesce(committed_at, translated_at) AS since, outcome IN ('COMMITTED', 'UNCHANGED') AS is_ours
+  FROM offset_translations
+),
+ways AS (SELECT DISTINCT source_cluster, target_cluster, group_id, topic, partition FROM offset_translations),
+standings AS (
+  SELECT
+    target_cluster, group_id, topic, partition, since, translated_at, source_cluster AS answered_for, is_ours,
+    CASE WHEN is_ours THEN target_offset ELSE previous_target_offset END AS target_offset,
+    source_offset, duplicates, duplicates_at_most, lost
+  FROM answers
+  WHERE is_ours OR outcome IN ('NOT_FORWARD', 'TARGET_ACTIVE')
+  UNION ALL
+  SELECT
+    cluster, group_id, topic, partition, committed_at, committed_at, cluster, false,
+    CASE WHEN committed_offset >= 0 THEN committed_offset END, NULL, NULL, NULL, NULL
+  FROM offset_history
+  WHERE is_tombstone OR NOT is_own
+),
+standing_until AS (
+  SELECT *, lead(since) OVER (
+    PARTITION BY target_cluster, group_id, topic, partition ORDER BY since, is_ours DESC, translated_at
+  ) AS until
+  FROM standings
+),
+standing AS (
+  SELECT
+    moment, target_cluster, group_id, topic, partition, answered_for, is_ours, target_offset,
+    source_offset, duplicates, duplicates_at_most, lost
+  FROM standing_until INNER JOIN moments ON since <= moment AND (until > moment OR until IS NULL)
+),
+newest_until AS (
+  SELECT *, lead(since) OVER (
+    PARTITION BY source_cluster, target_cluster, group_id, topic, partition ORDER BY since, translated_at
+  ) AS until
+  FROM answers
+),
+newest AS (
+  SELECT moment, source_cluster, target_cluster, group_id, topic, partition, state, outcome
+  FROM newest_until INNER JOIN moments ON since <= moment AND (until > moment OR until IS NULL)
+),
+indexed AS (
+  SELECT
+    cluster, topic, partition, origin, indexed_at,
+    max(origin_start + length) AS reached, min(origin_start) AS begins
+  FROM record_runs
+  WHERE length > 0
+  GROUP BY cluster, topic, partition, origin, indexed_at
+),
+indexed_until AS (
+  SELECT
+    cluster, topic, partition, origin, indexed_at,
+    max(reached) OVER in_order AS reached, min(begins) OVER in_order AS begins, lead(indexed_at) OVER in_order AS until
+  FROM indexed
+  WINDOW in_order AS (PARTITION BY cluster, topic, partition, origin ORDER BY indexed_at)
+),
+frontiers AS (
+  SELECT moment, cluster, topic, partition, origin, reached, begins
+  FROM indexed_until INNER JOIN moments ON indexed_at <= moment AND (until > moment OR until IS NULL)
+),
+together AS (
+  SELECT
+    owned.moment, owned.source_cluster, ways.target_cluster, owned.group_id, owned.topic, owned.partition,
+    owned.committed_offset AS source_offset, owned.committed_at AS source_committed_at, standing.target_offset,
+    CASE WHEN standing.is_ours THEN standing.source_offset END AS answered_offset,
+    newest.state, newest.outcome,
+    standing.is_ours AND standing.answered_for = owned.source_cluster
+      AND (newest.outcome <> 'WITHHELD' OR newest.state = 'CLUSTER_UNREACHABLE') AS is_counted,
+    standing.duplicates, standing.duplicates_at_most, standing.lost AS deleted,
+    greatest(
+      made.reached - greatest(owned.committed_offset, coalesce(arrived.reached, made.begins)), 0
+    ) AS not_mirrored_if_known,
+    made.reached IS NOT NULL AS is_indexed
+  FROM owned
+  INNER JOIN ways
+    ON ways.source_cluster = owned.source_cluster AND ways.group_id = owned.group_id
+    AND ways.topic = owned.topic AND ways.partition = owned.partition
+  LEFT JOIN standing
+    ON standing.moment = owned.moment AND standing.target_cluster = ways.target_cluster
+    AND standing.group_id = owned.group_id AND standing.topic = owned.topic AND standing.partition = owned.partition
+  LEFT JOIN newest
+    ON newest.moment = owned.moment AND newest.source_cluster = owned.source_cluster
+    AND newest.target_cluster = ways.target_cluster AND newest.group_id = owned.group_id
+    AND newest.topic = owned.topic AND newest.partition = owned.partition
+  LEFT JOIN frontiers AS made
+    ON made.moment = owned.moment AND made.cluster = owned.source_cluster AND made.origin = owned.source_cluster
+    AND made.topic = owned.topic AND made.partition = owned.partition
+  LEFT JOIN frontiers AS arrived
+    ON arrived.moment = owned.moment AND arrived.cluster = ways.target_cluster
+    AND arrived.origin = owned.source_cluster
+    AND arrived.topic = owned.topic AND arrived.partition = owned.partition
+),
+counted AS (
+  SELECT
+    *,
+    CASE WHEN is_counted THEN greatest(source_offset - answered_offset, 0) END AS read_since,
+    CASE WHEN is_indexed THEN not_mirrored_if_known END AS not_mirrored
+  FROM together
+)
+SELECT
+  moment, source_cluster, target_cluster, group_id, topic, partition, source_offset, source_committed_at,
+  target_offset, answered_offset, state, outcome,
+  CASE WHEN is_counted THEN duplicates END AS duplicates,
+  read_since,
+  CASE WHEN is_counted THEN duplicates_at_most + read_since END AS repeats_at_most,
+  not_mirrored,
+  CASE WHEN is_counted THEN deleted END AS deleted,
+  CASE WHEN is_counted THEN deleted + not_mirrored END AS lost
+FROM counted

@@ -1,0 +1,64 @@
+-- Which groups lag, why and since when: one row per source, target, group and cause. A group may have several causes.
+-- Needs the settings silent_after_ms (no commit for so long is silence) and late_after_ms (so much delay is none).
+--
+-- source_cluster | string | where the group committed last
+-- target_cluster | string | where it could be moved
+-- group_id | string | consumer group
+-- cause | string | withheld, target active, no commits, mirror behind or sync behind
+-- since | timestamp | since when, of the partition where it has lasted longest; null when the history does not say
+-- partitions | bigint | partitions of the group that it concerns
+-- source_lag | bigint | records from their commits to the source's log ends, by offset
+-- target_lag | bigint | the same at the target
+-- duplicates | bigint | records to be read again if moved now, where they can be told
+-- lost | bigint | unread records that would never be seen if moved now, where they can be told
+-- detail | string | of withheld the reasons, else one of the topics
+-- reported_at | timestamp | the report that this is taken from
+progress AS (
+  SELECT
+    source_cluster, target_cluster, group_id, topic, partition, outcome, translated_at,
+    max(CASE WHEN outcome <> 'WITHHELD' THEN translated_at END) OVER in_key AS last_answered_at,
+    max(CASE WHEN outcome <> 'TARGET_ACTIVE' THEN translated_at END) OVER in_key AS last_inactive_at
+  FROM offset_translations
+  WINDOW in_key AS (PARTITION BY source_cluster, target_cluster, group_id, topic, partition)
+),
+begins AS (
+  SELECT
+    source_cluster, target_cluster, group_id, topic, partition,
+    min(CASE WHEN outcome = 'WITHHELD' AND (translated_at > last_answered_at OR last_answered_at IS NULL)
+      THEN translated_at END) AS withheld_since,
+    min(CASE WHEN outcome = 'TARGET_ACTIVE' AND (translated_at > last_inactive_at OR last_inactive_at IS NULL)
+      THEN translated_at END) AS active_since
+  FROM progress
+  GROUP BY source_cluster, target_cluster, group_id, topic, partition
+),
+facts AS (
+  SELECT
+    lag.*, withheld_since, active_since, silent_after_ms, late_after_ms,
+    status NOT IN ('Withheld', 'TargetActive') AS is_translated
+  FROM lag
+  CROSS JOIN settings
+  LEFT JOIN begins
+    ON begins.source_cluster = lag.source_cluster AND begins.target_cluster = lag.target_cluster
+    AND begins.group_id = lag.group_id AND begins.topic = lag.topic AND begins.partition = lag.partition
+),
+causes AS (
+  SELECT *, 'withheld' AS cause, withheld_since AS since, reason AS detail FROM facts WHERE status = 'Withheld'
+  UNION ALL
+  SELECT *, 'target active', active_since, topic FROM facts WHERE status = 'TargetActive'
+  UNION ALL
+  SELECT *, 'no commits', source_committed_at, topic FROM facts
+  WHERE source_lag > 0 AND commit_age_ms >= silent_after_ms
+  UNION ALL
+  SELECT *, 'mirror behind', reported_at - mirror_lag_ms * INTERVAL '1' MILLISECOND, topic FROM facts
+  WHERE mirror_lag > 0 AND mirror_lag_ms >= late_after_ms
+  UNION ALL
+  SELECT *, 'sync behind', reported_at - staleness_ms * INTERVAL '1' MILLISECOND, topic FROM facts
+  WHERE is_translated AND staleness_ms >= late_after_ms
+)
+SELECT
+  source_cluster, target_cluster, group_id, cause, min(since) AS since, count(*) AS partitions,
+  CAST(sum(source_lag) AS BIGINT) AS source_lag, CAST(sum(target_lag) AS BIGINT) AS target_lag,
+  CAST(sum(duplicates) AS BIGINT) AS duplicates, CAST(sum(lost) AS BIGINT) AS lost,
+  max(detail) AS detail, max(reported_at) AS reported_at
+FROM causes
+GROUP BY source_cluster, target_cluster, group_id, cause

@@ -1,0 +1,48 @@
+-- Every commit record of every group, in the order of the log: how long it stood and how far it moved. Records
+-- captured twice, as after a start with a new checkpoint, are here once.
+--
+-- cluster | string | alias of the cluster where the commit was made
+-- group_id | string | consumer group
+-- topic | string | topic
+-- partition | int | partition
+-- committed_offset | bigint | next offset to read; null for a tombstone
+-- previous_offset | bigint | what stood before; null: nothing
+-- moved | bigint | offsets from there to here; null when nothing stood before or stands now
+-- is_rewind | boolean | it moved back
+-- is_tombstone | boolean | the offset was deleted or has expired
+-- is_own | boolean | Offset Sync wrote it: a translation, no progress of the group
+-- committed_at | timestamp | the coordinator's clock at the commit
+-- replaced_at | timestamp | the coordinator's clock at the next record of the key; null: it still stands
+-- replaced_by | string | commit or tombstone; null: it still stands
+-- stood_ms | bigint | from committed_at to replaced_at; below 0 where a coordinator's clock went back
+-- captured_at | timestamp | when Offset Sync read it
+-- log_partition | int | partition of __consumer_offsets
+-- log_offset | bigint | offset in that partition
+WITH records AS (
+  SELECT
+    *,
+    CASE WHEN committed_offset >= 0 THEN committed_offset END AS position,
+    row_number() OVER (
+      PARTITION BY cluster, group_id, topic, partition, log_partition, log_offset ORDER BY captured_at
+    ) AS capture
+  FROM offset_commits
+),
+neighbours AS (
+  SELECT
+    *,
+    lag(position) OVER in_order AS previous_offset,
+    lead(committed_at) OVER in_order AS replaced_at,
+    lead(is_tombstone) OVER in_order AS is_deleted_next
+  FROM records
+  WHERE capture = 1
+  WINDOW in_order AS (PARTITION BY cluster, group_id, topic, partition ORDER BY log_offset)
+)
+SELECT
+  cluster, group_id, topic, partition, committed_offset, previous_offset,
+  position - previous_offset AS moved,
+  coalesce(position < previous_offset, false) AS is_rewind,
+  is_tombstone, is_own, committed_at, replaced_at,
+  CASE WHEN is_deleted_next THEN 'tombstone' WHEN NOT is_deleted_next THEN 'commit' END AS replaced_by,
+  unix_millis(replaced_at) - unix_millis(committed_at) AS stood_ms,
+  captured_at, log_partition, log_offset
+FROM neighbours

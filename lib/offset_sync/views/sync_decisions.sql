@@ -1,0 +1,63 @@
+-- Every answer, whether it was written at the target, and why or why not, in plain words.
+--
+-- source_cluster | string | where the group committed
+-- target_cluster | string | where we commit
+-- group_id | string | consumer group
+-- topic | string | topic
+-- partition | int | partition
+-- translated_at | timestamp | when the answer was computed
+-- is_written | boolean | the target acknowledged it
+-- why | string | why it was written or not, in plain words
+-- outcome | string | COMMITTED, UNCHANGED, NOT_FORWARD, TARGET_ACTIVE, FAILED, DRY_RUN or WITHHELD
+-- state | string | how good the answer is, or the reason for withholding
+-- error | string | what the target answered, or why nothing was asked
+-- source_offset | bigint | the commit at the source
+-- source_committed_at | timestamp | when it was made
+-- previous_target_offset | bigint | what stood at the target before; null: nothing
+-- target_offset | bigint | the translated offset; null when withheld
+-- moved | bigint | offsets from what stood before to the translated one; null when either is unknown
+-- duplicates | bigint | records a failover then would have read again
+-- duplicates_at_most | bigint | the same, counting what may have been read
+-- lost | bigint | unread records that the target had already deleted
+-- strategy | string | exact, header or timestamp
+-- decided_by | string | stream: a micro-batch of new commits; reconcile: the pass over everything
+-- committed_at | timestamp | when the target acknowledged it; null when nothing was written
+-- latency_ms | bigint | from the commit at the source to the acknowledgement; two clocks
+SELECT
+  source_cluster, target_cluster, group_id, topic, partition, translated_at,
+  outcome = 'COMMITTED' AS is_written,
+  CASE outcome
+    WHEN 'COMMITTED' THEN CASE state
+      WHEN 'EXACT' THEN 'written: the first record that the group has not read'
+      WHEN 'AT_FRONTIER' THEN 'written: the group has read all that is indexed at the target'
+      WHEN 'INDEX_BEHIND' THEN 'written on the safe side: the index of the source has not reached the commit yet'
+      WHEN 'APPROXIMATE' THEN 'written: what the strategy of the topic finds, earlier than it would have to be'
+      WHEN 'REWIND' THEN 'written: the group went back at the source, and the target follows'
+      ELSE 'written: ' || state
+    END
+    WHEN 'UNCHANGED' THEN 'not written: the target holds this offset already'
+    WHEN 'NOT_FORWARD' THEN 'not written: what stands at the target is not ours, and is ahead or has just been changed'
+    WHEN 'TARGET_ACTIVE' THEN 'not written: the group has members at the target'
+    WHEN 'FAILED' THEN 'not acknowledged: ' || coalesce(error, 'no reason given')
+    WHEN 'DRY_RUN' THEN 'not written: a dry run'
+    WHEN 'WITHHELD' THEN CASE state
+      WHEN 'TOPIC_RECREATED' THEN 'withheld: the topic was deleted and created anew, its offsets mean other records now'
+      WHEN 'LOG_TRUNCATED' THEN 'withheld: the log was cut back, its offsets may mean other records now'
+      WHEN 'PARTITIONS_DIFFER' THEN 'withheld: the topic has another number of partitions at the target'
+      WHEN 'NOT_INDEXED' THEN 'withheld: the index does not know the records that the answer would depend on'
+      WHEN 'TOPIC_MISSING' THEN 'withheld: one of the clusters has no such topic'
+      WHEN 'COMMIT_BEYOND_END' THEN 'withheld: the commit is beyond the end of the log'
+      WHEN 'CLUSTER_UNREACHABLE' THEN 'withheld: the cluster or the leader of the partition does not answer'
+      WHEN 'STRATEGY_REFUSED' THEN 'withheld: the strategy of the topic could lose records'
+      WHEN 'NO_REFERENCE' THEN 'withheld: the strategy of the topic finds nothing to go by'
+      ELSE 'withheld: ' || state
+    END
+    ELSE outcome || ': ' || state
+  END AS why,
+  outcome, state, error, source_offset, source_committed_at, previous_target_offset, target_offset,
+  target_offset - previous_target_offset AS moved,
+  duplicates, duplicates_at_most, lost, strategy,
+  CASE WHEN batch_id IS NULL THEN 'reconcile' ELSE 'stream' END AS decided_by,
+  committed_at,
+  unix_millis(committed_at) - unix_millis(source_committed_at) AS latency_ms
+FROM offset_translations

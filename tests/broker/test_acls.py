@@ -1,0 +1,125 @@
+"""The ACLs of docs/operations.md, set with Kafka's own tool, are enough for the jobs; without them errors say so."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from crafting import Clusters, copied_log, create_topics, native_log, write_log
+from offsets import commit, committed
+from running import Installation, install
+
+from offset_sync.demo import brokers
+from offset_sync.demo.broker_files import free_ports, java_command, write_broker_files
+from offset_sync.demo.brokers import EmbeddedCluster, kill_clusters
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
+
+REPO = Path(__file__).resolve().parents[2]
+PLACE = ("orders", 0)
+USER = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required "
+JAAS = f'{LOGIN}username="offset-sync" password="p";'
+GUARDED = {
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,GUARDED:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",  # the broker itself and the test, at the other listener
+    "listener.name.guarded.sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.guarded.plain.sasl.jaas.config": f'{LOGIN}user_offset-sync="p";',
+}
+
+
+def started(alias: str, folder: Path) -> tuple[EmbeddedCluster, str]:
+    """Start a broker with a second listener at which only what ACLs allow is done; return it and that address."""
+    port, guarded, controller = free_ports(3)
+    cluster = EmbeddedCluster(alias, folder / alias, port)
+    addresses = f"PLAINTEXT://127.0.0.1:{port},GUARDED://127.0.0.1:{guarded}"
+    places = {"listeners": f"{addresses},CONTROLLER://127.0.0.1:{controller}", "advertised.listeners": addresses}
+    settings = {"offsets.topic.num.partitions": "2", **GUARDED, **places}
+    write_broker_files(cluster.directory, port, controller, settings)
+    brokers._format([cluster])
+    cluster.launch()
+    return cluster, f"127.0.0.1:{guarded}"
+
+
+@pytest.fixture(scope="module")
+def guarded(
+    spark_environment: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Clusters, dict[str, str]]]:
+    folder = tmp_path_factory.mktemp("acls")
+    found = {alias: started(alias, folder) for alias in ("dc1", "dc2")}
+    clusters = {alias: cluster for alias, (cluster, _) in found.items()}
+    try:
+        for cluster in clusters.values():
+            cluster.wait_until_ready()
+            create_topics(cluster, {"orders": 1})
+        write_log(clusters["dc1"], {PLACE: native_log("dc1", 20)})
+        write_log(clusters["dc2"], {PLACE: [None, None, *copied_log("dc1", range(20), first=2)]})
+        commit(clusters["dc1"], {"billing": {PLACE: 7}})
+        commit(clusters["dc2"], {"other": {PLACE: 9}})
+        yield clusters, {alias: address for alias, (_, address) in found.items()}
+    finally:
+        kill_clusters(clusters)
+
+
+def documented() -> list[list[str]]:
+    """Return the words of each command that the documentation tells to run, but for those of deletes: follow."""
+    text = (REPO / "docs" / "operations.md").read_text()
+    commands = re.findall(r"^kafka-acls\.sh (.*)$", text, re.MULTILINE)
+    return [shlex.split(command) for command in commands if "Delete" not in command]
+
+
+def grant(cluster: EmbeddedCluster, words: list[str]) -> None:
+    admin = cluster.directory / "admin.properties"
+    admin.write_text("")
+    known = {"$BROKERS": cluster.bootstrap_servers, "admin.properties": str(admin)}
+    command = java_command(cluster.directory, "org.apache.kafka.tools.AclCommand", *[known.get(w, w) for w in words])
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert "Adding ACLs" in ended.stdout, ended.stdout + ended.stderr
+
+
+@pytest.fixture(scope="module")
+def installation(guarded: tuple[Clusters, dict[str, str]], tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    options = {
+        alias: {
+            "kafka": {"bootstrap.servers": address, **USER},
+            "spark": {"sasl.jaas.config": JAAS},
+            "admin": {"sasl.username": "offset-sync", "sasl.password": "p"},
+        }
+        for alias, address in guarded[1].items()
+    }
+    return install(tmp_path_factory.mktemp("jobs"), guarded[1], ["orders", "pay-.*"], clusters=options)
+
+
+def granted(clusters: Clusters, *, of_groups: bool) -> None:
+    for words in documented():
+        for cluster in clusters.values():
+            if of_groups is ("'*'" in shlex.join(words)):
+                grant(cluster, words)
+
+
+def test_a_right_that_is_missing_is_named(guarded: tuple[Clusters, dict[str, str]], installation: Installation) -> None:
+    granted(guarded[0], of_groups=False)
+    assert installation.index() == []
+    failures = installation.sync()
+    assert len(failures) == 2
+    assert all("GROUP_AUTHORIZATION_FAILED" in failure for failure in failures), failures
+
+
+def test_the_documented_rights_are_enough(guarded: tuple[Clusters, dict[str, str]], installation: Installation) -> None:
+    clusters, _ = guarded
+    granted(clusters, of_groups=True)
+    assert installation.sync() == []
+    assert committed(clusters["dc2"], ["billing"])["billing"][PLACE].offset == 9
+    assert committed(clusters["dc1"], ["other"])["other"][PLACE].offset == 7
+
+
+def test_only_reading_and_describing_is_granted() -> None:
+    operations = [words[words.index("--operation") + 1] for words in documented()]
+    assert len(operations) == 5
+    assert set(operations) == {"Read", "Describe"}
+    assert not [words for words in documented() if "--cluster" in words]

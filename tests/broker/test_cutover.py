@@ -1,0 +1,228 @@
+"""report_status and cutover on real brokers: planned there, back again, and without the source."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from crafting import Clusters, create_topics, wait_for_ends
+from offsets import commit, committed
+from running import Installation, install, until
+
+from offset_sync.config import load_config
+from offset_sync.cutover_groups import cutover_arguments, cutover_groups
+from offset_sync.demo.brokers import EmbeddedCluster
+from offset_sync.demo.clients import client_options
+from offset_sync.errors import ConfigError
+from offset_sync.jobs import job_arguments
+from offset_sync.report_status import report_status
+from offset_sync.showing import status_arguments
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
+
+TOPIC, PLACE = "moved", ("moved", 0)
+GROUPS = {"moved-tail": 20, "moved-middle": 9, "moved-none": 0}
+BEGAN_MS = int(time.time() * 1000) - 60_000
+NOBODY_LISTENS = "127.0.0.1:1"
+
+
+def produce(cluster: EmbeddedCluster, numbers: Iterable[int], origin: str) -> None:
+    """Write records of *origin*, each the same wherever it is written."""
+    producer = Producer(client_options(cluster.bootstrap_servers, linger_ms=1))
+    for number in numbers:
+        headers = [("IDC", origin.encode()), ("Offset", b"%d" % number)] if origin != cluster.alias else []
+        text = f"{origin}-{number}".encode()
+        producer.produce(TOPIC, text, text, partition=0, timestamp=BEGAN_MS + number, headers=headers)
+    assert producer.flush(30) == 0
+
+
+def write_nothing(cluster: EmbeddedCluster) -> None:
+    """Take two offsets without a record: an aborted one and the marker behind it."""
+    producer = Producer(client_options(cluster.bootstrap_servers, transactional_id="moved"))
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(TOPIC, b"aborted", partition=0)
+    assert producer.flush(30) == 0
+    producer.abort_transaction(30)
+    wait_for_ends(cluster, {PLACE: 2})
+
+
+@pytest.fixture(scope="module")
+def installation(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """dc1 has produced 20 records; the mirror has brought 15 of them, two offsets higher."""
+    for alias in ("dc1", "dc2"):
+        create_topics(clusters[alias], {TOPIC: 1})
+    produce(clusters["dc1"], range(20), "dc1")
+    write_nothing(clusters["dc2"])
+    produce(clusters["dc2"], range(15), "dc1")
+    commit(clusters["dc1"], {group: {PLACE: offset} for group, offset in GROUPS.items()})
+    return installed(clusters, tmp_path_factory.mktemp("moved") / "installation")
+
+
+def installed(clusters: Clusters, folder, **servers: str) -> Installation:  # type: ignore[no-untyped-def]
+    known = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
+    return install(folder, known | servers, [TOPIC], status={"page": str(folder / "status.html")})
+
+
+def report(installation: Installation, *options: str) -> list[str]:
+    """Run ``report_status --once`` here; return what is not well."""
+    arguments = status_arguments(job_arguments("report")).parse_args(["--conf", "x", "--once", *options])
+    return list(report_status(load_config(installation.config_file), arguments, threading.Event()))
+
+
+def cutover(installation: Installation, action: str, source: str, target: str, *options: str) -> list[str]:
+    """Run the command here; return its failures."""
+    words = [action, "--conf", "x", "--from", source, "--to", target, "--groups", "moved-.*", *options]
+    arguments = cutover_arguments(job_arguments("cutover")).parse_args(words)
+    return list(cutover_groups(load_config(installation.config_file), arguments, threading.Event()))
+
+
+def statuses(installation: Installation) -> dict[str, tuple[str, int | None, int | None]]:
+    rows = installation.rows("sync_status")
+    return {row["group_id"]: (row["status"], row["duplicates"], row["lost"]) for row in rows}
+
+
+def standing(clusters: Clusters, alias: str) -> dict[str, int]:
+    return {group: by[PLACE].offset for group, by in committed(clusters[alias], GROUPS).items() if by}
+
+
+def steps(installation: Installation) -> list[tuple[str, str, str]]:
+    """What was written down of the last call."""
+    rows = sorted(installation.rows("cutovers"), key=lambda row: row["at"])
+    last = [row for row in rows if row["cutover_id"] == rows[-1]["cutover_id"]]
+    return [(row["group_id"], row["step"], row["result"]) for row in last]
+
+
+@contextmanager
+def member(cluster: EmbeddedCluster, group_id: str) -> Iterator[None]:
+    """A consumer that has joined the group and reads nothing."""
+    options = client_options(cluster.bootstrap_servers, group_id=group_id, enable_auto_commit=False)
+    consumer = Consumer(options)
+    consumer.subscribe([TOPIC])
+    try:
+        until(lambda: consumer.poll(0.2) is not None or consumer.assignment(), 60)
+        consumer.pause(consumer.assignment())
+        yield
+    finally:
+        consumer.close()
+
+
+class Jobs:
+    """index_records and sync_offsets, running as in production."""
+
+    def __init__(self, installation: Installation, stack: ExitStack) -> None:
+        self._running = [stack.enter_context(installation.started(job)) for job in ("index_records", "sync_offsets")]
+
+    def stop(self) -> None:
+        for job in self._running:
+            job.terminate()
+
+
+@pytest.fixture(scope="module")
+def jobs(installation: Installation) -> Iterator[Jobs]:
+    with ExitStack() as stack:
+        yield Jobs(installation, stack)
+
+
+def until_standing(clusters: Clusters, alias: str, wanted: dict[str, int]) -> None:
+    until(lambda: {group: standing(clusters, alias).get(group) for group in wanted} == wanted, 60)
+
+
+def test_without_a_sync_there_is_nothing_to_report_and_that_is_not_well(installation: Installation) -> None:
+    assert "nothing to report on" in report(installation)[0]
+    with pytest.raises(ConfigError, match=r"matches none of the 0 groups"):
+        cutover(installation, "plan", "dc1", "dc2")
+
+
+def test_what_is_not_mirrored_yet_keeps_every_group_from_being_in_sync(
+    clusters: Clusters, installation: Installation, jobs: Jobs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    until_standing(clusters, "dc2", {"moved-tail": 17, "moved-middle": 11, "moved-none": 2})
+    report(installation)
+    # The tail group has read five records that are not at dc2: they would come behind it and be read again.
+    assert {group: (status, lost) for group, (status, _, lost) in statuses(installation).items()} == {
+        "moved-tail": ("Mirroring", 0), "moved-middle": ("Mirroring", 5), "moved-none": ("Mirroring", 5),
+    }  # fmt: skip
+    assert "moved-middle" in capsys.readouterr().out
+    assert "moved-middle" in (installation.folder / "status.html").read_text()
+
+
+def test_a_plan_writes_nothing_and_a_planned_move_is_not_called_done_while_records_are_missing(
+    clusters: Clusters, installation: Installation, jobs: Jobs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cutover(installation, "plan", "dc1", "dc2") == []
+    assert installation.rows("cutovers") == []
+    assert "at cost" in capsys.readouterr().out
+    failures = cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "10s")
+    assert len(failures) == 3
+    assert all("wait until the mirror has brought everything" in failure for failure in failures)
+    assert standing(clusters, "dc2") == {"moved-tail": 17, "moved-middle": 11, "moved-none": 2}
+
+
+def test_a_planned_move_refuses_a_group_with_members_and_moves_the_others(
+    clusters: Clusters, installation: Installation, jobs: Jobs
+) -> None:
+    produce(clusters["dc2"], range(15, 20), "dc1")
+    with member(clusters["dc1"], "moved-none"):
+        failures = cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "60s")
+    assert failures == ["moved-none: it has members at dc1; stop them there first"]
+    assert ("moved-none", "check", "refused") in steps(installation)
+    assert ("moved-tail", "verify", "done") in steps(installation)
+
+
+def test_once_everything_is_there_the_move_is_verified_and_may_be_repeated(
+    clusters: Clusters, installation: Installation, jobs: Jobs
+) -> None:
+    for _ in range(2):
+        assert cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "60s") == []
+    assert standing(clusters, "dc2") == {"moved-tail": 22, "moved-middle": 11, "moved-none": 2}
+    assert cutover(installation, "verify", "dc1", "dc2") == []
+    assert report(installation) == []
+    assert {status for status, _, _ in statuses(installation).values()} == {"InSync"}
+
+
+def test_the_way_back_is_the_same_command_with_the_clusters_exchanged(
+    clusters: Clusters, installation: Installation, jobs: Jobs
+) -> None:
+    failures = cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "20s")
+    assert len(failures) == 3
+    assert all("its newest commits are at dc1" in failure for failure in failures)
+    # They go on at dc2, which produces from now on; dc1 gets what it lacks.
+    produce(clusters["dc2"], range(22, 30), "dc2")
+    commit(clusters["dc2"], {"moved-tail": {PLACE: 30}, "moved-middle": {PLACE: 24}, "moved-none": {PLACE: 26}})
+    produce(clusters["dc1"], range(22, 30), "dc2")
+    until_standing(clusters, "dc1", {"moved-tail": 28})
+    assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "60s") == []
+    assert standing(clusters, "dc1") == {"moved-tail": 28, "moved-middle": 22, "moved-none": 24}
+
+
+def test_commits_that_nobody_has_read_end_the_wait_without_a_move(
+    clusters: Clusters, installation: Installation, jobs: Jobs
+) -> None:
+    jobs.stop()
+    commit(clusters["dc2"], {"moved-middle": {PLACE: 28}})
+    failures = cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "2s")
+    assert len(failures) == 3
+    assert all("are index_records and sync_offsets running?" in failure for failure in failures)
+    assert standing(clusters, "dc1")["moved-middle"] == 22
+
+
+def test_without_the_source_the_tables_are_enough_and_what_is_lost_is_told(
+    clusters: Clusters, installation: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    produce(clusters["dc2"], range(30, 33), "dc2")
+    assert (installation.index(), installation.sync()) == ([], [])
+    installed(clusters, installation.folder, dc2=NOBODY_LISTENS)
+    refused = cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "5s")
+    assert len(refused) == 3
+    assert all("if dc2 is lost, use --disaster" in failure for failure in refused)
+    capsys.readouterr()
+    assert cutover(installation, "apply", "dc2", "dc1", "--disaster") == []
+    assert "moved-tail: never mirrored, so not at dc1: moved-0 dc2 [30, 33)" in capsys.readouterr().err
+    assert standing(clusters, "dc1") == {"moved-tail": 28, "moved-middle": 26, "moved-none": 24}
+    details = {row["detail"] for row in installation.rows("cutovers", mode="disaster", step="verify")}
+    assert details == {"moved-0 dc2 [30, 33)"}

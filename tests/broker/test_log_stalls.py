@@ -1,0 +1,101 @@
+"""A transaction that is left open on a real broker: how far the log can be read, and what is told of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+from crafting import create_topics
+from running import until
+
+from offset_sync.demo.brokers import EmbeddedCluster
+from offset_sync.demo.clients import client_options
+from offset_sync.errors import ClusterError
+from offset_sync.kafka.admin import ClusterAdmin
+from offset_sync.kafka.topics import Reach
+from offset_sync.metrics.logs import LogWatch
+from offset_sync.model import TopicPartition
+from offset_sync.testing.memory import MemoryIndex
+from offset_sync.testing.scraping import read
+from offset_sync.testing.written import log
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture
+def cluster(clusters: dict[str, EmbeddedCluster]) -> EmbeddedCluster:
+    return clusters["dc1"]
+
+
+@pytest.fixture
+def admin(cluster: EmbeddedCluster) -> ClusterAdmin:
+    return ClusterAdmin("dc1", {"bootstrap.servers": cluster.bootstrap_servers})
+
+
+@pytest.fixture
+def open_transaction(cluster: EmbeddedCluster, topic_name: str) -> Iterator[Producer]:
+    """A transaction with its first record at offset 2 of partition 0, behind two plain ones."""
+    create_topics(cluster, {topic_name: 2})
+    produce(cluster, topic_name, 2)
+    producer = Producer(client_options(cluster.bootstrap_servers, **{"transactional.id": topic_name}))
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic_name, b"open", partition=0)
+    producer.flush(30)
+    yield producer
+    producer.purge()
+
+
+def produce(cluster: EmbeddedCluster, topic: str, count: int) -> None:
+    producer = Producer(client_options(cluster.bootstrap_servers))
+    for _ in range(count):
+        producer.produce(topic, b"plain", partition=0)
+    assert producer.flush(30) == 0
+
+
+def test_an_open_transaction_parts_the_ends_of_its_partition_until_it_is_over(
+    cluster: EmbeddedCluster, admin: ClusterAdmin, topic_name: str, open_transaction: Producer
+) -> None:
+    produce(cluster, topic_name, 3)
+    first, other = TopicPartition(topic_name, 0), TopicPartition(topic_name, 1)
+    assert admin.reaches(lambda name: name == topic_name) == {first: Reach(2, 6), other: Reach(0, 0)}
+    open_transaction.commit_transaction(30)
+    # The coordinator answers before its markers are in the logs.
+    until(lambda: admin.reaches(lambda name: name == topic_name)[first] == Reach(7, 7), seconds=30)
+
+
+def test_only_wanted_topics_are_asked_for_and_internal_ones_can_be(admin: ClusterAdmin) -> None:
+    admin.committed_offsets(["any"])  # waits until the cluster has its topic of offsets
+    assert {place.topic for place in admin.reaches(lambda name: name == "__consumer_offsets")} == {"__consumer_offsets"}
+    assert admin.reaches(lambda name: False) == {}
+
+
+def test_the_watch_tells_of_the_stall_and_of_its_end(
+    cluster: EmbeddedCluster, admin: ClusterAdmin, topic_name: str, open_transaction: Producer
+) -> None:
+    now, index = [100.0], MemoryIndex()
+    index.extend(log("dc1", "d0:1"), TopicPartition(topic_name, 0))
+    watch = LogWatch({"dc1": admin}, lambda name: name == topic_name, index, threading.RLock(), 20, lambda: now[0])
+    watch.look()
+    produce(cluster, topic_name, 3)
+    now[0] += 30
+    watch.look()
+    scraped = read([watch])
+    assert scraped.values("log_stalled_seconds", "topic", cluster="dc1")[topic_name] == 30
+    assert scraped.value("index_behind_records", cluster="dc1") == 1
+    open_transaction.abort_transaction(30)
+    place = TopicPartition(topic_name, 0)
+    until(lambda: admin.reaches(lambda name: name == topic_name)[place] == Reach(7, 7), seconds=30)
+    watch.look()
+    scraped = read([watch])
+    assert topic_name not in scraped.values("log_stalled_seconds", "topic", cluster="dc1")
+    assert scraped.value("index_behind_records", cluster="dc1") == 6
+    assert scraped.value("cluster_up", cluster="dc1") == 1
+
+
+@pytest.mark.timeout(20)
+def test_a_dead_cluster_is_an_error_by_the_deadline() -> None:
+    with pytest.raises(ClusterError, match=r"clusters\.dc9: "):
+        ClusterAdmin("dc9", {"bootstrap.servers": "127.0.0.1:1"}).reaches(lambda name: True, deadline=0.5)

@@ -1,0 +1,111 @@
+"""The notebooks, run from top to bottom on tables that the package itself has written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from pyspark.sql import SparkSession
+
+from offset_sync.errors import TableError
+from offset_sync.spark.tables import Tables
+from offset_sync.testing.day import Day
+from offset_sync.testing.spark_tables import append_all
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+PLOTLY = "application/vnd.plotly.v1+json"
+
+
+@pytest.fixture(scope="module")
+def day() -> Day:
+    return Day()
+
+
+@pytest.fixture(scope="module")
+def root(spark: SparkSession, day: Day, tmp_path_factory: pytest.TempPathFactory) -> str:
+    tables = Tables(spark, str(tmp_path_factory.mktemp("day")))
+    tables.create()
+    append_all(tables, {table: day.arrow(table) for table in day.rows})
+    return tables.root
+
+
+def run(name: str, **parameters: Any) -> dict[str, Any]:
+    """Run a notebook with these parameters; return the texts and the pictures that it shows, by kind, in order."""
+    notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    (place,) = [n for n, cell in enumerate(notebook.cells) if "parameters" in cell.metadata.get("tags", [])]
+    lines = [f"{key} = {value!r}" for key, value in parameters.items()]
+    notebook.cells.insert(place + 1, nbformat.v4.new_code_cell("\n".join(lines)))
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(NOTEBOOKS)}}).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    shown = [output.data for output in outputs if output.output_type in ("display_data", "execute_result")]
+    return {
+        "said": "".join(output.text for output in outputs if output.get("name") == "stdout"),
+        "complaints": [output for output in outputs if output.get("name") == "stderr"],
+        "tables": [data["text/html"] for data in shown if PLOTLY not in data and "text/html" in data],
+        "pictures": [data[PLOTLY] for data in shown if PLOTLY in data],
+    }
+
+
+def test_the_lagging_groups_are_shown_with_their_causes_and_since_when(root: str) -> None:
+    shown = run("lagging_groups", root=root)
+    assert shown["complaints"] == []
+    assert shown["said"] == "4 groups lag, by the report of 2026-11-21 06:00:00 UTC\n"
+    groups, reasons = shown["tables"]
+    for group, cause, since in (
+        ("reports", "no commits", "2026-11-21 02:56:00"),
+        ("audit", "withheld", "2026-11-21 04:01:01+00:00"),
+        ("shipping", "target active", "2026-11-21 04:31:01+00:00"),
+        ("fraud", "mirror behind", "2026-11-21 05:15:00"),
+    ):
+        (row,) = [row for row in groups.split("<tr>") if f"<td>{group}</td>" in row]
+        assert f"<td>{cause}</td>" in row
+        assert since in row
+    assert "billing" not in groups
+    assert "search" not in groups
+    assert "withheld: the topic was deleted and created anew, its offsets mean other records now</td>" in reasons
+    since, progress = shown["pictures"]
+    assert {bar["name"]: bar["text"] for bar in since["data"]} == {
+        "no commits": ["3.1 h"], "withheld": ["2.0 h"], "target active": ["1.5 h"], "mirror behind": ["45 min"],
+    }  # fmt: skip
+    assert len(progress["data"]) == 8  # four groups at two clusters
+
+
+def test_the_groups_can_be_chosen_and_the_limits_set(root: str) -> None:
+    shown = run("lagging_groups", root=root, groups="(reports|fraud)", silent_minutes=200.0)
+    assert shown["said"].startswith("1 groups lag")
+    assert "fraud" in shown["tables"][0]
+
+
+def test_the_drill_shows_what_a_failover_would_have_cost(root: str, day: Day) -> None:
+    shown = run("failover_drill", root=root, moment="2026-11-21 05:58:00+00:00", moments=49)
+    assert shown["complaints"] == []
+    repeated = sum(day.translated("orders", 60 * 287 + rest, 287)[2] for rest in _rests(287)) + 2 * 11
+    missing = sum(270 - (30 * 287 + (3 * 287 + p) % 30 - 30 * 279) for p in range(2))
+    said = shown["said"].splitlines()
+    assert said[0].startswith("6 groups, from 2026-11-20 06:01:01 to 2026-11-21 05:56:1")
+    assert said[1] == (
+        f"2026-11-21 05:58:00 UTC: at most {repeated} records read again, {missing} lost, 4 partitions unknown"
+    )
+    (picture,) = shown["pictures"]
+    assert len(picture["data"]) == 18  # six groups in three panels
+    shares, moment = shown["tables"]
+    assert "repeats_at_most" in shares
+    assert all(
+        f"<td>{group}</td>" in moment for group in ("billing", "reports", "shipping", "fraud", "audit", "search")
+    )
+
+
+def _rests(step: int) -> list[int]:
+    """How far billing is in the block of a step, per partition."""
+    return [(7 * step + 13 * partition) % 60 for partition in range(2)]
+
+
+def test_without_a_report_the_notebook_says_what_to_do(tables: Tables) -> None:
+    with pytest.raises(
+        Exception, match=r"sync_status: no rows; make a report: \./spark-submit\.sh report_status"
+    ) as told:
+        run("lagging_groups", root=tables.root)
+    assert TableError.__name__ in str(told.value)

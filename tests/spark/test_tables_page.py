@@ -1,0 +1,108 @@
+"""Every example of docs/tables.md, run as it stands there, over a day's tables in the place of ``data/tables``."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from offset_sync.analysis.opening import open_tables
+from offset_sync.documentation import PAGE
+from offset_sync.spark.report_schemas import SYNC_STATUS
+from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
+from offset_sync.spark.tables import Tables
+from offset_sync.spark.views import register_views
+from offset_sync.testing.cost_oracle import failover_cost
+from offset_sync.testing.day import Day
+from offset_sync.testing.day_rows import commit_row
+from offset_sync.testing.spark_tables import append_all
+
+BLOCKS = re.findall(r"^```(\w+)( [\w-]+)?\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+SQL = [text for language, engine, text in BLOCKS if (language, engine) == ("sql", "")]
+PYTHON = [text for language, _, text in BLOCKS if language == "python"]
+SPARK_SQL = [text for language, engine, text in BLOCKS if (language, engine) == ("sql", " spark")]
+TRAVELS = ("TIMESTAMP AS OF", "load_as_version", "at=")
+
+
+@pytest.fixture(scope="module")
+def day() -> Day:
+    day = Day()
+    rewound = commit_row("dc1", "billing", "orders", 0, 17000, day.at(287.9), 10_000)  # so that somebody went back
+    day.rows[OFFSET_COMMITS].append(rewound)
+    return day
+
+
+@pytest.fixture(scope="module")
+def root(spark: SparkSession, day: Day, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Tables of a day; an older report stands behind the last one."""
+    tables = Tables(spark, str(tmp_path_factory.mktemp("page")))
+    tables.create()
+    earlier = Day(steps=100)
+    append_all(tables, {SYNC_STATUS: earlier.arrow(SYNC_STATUS)})
+    Path(tables.root, "03:12").write_text(datetime.now(timezone.utc).isoformat())
+    append_all(tables, {table: day.arrow(table) for table in day.rows})
+    return tables.root
+
+
+def here(text: str, root: str) -> str:
+    """An example with these tables; where it travels in time, to the moment between the two reports."""
+    if any(word in text for word in TRAVELS):
+        moment = Path(root, "03:12").read_text()
+        text = text.replace("2026-11-21T03:12:00+00:00", moment).replace("2026-11-21 03:12:00", moment[:26])
+    return text.replace("data/tables", root)
+
+
+def plain(value: Any) -> Any:
+    return int(value) if isinstance(value, Decimal) else round(value, 9) if isinstance(value, float) else value
+
+
+def comparable(found: Any) -> list[str]:
+    """Rows as texts, sorted; of a share nine digits, and DuckDB's sum, which is a decimal, as the number it is."""
+    rows = [{k: plain(v) for k, v in row.items()} for row in found.to_pylist()]
+    return sorted(json.dumps(row, default=lambda value: str(value).removesuffix("+00:00")) for row in rows)
+
+
+def test_every_sql_example_gives_the_same_rows_in_spark_and_in_duckdb(spark: SparkSession, root: str) -> None:
+    register_views(spark, root)
+    tables = open_tables(root)
+    assert len(SQL) >= 6
+    for text in SQL:
+        found = tables.sql(text).to_arrow_table()
+        assert found.num_rows > 0, text
+        assert comparable(spark.sql(text).toArrow()) == comparable(found), text
+
+
+def test_the_query_for_03_12_gives_what_plain_python_finds(root: str, day: Day) -> None:
+    (text,) = [text for text in SQL if "03:12" in text]
+    found = open_tables(root).sql(text).to_arrow_table().to_pylist()
+    moment = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
+    tables = [day.arrow(table).to_pylist() for table in (OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS)]
+    wanted = failover_cost(moment, *tables)
+    assert len(found) == len(wanted) == 12
+    for name in ("source_offset", "target_offset", "repeats_at_most", "lost", "state"):
+        keyed = ({(r["group_id"], r["partition"]): r[name] for r in rows} for rows in (found, wanted))
+        assert next(keyed) == next(keyed), name
+    repeats = {row["group_id"]: row["repeats_at_most"] for row in found if row["partition"] == 0}
+    assert repeats == {"audit": 0, "billing": 30, "fraud": 0, "reports": 11, "search": 0, "shipping": 30}
+
+
+@pytest.mark.parametrize("text", PYTHON, ids=range(len(PYTHON)))
+def test_every_python_example_runs_and_finds_rows(spark: SparkSession, root: str, text: str) -> None:
+    names: dict[str, Any] = {"spark": spark}
+    exec(here(text, root), names)
+    assert names["rows"].num_rows > 0
+    if any(word in text for word in TRAVELS):
+        assert set(names["rows"]["reported_at"].to_pylist()) == {Day(steps=100).ends_at}
+
+
+def test_the_report_of_then_is_found_by_spark_alone(spark: SparkSession, root: str) -> None:
+    (text,) = SPARK_SQL
+    found = spark.sql(here(text, root)).toArrow()
+    assert set(found["reported_at"].to_pylist()) == {Day(steps=100).ends_at}
+    assert found.num_rows >= 4

@@ -1,0 +1,85 @@
+"""The alert rules: complete, about metrics that exist, and, where promtool is there, firing when they should."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from offset_sync.metrics.document import to_markdown
+from offset_sync.testing.promql import find_promtool, problems, run_promtool
+
+REPO = Path(__file__).parents[2]
+FOLDER = REPO / "conf" / "prometheus"
+RULES: list[dict[str, Any]] = yaml.safe_load((FOLDER / "alerts.yaml").read_text())["groups"][0]["rules"]
+TESTED = Path(__file__).parent / "alert_rules_test.yaml"
+NAMES = {
+    "OffsetSyncDown", "OffsetSyncStale", "OffsetSyncReconcileOld", "OffsetSyncWithheld", "OffsetSyncFailed",
+    "OffsetSyncQuarantine", "OffsetSyncIndexBehind", "OffsetSyncDriftNotConverged", "OffsetSyncLost",
+    "OffsetSyncLogStalled",
+}  # fmt: skip
+needs_promtool = pytest.mark.skipif(not find_promtool(), reason="no promtool; Debian's package prometheus has it")
+
+
+def title(rule: dict[str, Any]) -> str:
+    return f"{rule['alert']}-{rule['labels'].get('cause', '')}"
+
+
+def test_every_alert_that_the_operations_manual_knows_has_a_rule() -> None:
+    assert {rule["alert"] for rule in RULES} == NAMES
+
+
+@pytest.mark.parametrize("rule", RULES, ids=title)
+def test_a_rule_names_metrics_and_labels_that_exist(rule: dict[str, Any]) -> None:
+    quoted = re.findall(r"\$labels\.(\w+)", " ".join(rule["annotations"].values()))
+    assert problems(rule["expr"], quoted) == []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=title)
+def test_a_rule_says_how_bad_it_is_and_what_to_do(rule: dict[str, Any]) -> None:
+    assert set(rule) == {"alert", "expr", "for", "labels", "annotations"}
+    assert rule["labels"]["severity"] in {"critical", "warning"}
+    assert set(rule["annotations"]) == {"summary", "description", "runbook"}
+    assert rule["annotations"]["runbook"] == f"docs/operations.md#{rule['alert'].lower()}"
+    assert len(rule["annotations"]["summary"]) < 110
+    assert len(rule["annotations"]["description"].split(". ")) > 1
+
+
+def test_rules_of_one_alert_can_be_told_apart() -> None:
+    titles = [title(rule) for rule in RULES]
+    assert len(titles) == len(set(titles))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=title)
+def test_what_a_description_names_as_a_metric_exists(rule: dict[str, Any]) -> None:
+    page = to_markdown()
+    for name in re.findall(r"offset_sync_\w+", " ".join(rule["annotations"].values())):
+        assert f"`{name}`" in page, name
+
+
+def test_the_example_scrapes_the_ports_of_the_page_and_loads_the_rules() -> None:
+    config = yaml.safe_load((FOLDER / "prometheus.yaml").read_text())
+    assert [(FOLDER / name).is_file() for name in config["rule_files"]] == [True]
+    ports = [target.rpartition(":")[2] for target in config["scrape_configs"][0]["static_configs"][0]["targets"]]
+    assert ports == re.findall(r"_port: (\d+)", to_markdown())
+
+
+def test_every_rule_is_tried_out() -> None:
+    tried = TESTED.read_text()
+    assert [rule["alert"] for rule in RULES if rule["alert"] not in tried] == []
+    causes = [rule["labels"].get("cause", "") for rule in RULES]
+    assert [cause for cause in causes if f'cause="{cause}"' not in tried and cause] == []
+
+
+@needs_promtool
+def test_prometheus_takes_the_rules_and_the_example() -> None:
+    run_promtool("check", "rules", "--lint-fatal", str(FOLDER / "alerts.yaml"))
+    run_promtool("check", "config", str(FOLDER / "prometheus.yaml"))
+
+
+@needs_promtool
+def test_the_rules_fire_when_they_should_and_only_then() -> None:
+    run_promtool("test", "rules", str(TESTED))

@@ -1,0 +1,133 @@
+"""What the notebooks ask, on a made-up day whose troubles are known; and the pictures they draw of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pytest
+
+from offset_sync.analysis.drill import OTHERS, answered_between, costs, moments_between, worst_groups
+from offset_sync.analysis.figures import CAUSE_COLOURS, costs_figure, progress_figure, since_figure
+from offset_sync.analysis.lagging import find_lagging, newest_report, progress, reasons
+from offset_sync.analysis.opening import open_tables
+from offset_sync.errors import TableError
+from offset_sync.spark.report_schemas import SYNC_STATUS
+from offset_sync.testing.day import Day
+from offset_sync.testing.delta_files import write_tables
+
+TEN, ONE = timedelta(minutes=10), timedelta(minutes=1)
+
+
+@pytest.fixture(scope="module")
+def day() -> Day:
+    return Day(steps=60)
+
+
+@pytest.fixture(scope="module")
+def tables(day: Day, tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
+    root = tmp_path_factory.mktemp("day")
+    write_tables(root, {table: day.arrow(table) for table in day.rows})
+    return open_tables(str(root))
+
+
+def found(lagging: pd.DataFrame) -> list[tuple[str, str]]:
+    return list(zip(lagging["group_id"], lagging["cause"]))
+
+
+def test_each_trouble_is_found_since_when_it_began(tables: duckdb.DuckDBPyConnection, day: Day) -> None:
+    lagging = find_lagging(tables, TEN, ONE)
+    assert found(lagging) == [
+        ("reports", "no commits"), ("audit", "withheld"), ("shipping", "target active"), ("fraud", "mirror behind"),
+    ]  # fmt: skip
+    begins = [day.at(23, 60), day.at(36, 61), day.at(42, 61), day.at(day.mirror_stops)]
+    assert list(lagging["since"]) == [pd.Timestamp(moment) for moment in begins]
+    assert list(lagging["partitions"]) == [2, 2, 2, 2]
+    assert list(lagging["detail"]) == ["orders", "TOPIC_RECREATED", "orders", "payments"]
+    assert newest_report(tables) == day.ends_at
+
+
+def test_the_limits_and_the_pattern_decide_what_counts(tables: duckdb.DuckDBPyConnection) -> None:
+    assert ("reports", "no commits") not in found(find_lagging(tables, timedelta(hours=4), ONE))
+    assert ("fraud", "mirror behind") not in found(find_lagging(tables, TEN, timedelta(hours=1)))
+    silent = found(find_lagging(tables, timedelta(minutes=3), ONE))
+    assert {group for group, cause in silent if cause == "no commits"} == {
+        "reports", "billing", "shipping", "fraud", "audit",
+    }  # fmt: skip
+    assert found(find_lagging(tables, TEN, ONE, "fr.*|audit|eport")) == [
+        ("audit", "withheld"), ("fraud", "mirror behind"),
+    ]  # fmt: skip
+
+
+def test_a_sync_that_is_late_is_a_cause_of_its_own_and_a_withheld_one_is_not(day: Day, tmp_path: Path) -> None:
+    rows = [row | {"staleness_ms": 90_000} for row in day.rows[SYNC_STATUS]]
+    late = Day(steps=60)
+    late.rows[SYNC_STATUS] = rows
+    write_tables(tmp_path, {SYNC_STATUS: late.arrow(SYNC_STATUS)})
+    lagging = find_lagging(open_tables(str(tmp_path)), TEN, ONE)
+    assert {group for group, cause in found(lagging) if cause == "sync behind"} == {
+        "billing", "reports", "fraud", "search",
+    }  # fmt: skip
+    since = lagging[lagging["cause"] == "sync behind"]["since"]
+    assert set(since) == {pd.Timestamp(day.ends_at - timedelta(seconds=90))}
+    assert lagging[lagging["cause"] == "withheld"]["since"].isna().all()  # no history says when
+    assert len(since_figure(lagging).data) == len(set(lagging["cause"]))
+
+
+def test_a_group_stands_at_each_cluster_where_its_last_commits_are(tables: duckdb.DuckDBPyConnection, day: Day) -> None:
+    until = day.at(30)
+    points = progress(tables, ["reports", "fraud"], day.at(20), until)
+    assert set(points["group_id"]) == {"reports", "fraud"}
+    last = points[points["at"] == pd.Timestamp(until)].set_index(["group_id", "cluster"])["position"]
+    assert last["fraud", "dc1"] == last["fraud", "dc2"] == sum(30 * 29 + (3 * 29 + p) % 30 for p in range(2))
+    assert last["reports", "dc1"] == 2 * (60 * 13 + 23)
+    assert points["at"].min() == pd.Timestamp(day.at(20))
+    assert len(progress_figure(points).data) == 4
+
+
+def test_the_reasons_are_told_in_words_and_counted(tables: duckdb.DuckDBPyConnection, day: Day) -> None:
+    told = reasons(tables, ["audit", "shipping", "billing"], day.begins_at).set_index("group_id")
+    assert set(told.index) == {"audit", "shipping"}
+    assert told.loc["audit", "why"].startswith("withheld: the topic was deleted and created anew")
+    assert list(told.loc["audit", ["answers", "partitions"]]) == [2 * 24, 2]
+    assert list(told.loc["shipping", ["answers", "partitions"]]) == [2 * 18, 2]
+
+
+def test_the_cost_is_summed_by_moment_and_group(tables: duckdb.DuckDBPyConnection, day: Day) -> None:
+    cost = costs(tables, "dc1", "dc2", [day.at(30.5), day.at(59.5)]).set_index(["moment", "group_id"])
+    early, late = pd.Timestamp(day.at(30.5)), pd.Timestamp(day.at(59.5))
+    assert cost.loc[(early, "billing"), "repeats_at_most"] == sum(min(30, (7 * 30 + 13 * p) % 60) for p in range(2))
+    assert list(cost.loc[(late, "shipping"), ["partitions", "unknown"]]) == [2, 2]
+    assert pd.isna(cost.loc[(late, "audit"), "lost"])
+    assert cost.loc[(late, "fraud"), "lost"] == sum(30 * 60 - (30 * 59 + (3 * 59 + p) % 30) for p in range(2))
+    assert set(costs(tables, "dc1", "dc2", [day.at(30.5)], "b.*")["group_id"]) == {"billing"}
+
+
+def test_a_pair_without_answers_is_refused_with_those_that_there_are(
+    tables: duckdb.DuckDBPyConnection, day: Day
+) -> None:
+    assert answered_between(tables, "dc1", "dc2")[0] == day.at(0, 61)
+    with pytest.raises(TableError, match="no answers from dc2 to dc3; there are: dc1 to dc2"):
+        answered_between(tables, "dc2", "dc3")
+
+
+def test_moments_lie_at_equal_distances_with_both_ends(day: Day) -> None:
+    assert moments_between(day.at(0), day.at(4), 5) == [day.at(step) for step in range(5)]
+    assert moments_between(day.at(0), day.at(4), 1) == [day.at(0), day.at(4)]
+
+
+def test_of_many_groups_the_worst_are_shown_and_the_others_summed(day: Day) -> None:
+    rows = [
+        {"moment": day.at(n), "group_id": f"<g{group}>", "repeats_at_most": group, "lost": 0, "unknown": 0}
+        for n in range(3)
+        for group in range(12)
+    ]
+    wide = worst_groups(pd.DataFrame(rows), "repeats_at_most", 3)
+    assert list(wide.columns) == ["<g11>", "<g10>", "<g9>", OTHERS]
+    assert list(wide[OTHERS]) == [sum(range(9))] * 3
+    figure = costs_figure(pd.DataFrame(rows), "t")
+    assert len(figure.data) == 27
+    assert {trace.name for trace in figure.data if trace.showlegend} >= {"&lt;g11&gt;", OTHERS}
+    assert set(CAUSE_COLOURS) == {"withheld", "target active", "no commits", "mirror behind", "sync behind"}

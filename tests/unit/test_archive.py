@@ -1,0 +1,65 @@
+"""The archive for YARN: a Python that can be unpacked anywhere, without what Spark brings."""
+
+from __future__ import annotations
+
+import subprocess
+import venv
+from pathlib import Path
+
+import pytest
+
+import jars
+from archive import pack
+from requirements import requirements
+
+REPO = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("archive")
+    venv.create(folder / "environment", symlinks=True)
+    (own,) = folder.glob("environment/lib/python3.*/site-packages")
+    for module in ("numpy_like", "pyspark", "py4j"):
+        (own / module).mkdir()
+        (own / module / "__init__.py").write_text("answer = 42")
+    (folder / "environment" / "bin" / "spark-submit").write_text("#!/bin/sh")
+    packed = pack(folder / "environment", folder / "environment.tar.gz")
+    assert packed.stat().st_mode & 0o444 == 0o444
+    target = folder / "elsewhere"
+    target.mkdir()
+    subprocess.run(["tar", "-xzf", str(packed), "-C", str(target)], check=True)
+    (folder / "environment").rename(folder / "gone")
+    return target
+
+
+def test_it_runs_where_it_is_unpacked(unpacked: Path) -> None:
+    command = "import sys, numpy_like; print(numpy_like.answer, sys.prefix)"
+    said = subprocess.run(
+        [str(unpacked / "bin" / "python"), "-c", command], capture_output=True, text=True, check=True, cwd="/"
+    )
+    assert said.stdout.split() == ["42", str(unpacked)]
+
+
+def test_what_spark_brings_is_left_out(unpacked: Path) -> None:
+    (own,) = unpacked.glob("lib/python3.*/site-packages")
+    assert not {"pyspark", "py4j", "pip"} & {path.name for path in own.iterdir()}
+    assert [path.name for path in unpacked.glob("bin/*") if "python" not in path.name] == ["activate"]
+
+
+def test_only_what_the_jobs_need_is_asked_for() -> None:
+    wanted = requirements((REPO / "setup.cfg").read_text())
+    assert all("==" in line for line in wanted)
+    names = {line.partition("==")[0] for line in wanted}
+    assert {"confluent-kafka", "numpy", "pyarrow", "pyspark"} <= names
+    assert not {"pytest", "ruff", "matplotlib", "venv-pack"} & names
+
+
+def test_an_image_gets_the_jars_of_spark_and_no_brokers() -> None:
+    pinned = (REPO / "conf" / "jars" / "ivy.xml").read_text()
+    for_spark = jars.wanted_jars(pinned, ["spark"])
+    assert {path.partition("/")[0] for path in for_spark} == {"spark"}
+    assert set(for_spark) < set(jars.wanted_jars(pinned))
+    command = jars._ivy_command(["spark"])
+    assert command[command.index("-confs") + 1] == "spark"
+    assert "-confs" not in jars._ivy_command([])

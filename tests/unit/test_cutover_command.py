@@ -1,0 +1,79 @@
+"""What the command cutover takes, chooses and prints."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import threading
+from datetime import timedelta
+
+import pytest
+from rich.console import Console
+
+from offset_sync.cutover_groups import chosen_groups, cutover_arguments, cutover_groups
+from offset_sync.errors import ConfigError
+from offset_sync.jobs import job_arguments
+from offset_sync.model import TopicPartition
+from offset_sync.moving import GroupPlan, Standing
+from offset_sync.moving_table import print_plan
+from offset_sync.testing.settling import config_of
+
+KNOWN = ["billing", "shipping", "ship.it", "reports"]
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = cutover_arguments(job_arguments("cutover"))
+    return parser.parse_args([*words, "--conf", "x", "--groups", "billing"])
+
+
+def test_patterns_are_for_whole_names_and_each_has_to_match_something() -> None:
+    assert chosen_groups(KNOWN, ["ship.*", "billing"]) == ["billing", "ship.it", "shipping"]
+    assert chosen_groups(KNOWN, [r"ship\.it"]) == ["ship.it"]
+    with pytest.raises(ConfigError, match="'ship' matches none of the 4 groups"):
+        chosen_groups(KNOWN, ["ship", ".*"])
+    with pytest.raises(ConfigError, match=r"'\(' is no regular expression"):
+        chosen_groups(KNOWN, ["("])
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["apply", "--from", "X", "--to", "Y"], "apply needs --planned .* or --disaster"),
+        (
+            ["plan", "--from", "X", "--to", "Q"],
+            "--to Q: not a direction of the configuration, which has X to Y",
+        ),
+        (["plan", "--from", "Y", "--to", "X"], "not a direction"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_is_started(words: list[str], problem: str) -> None:
+    config = config_of(["X", "Y"], directions=[["X", "Y"]])
+    with pytest.raises(ConfigError, match=problem):
+        cutover_groups(config, parsed(*words), threading.Event())
+
+
+def test_a_move_is_planned_or_a_disaster_and_waits_as_long_as_is_said() -> None:
+    assert parsed("apply", "--from", "X", "--to", "Y", "--planned", "--timeout", "90s").timeout == timedelta(seconds=90)
+    assert parsed("plan", "--from", "X", "--to", "Y").timeout == timedelta(minutes=10)
+    for words in (["--planned", "--disaster"], ["--timeout", "soon"]):
+        with pytest.raises(SystemExit) as ended:
+            parsed("apply", "--from", "X", "--to", "Y", *words)
+        assert ended.value.code == 2
+
+
+def test_a_plan_is_a_line_per_group_and_the_reasons_below() -> None:
+    row = Standing("g", TopicPartition("orders", 0), "Mirroring", "so", "EXACT", 5, 7, 7, 2, 3, 3)
+    plans = [
+        GroupPlan("free", False, False, []),
+        GroupPlan("dear", False, None, [row, row]),
+        GroupPlan("[red]busy\x1b", True, False, [], ["it has members at X; stop them there first"]),
+    ]
+    out = io.StringIO()
+    print_plan(plans, "X", "Y", Console(file=out, width=80))
+    lines = [" ".join(line.split()) for line in out.getvalue().splitlines()]
+    assert lines[0] == "X → Y"
+    assert lines[2:5] == [
+        "free nowhere 0 0 0 yes", "dear Y? 2 4 6 at cost", "[red]busy\\u001b X 0 0 0 no",
+    ]  # fmt: skip
+    assert lines[5] == "[red]busy\\u001b: it has members at X; stop them there first"
+    assert "\x1b" not in out.getvalue()

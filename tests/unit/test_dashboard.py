@@ -1,0 +1,108 @@
+"""The Grafana dashboard: provisionable, readable, and about metrics and labels that exist."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from offset_sync.testing.promql import find_promtool, problems, read_expression, run_promtool, series
+
+FILE = Path(__file__).parents[2] / "conf" / "grafana" / "offset-sync.json"
+BOARD: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+ROWS = [panel for panel in BOARD["panels"] if panel["type"] == "row"]
+PANELS = [panel for panel in BOARD["panels"] if panel["type"] != "row"]
+VARIABLES = {variable["name"]: variable for variable in BOARD["templating"]["list"]}
+DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
+ALERTS = (FILE.parents[1] / "prometheus" / "alerts.yaml").read_text()
+
+
+def overlap(one: dict[str, int], other: dict[str, int]) -> bool:
+    is_beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+    is_below = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
+    return not (is_beside or is_below)
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
+def test_a_panel_asks_for_metrics_and_labels_that_exist(panel: dict[str, Any]) -> None:
+    assert panel["targets"]
+    for target in panel["targets"]:
+        shown = re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])
+        assert problems(target["expr"], shown) == []
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
+def test_a_panel_has_a_unit_says_what_it_means_and_takes_the_chosen_datasource(panel: dict[str, Any]) -> None:
+    assert panel["fieldConfig"]["defaults"]["unit"]
+    assert len(panel["description"]) > 20
+    assert [panel["datasource"], *(target["datasource"] for target in panel["targets"])] == [DATASOURCE] * (
+        len(panel["targets"]) + 1
+    )
+    references = [target["refId"] for target in panel["targets"]]
+    assert len(references) == len(set(references))
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
+def test_a_panel_uses_only_variables_that_exist_and_alerts_that_exist(panel: dict[str, Any]) -> None:
+    text = " ".join(target["expr"] for target in panel["targets"])
+    assert set(re.findall(r"\$(\w+)", text)) <= {*VARIABLES, "__rate_interval"}
+    for name in re.findall(r"OffsetSync\w+", panel["description"]):
+        assert f"alert: {name}\n" in ALERTS
+
+
+def test_panels_do_not_overlap_and_fit_the_width() -> None:
+    places = [(panel["title"], panel["gridPos"]) for panel in BOARD["panels"]]
+    assert [(a, b) for (a, one), (b, other) in combinations(places, 2) if overlap(one, other)] == []
+    assert [title for title, at in places if at["x"] < 0 or at["x"] + at["w"] > 24 or min(at["w"], at["h"]) < 1] == []
+
+
+def test_ids_and_titles_are_unique() -> None:
+    for field in ("id", "title"):
+        values = [panel[field] for panel in BOARD["panels"]]
+        assert len(values) == len(set(values))
+
+
+def test_what_the_person_on_call_asks_comes_in_order() -> None:
+    asked = [row["title"].partition(":")[0] for row in sorted(ROWS, key=lambda row: int(row["gridPos"]["y"]))]
+    assert asked[:6] == ["Health", "Staleness", "Duplicates", "Outcomes", "Withheld", "Durations"]
+    assert {panel["type"] for panel in PANELS if panel["gridPos"]["y"] < ROWS[1]["gridPos"]["y"]} == {"stat"}
+
+
+def test_it_can_be_provisioned_without_being_asked_anything() -> None:
+    assert "__inputs" not in BOARD
+    assert (BOARD["id"], BOARD["uid"]) == (None, "offset-sync")
+    assert VARIABLES["datasource"]["type"] == "datasource"
+    assert VARIABLES["datasource"]["query"] == "prometheus"
+
+
+@pytest.mark.parametrize("name", sorted(VARIABLES.keys() - {"datasource"}))
+def test_a_variable_lists_the_values_of_a_label_that_exists(name: str) -> None:
+    variable = VARIABLES[name]
+    match = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["query"]["query"])
+    assert match is not None
+    assert match[2] in series()[match[1]]
+    assert variable["definition"] == variable["query"]["query"]
+
+
+def test_whatever_raises_an_alert_can_be_seen() -> None:
+    rules = yaml.safe_load(ALERTS)["groups"][0]["rules"]
+    alarming = {name for rule in rules for name, _ in read_expression(rule["expr"]).selectors}
+    shown = {
+        name for panel in PANELS for each in panel["targets"] for name, _ in read_expression(each["expr"]).selectors
+    }
+    assert alarming - shown == set()
+
+
+@pytest.mark.skipif(not find_promtool(), reason="no promtool; Debian's package prometheus has it")
+def test_prometheus_can_read_every_expression(tmp_path: Path) -> None:
+    expressions = [target["expr"] for panel in PANELS for target in panel["targets"]]
+    plain = [re.sub(r"\$\w+", "5m", text) for text in expressions]
+    rules = [{"record": f"panel:{number}", "expr": text} for number, text in enumerate(plain)]
+    file = tmp_path / "rules.yaml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
+    run_promtool("check", "rules", str(file))

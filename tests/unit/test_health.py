@@ -1,0 +1,112 @@
+"""Is the sync healthy? Each reason alone is enough, and what is normal is none."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from offset_sync.health import Limits, find_problems, is_healthy
+from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.testing.reports import random_drift
+
+CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
+NORMAL: dict[str, Any] = {
+    "source_cluster": "dc1", "target_cluster": "dc2", "group_id": "g", "topic": "t", "lost": 0, "not_mirrored": 0,
+    "duplicates": 0, "duplicates_at_most": 0, "staleness_ms": 0, "mirror_lag_ms": 0, "status": "InSync",
+    "is_target_active": False,
+}  # fmt: skip
+
+
+def report(**changes: Any) -> pa.Table:
+    rows = [{**NORMAL, "partition": n} for n in range(3)]
+    return pa.Table.from_pylist([{**rows[0], **changes}, *rows[1:]], SYNC_STATUS.arrow_schema)
+
+
+def drift_with(**changes: Any) -> pa.Table:
+    rows = CALM.to_pylist()
+    newest = max(row["at"] for row in rows)
+    for row in rows:
+        if row["at"] == newest and row["group_id"] == changes.get("group_id"):
+            row.update(changes)
+    return pa.Table.from_pylist(rows, CALM.schema)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"status": "TargetActive", "is_target_active": True},
+        {"status": "Behind", "staleness_ms": 60_000, "duplicates": 7},
+        {"status": "Mirroring", "lost": 9, "not_mirrored": 9, "mirror_lag_ms": 300_000},
+        {"status": "Mirroring", "mirror_lag_ms": 900_000},
+    ],
+)
+def test_what_a_sync_at_work_looks_like_is_healthy(changes: dict[str, Any]) -> None:
+    assert find_problems(report(**changes), CALM) == []
+    assert is_healthy(report(**changes), CALM)
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "text"),
+    [
+        ({"status": "Stalled", "reason": "no answer"}, "Stalled", "1 partition of 1 group: Stalled (no answer)"),
+        ({"status": "Withheld", "reason": "A\nB"}, "Withheld", r"1 partition of 1 group: Withheld (A\u000aB)"),
+        ({"status": "Behind", "staleness_ms": 60_001}, "Behind", "1 partition of 1 group: Behind for more than 1 min"),
+        ({"status": "Behind", "staleness_ms": None}, "Behind", "1 partition of 1 group: Behind for more than 1 min"),
+        (
+            {"lost": 3, "not_mirrored": 1},
+            None,
+            "1 partition of 1 group: 2 unread records of the target would be skipped",
+        ),
+        (
+            {"status": "Mirroring", "lost": 3, "not_mirrored": 3, "mirror_lag_ms": 300_001},
+            "Mirroring",
+            "1 partition of 1 group: 3 unread records wait for the mirror, for more than 5 min",
+        ),
+    ],
+)
+def test_one_bad_partition_is_not_healthy(changes: dict[str, Any], status: str | None, text: str) -> None:
+    found = find_problems(report(**changes), CALM)
+    assert [(problem.text, problem.status) for problem in found] == [(text, status)]
+    assert not is_healthy(report(**changes), CALM)
+
+
+def test_the_limits_are_the_callers() -> None:
+    behind = report(status="Behind", staleness_ms=5_000)
+    assert not is_healthy(behind, CALM, Limits(behind=timedelta(seconds=4)))
+    waiting = report(status="Mirroring", lost=1, not_mirrored=1, mirror_lag_ms=5_000)
+    assert not is_healthy(waiting, CALM, Limits(mirror=timedelta(seconds=4)))
+
+
+def test_drift_that_has_not_converged_is_not_healthy() -> None:
+    pair = find_problems(report(), drift_with(group_id=None, is_converged=False, windowed_change=12345))
+    assert [problem.text for problem in pair] == ["Offsets of dc1 → dc2 drift apart: by 12,345 in the window"]
+    group = find_problems(report(), drift_with(group_id="b", is_converged=False))
+    assert [problem.text for problem in group] == ["Offsets of 1 group drift apart: b"]
+    assert not is_healthy(report(), drift_with(group_id="b", is_converged=None))
+
+
+def test_drift_of_an_earlier_report_is_over() -> None:
+    rows = CALM.to_pylist()
+    newest = max(row["at"] for row in rows)
+    for row in rows:
+        row["is_converged"] = row["at"] == newest
+    assert is_healthy(report(), pa.Table.from_pylist(rows, CALM.schema))
+
+
+def test_before_the_first_drift_the_statuses_decide() -> None:
+    assert is_healthy(report(), SYNC_DRIFT.arrow_schema.empty_table())
+
+
+def test_an_empty_report_is_not_healthy() -> None:
+    assert not is_healthy(SYNC_STATUS.arrow_schema.empty_table(), CALM)
+
+
+def test_the_worst_problem_comes_first() -> None:
+    rows = [{"lost": 1}, {"status": "Withheld"}, {"status": "Stalled"}, {"status": "Behind", "staleness_ms": 10**6}]
+    status = pa.concat_tables([report(**changes) for changes in reversed(rows)])
+    assert [problem.status for problem in find_problems(status, CALM)] == [None, "Withheld", "Stalled", "Behind"]

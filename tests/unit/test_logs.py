@@ -1,0 +1,147 @@
+"""What the jobs say: text for people, one JSON object per line for a log store, and the same switch for the JVM."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from offset_sync import logs
+from offset_sync.jobs import job_arguments
+from offset_sync.spark.session import LOG_FORMAT
+
+REPO = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def process() -> Iterator[None]:
+    """Put back what starting a log changes in the process."""
+    hooks, before = (sys.excepthook, threading.excepthook), os.environ.get(logs.VARIABLE)
+    yield
+    sys.excepthook, threading.excepthook = hooks
+    logging.captureWarnings(False)
+    os.environ.pop(logs.VARIABLE, None)
+    if before is not None:
+        os.environ[logs.VARIABLE] = before
+
+
+def written(log_format: str, write: Callable[[], object]) -> list[str]:
+    """Return the lines that *write* logs in a process whose log was just started."""
+    root, stream = logging.getLogger(), io.StringIO()
+    handlers, level = root.handlers[:], root.level
+    root.handlers[:] = []  # pytest's own, of the test that is running
+    try:
+        logs.start_logging(log_format, stream)
+        write()
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+    return stream.getvalue().splitlines()
+
+
+def test_a_record_is_one_line_of_json_whatever_it_holds() -> None:
+    hostile = 'a "quoted"\nline\x1b[31m ü \ud800'
+    (line,) = written("json", lambda: logging.getLogger("offset_sync.x").warning("group %s", hostile))
+    event = json.loads(line)
+    assert (event["level"], event["logger"], event["msg"]) == ("WARN", "offset_sync.x", f"group {hostile}")
+    assert list(event) == ["ts", "level", "logger", "msg"]
+
+
+def test_times_are_utc_with_milliseconds() -> None:
+    record = logging.LogRecord("x", logging.INFO, "", 0, "m", None, None)
+    record.created, record.msecs = 1_000_000_000.0625, 62.5
+    assert json.loads(logs.JsonLines().format(record))["ts"] == "2001-09-09T01:46:40.062Z"
+
+
+def test_an_exception_stands_in_the_line_of_its_record() -> None:
+    def fail() -> None:
+        try:
+            raise ValueError("no\nsuch thing")
+        except ValueError:
+            logging.getLogger("x").exception("reconcile pass failed")
+
+    (line,) = written("json", fail)
+    exception = json.loads(line)["exception"]
+    assert (exception["class"], exception["msg"]) == ("ValueError", "no\nsuch thing")
+    assert "test_logs.py" in exception["stacktrace"]
+
+
+def test_a_message_that_does_not_fit_its_arguments_is_still_one_line() -> None:
+    (line,) = written("json", lambda: logging.getLogger("x").error("%d of %d", "one"))
+    assert json.loads(line)["msg"] == "%d of %d ('one',)"
+
+
+def test_text_stays_as_it_was() -> None:
+    (line,) = written("text", lambda: logging.getLogger("offset_sync.x").info("ready"))
+    assert line.endswith(" INFO offset_sync.x ready")
+
+
+def test_what_a_job_says_at_its_end_is_bare_text_or_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    (line,) = written("json", lambda: logs.tell("clusters.dc1: away", "json"))
+    assert json.loads(line)["msg"] == "clusters.dc1: away"
+    assert json.loads(line)["level"] == "ERROR"
+    logs.tell("clusters.dc1: away", "text")
+    assert capsys.readouterr().err == "clusters.dc1: away\n"
+
+
+def job(tmp_path: Path, last: str, *argv: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run a job without Spark as a process of its own; *last* is what it does."""
+    script = tmp_path / "job.py"
+    lines = ["import os, sys, threading, warnings", "from offset_sync.jobs import job_arguments, run_job"]
+    lines += ["def do(config, arguments, stop):", f"    {last}", "    return ['clusters.dc1: away']"]
+    lines += [f"sys.exit(run_job(do, job_arguments('x'), {['--conf', str(REPO / 'conf/two-clusters.yaml'), *argv]!r}))"]
+    script.write_text("\n".join(lines))
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPO / "lib")} | environ
+    return subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False, env=environ, timeout=60
+    )
+
+
+@pytest.mark.parametrize("last", ["raise KeyError('x')", "threading.Thread(target=lambda: 1 // 0).start()"])
+def test_an_exception_that_nobody_catches_is_a_line_of_json(tmp_path: Path, last: str) -> None:
+    ended = job(tmp_path, last, "--log-format", "json")
+    events = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert ended.returncode == 1
+    assert events[0]["level"] == "FATAL"
+    assert events[0]["exception"]["class"] in ("KeyError", "ZeroDivisionError")
+
+
+def test_a_warning_is_a_line_of_json_and_so_is_a_failure(tmp_path: Path) -> None:
+    ended = job(tmp_path, "warnings.warn('old')", OFFSET_SYNC_LOG_FORMAT="json")
+    warning, failure = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert warning["level"] == "WARN"
+    assert "old" in warning["msg"]
+    assert failure["msg"] == "clusters.dc1: away"
+
+
+def test_the_option_wins_over_the_environment_and_reaches_what_is_started_later(tmp_path: Path) -> None:
+    ended = job(
+        tmp_path, "print(os.environ['OFFSET_SYNC_LOG_FORMAT'])", "--log-format=text", OFFSET_SYNC_LOG_FORMAT="json"
+    )
+    assert ended.stdout == "text\n"
+    assert ended.stderr == "clusters.dc1: away\n"
+
+
+def test_a_format_that_is_none_counts_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(logs.VARIABLE, "xml")
+    assert job_arguments("x").parse_args(["--conf", "x"]).log_format == "text"
+
+
+def test_the_jvm_goes_by_the_same_variable_and_has_a_layout_for_each_format() -> None:
+    text = (REPO / "conf" / "log4j2.properties").read_text().replace("\\\n", "")
+    assert f"rootLogger.appenderRef.console.ref = ${{env:{logs.VARIABLE}:-text}}" in text
+    assert LOG_FORMAT == logs.VARIABLE
+    names = [
+        line.split("=")[1].strip() for line in text.splitlines() if line.startswith("appender.") and ".name" in line
+    ]
+    assert tuple(names) == logs.FORMATS
+    (template,) = [line.partition("=")[2] for line in text.splitlines() if "eventTemplate" in line]
+    assert [key for key in json.loads(template) if key != "context"] == ["ts", "level", "logger", "msg", "exception"]

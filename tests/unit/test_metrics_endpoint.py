@@ -1,0 +1,122 @@
+"""The endpoint as Prometheus meets it: scraped over HTTP, and never in the way of the job."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Iterable
+from urllib.error import URLError
+
+import pytest
+
+from offset_sync import __version__
+from offset_sync.config import Metrics
+from offset_sync.metrics.catalogue import GROUP_DUPLICATES, READY
+from offset_sync.metrics.endpoint import Collector, open_endpoint
+from offset_sync.metrics.samples import Distribution, Family, Samples, to_label
+from offset_sync.testing.scraping import fetch, read
+
+HOSTILE = 'a"} 1\nfake{x="\\" 🐘 \x00\x1b[31m\r\ud800end'
+HERE = "127.0.0.1"
+
+
+class Groups:
+    """Says that groups of these names have duplicates."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def collect(self) -> Iterable[Family]:
+        samples = Samples([GROUP_DUPLICATES])
+        for number, name in enumerate(self.names):
+            samples.add(GROUP_DUPLICATES, number, "dc1", "dc2", to_label(name))
+        return samples
+
+
+class Failing:
+    def collect(self) -> Iterable[Family]:
+        raise RuntimeError("a bug")
+
+
+def at(port: object) -> Metrics:
+    return Metrics(address=HERE, sync_offsets_port=port, report_status_port="off")
+
+
+def test_a_scrape_brings_what_the_collectors_say_now() -> None:
+    groups = Groups("billing")
+    endpoint = open_endpoint("sync_offsets", at(0), [groups])
+    assert endpoint is not None
+    try:
+        scraped = fetch(endpoint.port)
+        assert scraped.values("group_duplicates", "group_id", source="dc1", target="dc2") == {"billing": 0}
+        assert scraped.value("build_info", part="sync_offsets", version=__version__) == 1
+        assert "process_resident_memory_bytes" in scraped.text
+        assert "_created" not in scraped.text
+        groups.names = ("billing", "shipping")
+        assert fetch(endpoint.port).values("group_duplicates", "group_id") == {"billing": 0, "shipping": 1}
+    finally:
+        endpoint.close()
+    with pytest.raises(URLError):
+        fetch(endpoint.port)
+
+
+def test_a_hostile_group_name_is_one_label_and_nothing_else() -> None:
+    endpoint = open_endpoint("sync_offsets", at(0), [Groups(HOSTILE)])
+    assert endpoint is not None
+    scraped = fetch(endpoint.port)
+    endpoint.close()
+    assert scraped.values("group_duplicates", "group_id") == {
+        'a"} 1\nfake{x="\\" 🐘 \ufffd\ufffd[31m\ufffd\ufffdend': 0
+    }
+    assert not any(line.startswith("fake") for line in scraped.text.splitlines())
+    assert "\x1b" not in scraped.text
+
+
+def test_a_long_name_is_shortened_and_two_that_become_one_are_one_sample() -> None:
+    scraped = read([Groups("x" * 300 + "1", "x" * 300 + "2", "y" * 200)])
+    assert scraped.values("group_duplicates", "group_id") == {"x" * 199 + "…": 0, "y" * 200: 2}
+
+
+def test_a_port_that_is_taken_is_an_error_in_the_log_with_the_remedy_and_nothing_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with socket.socket() as taken, caplog.at_level(logging.ERROR):
+        taken.bind((HERE, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert open_endpoint("sync_offsets", at(port), []) is None
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message.startswith(f"metrics.sync_offsets_port: {HERE}:{port} cannot be opened (")
+    assert "free the port or choose another" in message
+
+
+@pytest.mark.parametrize("address", ["no.such.host.invalid", "203.0.113.7", "x" * 300])
+def test_an_address_that_cannot_be_had_is_an_error_in_the_log(address: str, caplog: pytest.LogCaptureFixture) -> None:
+    config = Metrics.model_construct(address=address, sync_offsets_port="off", report_status_port=0, worst=20)
+    assert open_endpoint("report_status", config, []) is None
+    assert "metrics.report_status_port" in caplog.text
+    assert "metrics.address" in caplog.text
+
+
+def test_without_a_port_nothing_is_opened() -> None:
+    assert open_endpoint("sync_offsets", at("off"), [Failing()]) is None
+    assert open_endpoint("report_status", at(0), [Failing()]) is None
+
+
+def test_a_collector_that_fails_is_left_out_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    collectors: list[Collector] = [Failing(), Groups("billing")]
+    assert read(collectors).values("group_duplicates", "group_id") == {"billing": 0}
+    assert "Failing failed at a scrape" in caplog.text
+
+
+def test_labels_that_are_not_those_of_the_catalogue_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"offset_sync_ready: \('x',\) are not the labels \(\)"):
+        Samples([READY]).add(READY, 1, "x")
+
+
+def test_a_distribution_counts_a_value_on_a_bound_below_it() -> None:
+    distribution = Distribution((1.0, 2.0))
+    distribution.add([0.5, 1.0, 1.5])
+    distribution.add(2.5)
+    distribution.add([])
+    assert distribution.cumulative() == ([("1.0", 2.0), ("2.0", 3.0), ("+Inf", 4.0)], 5.5)

@@ -1,0 +1,179 @@
+"""Stalled logs and the backlog of the index, look by look, and what is said of them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from offset_sync.errors import ClusterError
+from offset_sync.metrics.logs import IndexSizes, LogWatch
+from offset_sync.metrics.stalls import Backlog, Stalls
+from offset_sync.model import TopicPartition
+from offset_sync.testing.memory import MemoryIndex
+from offset_sync.testing.scraping import Scrape, read
+from offset_sync.testing.written import log
+
+ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
+OFFSETS = TopicPartition("__consumer_offsets", 7)
+LOCK = threading.RLock()
+
+
+@dataclass(frozen=True)
+class At:
+    stable: int
+    high: int
+
+
+@dataclass
+class Cluster:
+    """Logs that reach as far as the test says; *error* is raised instead."""
+
+    logs: dict[TopicPartition, At] = field(default_factory=dict)
+    error: Exception | None = None
+
+    def reaches(self, is_wanted: Callable[[str], bool], deadline: float) -> Mapping[TopicPartition, At]:
+        assert deadline > 0
+        if self.error:
+            raise self.error
+        return {place: at for place, at in self.logs.items() if is_wanted(place.topic)}
+
+
+class Looking:
+    """A watch over X, whose clock is turned by hand; topics that begin with o are indexed."""
+
+    def __init__(self, worst: int = 20) -> None:
+        self.x, self.index, self.now = Cluster(), MemoryIndex(), 100.0
+        self.watch = LogWatch(
+            {"X": self.x}, lambda name: name.startswith("o"), self.index, LOCK, worst, lambda: self.now
+        )
+
+    def look(self, seconds: float = 30, **logs: At) -> Scrape:
+        self.now += seconds
+        self.x.logs.update({TopicPartition(name, 0): at for name, at in logs.items()})
+        self.watch.look()
+        return read([self.watch])
+
+
+def test_a_log_that_moves_or_is_complete_never_stalls() -> None:
+    stalls = Stalls()
+    assert stalls.look(0, {ORDERS: At(5, 5), PAY: At(5, 9)}) == {}
+    assert stalls.look(30, {ORDERS: At(5, 5), PAY: At(6, 12)}) == {}
+    assert stalls.look(60, {ORDERS: At(5, 5), PAY: At(12, 12)}) == {}
+
+
+def test_an_open_transaction_behind_which_nothing_comes_is_no_stall() -> None:
+    stalls = Stalls()
+    assert [stalls.look(now, {ORDERS: At(5, 9)}) for now in (0, 30, 60)] == [{}, {}, {}]
+
+
+def test_a_log_that_grows_behind_an_open_transaction_stalls_since_it_was_first_seen() -> None:
+    stalls = Stalls()
+    stalls.look(0, {ORDERS: At(5, 9)})
+    assert stalls.look(30, {ORDERS: At(5, 10)}) == {ORDERS: 30}
+    assert stalls.look(60, {ORDERS: At(5, 10)}) == {ORDERS: 60}
+    assert stalls.look(90, {ORDERS: At(10, 11)}) == {}
+    assert stalls.look(120, {ORDERS: At(10, 12)}) == {ORDERS: 30}
+
+
+def test_a_complete_log_begins_to_stall_no_earlier_than_when_it_was_last_seen_complete() -> None:
+    stalls = Stalls()
+    for now in (0, 30, 60):
+        assert stalls.look(now, {ORDERS: At(5, 5)}) == {}
+    assert stalls.look(90, {ORDERS: At(5, 9)}) == {ORDERS: 30}
+
+
+def test_a_partition_that_is_gone_is_forgotten() -> None:
+    stalls = Stalls()
+    stalls.look(0, {ORDERS: At(5, 9)})
+    stalls.look(30, {})
+    assert stalls.look(60, {ORDERS: At(5, 20)}) == {}
+
+
+def test_a_backlog_is_as_old_as_the_offset_that_has_waited_longest() -> None:
+    backlog = Backlog()
+    assert backlog.look(0, {ORDERS: 4}, {ORDERS: At(10, 12)}) == (6, 0)
+    assert backlog.look(30, {ORDERS: 9}, {ORDERS: At(20, 20)}) == (11, 30)
+    assert backlog.look(60, {ORDERS: 10}, {ORDERS: At(30, 30)}) == (20, 0)
+    assert backlog.look(90, {ORDERS: 10, PAY: 0}, {ORDERS: At(30, 30), PAY: At(5, 5)}) == (25, 30)
+    assert backlog.look(120, {ORDERS: 30, PAY: 5}, {ORDERS: At(30, 30), PAY: At(5, 5)}) == (0, 0)
+
+
+def test_an_index_that_keeps_up_is_never_old_however_much_is_produced() -> None:
+    backlog = Backlog()
+    ages = [backlog.look(30 * n, {ORDERS: 1000 * n}, {ORDERS: At(1000 * n + 900, 1000 * n + 900)})[1] for n in range(5)]
+    assert ages == [0] * 5
+
+
+def test_a_partition_of_which_nothing_is_indexed_is_behind_as_a_whole() -> None:
+    assert Backlog().look(0, {}, {ORDERS: At(7, 9)}) == (7, 0)
+
+
+def test_the_index_is_compared_with_what_can_be_read_of_indexed_topics_only() -> None:
+    looking = Looking()
+    looking.index.extend(log("X", "X0:10"), ORDERS)
+    looking.x.logs[OFFSETS] = At(1000, 1000)
+    scraped = looking.look(orders=At(14, 20), other=At(3, 3), pay=At(50, 50))
+    assert scraped.value("index_behind_records", cluster="X") == 4 + 3
+    assert looking.look(orders=At(20, 20)).value("index_behind_seconds", cluster="X") == 30
+
+
+def test_stalled_topics_are_named_the_worst_first_with_the_log_of_commits_among_them() -> None:
+    looking = Looking(worst=2)
+    looking.x.logs[OFFSETS] = At(5, 6)
+    looking.look(orders=At(5, 6), out=At(5, 6), oil=At(5, 6))
+    looking.x.logs[OFFSETS] = At(5, 7)
+    looking.x.logs[TopicPartition("orders", 1)] = At(1, 2)
+    looking.look(orders=At(5, 7), out=At(6, 7), oil=At(5, 7))
+    looking.x.logs[TopicPartition("orders", 1)] = At(1, 3)
+    scraped = looking.look(out=At(6, 9), oil=At(7, 9))
+    assert scraped.value("log_stalled_partitions", cluster="X") == 4
+    assert scraped.values("log_stalled_seconds", "topic", cluster="X") == {"__consumer_offsets": 60, "orders": 60}
+
+
+def test_of_a_cluster_that_does_not_answer_nothing_is_said_but_that() -> None:
+    looking = Looking()
+    looking.look(orders=At(5, 6))
+    assert looking.look(orders=At(5, 7)).value("cluster_up", cluster="X") == 1
+    looking.x.error = ClusterError("X", "does not answer")
+    scraped = looking.look()
+    assert scraped.values("cluster_up", "cluster") == {"X": 0}
+    assert scraped.values("log_stalled_partitions", "cluster") == {}
+    assert scraped.values("index_behind_records", "cluster") == {}
+    looking.x.error = None
+    assert looking.look().value("log_stalled_partitions", cluster="X") == 0
+
+
+@pytest.mark.timeout(30)
+def test_the_thread_goes_on_after_a_failure_and_ends_when_asked(caplog: pytest.LogCaptureFixture) -> None:
+    looking, stop = Looking(), threading.Event()
+    looking.x.error = RuntimeError("a bug")
+    with caplog.at_level(logging.ERROR):
+        thread = looking.watch.start(stop, 0.01)
+        while "could not be looked at" not in caplog.text:
+            stop.wait(0.01)
+    looking.x.error = None
+    while not read([looking.watch]).values("cluster_up", "cluster"):
+        stop.wait(0.01)
+    stop.set()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_the_sizes_of_the_index_are_told_for_every_configured_cluster() -> None:
+    index = MemoryIndex()
+    index.extend(log("X", "X0:10 Y3:5 ?"), ORDERS)
+    index.extend(log("X", "X4:6", first=4), PAY)
+    index.extend(log("gone", "X0:6"), PAY)
+    scraped = read([IndexSizes(index, LOCK, ["X", "Y"])])
+    assert scraped.values("index_partitions", "cluster") == {"X": 2, "Y": 0}
+    assert scraped.value("index_runs", cluster="X") == 4
+    assert scraped.value("index_unknown_records", cluster="X") == 1
+    assert scraped.value("index_offsets", cluster="X") == 13 + 6
+
+
+def test_before_the_index_has_been_read_nothing_is_told_of_it() -> None:
+    assert read([IndexSizes(MemoryIndex(), LOCK, ["X", "Y"])]).values("index_unknown_records", "cluster") == {}

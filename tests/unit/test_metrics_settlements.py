@@ -1,0 +1,75 @@
+"""Settlements as they go by: counted by outcome, and each commit timed once, when it arrives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from offset_sync.metrics.syncing import SyncMetrics
+from offset_sync.settlement import Settlement
+from offset_sync.testing.settling import mirrored_site
+from offset_sync.testing.watching import XY, Watched
+
+
+@pytest.fixture
+def watched() -> Watched:
+    return Watched(mirrored_site())
+
+
+def test_settlements_are_counted_by_outcome_and_timed_once_per_commit(watched: Watched) -> None:
+    watched.site.commit("X", "readers", 4)
+    watched.site.read("X")
+    watched.site.pass_time(1_500)
+    for _ in range(3):
+        watched.settle()
+    scraped = watched.scrape()
+    assert scraped.value("commit_latency_seconds_count", **XY) == 1
+    assert scraped.value("commit_latency_seconds_sum", **XY) == pytest.approx(1.5, abs=0.01)
+    assert scraped.value("commit_latency_seconds_bucket", le="1.0", **XY) == 0
+    assert scraped.value("commit_latency_seconds_bucket", le="2.0", **XY) == 1
+    assert scraped.value("outcomes_total", outcome="COMMITTED", **XY) == 1
+    assert scraped.value("outcomes_total", outcome="UNCHANGED", **XY) >= 1
+
+
+def test_a_refresh_of_what_stands_there_is_no_latency(watched: Watched) -> None:
+    watched.site.commit("X", "readers", 4)
+    watched.settle()
+    watched.site.pass_time(13 * 3_600_000)
+    for _ in range(4):
+        watched.settle()
+    assert watched.scrape().value("outcomes_total", outcome="COMMITTED", **XY) == 2
+    assert watched.scrape().value("commit_latency_seconds_count", **XY) == 1
+
+
+def test_a_settlement_is_recorded_first_and_a_mistake_in_counting_stops_nothing(
+    watched: Watched, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched.site.commit("X", "readers", 4)
+    watched.site.settle()
+    recorded: list[Settlement] = []
+    watched.metrics.waiting.clear()
+    watched.metrics.recording(recorded.append)(watched.site.settlements[-1])
+    assert recorded == watched.site.settlements[-1:]
+    assert "a settlement was not counted" in caplog.text
+
+
+def test_what_a_new_driver_finds_at_the_target_took_nobody_knows_how_long(watched: Watched) -> None:
+    watched.site.commit("X", "readers", 4)
+    watched.settle()
+    watched.metrics = SyncMetrics(watched.site.config)
+    watched.settle()
+    assert watched.scrape().value("outcomes_total", outcome="UNCHANGED", **XY) == 1
+    assert watched.scrape().value("commit_latency_seconds_count", **XY) == 0
+
+
+def test_a_disordered_timestamp_is_counted_once_however_often_it_is_said(watched: Watched) -> None:
+    watched.site.commit("X", "readers", 4)
+    watched.site.settle()
+    plain = watched.site.settlements[-1]
+    disordered = replace(plain, answers=replace(plain.answers, is_disordered=np.array([True])))
+    again = replace(disordered, is_news=np.array([False]))
+    for settlement in (plain, disordered, again, again):
+        watched.metrics.recording(lambda settlement: None)(settlement)
+    assert watched.scrape().value("timestamp_disordered_total", **XY) == 1

@@ -1,0 +1,175 @@
+"""The page as text: what is embedded cannot break out, what is locked stays locked, a write is whole."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bundle import build_zip
+from offset_sync.page import render_page, write_page
+from offset_sync.page.content import by_group
+from offset_sync.page.rendering import to_script_json
+from offset_sync.rollup import GROUP, roll_up
+from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.testing.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
+
+LIB = Path(__file__).resolve().parents[2] / "lib"
+PLOTLY = LIB / "offset_sync" / "page" / "files" / "plotly-basic.min.js"
+CHANCE = random.Random(6)
+HOSTILE = random_status(CHANCE, HOSTILE_NAMES, topics=HOSTILE_NAMES, partitions=2)
+DRIFT = random_drift(CHANCE, HOSTILE_NAMES, reports=12, broken=HOSTILE_NAMES)
+
+
+def page(status: pa.Table = HOSTILE, drift: pa.Table = DRIFT, **options: Any) -> str:
+    return render_page(status, drift, reported_at=REPORTED_AT, **options)
+
+
+def content(text: str) -> dict[str, Any]:
+    embedded = re.findall(r'<script type="application/json" id="content">(.*?)</script>', text)
+    found: dict[str, Any] = json.loads(embedded[0])
+    return found
+
+
+@settings(deadline=None)
+@given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_json_in_a_script_element_says_the_same_and_ends_nothing(value: Any) -> None:
+    text = to_script_json(value)
+    assert json.loads(text) == value
+    assert text.isascii()
+    assert not set("<>&\u2028\u2029") & set(text)
+
+
+def test_the_page_has_its_own_elements_and_no_others_whatever_names_say() -> None:
+    tags = re.compile(r"<(?:script|img|svg|iframe|style|link|meta)\b")
+    without_plotly = page(title="</title><script>x</script>").replace(PLOTLY.read_text(encoding="utf-8"), "")
+    calm = page(random_status(CHANCE, ["a"]), SYNC_DRIFT.arrow_schema.empty_table()).replace(PLOTLY.read_text(), "")
+    assert tags.findall(without_plotly) == tags.findall(calm)
+    assert without_plotly.count("</script>") == 3
+    assert "<!--" not in without_plotly
+
+
+def test_the_policy_allows_these_scripts_and_no_connection() -> None:
+    text = page()
+    policy = html.unescape(re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[0])
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    assert rules["script-src"].split() == [f"'sha256-{digest}'" for digest in digests]
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    assert rules["img-src"] == "data:"
+    assert "connect-src" not in rules
+    assert text.index("Content-Security-Policy") < text.index("<style>")
+    assert "\r" not in text
+
+
+def test_our_scripts_take_no_html_and_run_no_text() -> None:
+    for path in PLOTLY.parent.glob("*.js"):
+        if path != PLOTLY:
+            found = re.findall(r"(?:inner|outer|Adjacent)HTML|\.write\(|\beval\b|Function\(|fetch\(", path.read_text())
+            assert (path.name, found) == (path.name, [])
+
+
+def test_problems_and_title_are_escaped() -> None:
+    text = page(title="<b>&\u202e")
+    assert "<h1>&lt;b&gt;&amp;\\u202e</h1>" in text
+    problems = re.findall(r'<ul id="problems">(.*?)</ul>', text, re.DOTALL)[0]
+    assert "&lt;" in problems
+    assert set(re.findall(r"<[^>]*>", problems)) == {"<li>", "</li>"}
+
+
+def test_the_page_says_what_the_tables_say() -> None:
+    jobs = {"sync_offsets": REPORTED_AT - timedelta(seconds=3), "index_records": None}
+    found = content(page(jobs=jobs, stale_after=timedelta(seconds=90), reload_every=timedelta(seconds=10)))
+    assert found["partitions"]["rows"] == HOSTILE.num_rows
+    assert found["groups"]["rows"] == len(HOSTILE_NAMES)
+    ms = int(REPORTED_AT.timestamp() * 1000)
+    assert found["reported_at"] == ms
+    assert found["jobs"] == [["sync_offsets", ms - 3_000], ["index_records", None]]
+    assert (found["stale_after_ms"], found["reload_ms"]) == (90_000, 10_000)
+
+
+def test_partitions_stand_in_the_order_of_their_groups() -> None:
+    groups = roll_up(HOSTILE, GROUP)
+    rows = by_group(HOSTILE, groups, REPORTED_AT)
+    expected = [name for row in groups.to_pylist() for name in [row["group_id"]] * row["partitions"]]
+    assert rows["group_id"].to_pylist() == expected
+    places = list(zip(*(rows[name].to_pylist() for name in ("group", "topic", "partition")), strict=True))
+    assert places == sorted(places)
+    ages = [(REPORTED_AT - at) // timedelta(milliseconds=1) for at in rows["source_committed_at"].to_pylist()]
+    assert rows["age_ms"].to_pylist() == ages
+
+
+def test_a_healthy_report_says_so_before_any_script_runs() -> None:
+    calm = page(random_status(CHANCE, ["a"], weights={"InSync": 1}), random_drift(CHANCE, ["a"], reports=3))
+    assert '<p class="verdict">✔ Healthy</p>' in calm
+    assert '<p class="verdict">✖ Not healthy</p>' in page()
+
+
+def test_an_empty_report_is_a_page() -> None:
+    text = page(SYNC_STATUS.arrow_schema.empty_table(), SYNC_DRIFT.arrow_schema.empty_table())
+    assert content(text)["groups"]["rows"] == 0
+    assert "There is nothing to report on" in text
+
+
+def test_ten_thousand_groups_take_less_than_eight_megabytes() -> None:
+    status = random_status(
+        CHANCE, [f"team-{n % 97}.service-{n}" for n in range(1_000)], partitions=6, topics=["a", "b"]
+    )
+    small = len(page(random_status(CHANCE, ["a"])))
+    per_row = (len(page(status)) - small) / status.num_rows
+    assert per_row * 80_000 + small < 8e6
+
+
+def test_a_page_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "deep" / "status.html"
+    write_page(target, "old ✔")
+    assert target.read_bytes() == "old ✔".encode()
+    with target.open() as reader:
+        write_page(target, "new\n")
+        assert reader.read() == "old ✔"
+    assert target.read_bytes() == b"new\n"
+    assert target.stat().st_mode & 0o777 == 0o644
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_page(target, "never")
+    assert [path.name for path in target.parent.iterdir()] == ["status.html"]
+    assert target.read_bytes() == b"new\n"
+
+
+def test_the_page_is_rendered_from_the_zip_too(tmp_path: Path) -> None:
+    archive = tmp_path / "offset_sync.zip"
+    build_zip(LIB / "offset_sync", archive)
+    script = (
+        "import offset_sync.page.rendering as r; assert '.zip' in r.__file__; "
+        "print(len(r._script()), len(r._file('plotly-basic.min.js')), len(r._file('page.html')))"
+    )
+    command = [sys.executable, "-c", script]
+    environment = {**os.environ, "PYTHONPATH": str(archive)}
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert min(map(int, done.stdout.split())) > 1_000
+
+
+def test_plotly_is_the_release_that_was_looked_at() -> None:
+    released = PLOTLY.read_bytes()
+    assert released.startswith(b"/**\n* plotly.js (basic - minified) v4.1.1\n")
+    assert hashlib.sha256(released).hexdigest() == "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"
+    assert (PLOTLY.parent / "plotly-basic.LICENSE").read_text().startswith("MIT License")

@@ -1,0 +1,78 @@
+"""Retention of runs: what is cut changes no answer that can be asked for, by brute force over random histories."""
+
+from __future__ import annotations
+
+import random
+from itertools import permutations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offset_sync.testing.oracle import answers, f_by_offset
+from offset_sync.testing.retention import Indexes, answers_of, place_of, random_indexes
+from offset_sync.testing.strategies import generators, law
+
+indexes = st.integers(0, 2**32).map(random_indexes)
+KEPT_MS = 5
+
+
+def old_before(given_indexes: Indexes) -> int:
+    return given_indexes.now_ms - max(KEPT_MS, given_indexes.grace_ms)
+
+
+@law(150)
+@given(indexes)
+def test_every_live_commit_has_the_answer_of_brute_force_over_the_whole_index(whole: Indexes) -> None:
+    left = whole.cut(whole.begins(old_before(whole)))
+    for source, target in permutations(whole.logs, 2):
+        commits = range(whole.lowest_live(source), whole.logs[source].log_end + 1)
+        assert answers_of(left.translate(source, target, commits)) == answers(whole.case(source, target), commits)
+
+
+@law(150)
+@given(indexes)
+def test_no_commit_at_all_has_a_greater_answer_than_by_brute_force_over_the_whole_index(whole: Indexes) -> None:
+    left = whole.cut(whole.begins(old_before(whole)))
+    for source, target in permutations(whole.logs, 2):
+        commits = range(whole.logs[source].log_end + 1)
+        cut = answers_of(left.translate(source, target, commits))
+        for before, after in zip(answers(whole.case(source, target), commits), cut):
+            assert after.clamped_offset <= before.clamped_offset
+
+
+@law(150)
+@given(indexes, generators)
+def test_however_the_logs_grow_after_a_cut_no_unread_record_is_skipped(whole: Indexes, rng: random.Random) -> None:
+    sooner, later = whole.halfway(rng)
+    grown = sooner.cut(sooner.begins(old_before(whole))).with_rows(later)
+    for source, target in permutations(whole.logs, 2):
+        required = f_by_offset(whole.case(source, target))
+        commits = range(whole.logs[source].log_end + 1)
+        for committed, answer in zip(commits, answers_of(grown.translate(source, target, commits))):
+            skipped = required[whole.logs[target].log_start : max(answer.clamped_offset, 0)]
+            assert all(last_read < committed for last_read in skipped)
+
+
+@law(60)
+@given(indexes)
+def test_an_index_that_is_cut_begins_at_a_row_at_or_below_the_cut_and_reaches_as_far(whole: Indexes) -> None:
+    at = whole.begins(old_before(whole))
+    before, after = whole.cache(), whole.cut(at).cache()
+    for name in whole.logs:
+        old, new = before.log(*place_of(name)), after.log(*place_of(name))
+        assert old is not None
+        assert new is not None
+        assert (old.begin <= new.begin <= at[name] or at[name] == old.begin, new.frontier) == (True, old.frontier)
+        assert new.begin <= max(whole.logs[name].log_start, old.begin)
+        assert whole.cut(at).begins(old_before(whole)) == at
+
+
+def test_the_histories_are_cut_often_and_by_much() -> None:
+    cut = removed = 0
+    for seed in range(120):
+        whole = random_indexes(seed)
+        left = whole.cut(whole.begins(old_before(whole)))
+        gone = sum(len(whole.rows[name]) - len(left.rows[name]) for name in whole.rows)
+        cut, removed = cut + (gone > 0), removed + gone
+    assert cut > 36, cut
+    assert removed > 240, removed

@@ -1,0 +1,188 @@
+"""Roll-ups against a plain-Python oracle, and the order of badness."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from offset_sync.errors import OffsetSyncError
+from offset_sync.rollup import (
+    AT_COST,
+    BADNESS,
+    GROUP,
+    NO,
+    NOW,
+    PAIR,
+    PER_LOG,
+    SUMS,
+    TOPIC,
+    newest_drift,
+    rank_statuses,
+    roll_up,
+)
+from offset_sync.spark.report_schemas import SYNC_STATUS
+from offset_sync.testing.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
+
+PAIRS = (("dc1", "dc2"), ("dc1", "dc3"), ("dc2", "dc3"))
+Row = dict[str, Any]
+
+
+def report(seed: int) -> pa.Table:
+    chance = random.Random(seed)
+    status = random_status(chance, [*(f"g{n}" for n in range(12)), *HOSTILE_NAMES], pairs=PAIRS)
+    rows = status.to_pylist()
+    for row in chance.sample(rows, 20):
+        row["lost"] = row["not_mirrored"] + chance.randint(0, 5)
+        row["is_target_active"] = chance.choice([None, False])
+    for row in chance.sample(rows, 10):
+        row["lost"] = row["not_mirrored"] = row["mirror_lag"] = row["staleness_ms"] = None
+    chance.shuffle(rows)
+    return pa.Table.from_pylist(rows, status.schema)
+
+
+def one(**changes: Any) -> Row:
+    base = {
+        "source_cluster": "dc1", "target_cluster": "dc2", "group_id": "g", "topic": "t", "partition": 0, "lost": 0,
+        "not_mirrored": 0, "duplicates": 0, "duplicates_at_most": 0, "status": "InSync", "is_target_active": False,
+    }  # fmt: skip
+    return {**base, **changes}
+
+
+def table(*rows: Row) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), SYNC_STATUS.arrow_schema)
+
+
+def skipped(row: Row) -> int:
+    return max((row["lost"] or 0) - (row["not_mirrored"] or 0), 0)
+
+
+def expected_move(rows: list[Row]) -> str:
+    for row in rows:
+        is_blocked = row["status"] in ("Withheld", "TargetActive") or skipped(row) or row["is_target_active"] is None
+        if is_blocked or row["duplicates"] is None:
+            return NO
+    is_free = all(
+        r["status"] == "InSync" and not (r["lost"] or r["duplicates"] or r["duplicates_at_most"]) for r in rows
+    )
+    return NOW if is_free else AT_COST
+
+
+def badness(row: Row) -> tuple[Any, ...]:
+    counts = [-(row[name] or 0) for name in ("lost", "duplicates", "staleness_ms")]
+    return (
+        not skipped(row),
+        BADNESS.index(row["status"]),
+        *counts,
+        *(row[name] for name in (*GROUP, "topic", "partition")),
+    )
+
+
+def rolled(rows: list[Row]) -> Row:
+    worst = min(rows, key=badness)
+    logs = {
+        (r["source_cluster"], r["target_cluster"], r["topic"], r["partition"]): r
+        for r in sorted(rows, key=badness, reverse=True)
+    }
+    sums = {name: sum(r[name] or 0 for r in rows) for name in SUMS if name != "skipped"}
+    words = Counter(r["status"] for r in rows)
+    return {
+        "status": min((r["status"] for r in rows), key=BADNESS.index),
+        "reason": worst["reason"],
+        **{word: words[word] for word in BADNESS},
+        "partitions": len(rows),
+        "unknown": sum(r["duplicates"] is None for r in rows),
+        **sums,
+        "skipped": sum(map(skipped, rows)),
+        **{name: sum(r[name] or 0 for r in logs.values()) for name in PER_LOG},
+        "staleness_ms": max((r["staleness_ms"] for r in rows if r["staleness_ms"] is not None), default=None),
+        "move": expected_move(rows),
+    }
+
+
+@pytest.mark.parametrize("by", [GROUP, PAIR, TOPIC], ids=["group", "pair", "topic"])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_roll_up_is_what_its_partitions_add_up_to(by: tuple[str, ...], seed: int) -> None:
+    status = report(seed)
+    parts: dict[tuple[Any, ...], list[Row]] = {}
+    for row in status.to_pylist():
+        parts.setdefault(tuple(row[name] for name in by), []).append(row)
+    found = {tuple(row[name] for name in by): row for row in roll_up(status, by).to_pylist()}
+    assert found.keys() == parts.keys()
+    for key, rows in parts.items():
+        expected = rolled(rows)
+        assert {name: found[key][name] for name in expected} == expected
+    for name, column in (("topics", "topic"), ("groups", "group_id")):
+        if column not in by:
+            assert {k: r[name] for k, r in found.items()} == {
+                k: len({r[column] for r in rows}) for k, rows in parts.items()
+            }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_partitions_stand_worst_first_in_an_order_of_their_own(seed: int) -> None:
+    status = report(seed)
+    ranked = rank_statuses(status).select(status.column_names).to_pylist()
+    assert ranked == sorted(status.to_pylist(), key=badness)
+    shuffled = status.take(pa.array(random.Random(seed).sample(range(status.num_rows), status.num_rows)))
+    assert roll_up(shuffled, GROUP).equals(roll_up(status, GROUP))
+
+
+def test_groups_stand_worst_first_and_one_that_skips_records_before_all() -> None:
+    rows = [one(group_id=word, status=word) for word in reversed(BADNESS)]
+    rows.append(one(group_id="skips", lost=1))
+    rows.append(one(group_id="waits for the mirror", status="Mirroring", lost=9, not_mirrored=9))
+    found = roll_up(table(*rows), GROUP)["group_id"].to_pylist()
+    assert found == ["skips", *BADNESS[:4], "waits for the mirror", *BADNESS[4:]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "move"),
+    [
+        ({}, NOW),
+        ({"duplicates": 1, "duplicates_at_most": 1}, AT_COST),
+        ({"duplicates_at_most": 1}, AT_COST),
+        ({"lost": 2, "not_mirrored": 2}, AT_COST),
+        ({"status": "Mirroring"}, AT_COST),
+        ({"status": "Stalled", "duplicates": 5, "duplicates_at_most": 5}, AT_COST),
+        ({"lost": 2, "not_mirrored": 1}, NO),
+        ({"status": "Withheld"}, NO),
+        ({"status": "TargetActive"}, NO),
+        ({"duplicates": None, "duplicates_at_most": None}, NO),
+        ({"is_target_active": None}, NO),
+    ],
+)
+def test_one_partition_decides_whether_its_group_may_be_moved(changes: Row, move: str) -> None:
+    good = [one(partition=n) for n in range(1, 4)]
+    assert roll_up(table(one(**changes), *good), GROUP)["move"].to_pylist() == [move]
+
+
+def test_a_log_that_many_groups_read_counts_once() -> None:
+    rows = [one(group_id=group, partition=n, mirror_lag=10) for group in "abc" for n in range(2)]
+    assert roll_up(table(*rows), PAIR)["mirror_lag"].to_pylist() == [20]
+    assert roll_up(table(*rows), TOPIC)["mirror_lag"].to_pylist() == [20]
+    assert roll_up(table(*rows), GROUP)["mirror_lag"].to_pylist() == [20, 20, 20]
+
+
+def test_an_unknown_status_is_an_error_that_names_it() -> None:
+    with pytest.raises(OffsetSyncError, match=r"sync_status\.status: \['Fine'\] is none of Withheld"):
+        rank_statuses(table(one(status="Fine")))
+
+
+def test_nothing_rolls_up_to_nothing() -> None:
+    for by in (GROUP, PAIR, TOPIC):
+        assert roll_up(SYNC_STATUS.arrow_schema.empty_table(), by).num_rows == 0
+
+
+def test_the_newest_drift_is_that_of_each_pairs_last_report() -> None:
+    drift = random_drift(random.Random(1), ["a", "b"], PAIRS, reports=4)
+    gone = drift.to_pylist()
+    gone = [row for row in gone if not (row["group_id"] == "b" and row["at"] == REPORTED_AT)]
+    found = newest_drift(pa.Table.from_pylist(gone, drift.schema)).to_pylist()
+    assert [(row["source_cluster"], row["target_cluster"], row["group_id"]) for row in found] == [
+        (*pair, group) for pair in PAIRS for group in ("a", None)
+    ]
+    assert {row["at"] for row in found} == {REPORTED_AT}

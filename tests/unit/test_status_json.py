@@ -1,0 +1,79 @@
+"""The report as JSON."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pyarrow as pa
+
+from offset_sync.rollup import BADNESS, GROUP, roll_up
+from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.status_json import to_json
+from offset_sync.testing.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
+
+CHANCE = random.Random(2)
+STATUS = random_status(CHANCE, ["a", "b", *HOSTILE_NAMES], pairs=[("dc1", "dc2"), ("dc2", "dc1")])
+DRIFT = random_drift(CHANCE, ["a"], reports=3)
+ROLLED = {
+    "source_cluster", "target_cluster", "status", "reason", "move", "statuses", "partitions", "unknown", "lost",
+    "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "source_lag", "target_lag", "mirror_lag",
+    "mirror_gaps", "staleness_ms", "mirror_lag_ms", "drift",
+}  # fmt: skip
+
+
+def document(status: pa.Table = STATUS, drift: pa.Table = DRIFT) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(to_json(status, drift, reported_at=REPORTED_AT))
+    return found
+
+
+def test_the_document_has_the_same_keys_in_every_report() -> None:
+    empty = document(SYNC_STATUS.arrow_schema.empty_table(), SYNC_DRIFT.arrow_schema.empty_table())
+    full = document()
+    assert list(full) == list(empty) == ["reported_at", "healthy", "problems", "pairs", "groups", "partitions"]
+    assert [empty[name] for name in ("healthy", "pairs", "groups", "partitions")] == [False, [], [], []]
+    assert {*full["pairs"][0]} == ROLLED | {"topics", "groups"}
+    assert {*full["groups"][0]} == ROLLED | {"topics", "group_id"}
+    assert {*full["partitions"][0]} == {*SYNC_STATUS.names, "skipped"}
+    assert list(full["groups"][0]["statuses"]) == list(BADNESS)
+
+
+def test_names_are_exactly_kafkas_and_groups_stand_worst_first() -> None:
+    found = document()
+    assert {row["group_id"] for row in found["partitions"]} == {"a", "b", *HOSTILE_NAMES}
+    assert [row["group_id"] for row in found["groups"]] == roll_up(STATUS, GROUP)["group_id"].to_pylist()
+    assert len(found["partitions"]) == STATUS.num_rows
+
+
+def test_drift_is_that_of_the_group_and_of_the_pair() -> None:
+    found = document()
+    newest = {row["group_id"]: row for row in DRIFT.to_pylist() if row["at"] == REPORTED_AT}
+    drifts = {(row["source_cluster"], row["group_id"]): row["drift"] for row in found["groups"]}
+    assert drifts["dc1", "a"]["drift"] == newest["a"]["drift"]
+    assert drifts["dc1", "b"] is None
+    assert [row["drift"]["windowed_change"] for row in found["pairs"] if row["source_cluster"] == "dc1"] == [
+        newest[None]["windowed_change"]
+    ]
+
+
+def test_values_are_json_not_text_in_it() -> None:
+    row = document()["partitions"][0]
+    assert row["reported_at"] == "2026-03-01T03:12:07.000+00:00"
+    assert row["source_committed_at"].endswith("+00:00")
+    assert isinstance(row["origin_share"]["dc1"], float)
+    assert isinstance(row["mirror_lag_by_origin"]["dc1"], int)
+
+
+def test_health_is_said_with_its_reasons() -> None:
+    assert not document()["healthy"]
+    assert document()["problems"][0]["status"] == "Withheld"
+    calm = document(random_status(CHANCE, ["a"], weights={"InSync": 1}))
+    assert calm["healthy"]
+    assert calm["problems"] == []
+
+
+def test_the_text_is_ascii_on_one_line() -> None:
+    text = to_json(STATUS, DRIFT, reported_at=REPORTED_AT)
+    assert text.isascii()
+    assert "\n" not in text

@@ -1,0 +1,48 @@
+"""docs/tables.md: its written parts are up to date, its links lead somewhere, and every example says who runs it."""
+
+from __future__ import annotations
+
+import re
+
+from offset_sync.documentation import COMMAND, PAGE, column_table, with_written_parts
+from offset_sync.spark.columns import Column
+from offset_sync.spark.report_schemas import ALL_TABLES
+from offset_sync.views import QUESTIONS, VIEWS
+
+TEXT = PAGE.read_text(encoding="utf-8")
+
+
+def test_the_page_says_what_the_schemas_and_the_views_say() -> None:
+    assert with_written_parts(TEXT) == TEXT, f"docs/tables.md is out of date: .venv/bin/{COMMAND}"
+
+
+def test_every_column_of_every_table_view_and_question_is_there() -> None:
+    for described in (*ALL_TABLES, *VIEWS, *QUESTIONS):
+        section = TEXT.split(f"\n### {described.name}\n")[1].split("\n#")[0]
+        found = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+) \|$", section, re.MULTILINE)
+        assert [(name, kind) for name, kind, _ in found] == [(c.name, c.type) for c in described.columns]
+        assert [text for _, _, text in found if len(text) < 3] == []
+
+
+def test_a_part_that_is_out_of_date_is_written_anew_and_the_rest_left_alone() -> None:
+    stale = TEXT.replace("when the report was made", "whenever").replace("# The tables\n", "# My tables\n", 1)
+    assert with_written_parts(stale) == TEXT.replace("# The tables\n", "# My tables\n", 1)
+
+
+def test_a_bar_in_a_comment_does_not_end_the_cell() -> None:
+    assert column_table([Column("a", "int", "b | c")]).splitlines()[-1] == "| `a` | int | b \\| c |"
+
+
+def test_every_link_inside_the_page_leads_to_a_heading() -> None:
+    headings = {
+        re.sub(r"[^a-z0-9 -]", "", line.lstrip("# ").lower()).replace(" ", "-")
+        for line in TEXT.splitlines()
+        if line.startswith("#")
+    }
+    assert set(re.findall(r"\]\(#([^)]+)\)", TEXT)) <= headings
+
+
+def test_every_block_says_who_runs_it() -> None:
+    kinds = re.findall(r"^```(.+)$", TEXT, re.MULTILINE)
+    assert set(kinds) == {"sql", "sql spark", "python spark", "python duckdb", "python delta-rs"}
+    assert TEXT.count("```") == 2 * len(kinds)

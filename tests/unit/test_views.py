@@ -1,0 +1,185 @@
+"""Views and questions in DuckDB show what plain Python finds, on histories in which everything occurs."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from offset_sync.analysis.opening import open_tables
+from offset_sync.errors import TableError
+from offset_sync.model import Outcome, State
+from offset_sync.spark.report_schemas import SYNC_STATUS
+from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
+from offset_sync.testing import cost_oracle, view_oracle
+from offset_sync.testing.delta_files import write_tables
+from offset_sync.testing.histories import BEGINS, LASTS, random_history
+from offset_sync.views import QUESTIONS, VIEWS, Version, View, failover_cost, lagging_groups, version_at
+from offset_sync.views.texts import parse_view
+
+TYPES = {
+    "BIGINT": "bigint", "VARCHAR": "string", "INTEGER": "int", "DOUBLE": "double", "BOOLEAN": "boolean",
+    "TIMESTAMP WITH TIME ZONE": "timestamp", "TIMESTAMP": "timestamp",
+}  # fmt: skip
+ORACLES = {
+    "current_offsets": (view_oracle.current_offsets, OFFSET_COMMITS),
+    "offset_history": (view_oracle.offset_history, OFFSET_COMMITS),
+    "lag": (view_oracle.lag, SYNC_STATUS),
+    "translation_quality": (view_oracle.translation_quality, OFFSET_TRANSLATIONS),
+    "sync_decisions": (view_oracle.sync_decisions, OFFSET_TRANSLATIONS),
+}
+SEEDS = range(6)
+AN_HOUR = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
+
+
+def question(name: str) -> tuple[View, str]:
+    (found,) = [each for each in QUESTIONS if each.name == name]
+    if name == "failover_cost":
+        return found, failover_cost([AN_HOUR])
+    return found, lagging_groups(timedelta(minutes=10), timedelta(minutes=1))
+
+
+def rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = connection.sql(sql).to_arrow_table().to_pylist()
+    return found
+
+
+def comparable(found: list[dict[str, Any]], names: list[str]) -> list[str]:
+    """Rows as texts, sorted; of *why* only how it begins, of a share nine digits."""
+    texts = []
+    for row in found:
+        row = row | ({"why": row["why"].partition(":")[0].partition(" on ")[0]} if "why" in row else {})
+        values = [f"{value:.9f}" if isinstance(value, float) else value for value in (row[name] for name in names)]
+        texts.append(str([v.replace(tzinfo=timezone.utc) if isinstance(v, datetime) else v for v in values]))
+    return sorted(texts)
+
+
+@pytest.fixture(params=SEEDS)
+def history(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[duckdb.DuckDBPyConnection, Any]:
+    made = random_history(request.param)
+    write_tables(tmp_path, made)
+    return open_tables(str(tmp_path)), {table: each.to_pylist() for table, each in made.items()}
+
+
+def test_every_view_shows_what_plain_python_finds(history: tuple[duckdb.DuckDBPyConnection, Any]) -> None:
+    connection, made = history
+    for view in VIEWS:
+        oracle, table = ORACLES[view.name]
+        found = rows(connection, f"SELECT * FROM {view.name}")
+        assert len(found) > 5
+        assert comparable(found, view.names) == comparable(oracle(made[table]), view.names), view.name
+
+
+def test_percentiles_of_many_answers_are_those_of_plain_python(tmp_path: Path) -> None:
+    made = random_history(3, 3000)[OFFSET_TRANSLATIONS]
+    write_tables(tmp_path, {OFFSET_TRANSLATIONS: made})
+    (view,) = [view for view in VIEWS if view.name == "translation_quality"]
+    found = rows(open_tables(str(tmp_path)), f"SELECT * FROM {view.name}")
+    assert min(row["answers"] for row in found) > 40
+    assert comparable(found, view.names) == comparable(view_oracle.translation_quality(made.to_pylist()), view.names)
+
+
+def test_the_cost_of_a_failover_is_what_plain_python_finds_at_any_moment(
+    history: tuple[duckdb.DuckDBPyConnection, Any],
+) -> None:
+    connection, made = history
+    draw = random.Random(7)
+    exactly = made[OFFSET_TRANSLATIONS][3]["translated_at"]
+    moments = [exactly, BEGINS, *(BEGINS + draw.random() * LASTS for _ in range(20))]
+    found = rows(connection, failover_cost(moments))
+    wanted = [
+        row
+        for moment in moments
+        for row in cost_oracle.failover_cost(moment, made[OFFSET_COMMITS], made[OFFSET_TRANSLATIONS], made[RECORD_RUNS])
+    ]
+    names = question("failover_cost")[0].names
+    assert comparable(found, names) == comparable(wanted, names)
+    assert any(row["lost"] for row in found)
+    assert any(row["target_offset"] is None for row in found)
+
+
+def test_every_view_and_question_has_the_columns_that_its_file_says(tmp_path: Path) -> None:
+    write_tables(tmp_path, {OFFSET_COMMITS: OFFSET_COMMITS.arrow_schema.empty_table()})
+    connection = open_tables(str(tmp_path))
+    asked = [(view, f"SELECT * FROM {view.name}") for view in VIEWS] + [question(each.name) for each in QUESTIONS]
+    for view, sql in asked:
+        found = connection.sql(sql)
+        types = [TYPES[str(each)] for each in found.types]
+        assert list(zip(found.columns, types)) == [(c.name, c.type) for c in view.columns], view.name
+        assert found.fetchall() == []
+
+
+def test_every_state_and_outcome_is_explained_in_words_of_its_own(tmp_path: Path) -> None:
+    made = random_history(0, 600)
+    write_tables(tmp_path, {OFFSET_TRANSLATIONS: made[OFFSET_TRANSLATIONS]})
+    found = rows(open_tables(str(tmp_path)), "SELECT DISTINCT outcome, state, why FROM sync_decisions")
+    assert {row["outcome"] for row in found} == {outcome.value for outcome in Outcome}
+    assert {row["state"] for row in found if row["outcome"] == "WITHHELD"} == {s.value for s in State if s.is_withheld}
+    assert [row["why"] for row in found if row["state"] in row["why"] or row["outcome"] in row["why"]] == []
+    told = {row["why"] for row in found if row["outcome"] in ("COMMITTED", "WITHHELD")}
+    assert len(told) == len(State)
+    assert {row["why"] for row in found if row["outcome"] == "FAILED"} == {
+        "not acknowledged: no\nanswer", "not acknowledged: no reason given",
+    }  # fmt: skip
+
+
+# Moments, and tables that are not there
+
+
+def test_a_moment_shows_the_tables_as_they_stood_then(tmp_path: Path) -> None:
+    first, second = random_history(1)[SYNC_STATUS], random_history(2)[SYNC_STATUS]
+    before = datetime.now(timezone.utc)
+    write_tables(tmp_path, {SYNC_STATUS: first})
+    between = datetime.now(timezone.utc)
+    write_tables(tmp_path, {SYNC_STATUS: second, OFFSET_COMMITS: random_history(2)[OFFSET_COMMITS]})
+
+    def status(at: datetime | None) -> list[Any]:
+        return sorted(open_tables(str(tmp_path), at).sql("SELECT wanted_offset FROM sync_status").fetchall(), key=str)
+
+    def wanted(table: Any) -> list[Any]:
+        return sorted([(value,) for value in table["wanted_offset"].to_pylist()], key=str)
+
+    assert status(before) == []
+    assert status(between) == wanted(first) != wanted(second)
+    assert status(None) == status(datetime.now(timezone.utc)) == wanted(second)
+    assert open_tables(str(tmp_path), between).sql("SELECT * FROM current_offsets").fetchall() == []
+
+
+def test_a_moment_before_the_log_begins_is_refused_unless_the_table_was_not_there_yet() -> None:
+    at = [AN_HOUR + timedelta(minutes=minute) for minute in range(4)]
+    history = [Version(7, at[2]), Version(6, at[1])]
+    assert version_at("t", history, at[3]) == 7
+    assert version_at("t", history, at[1]) == 6
+    assert version_at("t", [*history, Version(0, at[0])], at[0] - timedelta(seconds=1)) is None
+    with pytest.raises(TableError, match=r"^t: its log goes back to 2026-11-21T03:13:00\+00:00 only; ask for a later"):
+        version_at("t", history, at[0])
+
+
+def test_a_folder_without_tables_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=r"no Delta tables there; give tables\.root of the configuration"):
+        open_tables(str(tmp_path / "elsewhere"))
+
+
+def test_a_moment_without_a_zone_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"2026-11-21 03:12:00: no time zone; add tzinfo=timezone\.utc"):
+        failover_cost([AN_HOUR, AN_HOUR.replace(tzinfo=None)])
+    with pytest.raises(ValueError, match="no moments"):
+        failover_cost([])
+
+
+def test_a_moment_of_another_zone_is_the_same_moment() -> None:
+    elsewhere = AN_HOUR.astimezone(timezone(timedelta(hours=5, minutes=30)))
+    assert failover_cost([elsewhere]) == failover_cost([AN_HOUR])
+    assert "TIMESTAMP '2026-11-21 03:12:00.000000+00:00'" in failover_cost([AN_HOUR])
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT 1\n", "-- rows\n-- a | int | b\nSELECT 1\n", "-- rows\n--\n-- a | int\nSELECT 1\n"]
+)
+def test_a_file_that_does_not_say_what_it_shows_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^lag\.sql: "):
+        parse_view("lag", text)

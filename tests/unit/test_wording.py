@@ -1,0 +1,69 @@
+"""Names that show what they are, numbers and durations for people."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from offset_sync.testing.reports import HOSTILE_NAMES
+from offset_sync.wording import to_count, to_duration, to_range, visible
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("orders-v2.eu", "orders-v2.eu"),
+        ("長い名前 🔥", "長い名前 🔥"),
+        ("<b>&amp;", "<b>&amp;"),
+        ("right\u202eto-left", r"right\u202eto-left"),
+        ("a\nb\x1b[31m", r"a\u000ab\u001b[31m"),
+        ("no\u00a0break", r"no\u00a0break"),
+        ("back\\slash", r"back\\slash"),
+        ("\U000e0041", r"\U000e0041"),
+        ("", '""'),
+    ],
+)
+def test_what_does_not_show_is_written_out(name: str, shown: str) -> None:
+    assert visible(name) == shown
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_nothing_hidden_is_left(name: str) -> None:
+    shown = visible(name)
+    assert shown
+    assert [char for char in shown if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")] == []
+    assert "\n" not in shown
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="\\u02e\u202e\n a", max_size=12), st.text(alphabet="\\u02e\u202e\n a", max_size=12))
+def test_names_that_differ_still_differ(one: str, other: str) -> None:
+    assert (visible(one) == visible(other)) == (one == other)
+
+
+def test_the_hostile_names_differ() -> None:
+    assert len({visible(name) for name in HOSTILE_NAMES}) == len(HOSTILE_NAMES)
+
+
+def test_numbers_stay_short() -> None:
+    assert [to_count(n) for n in (None, 0, 999_999, 1_234_567, 2**62)] == [
+        "?",
+        "0",
+        "999,999",
+        "1.23M",
+        "4,611,686.02T",
+    ]
+    assert [to_range(3, 3), to_range(3, 12), to_range(None, None)] == ["3", "3 to 12", "?"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [(0, "0 s"), (400, "0.4 s"), (9_940, "9.9 s"), (9_999, "10 s"), (12_400, "12 s"), (60_000, "1 min"),
+     (200_000, "3 min 20 s"), (3_600_000, "1 h"), (187_200_000, "2 d 4 h")],
+)  # fmt: skip
+def test_durations_are_for_people(ms: int, text: str) -> None:
+    assert to_duration(ms) == text
