@@ -6,6 +6,7 @@ import time
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from crafting import create_topics, wait_for_ends, write_log
 
 from offset_sync.demo.brokers import EmbeddedCluster
@@ -39,6 +40,13 @@ def offsets_at(reader: RecordReader, topic: str, *asked: int) -> list[int | None
         assert not isinstance(answer, ClusterError), answer
         found.append(answer[Place(topic, 0)].offset if answer else None)
     return found
+
+
+def delete_below(admin: AdminClient, topic: str, offset: int) -> int:
+    """Delete as retention does; return where the log begins then."""
+    (deleted,) = admin.delete_records([TopicPartition(topic, 0, offset)]).values()
+    low_watermark: int = deleted.result(30).low_watermark
+    return low_watermark
 
 
 def natives(*offsets: int, end: int) -> list[LogRecord | None]:
@@ -78,11 +86,10 @@ def test_below_the_log_start_the_first_record_left_is_read(
 ) -> None:
     create_topics(cluster, {topic_name: 1})
     write_log(cluster, {(topic_name, 0): natives(*range(6), end=6)})
-    deleted = admin_of(cluster).delete_records([TopicPartition(topic_name, 0, 4)])
-    assert [future.result(30).low_watermark for future in deleted.values()] == [4]
+    admin = admin_of(cluster)
+    assert delete_below(admin, topic_name, 4) == 4
     assert offsets_at(reader, topic_name, 0, 3, 4, 5, 6) == [4, 4, 4, 5, None]
-    deleted = admin_of(cluster).delete_records([TopicPartition(topic_name, 0, 6)])
-    assert [future.result(30).low_watermark for future in deleted.values()] == [6]
+    assert delete_below(admin, topic_name, 6) == 6
     assert offsets_at(reader, topic_name, 0, 6) == [None, None]
 
 
