@@ -24,8 +24,6 @@ _OPTIONS = {
     "enable.partition.eof": "true",
     # Of an offset that retention has overtaken the first record left is wanted; beyond the end there is none.
     "auto.offset.reset": "earliest",
-    # A topic that is not there is known not to be at once, and not after half a minute.
-    "topic.metadata.propagation.max.ms": "0",
     # One record of each partition is wanted, and not what comes after it.
     "queued.min.messages": "1",
     "fetch.message.max.bytes": "65536",
@@ -44,7 +42,10 @@ class RecordReader:
     def first_at(
         self, places: Mapping[TopicPartition, int], deadline: float = DEADLINE_S
     ) -> dict[TopicPartition, RecordContent] | ClusterError:
-        """Return the first record at or above each offset; where none came within *deadline* seconds it is left out."""
+        """Return the first record at or above each offset; where none came within *deadline* seconds it is left out.
+
+        Of an end of a log the client hears at once. Of a topic or partition that is not there it never does.
+        """
         try:
             consumer = Consumer(self._options)
         except (KafkaException, ValueError, TypeError) as error:
@@ -71,7 +72,7 @@ class RecordReader:
                 if error is None:
                     if int(message.offset() or 0) >= waiting[place]:
                         found[place] = to_content(message)
-                elif not _is_about_partition(error):
+                elif not _is_the_end(error):
                     continue
                 del waiting[place]
                 consumer.incremental_unassign([ClientPartition(place.topic, place.partition)])
@@ -87,10 +88,9 @@ def to_content(message: Message) -> RecordContent:
     )  # fmt: skip
 
 
-def _is_about_partition(error: KafkaError) -> bool:
-    """True where nothing will come: the end of the log, or no such topic or partition."""
-    names = ("_PARTITION_EOF", "_AUTO_OFFSET_RESET", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION")
-    return error.name() in names
+def _is_the_end(error: KafkaError) -> bool:
+    """True where nothing will come; of anything else the client tries again by itself."""
+    return error.name() == "_PARTITION_EOF"
 
 
 def _to_bytes(value: Any) -> bytes | None:
