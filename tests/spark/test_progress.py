@@ -44,9 +44,9 @@ class Site:
     """Clusters X and Y, of whose logs *ends* tells."""
 
     def __init__(self, spark: SparkSession, root: Path) -> None:
-        self.root = root
+        self.root = root / "c"
         self.ends: dict[str, Ends] = {"X": [], "Y": []}
-        self.config: Config = config_of(["X", "Y"], tables={"root": str(root), "checkpoints": str(root)})
+        self.config: Config = config_of(["X", "Y"], tables={"root": f"{root}/tables", "checkpoints": str(root / "c")})
         self.progress = JobProgress(spark, self.config, lambda alias: self.ends[alias], PATIENCE_S)
 
     def lags(self) -> dict[str, StreamLag]:

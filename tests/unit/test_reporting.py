@@ -196,3 +196,14 @@ def test_what_the_source_holds_and_nobody_has_indexed_is_taken_from_the_target_w
     site.commit("X", "h", 5)
     site.settled()
     assert np.array_equal([site.row(group=group)["lost"] for group in "gh"], [3, 3])
+
+
+def test_partitions_that_are_empty_and_not_indexed_begin_where_their_logs_do() -> None:
+    site = StatusSite(config_of(["X", "Y"]))
+    for alias in "XY":
+        site.put(log(alias, "", first=5, log_start=5))
+    site.index.logs.clear()
+    site.commit("X", "g", 5)
+    site.settled()
+    assert site.said() == IN_SYNC
+    assert (site.row()["wanted_offset"], site.row()["lost"]) == (5, 0)
