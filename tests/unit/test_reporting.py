@@ -15,7 +15,7 @@ from offset_sync.model import TopicPartition
 from offset_sync.reporting import Reporter
 from offset_sync.testing.logs import CLUSTERS, random_cases, random_world
 from offset_sync.testing.oracle import Case
-from offset_sync.testing.reporting import IN_SYNC, Row, StatusSite, moved, status_site
+from offset_sync.testing.reporting import IN_SYNC, Row, StatusSite, moved, standing_at, status_site
 from offset_sync.testing.settling import ORDERS, config_of
 from offset_sync.testing.strategies import law
 from offset_sync.testing.written import log
@@ -192,6 +192,7 @@ def test_what_the_source_holds_and_nobody_has_indexed_is_taken_from_the_target_w
     row = site.row()
     # 6, 7 and 8 are at the target; 9, 10 and 11 may be anything.
     assert (row["lost"], row["not_mirrored"]) == (3, 3)
+    assert site.said()[1] == "3 records not mirrored yet"
     site.index.logs["X", "orders", 0].begin = 8
     site.commit("X", "h", 5)
     site.settled()
@@ -207,3 +208,12 @@ def test_partitions_that_are_empty_and_not_indexed_begin_where_their_logs_do() -
     site.settled()
     assert site.said() == IN_SYNC
     assert (site.row()["wanted_offset"], site.row()["lost"]) == (5, 0)
+
+
+def test_an_offset_better_than_a_strategys_answer_is_in_sync() -> None:
+    topics = {"include": ["orders"], "strategy": "header"}
+    site = moved("Y0 X1 X2", "Y0 X1 X2", 2, topics=topics)
+    assert site.said() == ("Mirroring", "1 record read already, behind unread ones")
+    assert (site.row()["state"], site.row()["wanted_offset"]) == ("APPROXIMATE", 1)
+    assert standing_at(site, 2).said() == IN_SYNC
+    assert (site.row()["duplicates"], site.row()["duplicates_at_most"]) == (0, 0)
