@@ -43,7 +43,9 @@ class Sides:
 
     def version(self) -> tuple[int, ...]:
         """Return what changes when either log does."""
-        return (id(self.source), self.source.frontier, id(self.target), self.target.frontier)
+        return tuple(
+            part for log in (self.source, self.target) for part in (id(log), log.frontier, log.is_contradicted)
+        )
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Holdings:
 
     *late*: what the target lacks and may yet get; *arriving*: those of them that a mirror is known to bring;
     *kept_back*: what it would never get without the source; *gone*: what it would not get with it either, dropped on
-    its way from elsewhere or deleted. *late_since_ms*: when the oldest late record was indexed; None where nothing is
+    its way from elsewhere or deleted. *late_since_ms*: when the oldest late record was indexed; 0 where nothing is
     late. *gaps*: records that the source will never get. *is_settling*: some of it changes with time alone.
     """
 
@@ -62,7 +64,7 @@ class Holdings:
     gone: Stretches
     copies: Stretches
     arriving: int
-    late_since_ms: int | None
+    late_since_ms: int
     gaps: int
     lag_by_origin: str
     origin_share: str
@@ -88,7 +90,7 @@ def holdings_of(sides: Sides) -> Holdings:
         gone=joined(gone),
         copies=Stretches(there.start, there.end - there.start),
         arriving=sum(each.late.total for code, each in missing.items() if is_mirrored[code]),
-        late_since_ms=source.marks.indexed_at_ms(int(late.start[0])) if len(late.start) else None,
+        late_since_ms=source.marks.indexed_at_ms(int(late.start[0])) if len(late.start) else 0,
         gaps=sum(each.dropped.total for each in holes.values()),
         lag_by_origin=json.dumps(_by_name(sides, {code: each.late.total for code, each in missing.items()})),
         origin_share=json.dumps(_shares(sides)),

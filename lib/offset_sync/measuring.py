@@ -36,12 +36,17 @@ class Measured:
     unknown: Int64s
     is_untold: NDArray[np.bool_]
     mirror_lag: Int64s
-    mirror_lag_ms: Int64s
+    late_since_ms: Int64s
     mirror_gaps: Int64s
     source_end: Int64s
     target_end: Int64s
     lag_by_origin: NDArray[np.object_]
     origin_share: NDArray[np.object_]
+
+    def mirror_lag_ms(self, now_ms: int) -> Int64s:
+        """Return the age of each partition's oldest late record, 0 where none is late; shape (commits,)."""
+        age: Int64s = np.where(self.mirror_lag > 0, np.maximum(now_ms - self.late_since_ms, 0), 0)
+        return age
 
     @classmethod
     def joined(cls, parts: Sequence[Measured]) -> Measured:
@@ -49,7 +54,7 @@ class Measured:
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
 
-def measure(sides: Sides, held: Holdings, now_ms: int, committed: Int64s, wanted: Int64s, standing: Int64s) -> Measured:
+def measure(sides: Sides, held: Holdings, committed: Int64s, wanted: Int64s, standing: Int64s) -> Measured:
     """Measure every group that *committed* at the source and has *standing* at the target (negative: nothing).
 
     *wanted* is the translation, negative where it is withheld. Errs to more unread, more late, more not mirrored.
@@ -60,7 +65,6 @@ def measure(sides: Sides, held: Holdings, now_ms: int, committed: Int64s, wanted
     behind_here = max(0, source_end - sides.source.frontier)
     behind_there = max(0, target_end - sides.target.frontier)
     repeats, skipped = _difference(sides, committed, wanted, standing)
-    lag_ms = now_ms - held.late_since_ms if held.late_since_ms is not None else 0
     return Measured(
         repeats=repeats,
         skipped=skipped,
@@ -74,7 +78,7 @@ def measure(sides: Sides, held: Holdings, now_ms: int, committed: Int64s, wanted
         unknown=np.maximum(unindexed, behind_here) + behind_there,
         is_untold=np.full(count, sides.is_unstamped),
         mirror_lag=np.full(count, held.late.total),
-        mirror_lag_ms=np.full(count, max(0, lag_ms)),
+        late_since_ms=np.full(count, held.late_since_ms),
         mirror_gaps=np.full(count, held.gaps),
         source_end=np.full(count, source_end),
         target_end=np.full(count, target_end),
@@ -99,8 +103,9 @@ def _unindexed(sides: Sides, held: Holdings, committed: Int64s, source_end: int)
     for low, end in ((first, begin), (np.maximum(committed, frontier), source_end)):
         high = np.full(len(committed), end)
         offsets = np.maximum(high - low, 0)
-        count += offsets
-        lacking += np.maximum(offsets - np.where(offsets > 0, held.copies.count_between(low, high), 0), 0)
+        if offsets.any():
+            count += offsets
+            lacking += np.where(offsets > 0, offsets - held.copies.count_between(low, high), 0)
     return count, lacking
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.assessing import Assessor
 from offset_sync.comparing import Question
 from offset_sync.config import Config
 from offset_sync.errors import ClusterError
-from offset_sync.holdings import Holdings, Sides, holdings_of
-from offset_sync.measuring import NOBODY_KNOWS, Measured, measure
+from offset_sync.measuring import NOBODY_KNOWS
 from offset_sync.model import TopicPartition
 from offset_sync.settlement import Commits, Index, Looks, Seen
 from offset_sync.status import STATUSES, Facts, Status, decide, is_comparable, is_there, reasons
@@ -22,9 +22,7 @@ from offset_sync.status_rows import Found, Rows, joined_rows, to_columns
 from offset_sync.streams import Streams, coordinator_hash
 from offset_sync.translate.commits import CommitBook
 from offset_sync.translate.keys import KeyPlaces, Keys
-from offset_sync.translate.pairstate import PairState
 from offset_sync.translate.runs import Int64s
-from offset_sync.translate.strategies import Logs
 from offset_sync.translating import Translator, owned_keys, to_commits
 from offset_sync.watching import Watch
 
@@ -70,9 +68,8 @@ class Reporter:
         self._lock = lock
         self._places = KeyPlaces(book, config.is_group_included, config.is_topic_included)
         self._translator = Translator(config, book, self._places, index)
-        self._pairs = {pair: PairState() for pair in config.pairs()}
+        self._assessor = Assessor(config, book, self._places, index, self._translator)
         self._watches = {pair: Watch() for pair in config.pairs()}
-        self._holdings: dict[tuple[str, str, TopicPartition], tuple[tuple[int, ...], Holdings]] = {}
         self._hashes: Int64s = np.empty(0, np.int64)
 
     def report(self, now_ms: int, streams: Streams, keys: Keys | None = None) -> Rows:
@@ -82,10 +79,10 @@ class Reporter:
         """
         self._index.refresh()
         rows: list[Rows] = []
-        for target in dict.fromkeys(target for _, target in self._pairs):
+        for target in dict.fromkeys(target for _, target in self._watches):
             with self._lock:
                 chosen = np.arange(len(self._book.keys)) if keys is None else keys
-                owned = owned_keys(self._book, self._places, self._pairs, target, chosen)
+                owned = owned_keys(self._book, self._places, self._watches, target, chosen)
                 commits = {source: to_commits(self._book, source, key) for source, key in owned.items() if len(key)}
                 partitions = {place for each in commits.values() for place in self._places.partitions_of(each.key)}
                 frontiers = self._translator.frontiers([target, *commits], partitions)
@@ -97,7 +94,8 @@ class Reporter:
         return joined_rows(rows)
 
     def _of_pair(self, source: str, target: str, commits: Commits, seen: Seen, around: Around) -> Rows:
-        found = self._find(source, target, commits, seen, around.now_ms)
+        with self._lock:
+            found = self._assessor.assess(source, target, commits, seen, around.now_ms)
         is_active = around.is_active(found)
         facts = self._facts(found, np.array([bool(one) for one in is_active], np.bool_), around)
         stalled_after_ms = self._ms(self._config.status.stalled_after)
@@ -105,50 +103,6 @@ class Reporter:
         why = reasons(facts, status, stalled_after_ms)
         self._prove(found, status, why, is_comparable(facts, status))
         return to_columns(found, facts, status, why, is_active)
-
-    def _find(self, source: str, target: str, commits: Commits, seen: Seen, now_ms: int) -> Found:
-        """Translate and measure, under the lock."""
-        with self._lock:
-            pair = self._pairs[source, target]
-            pair.columns.fit(len(self._book.keys))
-            answers = self._translator.translate(pair, source, target, commits, seen, now_ms)
-            there = self._book.clusters[target].columns
-            standing = np.where(there["is_deleted"][commits.key], -1, there["actual_offset"][commits.key])
-            origins = {self._index.code(alias): alias for alias in self._config.clusters}
-            parts = []
-            for place, rows in self._places.slices(commits.key):
-                sides = self._sides(source, target, place, seen, now_ms, origins)
-                held = self._held(source, target, place, sides)
-                parts.append(measure(sides, held, now_ms, commits.offset[rows], answers.wanted[rows], standing[rows]))
-            keys = [self._book.keys[key] for key in commits.key.tolist()]
-        return Found(source, target, keys, commits, answers, standing, Measured.joined(parts))
-
-    def _sides(
-        self, source: str, target: str, place: TopicPartition, seen: Seen, now_ms: int, origins: Mapping[int, str]
-    ) -> Sides:
-        here, there = (self._translator.view(alias, place, seen) for alias in (source, target))
-        logs = [self._index.log(alias, place.topic, place.partition) for alias in (source, target)]
-        codes = [self._index.code(alias) for alias in (source, target)]
-        sides = Sides(
-            source_code=codes[0],
-            target_code=codes[1],
-            source=Sides.log_of(logs[0], here),
-            target=Sides.log_of(logs[1], there),
-            source_view=here,
-            target_view=there,
-            origins=origins,
-            young_since_ms=now_ms - self._ms(self._config.sync.hole_grace),
-            share_since_ms=now_ms - self._ms(self._config.status.shape_window),
-        )
-        is_stamped = not self._config.is_timed(place.topic) or Logs(sides.source, sides.target, *codes).is_stamped
-        return sides if is_stamped else replace(sides, is_unstamped=True)
-
-    def _held(self, source: str, target: str, place: TopicPartition, sides: Sides) -> Holdings:
-        """Compare the logs of a partition, where either has grown since they were compared last."""
-        known = self._holdings.get((source, target, place))
-        if known is None or known[0] != sides.version() or known[1].is_settling:
-            known = self._holdings[source, target, place] = sides.version(), holdings_of(sides)
-        return known[1]
 
     def _facts(self, found: Found, is_active: NDArray[np.bool_], around: Around) -> Facts:
         answers, measured, streams, now_ms = found.answers, found.measured, around.streams, around.now_ms
@@ -175,7 +129,7 @@ class Reporter:
             is_target_active=is_active,
             is_source_silent=measured.source_end == NOBODY_KNOWS,
             staleness_ms=watch.behind_ms(key, is_behind, found.commits.at_ms, standing, now_ms),
-            mirror_lag_ms=measured.mirror_lag_ms,
+            mirror_lag_ms=measured.mirror_lag_ms(now_ms),
             sync_silent_ms=np.full(len(key), streams.sync_silent_ms(*pair)),
             index_silent_ms=watch.waiting_ms(key, measured.unknown > 0, streams.index_still_ms(*pair), now_ms),
         )

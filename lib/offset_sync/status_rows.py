@@ -70,7 +70,7 @@ def to_columns(
         "lost": _unless(is_untold | measured.is_untold, found.lost),
         "not_mirrored": measured.not_mirrored.tolist(),
         "mirror_lag": measured.mirror_lag.tolist(),
-        "mirror_lag_ms": measured.mirror_lag_ms.tolist(),
+        "mirror_lag_ms": facts.mirror_lag_ms.tolist(),
         "mirror_lag_by_origin": measured.lag_by_origin.tolist(),
         "mirror_gaps": measured.mirror_gaps.tolist(),
         "origin_share": measured.origin_share.tolist(),

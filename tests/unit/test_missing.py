@@ -103,6 +103,24 @@ def test_standing_elsewhere_costs_what_the_records_between_say(seed: int, other:
             assert skipped == sum(need >= c for need in needs[:at])
 
 
+@pytest.mark.parametrize("at_once", [1, 2, 7])
+def test_groups_that_are_ahead_are_counted_in_parts_as_in_one_go(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    for seed in range(30):
+        for each in cases(seed):
+            source, target = indexed(each)
+            committed = np.arange(each.source_frontier + 1)
+            code, young = origin_codes(each)[each.source_cluster], each.now_ms - each.hole_grace_ms
+            answer = translate(committed, source, target, source_origin=code, young_since_ms=young).offset
+            standing = np.array(random.Random(seed).choices(range(each.target.frontier + 1), k=len(committed)))
+            found = []
+            for size in (1 << 20, at_once):
+                monkeypatch.setattr("offset_sync.translate.standing._AT_ONCE", size)
+                given = committed, answer, standing, source, target
+                found.append(difference(*given, source_origin=code, young_since_ms=young))
+            assert found[0].repeats.tolist() == found[1].repeats.tolist()
+            assert found[0].skipped.tolist() == found[1].skipped.tolist()
+
+
 @pytest.mark.parametrize("standing", [0, 3, 9])
 def test_an_empty_log_costs_nothing_wherever_one_stands(standing: int) -> None:
     found = difference(

@@ -22,7 +22,8 @@ _OPTIONS = {
     "enable.auto.offset.store": "false",
     "isolation.level": "read_committed",
     "enable.partition.eof": "true",
-    "auto.offset.reset": "error",
+    # Of an offset that retention has overtaken the first record left is wanted; beyond the end there is none.
+    "auto.offset.reset": "earliest",
     # One record of each partition is wanted, and not what comes after it.
     "queued.min.messages": "1",
     "fetch.message.max.bytes": "65536",
@@ -41,7 +42,10 @@ class RecordReader:
     def first_at(
         self, places: Mapping[TopicPartition, int], deadline: float = DEADLINE_S
     ) -> dict[TopicPartition, RecordContent] | ClusterError:
-        """Return the first record at or above each offset; where none came within *deadline* seconds it is left out."""
+        """Return the first record at or above each offset; where none came within *deadline* seconds it is left out.
+
+        Of an end of a log the client hears at once. Of a topic or partition that is not there it never does.
+        """
         try:
             consumer = Consumer(self._options)
         except (KafkaException, ValueError, TypeError) as error:
@@ -66,8 +70,9 @@ class RecordReader:
                     continue
                 error = message.error()
                 if error is None:
-                    found[place] = to_content(message)
-                elif error.code() == KafkaError._ALL_BROKERS_DOWN or not _is_about_partition(error):
+                    if int(message.offset() or 0) >= waiting[place]:
+                        found[place] = to_content(message)
+                elif not _is_the_end(error):
                     continue
                 del waiting[place]
                 consumer.incremental_unassign([ClientPartition(place.topic, place.partition)])
@@ -83,10 +88,9 @@ def to_content(message: Message) -> RecordContent:
     )  # fmt: skip
 
 
-def _is_about_partition(error: KafkaError) -> bool:
-    """True where nothing will come: the end of the log, or an offset that is not there."""
-    names = ("_PARTITION_EOF", "OFFSET_OUT_OF_RANGE", "_AUTO_OFFSET_RESET", "UNKNOWN_TOPIC_OR_PART")
-    return error.name() in names
+def _is_the_end(error: KafkaError) -> bool:
+    """True where nothing will come; of anything else the client tries again by itself."""
+    return error.name() == "_PARTITION_EOF"
 
 
 def _to_bytes(value: Any) -> bytes | None:

@@ -87,7 +87,8 @@ class LogIndex:
 
     def positions(self, origin: int) -> OriginPositions:
         """Return where the records of *origin* stand in this log, up to date with the runs."""
-        positions, done = self._positions.get(origin, (OriginPositions(), self.begin))
+        known = self._positions.get(origin)
+        positions, done = known if known is not None else (OriginPositions(), self.begin)
         if done < self.frontier:
             fresh = self.runs.from_offset(done)
             positions.extend(fresh.take(np.asarray(fresh.origin == origin)))

@@ -1,0 +1,170 @@
+"""How far the jobs have read, from folders as Spark writes them."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from offset_sync.config import Config
+from offset_sync.errors import ClusterError
+from offset_sync.spark.checkpoints import Checkpoint
+from offset_sync.spark.progress import JobProgress
+from offset_sync.streams import StreamLag
+from offset_sync.testing.settling import config_of
+
+NOW_MS = 1_795_000_000_000
+PATIENCE_S = 0.4
+Ends = Sequence["int | None"] | ClusterError
+
+
+def batch(root: Path, query: str, batch_id: int, *offsets: int, at_ms: int, is_done: bool = True) -> None:
+    """Write what a query leaves of a micro-batch that reads up to *offsets*, by partition."""
+    folder = root / query
+    for name in ("offsets", "commits"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    ends = {"__consumer_offsets": {str(number): offset for number, offset in enumerate(offsets)}}
+    written = {"offsets": f"v1\n{{}}\n{json.dumps(ends)}", "commits": "v1\n{}"}
+    for name, text in written.items():
+        if name == "commits" and not is_done:
+            continue
+        path = folder / name / str(batch_id)
+        path.write_text(text)
+        os.utime(path, (at_ms / 1000, at_ms / 1000))
+
+
+class Site:
+    """Clusters X and Y, of whose logs *ends* tells."""
+
+    def __init__(self, spark: SparkSession, root: Path) -> None:
+        self.root = root / "c"
+        self.ends: dict[str, Ends] = {"X": [], "Y": []}
+        self.config: Config = config_of(["X", "Y"], tables={"root": f"{root}/tables", "checkpoints": str(root / "c")})
+        self.progress = JobProgress(spark, self.config, lambda alias: self.ends[alias], PATIENCE_S)
+
+    def lags(self) -> dict[str, StreamLag]:
+        return dict(self.progress.streams(NOW_MS).commits)
+
+
+@pytest.fixture
+def site(spark: SparkSession, tmp_path: Path) -> Site:
+    return Site(spark, tmp_path)
+
+
+def test_what_the_last_finished_batch_has_not_read_is_unread(site: Site) -> None:
+    batch(site.root, "sync_offsets/X", 8, 5, 7, at_ms=NOW_MS - 9000)
+    batch(site.root, "sync_offsets/X", 9, 10, 7, at_ms=NOW_MS - 4000)
+    batch(site.root, "sync_offsets/X", 10, 99, 99, at_ms=NOW_MS - 3000, is_done=False)
+    site.ends["X"] = [12, 7]
+    assert site.lags() == {"X": StreamLag({0: 2, 1: 0}, 3000, 2), "Y": StreamLag({}, 0, 0)}
+    site.ends["X"] = [10, 7]
+    assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 0, 2)
+    site.ends["X"] = [9, 7]  # it has read on since the end was asked
+    assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 0, 2)
+
+
+def test_a_query_that_never_finished_a_batch_has_read_nothing(site: Site) -> None:
+    site.ends["X"] = [12, 0]
+    assert site.lags()["X"] == StreamLag({0: 12, 1: 0}, 0, 2)
+    batch(site.root, "sync_offsets/X", 0, 12, 0, at_ms=NOW_MS - 5000, is_done=False)
+    assert site.lags()["X"] == StreamLag({0: 12, 1: 0}, 5000, 2)
+
+
+def test_a_cluster_that_does_not_answer_is_missing_and_a_partition_without_a_leader_too(site: Site) -> None:
+    batch(site.root, "sync_offsets/X", 0, 5, 5, at_ms=NOW_MS)
+    site.ends = {"X": [5, None], "Y": ClusterError("Y", "too slow")}
+    streams = site.progress.streams(NOW_MS)
+    assert streams.commits == {"X": StreamLag({0: 0}, 0, 2)}
+    unread, is_known = streams.unread_commits("X", np.array([0, 1]))
+    assert (unread.tolist(), is_known.tolist()) == ([0, 0], [True, False])
+
+
+def test_a_partition_that_the_query_has_not_met_is_unread_from_its_beginning(site: Site) -> None:
+    batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
+    site.ends["X"] = [5, 4]
+    assert site.lags()["X"].unread == {0: 0, 1: 4}
+
+
+def test_the_index_is_as_old_as_its_last_sign_of_life(site: Site) -> None:
+    batch(site.root, "index_records/X", 0, at_ms=NOW_MS - 7000)
+    batch(site.root, "index_records/Y", 0, at_ms=NOW_MS - 7000)
+    batch(site.root, "index_records/Y", 1, at_ms=NOW_MS - 1000, is_done=False)
+    assert site.progress.streams(NOW_MS).index_silent_ms == {"X": 7000, "Y": 1000}
+
+
+def test_a_job_that_never_ran_is_not_silent(site: Site) -> None:
+    assert site.progress.streams(NOW_MS).index_silent_ms == {"X": 0, "Y": 0}
+
+
+def test_what_a_running_query_is_about_to_read_is_waited_for(site: Site) -> None:
+    batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
+    site.ends["X"] = [7]
+    late = threading.Timer(0.15, lambda: batch(site.root, "sync_offsets/X", 1, 7, at_ms=NOW_MS))
+    late.start()
+    assert site.lags()["X"] == StreamLag({0: 0}, 0, 1)
+    late.join()
+
+
+def test_a_query_that_stands_still_is_waited_for_once(site: Site) -> None:
+    batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
+    site.ends["X"] = [7]
+    waited = []
+    for batch_id in (None, None, 1, None):
+        if batch_id is not None:
+            batch(site.root, "sync_offsets/X", batch_id, 6, at_ms=NOW_MS)
+        began = time.monotonic()
+        site.lags()
+        waited.append(time.monotonic() - began >= PATIENCE_S)
+    assert waited == [True, False, True, False]
+
+
+# What a checkpoint says of it
+
+
+def test_only_files_named_by_a_number_are_batches(spark: SparkSession, tmp_path: Path) -> None:
+    checkpoint = Checkpoint(spark, str(tmp_path / "q"))
+    assert (checkpoint.last_committed(), checkpoint.last_sign_ms()) == (None, None)
+    for batch_id in (9, 10, 100):
+        batch(tmp_path, "q", batch_id, 1, at_ms=NOW_MS + batch_id * 1000)
+    for name in (".101.0b7d.tmp", "200.compact", "201.tmp"):
+        (tmp_path / "q" / "commits" / name).write_text("")
+    assert (checkpoint.last_committed(), checkpoint.last_sign_ms()) == (100, NOW_MS + 100_000)
+
+
+def test_a_batch_cleaned_up_while_it_is_looked_at_is_not_the_last_one(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = Checkpoint(spark, str(tmp_path / "q"))
+    batch(tmp_path, "q", 3, 1, at_ms=NOW_MS)
+    modified_ms = checkpoint._files.modified_ms
+
+    def cleaned_up(path: str) -> int:
+        if path.endswith("/3") and not (tmp_path / "q" / "commits" / "4").exists():
+            batch(tmp_path, "q", 4, 1, at_ms=NOW_MS + 1000)
+            raise FileNotFoundError(path)
+        return modified_ms(path)
+
+    monkeypatch.setattr(checkpoint._files, "modified_ms", cleaned_up)
+    assert checkpoint.last_sign_ms() == NOW_MS + 1000
+
+
+def test_a_real_query_has_finished_its_batches(spark: SparkSession, tmp_path: Path) -> None:
+    before_ms = int(time.time() * 1000) - 2000
+    query = (
+        spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).load()
+        .writeStream.format("memory").queryName("progress").option("checkpointLocation", str(tmp_path))
+        .trigger(availableNow=True).start()
+    )  # fmt: skip
+    query.awaitTermination(60)
+    checkpoint = Checkpoint(spark, str(tmp_path))
+    assert checkpoint.last_committed() == query.lastProgress["batchId"]
+    sign_ms = checkpoint.last_sign_ms()
+    assert sign_ms is not None
+    assert before_ms < sign_ms < time.time() * 1000 + 2000

@@ -1,0 +1,92 @@
+"""A table of which only the newest rows count: readers see the old ones or the new ones, never both nor none."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from offset_sync.spark.report_schemas import SYNC_STATUS
+from offset_sync.spark.tables import Tables
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+
+
+@pytest.fixture
+def tables(spark: SparkSession, tmp_path: Path) -> Tables:
+    made = Tables(spark, str(tmp_path))
+    made.create([SYNC_STATUS])
+    return made
+
+
+def rows(*groups: str, version: int = 0) -> pa.Table:
+    """One row per group; *version* stands in a column."""
+    found: list[dict[str, Any]] = [
+        {"reported_at": NOW, "group_id": group, "status": "InSync", "source_offset": version, "reason": None}
+        for group in groups
+    ]
+    return pa.Table.from_pylist(found, SYNC_STATUS.arrow_schema)
+
+
+def by_delta_rs(tables: Tables) -> list[dict[str, Any]]:
+    table = DeltaTable(tables.path(SYNC_STATUS)).to_pyarrow_table()
+    return sorted(table.to_pylist(), key=lambda row: str(row["group_id"]))
+
+
+def by_spark(tables: Tables) -> list[dict[str, Any]]:
+    table = tables.read(SYNC_STATUS).toArrow()
+    return sorted(table.to_pylist(), key=lambda row: str(row["group_id"]))
+
+
+def test_the_new_rows_stand_in_the_place_of_the_old_ones_for_every_reader(tables: Tables) -> None:
+    tables.replace(SYNC_STATUS, rows("a", "b"))
+    assert [row["group_id"] for row in by_spark(tables)] == ["a", "b"]
+    tables.replace(SYNC_STATUS, rows("c", version=2))
+    for found in (by_spark(tables), by_delta_rs(tables)):
+        assert [(row["group_id"], row["source_offset"], row["reason"]) for row in found] == [("c", 2, None)]
+        assert found[0]["reported_at"] == NOW
+    assert by_delta_rs(tables)[0].keys() == set(SYNC_STATUS.names)
+    before = DeltaTable(tables.path(SYNC_STATUS), version=1).to_pyarrow_table()
+    assert sorted(before.column("group_id").to_pylist()) == ["a", "b"]
+
+
+def test_no_rows_may_be_the_new_ones(tables: Tables) -> None:
+    tables.replace(SYNC_STATUS, rows("a"))
+    tables.replace(SYNC_STATUS, rows())
+    assert by_spark(tables) == by_delta_rs(tables) == []
+
+
+def test_columns_come_in_the_tables_order_and_keep_their_comments(tables: Tables, spark: SparkSession) -> None:
+    shuffled = rows("a").select(SYNC_STATUS.names[::-1])
+    tables.replace(SYNC_STATUS, shuffled)
+    described = spark.sql(f"DESCRIBE TABLE delta.`{tables.path(SYNC_STATUS)}`").toArrow().to_pylist()
+    assert [row["col_name"] for row in described][: len(SYNC_STATUS.names)] == list(SYNC_STATUS.names)
+    assert all(row["comment"] for row in described[: len(SYNC_STATUS.names)])
+
+
+def test_who_reads_meanwhile_sees_one_report_whole(tables: Tables) -> None:
+    groups = [str(number) for number in range(500)]
+    tables.replace(SYNC_STATUS, rows(*groups, version=0))
+    seen: list[tuple[int, set[int]]] = []
+    is_over = threading.Event()
+
+    def read() -> None:
+        while not is_over.is_set():
+            table = DeltaTable(tables.path(SYNC_STATUS)).to_pyarrow_table(columns=["source_offset"])
+            seen.append((table.num_rows, set(table.column("source_offset").to_pylist())))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for version in range(1, 5):
+        tables.replace(SYNC_STATUS, rows(*groups, version=version))
+    is_over.set()
+    reader.join()
+    assert {count for count, _ in seen} == {500}
+    assert all(len(versions) == 1 for _, versions in seen)
+    assert len(set.union(*(versions for _, versions in seen))) > 1

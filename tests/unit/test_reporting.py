@@ -1,0 +1,219 @@
+"""One reporter from report to report: what it remembers changes nothing but the time it takes."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offset_sync.model import TopicPartition
+from offset_sync.reporting import Reporter
+from offset_sync.testing.logs import CLUSTERS, random_cases, random_world
+from offset_sync.testing.oracle import Case
+from offset_sync.testing.reporting import IN_SYNC, Row, StatusSite, moved, standing_at, status_site
+from offset_sync.testing.settling import ORDERS, config_of
+from offset_sync.testing.strategies import law
+from offset_sync.testing.written import log
+from offset_sync.translate.commits import OWN_TAG
+
+PAY = TopicPartition("pay-in", 0)
+
+
+def new_reporter(site: StatusSite) -> Reporter:
+    """One that remembers nothing, with the same book and index."""
+    return Reporter(
+        site.config, site.book, site.index, site.look, lambda alias: site.active.get(alias, set()), site.compare,
+        site.lock,
+    )  # fmt: skip
+
+
+def reported(reporter: Reporter, site: StatusSite, now_ms: int) -> list[Row]:
+    """What a reporter says, but for how long it has been so."""
+    columns = reporter.report(now_ms, site.streams())
+    columns.pop("staleness_ms", None)
+    return sorted((dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)), key=str)
+
+
+@law(60)
+@given(st.integers(0, 2**32))
+def test_an_old_reporter_says_what_a_new_one_says(seed: int) -> None:
+    rng = random.Random(seed)
+    case = rng.choice([each for each in random_cases(random_world(rng), rng) if each.source is not None] or [None])
+    if case is None or case.source is None:
+        return
+    site = growing_site(case)
+    for now_ms in range(10):
+        grow(site, case, rng)
+        site.read_all()
+        assert reported(site.reporter, site, now_ms) == reported(new_reporter(site), site, now_ms)
+
+
+def growing_site(case: Case) -> StatusSite:
+    """The clusters of *case*, of which nothing is indexed yet."""
+    grace, stalled = f"{case.hole_grace_ms}ms", {"stalled_after": "3650d"}
+    site = StatusSite(config_of(CLUSTERS, sync={"hole_grace": grace}, status=stalled))
+    for name in CLUSTERS:
+        site.index.code(name)
+    for where in (case.source, case.target):
+        assert where is not None
+        site.put(replace(where, frontier=0))
+        site.index.extend(replace(where, frontier=0), ORDERS)
+    return site
+
+
+def grow(site: StatusSite, case: Case, rng: random.Random) -> None:
+    """Let something happen: the index reads on, a group commits, the sync writes, retention runs, a cluster goes."""
+    for where in (case.source, case.target):
+        assert where is not None
+        if rng.random() < 0.4:
+            known = site.index.logs[where.cluster, "orders", 0].frontier
+            site.index.extend(replace(where, frontier=rng.randint(known, where.log_end)), ORDERS)
+        if rng.random() < 0.2:
+            start = min(where.log_end, site.clusters[where.cluster].logs[ORDERS].log_start + 1)
+            site.clusters[where.cluster].logs[ORDERS] = type(site.clusters[where.cluster].logs[ORDERS])(
+                start, where.log_end
+            )
+    for group in "ab":
+        if rng.random() < 0.3:
+            site.commit(case.source_cluster, group, rng.randint(0, case.source_frontier + 1))
+        if rng.random() < 0.3:
+            site.clusters[case.target.cluster].commit(group, ORDERS, rng.randint(0, case.target.log_end), OWN_TAG)
+    cluster = site.clusters[rng.choice([case.source_cluster, case.target.cluster])]
+    cluster.is_down = rng.random() < 0.1
+    if rng.random() < 0.05:
+        cluster.topics["orders"] = replace(cluster.topics["orders"], topic_id="anew")
+
+
+def test_a_partition_in_which_nothing_changes_is_not_compared_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = moved("X0:10", "X0:10", 4)
+    site.put(log("X", "X0:5"), PAY)
+    site.put(log("Y", "X0:5"), PAY)
+    site.commit("X", "g", 2, PAY)
+    site.settled()
+    asked: list[Any] = []
+    measure = __import__("offset_sync.assessing", fromlist=["measure"]).measure
+    monkeypatch.setattr("offset_sync.assessing.measure", lambda *given: (asked.append(given), measure(*given))[1])
+    counts = []
+    for step in (lambda: None, lambda: None, lambda: site.commit("X", "g", 3, PAY), lambda: site.commit("X", "h", 4)):
+        step()
+        site.report()
+        counts.append(len(asked))
+        asked.clear()
+    assert counts == [2, 0, 1, 1]
+
+
+def test_a_log_that_contradicts_itself_withholds_though_it_has_not_grown() -> None:
+    site = moved("X0:10", "X0:10", 4)
+    assert site.said() == IN_SYNC
+    site.index.logs["Y", "orders", 0].is_contradicted = True
+    assert site.said() == ("Withheld", "LOG_TRUNCATED")
+
+
+def test_only_what_is_asked_for_is_reported() -> None:
+    site = status_site("X0:10", "X0:10")
+    for group in "abc":
+        site.commit("X", group, 4)
+    site.read_all()
+    keys = site.book.ids([("b", "orders", 0)])
+    rows = site.reporter.report(site.clock_ms[0], site.streams(), keys)
+    assert rows["group_id"] == ["b"]
+    assert site.reporter.report(site.clock_ms[0], site.streams(), keys[:0]) == {}
+    assert [row["group_id"] for row in site.report()] == ["a", "b", "c"]
+
+
+def test_excluded_groups_topics_and_directions_are_not_reported() -> None:
+    site = status_site(
+        "X0:10", "X0:10", groups={"include": [".*"], "exclude": ["b"]}, directions=[["X", "Y"]],
+        topics={"include": ["orders", "pay-.*"], "overrides": [{"topics": ["pay-.*"], "strategy": "off"}]},
+    )  # fmt: skip
+    for group in "abc":
+        site.commit("X", group, 4)
+    site.commit("X", "a", 2, PAY)
+    site.commit("Y", "c", 4)
+    assert [(row["group_id"], row["topic"]) for row in site.report()] == [("a", "orders")]
+
+
+def test_nobody_is_asked_where_there_is_nothing_to_report() -> None:
+    site = status_site("X0:10", "X0:10")
+    assert site.report() == []
+    assert [cluster.questions for cluster in site.clusters.values()] == [0, 0]
+
+
+def test_groups_that_come_later_are_looked_up_in_their_own_partition() -> None:
+    from offset_sync.streams import StreamLag, coordinator_hash
+
+    site = moved("X0:10", "X0:10", 4)
+    groups = ["g", *(f"later-{number}" for number in range(20))]
+    site.lags["X"] = StreamLag({0: 0, 1: 5}, 0, 2)
+    for count in (1, 7, 21):
+        for group in groups[1:count]:
+            site.commit("X", group, 4)
+        site.settled()
+        rows = site.report()
+        assert len(rows) == count
+        for row in rows:
+            is_read = coordinator_hash(row["group_id"]) % 2 == 0
+            assert (row["status"] == "InSync") == is_read, row
+
+
+def test_the_share_of_each_origin_is_that_of_the_window() -> None:
+    site = status_site("X0:8 Y0:8", "Y0:8 X0:8", status={"shape_window": "1h"})
+    site.commit("X", "g", 4)
+    site.settled()
+    assert site.row()["origin_share"] == '{"X": 0.5, "Y": 0.5}'
+    fresh = log("X", "X0:8 Y0:8 X16 X17 X18 Y8")
+    records = [replace(r, indexed_at_ms=site.clock_ms[0]) if r.offset > 15 else r for r in fresh.records]
+    site.put(replace(fresh, records=tuple(records)))
+    assert site.row()["origin_share"] == '{"X": 0.75, "Y": 0.25}'
+
+
+def test_origins_that_are_no_cluster_of_ours_are_told_together() -> None:
+    site = moved("X0:2 P0:2 Q0:1", "X0", 0)
+    row = site.row()
+    assert row["mirror_lag_by_origin"] == '{"X": 1, "?": 3}'
+    assert row["origin_share"] == '{"X": 0.4, "?": 0.6}'
+
+
+def test_records_that_the_source_will_not_get_are_counted_as_gaps() -> None:
+    site = moved("X0:2 Y1", "Y0 Y1 X0:2", 2)
+    assert (site.row()["mirror_gaps"], site.row()["mirror_lag"]) == (1, 0)
+
+
+def test_what_the_source_holds_and_nobody_has_indexed_is_taken_from_the_target_where_it_is_known() -> None:
+    site = status_site("X0:4", "X0:9")
+    site.clusters["X"].logs[ORDERS] = type(site.clusters["X"].logs[ORDERS])(0, 12)
+    site.commit("X", "g", 6)
+    site.settled()
+    row = site.row()
+    # 6, 7 and 8 are at the target; 9, 10 and 11 may be anything.
+    assert (row["lost"], row["not_mirrored"]) == (3, 3)
+    assert site.said()[1] == "3 records not mirrored yet"
+    site.index.logs["X", "orders", 0].begin = 8
+    site.commit("X", "h", 5)
+    site.settled()
+    assert np.array_equal([site.row(group=group)["lost"] for group in "gh"], [3, 3])
+
+
+def test_partitions_that_are_empty_and_not_indexed_begin_where_their_logs_do() -> None:
+    site = StatusSite(config_of(["X", "Y"]))
+    for alias in "XY":
+        site.put(log(alias, "", first=5, log_start=5))
+    site.index.logs.clear()
+    site.commit("X", "g", 5)
+    site.settled()
+    assert site.said() == IN_SYNC
+    assert (site.row()["wanted_offset"], site.row()["lost"]) == (5, 0)
+
+
+def test_an_offset_better_than_a_strategys_answer_is_in_sync() -> None:
+    topics = {"include": ["orders"], "strategy": "header"}
+    site = moved("Y0 X1 X2", "Y0 X1 X2", 2, topics=topics)
+    assert site.said() == ("Mirroring", "1 record read already, behind unread ones")
+    assert (site.row()["state"], site.row()["wanted_offset"]) == ("APPROXIMATE", 1)
+    assert standing_at(site, 2).said() == IN_SYNC
+    assert (site.row()["duplicates"], site.row()["duplicates_at_most"]) == (0, 0)
