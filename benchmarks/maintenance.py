@@ -1,10 +1,10 @@
 """A week of micro-batches in record_runs, with and without maintain_tables: what a start and a micro-batch take then.
 
 A day is --versions appends here, about as many as come between two runs of maintenance; their files and entries are
-written as the jobs write them, but without the jobs. Kafka keeps the records of --kept days. After each day, in
-seconds: a job's start (reading the index), an append, and the refresh of a running job that follows.
+written as the jobs write them, but without the jobs. Kafka keeps the records of --kept days. After every third
+day, in seconds: a job's start (reading the index), an append, and the refresh of a running job that follows.
 
-    .venv/bin/python benchmarks/maintenance.py [--days 7] [--versions 1000] [--kept 2]
+    .venv/bin/python benchmarks/maintenance.py [--days 7] [--versions 300] [--kept 2]
 """
 
 from __future__ import annotations
@@ -35,25 +35,33 @@ from offset_sync.spark.tables import Tables
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PARTITIONS, RUNS, RECORDS = 8, 4, 10
-_PROBES = 20
+_PROBES = 10
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--days", type=int, default=7)
-    parser.add_argument("--versions", type=int, default=1000)
+    parser.add_argument("--versions", type=int, default=300)
     parser.add_argument("--kept", type=int, default=2)
     options = parser.parse_args()
     jars = ",".join(str(jar) for jar in sorted((REPOSITORY / "jars" / "spark").glob("*.jar")))
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--jars {jars} --driver-memory 1g pyspark-shell")
+    os.environ.setdefault(
+        "PYSPARK_SUBMIT_ARGS",
+        f"--jars {jars} --driver-memory 1g --conf spark.ui.showConsoleProgress=false pyspark-shell",
+    )
     spark = open_session("maintenance")
     spark.sparkContext.setLogLevel("ERROR")
     results = []
     with tempfile.TemporaryDirectory(prefix="offset-sync-maintenance-") as folder:
-        Week(Tables(spark, f"{folder}/warm-up"), 100, 1).day(maintains=True)
+        warm_up = Week(Tables(spark, f"{folder}/warm-up"), 100, 1)
+        warm_up.pass_day(maintains=False)
+        warm_up.measure()
         for maintains in (False, True):
             week = Week(Tables(spark, f"{folder}/{maintains}"), options.versions, options.kept)
-            results += [week.day(maintains=maintains) for _ in range(options.days)]
+            for day in range(1, options.days + 1):
+                seconds = week.pass_day(maintains=maintains)
+                if day % 3 == 1:
+                    results.append({"maintained": maintains, "day": day, "maintenance_s": seconds, **week.measure()})
     save("maintenance", vars(options), results)
 
 
@@ -64,40 +72,48 @@ class Week:
         tables.create()
         self.tables, self.path = tables, Path(tables.path(RECORD_RUNS))
         self.versions, self.kept = versions, kept
-        self.days = self.batches = 0
+        self.batches = 0
         self.running: RunCache | None = None
 
-    def day(self, *, maintains: bool) -> dict[str, Any]:
-        """Let a day pass and return what it costs then."""
-        self.days += 1
+    def pass_day(self, *, maintains: bool) -> float:
+        """Let a day pass; return how many seconds maintenance took."""
         version = self.tables.version(RECORD_RUNS)
         for number in range(version + 1, version + 1 + self.versions):
             self._write(number)
         _log_of(self.tables).checkpoint()
-        seconds = self._maintain() if maintains else 0.0
+        return self._maintain() if maintains else 0.0
+
+    def measure(self) -> dict[str, Any]:
+        """Return what starts and micro-batches take now."""
         began = time.monotonic()
         self.running = RunCache(self.tables, threading.RLock())
         self.running.refresh()
         start = time.monotonic() - began
         appends, refreshes = zip(*(self._probe() for _ in range(_PROBES)), strict=True)
         return {
-            "maintained": maintains, "day": self.days, "files": len(list(self.path.glob("*.parquet"))),
+            "files": len(list(self.path.glob("*.parquet"))),
             "log_entries": len(list((self.path / "_delta_log").glob("0*.json"))), "start_s": round(start, 2),
             "append_s": round(statistics.median(appends), 3), "append_worst_s": round(max(appends), 3),
-            "refresh_s": round(statistics.median(refreshes), 3), "maintenance_s": round(seconds, 1),
+            "refresh_s": round(statistics.median(refreshes), 3),
         }  # fmt: skip
 
     def _maintain(self) -> float:
-        began, path = time.monotonic(), str(self.path)
+        path = str(self.path)
+        for entry in (self.path / "_delta_log").glob("0*"):
+            os.utime(entry, (time.time() - 86_400, time.time() - 86_400))
+        began = time.monotonic()
         maintainer = Maintainer(self.tables.spark, timedelta(seconds=1))
-        maintainer.prepare(path, RECORD_RUNS)
+        if self.batches == self.versions:  # the first day
+            maintainer.prepare(path, RECORD_RUNS)
         begin = max(0, self.batches - self.kept * self.versions) * RUNS * RECORDS
-        places = [{"cluster": "dc1", "topic": "orders", "partition": p, "begin": begin} for p in range(PARTITIONS)]
+        places = [
+            {"cluster": "dc1", "topic": "orders", "partition": p, "begin": begin} for p in range(PARTITIONS) if begin
+        ]
         maintainer.cut(path, pa.Table.from_pylist(places, BEGINS_SCHEMA))
         maintainer.compact(path)
         time.sleep(1.1)  # what was removed may be deleted after a second here
         maintainer.clean_up(path)
-        return time.monotonic() - began
+        return round(time.monotonic() - began, 1)
 
     def _probe(self) -> tuple[float, float]:
         """Append a micro-batch, and let a running job take it in; return what each took."""
@@ -130,7 +146,11 @@ class Week:
             "modificationTime": int(time.time() * 1000), "stats": json.dumps(statistics_of(rows)),
         }  # fmt: skip
         transaction = {"appId": "query", "version": self.batches - 1, "lastUpdated": int(time.time() * 1000)}
-        actions = [{"commitInfo": {"operation": "WRITE"}}, {"txn": transaction}, {"add": added}]
+        commit = {
+            "timestamp": int(time.time() * 1000), "engineInfo": "benchmark", "operation": "WRITE",
+            "operationParameters": {}, "isBlindAppend": False, "txnId": str(uuid.uuid4()), "operationMetrics": {},
+        }  # fmt: skip
+        actions = [{"commitInfo": commit}, {"txn": transaction}, {"add": added}]
         entry = self.path / "_delta_log" / f"{version:020d}.json"
         entry.write_text("".join(json.dumps(action) + "\n" for action in actions))
         yesterday = time.time() - 86_400

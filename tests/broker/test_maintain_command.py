@@ -17,12 +17,12 @@ NOBODY_LISTENS = "127.0.0.1:1"
 
 @pytest.fixture(scope="module")
 def maintained(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Installation:
-    """An installation whose topic is indexed and synced in three rounds; both logs then begin at 60."""
+    """An installation whose topic is indexed in two rounds and synced; both logs then begin at 60."""
     servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
     installation = install(tmp_path_factory.mktemp("maintained"), servers, [TOPIC], maintenance={"keep_runs": "0s"})
     for alias in servers:
         create_topics(clusters[alias], {TOPIC: 1})
-    for end in (40, 60, 100):
+    for end in (60, 100):
         write_log(clusters["dc1"], {PLACE: native_log("dc1", end)})
         write_log(clusters["dc2"], {PLACE: copied_log("dc1", range(end))})
         assert installation.index() == []
@@ -44,18 +44,14 @@ def test_nothing_is_cut_where_a_cluster_does_not_answer_and_the_rest_is_done(
     maintained: Installation, clusters: Clusters
 ) -> None:
     before, text = indexed(maintained), maintained.config_file.read_text()
-    assert {start for _, start, _ in before} == {0, 40, 60}
+    assert {start for _, start, _ in before} == {0, 60}
     maintained.config_file.write_text(text.replace(clusters["dc2"].bootstrap_servers, NOBODY_LISTENS))
-    ended = maintained.run("maintain_tables", "--once")
+    (failure,) = maintained.maintain()
     maintained.config_file.write_text(text)
-    assert ended.exit_code == 1, ended.output()[-3000:]
-    assert [line.split(":")[0] for line in ended.output().splitlines() if line.startswith("clusters.")] == [
-        "clusters.dc2"
-    ]
-    assert "the index of 1 partitions stays whole: dc2 does not answer" in ended.output()
+    assert failure.startswith("clusters.dc2: ")
     assert indexed(maintained) == before
-    files = list((maintained.folder / "tables" / "record_runs" / "_delta_log").glob("0*.json"))
-    assert any('"operation":"OPTIMIZE"' in file.read_text() for file in files)
+    entries = list((maintained.folder / "tables" / "record_runs" / "_delta_log").glob("0*.json"))
+    assert any('"operation":"OPTIMIZE"' in entry.read_text() for entry in entries)
 
 
 def test_what_is_deleted_and_read_by_all_is_cut_and_the_next_answer_is_right(
@@ -64,15 +60,10 @@ def test_what_is_deleted_and_read_by_all_is_cut_and_the_next_answer_is_right(
     ended = maintained.run("maintain_tables", "--once")
     assert ended.exit_code == 0, ended.output()[-3000:]
     assert indexed(maintained) == {("dc1", 60, 40), ("dc2", 60, 40)}
-    assert "record_runs: " in ended.output()
+    (line,) = [line for line in ended.output().splitlines() if "record_runs: " in line]
+    assert "4 rows cut" in line
     commit(clusters["dc1"], {GROUP: {PLACE: 85}})
-    assert maintained.index() == maintained.sync() == []
+    assert maintained.sync() == []
     assert committed(clusters["dc2"], [GROUP])[GROUP][PLACE].offset == 85
     last = maintained.last_translation(GROUP, target_cluster="dc2")
     assert (last["state"], last["duplicates"], last["lost"]) == ("EXACT", 0, 0)
-
-
-def test_a_second_time_finds_nothing_to_do(maintained: Installation) -> None:
-    before = indexed(maintained)
-    assert maintained.maintain() == []
-    assert indexed(maintained) == before

@@ -24,6 +24,9 @@ from offset_sync.translate.pieces import cut_pieces
 from offset_sync.translate.positions import NO_LIMIT
 from offset_sync.translate.runs import UNKNOWN_ORIGIN, Int64s, Runs
 
+_NEVER = int(NO_LIMIT)
+"""No hole is too young: what shows one stands below the lowest commit and is old, or counts as unread anyway."""
+
 
 @dataclass(frozen=True)
 class IndexedLog:
@@ -42,18 +45,16 @@ class IndexedLog:
     row_seen_ms: Int64s
 
     def floor(self, old_before_ms: int) -> int:
-        """Return the lowest offset that can be asked for; rows from there on stay, and all that are too young.
-
-        The frontier stays in any case: the offset before it is asked for.
-        """
+        """Return the lowest offset that can be asked for; rows from there on stay, and all that are too young."""
         is_young = self.row_seen_ms >= old_before_ms
         first_young = int(self.row_start[is_young].min(initial=NO_LIMIT))
-        return min(self.log_start, self.lowest_commit, first_young, self.index.frontier - 1)
+        return min(self.log_start, self.lowest_commit, first_young)
 
     def row_at(self, offset: int) -> int:
         """Return where the last row begins that does so at or below *offset*; the first row, if none does.
 
-        An index that begins at a row says truly what it covers: everything from there to its frontier.
+        An index that begins at a row says truly what it covers, everything from there to its frontier, which is never
+        below where the last row ends.
         """
         return int(self.row_start[max(int(np.searchsorted(self.row_start, offset, "right")) - 1, 0)])
 
@@ -62,13 +63,13 @@ def begins(logs: Sequence[IndexedLog], *, old_before_ms: int) -> list[int]:
     """Return, for each of the partition's *logs*, where its index may begin: rows that end at or below it may go.
 
     *logs* are all of the partition; one that is missing could be the one that needs a run. Rows seen at or after
-    *old_before_ms* stay, and a hole that was seen only then is taken for a record that is not there yet. Errs to keep.
+    *old_before_ms* stay, and a hole that is shown by none but them is no hole yet. Errs to keep.
     """
     floors = [log.floor(old_before_ms) for log in logs]
     found = []
     for number, log in enumerate(logs):
         others = [(source, floor) for source, floor in zip(logs, floors, strict=True) if source is not log]
-        limits = [_read_and_gone(log, floors[number], source, floor, old_before_ms) for source, floor in others]
+        limits = [_read_and_gone(log, floors[number], source, floor) for source, floor in others]
         found.append(log.row_at(min([floors[number], *limits])))
     while True:
         kept = [log.index.runs.from_offset(begin) for log, begin in zip(logs, found, strict=True)]
@@ -83,7 +84,7 @@ def begins(logs: Sequence[IndexedLog], *, old_before_ms: int) -> list[int]:
         found = lower
 
 
-def _read_and_gone(target: IndexedLog, floor: int, source: IndexedLog, lowest_commit: int, old_before_ms: int) -> int:
+def _read_and_gone(target: IndexedLog, floor: int, source: IndexedLog, lowest_commit: int) -> int:
     """Return the offset below which every commit of *source* from *lowest_commit* on has read the target.
 
     And not beyond the last record, of those at or below *floor*, that needs as much read as any before it: a commit
@@ -94,9 +95,9 @@ def _read_and_gone(target: IndexedLog, floor: int, source: IndexedLog, lowest_co
         source.index,
         target.index,
         source_origin=source.origin,
-        young_since_ms=old_before_ms - 1,
+        young_since_ms=_NEVER,
     )
-    pieces = cut_pieces(target.index.runs, source.index, source.origin, old_before_ms - 1).below(floor + 1)
+    pieces = cut_pieces(target.index.runs, source.index, source.origin, _NEVER).below(floor + 1)
     if len(pieces) == 0:
         return min(floor, int(answers.offset[0]))
     reaches = np.flatnonzero(pieces.last_needs == np.maximum.accumulate(pieces.last_needs))[-1]
@@ -120,7 +121,7 @@ def _kept_for(source: IndexedLog, floor: int, target: Runs) -> int:
         reach = below.origin_start + below.length
         if len(below) and oldest_there < reach.max():
             newest = int(np.argmax(reach))
-            sent_again = below.start[(reach > oldest_there) & _meets(below, above)]
+            sent_again = below.start[_meets(below, above)]
             lowest = min(lowest, int(below.end[newest] - 1), int(sent_again.min(initial=NO_LIMIT)))
     return lowest
 
