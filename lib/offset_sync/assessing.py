@@ -9,8 +9,8 @@ from datetime import timedelta
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.holdings import Holdings, Sides, holdings_of
-from offset_sync.measuring import Measured, measure
+from offset_sync.holdings import NO_END, Holdings, Sides, holdings_of
+from offset_sync.measuring import NOBODY_KNOWS, Measured, end_of, measure
 from offset_sync.model import TopicPartition
 from offset_sync.settlement import Commits, Index, Seen
 from offset_sync.status_rows import Found
@@ -114,6 +114,8 @@ class Assessor:
             origins=scene.origins,
             young_since_ms=scene.now_ms - _ms(self._config.sync.hole_grace),
             share_since_ms=scene.now_ms - _ms(self._config.status.shape_window),
+            # Under load the index goes on; what is behind the end that was asked for would never stop being late.
+            source_until=NO_END if end_of(here) == NOBODY_KNOWS else end_of(here),
         )
         is_stamped = not self._config.is_timed(place.topic) or Logs(sides.source, sides.target, *codes).is_stamped
         return sides if is_stamped else replace(sides, is_unstamped=True)

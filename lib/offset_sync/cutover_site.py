@@ -39,6 +39,7 @@ class LiveSite:
         self._config = config.model_copy(update={"directions": ((source, target),)})
         self._state, self._source, self._target = state, source, target
         self._settled: list[Settlement] = []
+        self._marked: dict[tuple[str, TopicPartition], int] = {}
 
         def note(settlement: Settlement) -> None:
             self._settled.append(settlement)
@@ -85,8 +86,12 @@ class LiveSite:
                 found.setdefault(book.keys[one][0], set()).add(aliases[number])
         return {group_id: sorted(names) for group_id, names in found.items()}
 
+    def mark_ends(self) -> None:
+        """Forget where the logs ended, so that :meth:`unread` asks anew."""
+        self._marked.clear()
+
     def unread(self, groups: Collection[str]) -> dict[str, int]:
-        """Return what the jobs have not read yet: commits of the groups, and records of their partitions."""
+        """Return what the jobs have not read yet: commits of the groups, and records up to the ends first asked for."""
         streams = self._state.refresh(int(time.time() * 1000))
         aliases = (self._source, self._target)
         hashes = np.array([coordinator_hash(group_id) for group_id in groups], np.int64)
@@ -98,13 +103,22 @@ class LiveSite:
             places = {TopicPartition(*self._state.book.keys[key][1:]) for key in _keys_of(self._state.book, groups)}
             places = {place for place in places if self._config.is_topic_included(place.topic)}
         found = {"commits to read": commits, "groups whose commits nobody can tell of": unknown}
-        for alias, look in self._state.look(aliases, places).items():
-            if isinstance(look, ClusterError):
-                found[f"partitions of {alias}, which does not answer"] = len(places)
-                continue
-            records = sum(max(0, ends.log_end - self._frontier(alias, place)) for place, ends in look.ends.items())
-            found[f"records of {alias} to index"] = records
-        return found
+        return found | {what: count for alias in aliases for what, count in self._unread_records(alias, places).items()}
+
+    def _unread_records(self, alias: str, places: Collection[TopicPartition]) -> dict[str, int]:
+        """Count what the index lacks below the ends marked; a partition whose leader does not answer counts as one."""
+        unmarked = [place for place in places if (alias, place) not in self._marked]
+        look = self._state.look([alias], unmarked)[alias] if unmarked else None
+        if isinstance(look, ClusterError):
+            return {f"partitions of {alias}, which does not answer": len(unmarked)}
+        if look is not None:
+            # A topic that is not there has no end, and nothing to wait for; one without a leader has.
+            absent = [place for place in unmarked if place.topic not in look.topics]
+            self._marked |= {(alias, place): 0 for place in absent}
+            self._marked |= {(alias, place): ends.log_end for place, ends in look.ends.items()}
+        records = sum(max(0, self._marked.get((alias, p), 0) - self._frontier(alias, p)) for p in places)
+        leaderless = sum((alias, place) not in self._marked for place in places)
+        return {f"records of {alias} to index": records, f"partitions of {alias} without a leader": leaderless}
 
     def settle(self, groups: Collection[str]) -> list[Committed]:
         """Translate and commit at the target."""

@@ -13,6 +13,7 @@ from offset_sync.translate.logindex import LogIndex
 from offset_sync.translate.missing import Missing, Stretches, deleted_of, joined, missing_of
 from offset_sync.translate.runs import UNKNOWN_ORIGIN
 
+NO_END = int(np.iinfo(np.int64).max)
 _NEWEST = 10_000
 """So many records, at most, say who produces into a topic where nothing is newer than the window."""
 
@@ -21,8 +22,9 @@ _NEWEST = 10_000
 class Sides:
     """Both logs of a partition; None: it is not indexed, or its cluster does not answer.
 
-    *origins* names the origin codes of all clusters. Times are in milliseconds since the epoch. *is_unstamped*: the
-    mirror stamps no headers, so only the timestamps tell how far it has come.
+    *origins* names the origin codes of all clusters. Times are in milliseconds since the epoch. *source_until*: what
+    the source's log has from there on came in after the moment that is looked at, so nothing of it can be missing.
+    *is_unstamped*: the mirror stamps no headers, so only the timestamps tell how far it has come.
     """
 
     source_code: int
@@ -34,6 +36,7 @@ class Sides:
     origins: Mapping[int, str]
     young_since_ms: int
     share_since_ms: int
+    source_until: int = NO_END
     is_unstamped: bool = False
 
     @classmethod
@@ -43,9 +46,9 @@ class Sides:
 
     def version(self) -> tuple[int, ...]:
         """Return what changes when either log does."""
-        return tuple(
-            part for log in (self.source, self.target) for part in (id(log), log.frontier, log.is_contradicted)
-        )
+        logs = (self.source, self.target)
+        parts = (part for log in logs for part in (id(log), log.frontier, log.is_contradicted))
+        return (*parts, min(self.source_until, self.source.frontier))
 
 
 @dataclass(frozen=True)
@@ -74,13 +77,14 @@ class Holdings:
 def holdings_of(sides: Sides) -> Holdings:
     """Compare both logs; errs to more that is late, kept back and gone."""
     source, own_code = sides.source, sides.source_code
-    missing = _missing_by_time(sides) if sides.is_unstamped else _missing(sides)
+    everything = _missing_by_time(sides) if sides.is_unstamped else _missing(sides)
+    missing = {code: each.below(sides.source_until) for code, each in everything.items()}
     holes = {} if sides.is_unstamped else _holes(sides)
     late = joined([each.late for each in missing.values()])
     own = missing.get(own_code, Missing(Stretches.none(), Stretches.none()))
     gone = [each.dropped for code, each in missing.items() if code != own_code]
     if not sides.is_unstamped:
-        gone.append(deleted_of(sides.target_code, source, sides.target))
+        gone.append(deleted_of(sides.target_code, source, sides.target).below(sides.source_until))
     there = sides.target.positions(own_code)
     is_mirrored = {code: code == own_code or code in sides.target.origins for code in missing}
     return Holdings(

@@ -20,7 +20,8 @@ NOBODY_KNOWS = -1
 class Measured:
     """One row per commit, arrays of shape (commits,); :data:`NOBODY_KNOWS` where an end is not known.
 
-    *repeats*, *skipped*, *is_outside*, *unread*, *late*, *arriving*, *unknown* and *is_untold* as in ``status.Facts``;
+    *repeats*, *skipped*, *is_outside*, *unread*, *fresh*, *late*, *arriving*, *unknown* and *is_untold* as in
+    ``status.Facts``;
     *not_mirrored* are the source's own unread records that the target lacks, for good if the source never comes back;
     *gone* those that it will not get from elsewhere either.
     """
@@ -29,6 +30,7 @@ class Measured:
     skipped: Int64s
     is_outside: NDArray[np.bool_]
     unread: Int64s
+    fresh: Int64s
     late: Int64s
     arriving: Int64s
     not_mirrored: Int64s
@@ -70,6 +72,7 @@ def measure(sides: Sides, held: Holdings, committed: Int64s, wanted: Int64s, sta
         skipped=skipped,
         is_outside=_is_outside(sides.target_view, standing),
         unread=held.records.count_from(committed) + unindexed,
+        fresh=held.records.count_from(np.maximum(committed, sides.source_until)),
         late=held.late.count_from(committed) + unindexed_missing,
         arriving=np.full(count, held.arriving),
         not_mirrored=held.kept_back.count_from(committed) + unindexed_missing,

@@ -91,8 +91,14 @@ class Site(Protocol):
     def owned_elsewhere(self, groups: Collection[str]) -> Mapping[str, list[str]]:
         """Return, per group, the clusters that hold its newest commit of some partition and are not the source."""
 
+    def mark_ends(self) -> None:
+        """Let :meth:`unread` ask anew where the logs end; between two calls it counts up to the same ends."""
+
     def unread(self, groups: Collection[str]) -> Mapping[str, int]:
-        """Return what the jobs have not read yet, by what it is: commits, and records of the groups' partitions."""
+        """Return what the jobs have not read yet, by what it is: commits, and records of the groups' partitions.
+
+        Records up to the ends that the logs had when they were first asked for: under load there is always one more.
+        """
 
     def settle(self, groups: Collection[str]) -> list[Committed]:
         """Translate and commit at the target."""

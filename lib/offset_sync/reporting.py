@@ -31,6 +31,8 @@ ActiveGroups = Callable[[str], "Collection[str] | ClusterError"]
 """The groups of a cluster that have members."""
 Compare = Callable[[Collection[Question]], "Mapping[Question, str | None]"]
 """For each question None where the next record is the same on both sides, else why it is not."""
+CatchUp = Callable[[Looks], None]
+"""Brings the index up to the ends that were asked for, if it can; see ``catching_up``."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Reporter:
         active_groups: ActiveGroups,
         compare: Compare,
         lock: threading.RLock,
+        catch_up: CatchUp = lambda _: None,
     ) -> None:
         self._config = config
         self._book = book
@@ -65,6 +68,7 @@ class Reporter:
         self._look = look
         self._active_groups = active_groups
         self._compare = compare
+        self._catch_up = catch_up
         self._lock = lock
         self._places = KeyPlaces(book, config.is_group_included, config.is_topic_included)
         self._translator = Translator(config, book, self._places, index)
@@ -75,7 +79,10 @@ class Reporter:
     def report(self, now_ms: int, streams: Streams, keys: Keys | None = None) -> Rows:
         """Return a row for every owned key, or for *keys*, and every cluster that it is translated to.
 
-        *streams* were asked before the book was brought up to date, so what they call read is in it.
+        A report is of the moment at which the clusters are asked for their ends. A group that stood in sync then is so
+        for as long as it reads nowhere: all that it had read was at the target below where it stood, and what comes
+        after that moment is unread on both sides. *streams* were asked before the book was brought up to date, so what
+        they call read is in it.
         """
         self._index.refresh()
         rows: list[Rows] = []
@@ -89,6 +96,7 @@ class Reporter:
             if not partitions:
                 continue
             looks, active = self._look([target, *commits], partitions), self._active_groups(target)
+            self._catch_up(looks)
             seen, around = Seen(looks, frontiers), Around(active, streams, now_ms)
             rows += [self._of_pair(source, target, each, seen, around) for source, each in commits.items()]
         return joined_rows(rows)
@@ -120,6 +128,7 @@ class Reporter:
             duplicates_at_most=np.maximum(answers.duplicates_at_most + repeats, 0),
             lost=found.lost,
             unread=measured.unread,
+            fresh=measured.fresh,
             late=measured.late,
             arriving=measured.arriving,
             unknown=measured.unknown,

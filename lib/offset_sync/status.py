@@ -38,13 +38,13 @@ class Facts:
 
     *standing* is what the target holds, *repeats* the records between it and the translation where it stands below
     (negative where it stands above), *skipped* the unread ones where it stands above, *is_outside* where its log does
-    not reach. *unread* counts the source's records from the commit on, *late* those of them that may yet come to the
-    target, *lost* all that the group would never see there, *arriving* what comes, read or not; *unknown* what no index
-    has read yet, at either side. *is_untold*: without headers nobody can tell. *unread_commits* are offsets of
-    ``__consumer_offsets`` that may change where the group stands, *is_commit_known* whether all clusters that matter
-    could be asked. *sync_silent_ms* and *index_silent_ms* say for how long a job has stood still that has something to
-    read here. *staleness_ms*: since when the target has not had the translation; *mirror_lag_ms*: age of the oldest
-    late record.
+    not reach. *unread* counts the source's records from the commit on, *fresh* those of them that came in after the
+    moment that is reported on. Of the others, *late* counts those that may yet come to the target, *lost* all that the
+    group would never see there, *arriving* what comes, read or not; *unknown* what no index had read by then, at either
+    side. *is_untold*: without headers nobody can tell. *unread_commits* are offsets of ``__consumer_offsets`` that may
+    change where the group stands, *is_commit_known* whether all clusters that matter could be asked. *sync_silent_ms*
+    and *index_silent_ms* say for how long a job has stood still that has something to read here. *staleness_ms*: since
+    when the target has not had the translation; *mirror_lag_ms*: age of the oldest late record.
     """
 
     state: NDArray[np.intp]
@@ -55,6 +55,7 @@ class Facts:
     duplicates_at_most: Int64s
     lost: Int64s
     unread: Int64s
+    fresh: Int64s
     late: Int64s
     arriving: Int64s
     unknown: Int64s
@@ -75,8 +76,11 @@ class Facts:
 
     @property
     def is_one_sided(self) -> Bools:
-        """True where one side has unread records and the other has none: they are on their way."""
-        one_sided: Bools = (self.state == _AT_FRONTIER) != (self.unread == 0)
+        """True where one side has unread records and the other has none: they are on their way.
+
+        The target may be waiting for fresh ones, and may have some of them already.
+        """
+        one_sided: Bools = np.where(self.state == _AT_FRONTIER, self.unread > self.fresh, self.unread == 0)
         return one_sided
 
 
@@ -107,7 +111,7 @@ def decide(facts: Facts, stalled_after_ms: int) -> NDArray[np.intp]:
 
 def is_comparable(facts: Facts, status: NDArray[np.intp]) -> Bools:
     """Return where the next record of both sides is still to be compared before the row is called in sync."""
-    compared: Bools = (status == STATUSES.index(Status.IN_SYNC)) & (facts.unread > 0)
+    compared: Bools = (status == STATUSES.index(Status.IN_SYNC)) & (facts.state != _AT_FRONTIER)
     return compared
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
+from offset_sync.catching_up import CatchUp
 from offset_sync.comparing import Comparer
 from offset_sync.config import Config
 from offset_sync.errors import ClusterError
@@ -58,6 +59,7 @@ class StatusTables:
             self.active_groups,
             Comparer(config, self._read_at),
             self.lock,
+            CatchUp(self.index, self.lock, _PATIENCE_S),
         )
         self._version = self.tables.version(OFFSET_COMMITS)
         restore_commits(self.tables, self.book, self.lock)

@@ -32,6 +32,7 @@ class FakeSite:
     held: int | ClusterError | None = 7
     ranges: dict[str, list[str]] = field(default_factory=dict)
     settled: list[list[str]] = field(default_factory=list)
+    marked: int = 0
 
     def members(self, alias: str) -> Collection[str] | ClusterError:
         return self.here if alias == "X" else self.there
@@ -43,7 +44,11 @@ class FakeSite:
     def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:
         return {group: self.elsewhere[group] for group in groups if group in self.elsewhere}
 
+    def mark_ends(self) -> None:
+        self.marked += 1
+
     def unread(self, groups: Collection[str]) -> dict[str, int]:
+        assert self.marked
         return {"records": self.unread_left.pop(0) if len(self.unread_left) > 1 else self.unread_left[0], "commits": 0}
 
     def settle(self, groups: Collection[str]) -> list[Committed]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,8 @@ IN_SYNC = ("InSync", None)
 class StatusSite(Site):
     """A site with a reporter; *active* are the groups with members at each cluster, *streams* how far the jobs are.
 
-    *changed* are places in a cluster's log whose record is not what its identity says: another key or value.
+    *meanwhile* happens after the clusters were asked. *changed* are places in a cluster's log whose record is not what
+    its identity says: another key or value.
     """
 
     active: dict[str, set[str] | ClusterError] = field(default_factory=dict)
@@ -33,6 +34,7 @@ class StatusSite(Site):
     index_still_ms: dict[str, int] = field(default_factory=dict)
     changed: set[tuple[str, int]] = field(default_factory=set)
     questions: list[Question] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self.records: dict[tuple[str, TopicPartition], Log] = {}
@@ -43,7 +45,7 @@ class StatusSite(Site):
         super().restart()
         self.reporter = Reporter(
             self.config, self.book, self.index, lambda aliases, places: self.look(aliases, places),
-            lambda alias: self.active.get(alias, set()), self.compare, self.lock,
+            lambda alias: self.active.get(alias, set()), self.compare, self.lock, lambda _: self.meanwhile(),
         )  # fmt: skip
 
     def put(

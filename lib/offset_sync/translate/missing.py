@@ -67,6 +67,11 @@ class Stretches:
         kept = cut < self.length
         return Stretches((self.start + cut)[kept], (self.length - cut)[kept])
 
+    def below(self, offset: int) -> Stretches:
+        """Return what lies below *offset*."""
+        length = np.clip(offset - self.start, 0, self.length)
+        return Stretches(self.start[length > 0], length[length > 0])
+
 
 @dataclass(frozen=True)
 class Missing:
@@ -75,6 +80,10 @@ class Missing:
     late: Stretches
     dropped: Stretches
     is_settling: bool = False
+
+    def below(self, offset: int) -> Missing:
+        """Return what is missing of the source's log below *offset*."""
+        return Missing(self.late.below(offset), self.dropped.below(offset), self.is_settling)
 
 
 def missing_of(origin: int, source: LogIndex, target: LogIndex | None, young_since_ms: int = NEVER_YOUNG) -> Missing:

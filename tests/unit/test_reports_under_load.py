@@ -1,0 +1,127 @@
+"""Producers and mirrors do not stop for a report: it holds for the moment at which the ends were asked for."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offset_sync.testing.logs import CLUSTERS, random_cases, random_world
+from offset_sync.testing.oracle import Case, Log
+from offset_sync.testing.reporting import IN_SYNC, StatusSite, moved
+from offset_sync.testing.settling import ORDERS, config_of
+from offset_sync.testing.status_oracle import identity
+from offset_sync.testing.strategies import law
+from offset_sync.testing.written import log
+from offset_sync.translate.commits import OWN_TAG
+
+LATE = ("Mirroring", "2 records not mirrored yet")
+
+
+def growing(here: str, there: str, committed: int, later_here: str, later_there: str) -> StatusSite:
+    """A move at rest; after the ends are asked for, the index reads what has come since."""
+    site = moved(here, there, committed)
+
+    def meanwhile() -> None:
+        for where in (log("X", later_here), log("Y", later_there)):
+            site.index.extend(where, ORDERS)
+            site.records[where.cluster, ORDERS] = where
+
+    site.meanwhile = meanwhile
+    return site
+
+
+def test_what_comes_in_after_the_ends_were_asked_for_is_not_waited_for() -> None:
+    assert growing("X0:10", "X0:10", 4, "X0:14", "X0:10").said() == IN_SYNC
+    assert growing("X0:10", "X0:10", 4, "X0:14", "X0:12").said() == IN_SYNC
+
+
+def test_a_group_that_had_read_all_is_in_sync_whichever_side_has_more_since() -> None:
+    assert growing("X0:10", "X0:10", 10, "X0:14", "X0:10").said() == IN_SYNC
+    assert growing("X0:10", "X0:10", 10, "X0:14", "X0:12").said() == IN_SYNC
+
+
+def test_what_was_there_and_is_not_mirrored_is_waited_for() -> None:
+    site = growing("X0:12", "X0:10", 4, "X0:14", "X0:10")
+    assert site.said() == LATE
+    assert (site.row()["not_mirrored"], site.row()["lost"], site.row()["mirror_lag"]) == (2, 2, 2)
+
+
+def test_what_came_in_before_the_index_had_caught_up_is_in_sync_once_it_has() -> None:
+    assert growing("X0:12", "X0:10", 4, "X0:14", "X0:12").said() == IN_SYNC
+
+
+def test_what_is_read_and_not_mirrored_is_waited_for_however_fresh() -> None:
+    site = growing("X0:10", "X0:10", 10, "X0:14", "X0:10")
+    site.read_all()
+    site.commit("X", "g", 12)  # the end that is asked for is older than this commit
+    assert site.said()[0] != "InSync"
+
+
+@law(200)
+@given(st.integers(0, 2**32))
+def test_in_sync_stays_true_whatever_comes_later(seed: int) -> None:
+    rng = random.Random(seed)
+    for case in random_cases(random_world(rng, steps=rng.choice((3, 10, 30))), rng):
+        if case.source is None:
+            continue
+        site, standings = site_of(case, rng)
+        for row in site.report(case.now_ms):
+            if row["target_cluster"] == case.target.cluster and row["status"] == "InSync":
+                frontier = site.index.logs[case.target.cluster, "orders", 0].frontier
+                holds_at_the_end(case, *standings[int(row["group_id"])], frontier)
+
+
+def site_of(case: Case, rng: random.Random) -> tuple[StatusSite, dict[int, tuple[int, int]]]:
+    """Both logs as they were once; groups stand wherever the sync or anybody else has put them."""
+    assert case.source is not None
+    grace = f"{case.hole_grace_ms}ms"
+    site = StatusSite(config_of(CLUSTERS, sync={"hole_grace": grace}, status={"stalled_after": "3650d"}))
+    for name in site.clusters:
+        site.index.code(name)
+    here = cut(case.source, rng, 0)
+    # What a mirror has taken from the target stands there.
+    taken = [record.origin_offset for record in here.records if record.origin == case.target.cluster]
+    once = [here, cut(case.target, rng, max(taken, default=-1) + 1)]
+    for where in once:
+        site.put(where)
+        site.index.extend(where, ORDERS)
+
+    def meanwhile() -> None:
+        for where, then in zip((case.source, case.target), once, strict=True):
+            assert where is not None
+            site.index.extend(replace(where, frontier=rng.randint(then.frontier, where.log_end)), ORDERS)
+            site.records[where.cluster, ORDERS] = where
+
+    site.meanwhile = meanwhile
+    ends = [where.log_end for where in once]
+    standings = {number: (rng.randint(0, ends[0]), rng.randint(0, ends[1])) for number in range(40)}
+    for number, (committed, standing) in standings.items():
+        site.commit(case.source_cluster, str(number), committed)
+        site.clusters[case.target.cluster].commit(str(number), ORDERS, standing, OWN_TAG)
+    return site, standings
+
+
+def cut(where: Log, rng: random.Random, least: int) -> Log:
+    """*where* as it was when it ended earlier, at *least* there, and as the index had read it by then."""
+    end = rng.choice((where.log_end, rng.randint(min(max(where.log_start, least), where.log_end), where.log_end)))
+    records = tuple(record for record in where.records if record.offset < end)
+    return replace(where, records=records, log_end=end, frontier=rng.choice((end, min(end, where.frontier))))
+
+
+def holds_at_the_end(case: Case, committed: int, standing: int, frontier: int) -> None:
+    """At the target nothing is left out and nothing comes twice, of all that is there in the end and what may come.
+
+    An origin of which the index has met nothing at the target is taken for one that is not mirrored there.
+    """
+    source, target = case.source, case.target
+    assert source is not None
+    mirrored = {record.origin for record in target.records if record.offset < frontier} | {source.cluster}
+    read = {identity(r) for r in source.records if r.offset < committed and r.origin in mirrored}
+    left = {identity(record) for record in source.records if record.offset >= committed}
+    below = {identity(record) for record in target.records if record.offset < standing}
+    ahead = {identity(record) for record in target.records if record.offset >= standing}
+    assert not read & ahead, (case, committed, standing)
+    assert not (left - read) & (below - ahead), (case, committed, standing)
