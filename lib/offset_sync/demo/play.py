@@ -81,6 +81,7 @@ def _play(console: Console, narrator: Narrator, directory: Path, *, is_quick: bo
         is_good = show_results(console, "Act 1: dc1 is killed under load, its groups start at dc2", act_one)
         act_two = story.come_back()
         is_good &= show_results(console, "Act 2: planned move back to dc1", act_two)
+        console.print(f"the status page: {story.report()}", markup=False, highlight=False, soft_wrap=True)
         no_repeats = all(result.measured.duplicates == 0 for result in act_two)
         if not no_repeats:
             console.print("[red]planned work repeated records[/]")

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from offset_sync.demo.story import GroupResult
 
-STEPS = 13
+STEPS = 18
 """How often each whole demo says what it does."""
 
 

@@ -1,0 +1,81 @@
+"""The moves of both acts, by what the command ``cutover`` runs, in the demo's own Spark session: it saves a start."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+import time
+from collections.abc import Callable, Collection
+from io import StringIO
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from offset_sync.config import load_config
+from offset_sync.cutover_groups import opened
+from offset_sync.errors import ClusterError, OffsetSyncError
+from offset_sync.moving import Mode
+from offset_sync.report_status import StatusJob
+from offset_sync.showing import open_shows
+from offset_sync.status_tables import StatusTables
+
+WAIT_SECONDS = 90.0
+
+
+class Moves:
+    """Moves groups with the configuration file *config* and its tables; *say* is told each command."""
+
+    def __init__(self, spark: SparkSession, config: Path, say: Callable[[str], None]) -> None:
+        self._spark, self._config, self._say = spark, load_config(str(config)), say
+
+    def after_a_disaster(self, source: str, target: str, groups: Collection[str]) -> None:
+        """Commit what is known at *target*; raises OffsetSyncError where a group could not be moved."""
+        self._say(f"cutover apply --disaster --from {source} --to {target}")
+        self._apply(self._state([source]), source, target, groups, "disaster")
+
+    def as_planned(self, source: str, target: str, groups: Collection[str]) -> None:
+        """Plan, apply and verify; raises OffsetSyncError where a group is not in sync afterwards."""
+        state = self._state()
+        self._wait_for_the_dead(state, target, groups)
+        self._say(f"cutover plan --from {source} --to {target}")
+        with opened(self._config, state, source, target, "planned", self._say) as (cutover, _):
+            blocked = [f"{plan.group_id}: {reason}" for plan in cutover.plan(sorted(groups), "planned")
+                       for reason in plan.blocking]  # fmt: skip
+        _expect_nothing(blocked)
+        self._say(f"cutover apply --planned --from {source} --to {target}")
+        self._apply(state, source, target, groups, "planned")
+        self._say(f"cutover verify --from {source} --to {target}")
+        with opened(self._config, state, source, target, "planned", self._say) as (cutover, _):
+            _expect_nothing(cutover.verify(sorted(groups)))
+
+    def _wait_for_the_dead(self, state: StatusTables, alias: str, groups: Collection[str]) -> None:
+        """Wait until *alias* has given up the members that died with it: their sessions go on where it went on."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not isinstance(active := state.active_groups(alias), ClusterError) and not set(groups).isdisjoint(active):
+            if time.monotonic() > deadline:
+                raise OffsetSyncError(f"members of {', '.join(sorted(groups))} are still at {alias}; stop them")
+            time.sleep(0.5)
+
+    def report(self) -> str:
+        """Write a report, and return the path of its page."""
+        self._say("report_status --once")
+        arguments = argparse.Namespace(once=True, format="none", group=[], topic=[], status=[], most=20, details=False)
+        shows = open_shows(self._config, arguments, StringIO())
+        StatusJob(self._config, self._state(), threading.Event(), shows).run_once()
+        return self._config.status.page
+
+    def _state(self, given_up: Collection[str] = ()) -> StatusTables:
+        return StatusTables(self._config, self._spark, given_up)
+
+    def _apply(self, state: StatusTables, source: str, target: str, groups: Collection[str], mode: Mode) -> None:
+        with opened(self._config, state, source, target, mode, _silent) as (cutover, _):
+            _expect_nothing(cutover.apply(sorted(groups), mode, WAIT_SECONDS))
+
+
+def _expect_nothing(failures: Collection[str]) -> None:
+    if failures:
+        raise OffsetSyncError("; ".join(failures))
+
+
+def _silent(_what: str) -> None:
+    """Leave the stage to the story."""
