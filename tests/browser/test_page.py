@@ -12,6 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from urllib.parse import urlencode
 
+import pyarrow as pa
 import pytest
 
 from offset_sync.page import render_page, write_page
@@ -148,6 +149,17 @@ def test_both_curves_of_a_pair_and_of_a_group_that_drifts_are_drawn(browser: Bro
     lines = "document.querySelectorAll('{} .scatterlayer .trace').length"
     assert [browser.ask(lines.format(place)) for place in ("#change", "#windowed")] == [2, 2]
     assert browser.ask(lines.format(".row.open")) == 2
+
+
+def test_a_first_report_is_shown_in_minutes_and_whole_records(browser: Browser, tmp_path: Path) -> None:
+    of_pair = DRIFT.to_pylist()[0] | {"group_id": None, "change": 0, "windowed_change": 0}
+    first = pa.Table.from_pylist([of_pair], DRIFT.schema)
+    write_page(tmp_path / "status.html", render_page(STATUS, first, reported_at=datetime.now(timezone.utc), jobs={}))
+    browser.open(tmp_path / "status.html")
+    browser.wait_for(HAS_CURVES)
+    ticks = "[...document.querySelectorAll('#change .{}tick text')].map(each => each.textContent)"
+    assert [each for each in browser.ask(ticks.format("y")) if not re.fullmatch(r"[−]?\d", each)] == []
+    assert [each for each in browser.ask(ticks.format("x")) if re.search(r":\d\d:\d\d\.", each)] == []
 
 
 def test_an_old_page_says_so_and_a_new_one_does_not(browser: Browser, tmp_path: Path) -> None:

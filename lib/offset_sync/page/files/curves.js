@@ -15,14 +15,26 @@ function trace(series, what, n) {
   };
 }
 
+// At least a minute wide and a few records high: of a single report Plotly would show milliseconds and thousandths.
+function ranges(all, what) {
+  const span = (values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+  const [first, last] = span(all.flatMap((series) => series.at));
+  const [low, high] = span(all.flatMap((series) => series[what].map(Number)).concat(0));
+  return {
+    x: last - first < 60000 ? { range: [last - 60000, last + 2000].map(local) } : {},
+    y: { tickformat: Math.max(-low, high) < 10000 ? ",d" : "~s", ...(high - low < 4 ? { range: [low - 2.2, high + 2.2] } : {}) },
+  };
+}
+
 function draw(element, all, what) {
+  const { x, y } = ranges(all, what);
   const layout = {
     height: all.length > 1 ? 190 + 18 * Math.min(all.length, 6) : 170,
     margin: { l: 8, r: 8, t: 6, b: 8 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: "inherit", size: 11 }, dragmode: false, hovermode: "closest", showlegend: all.length > 1,
     legend: { orientation: "h", y: -0.25 },
-    xaxis: { type: "date", automargin: true, nticks: 5, fixedrange: true },
-    yaxis: { automargin: true, nticks: 5, fixedrange: true, zeroline: true, tickformat: "~s" },
+    xaxis: { type: "date", automargin: true, nticks: 5, fixedrange: true, ...x },
+    yaxis: { automargin: true, nticks: 5, fixedrange: true, zeroline: true, ...y },
     hoverlabel: { bgcolor: "#22272e", bordercolor: "#22272e", font: { color: "#ffffff" } },
   };
   Plotly.newPlot(element, all.map((series, n) => trace(series, what, n)), layout, { displayModeBar: false, responsive: true });
