@@ -117,6 +117,7 @@ class Story:
         world.drain()
         self._say("all producers go to dc1; waiting until what crosses has drained and the groups have read it")
         world.produce_all_at(DC1)
+        self._moves.report()
         world.producers.wait_until_quiet(DC2)
         world.drain()
         world.read_to(DC2, world.ends(DC2))
@@ -136,7 +137,7 @@ class Story:
         return self._results(DC2, DC1, answers, self._tables.captured(DC2), before)
 
     def report(self) -> str:
-        """Write the status page and return its path; by now every group has read on at dc1."""
+        """Write the status page again and return its path; by now every group has read on at dc1."""
         return self._moves.report()
 
     def stop_jobs(self) -> list[int]:

@@ -6,6 +6,7 @@ import argparse
 import threading
 import time
 from collections.abc import Callable, Collection
+from functools import cached_property
 from io import StringIO
 from pathlib import Path
 
@@ -27,15 +28,16 @@ class Moves:
 
     def __init__(self, spark: SparkSession, config: Path, say: Callable[[str], None]) -> None:
         self._spark, self._config, self._say = spark, load_config(str(config)), say
+        self._reporting: StatusJob | None = None
 
     def after_a_disaster(self, source: str, target: str, groups: Collection[str]) -> None:
         """Commit what is known at *target*; raises OffsetSyncError where a group could not be moved."""
         self._say(f"cutover apply --disaster --from {source} --to {target}")
-        self._apply(self._state([source]), source, target, groups, "disaster")
+        self._apply(StatusTables(self._config, self._spark, [source]), source, target, groups, "disaster")
 
     def as_planned(self, source: str, target: str, groups: Collection[str]) -> None:
         """Plan, apply and verify; raises OffsetSyncError where a group is not in sync afterwards."""
-        state = self._state()
+        state = self._state
         self._wait_for_the_dead(state, target, groups)
         self._say(f"cutover plan --from {source} --to {target}")
         with opened(self._config, state, source, target, "planned", self._say) as (cutover, _):
@@ -58,14 +60,19 @@ class Moves:
 
     def report(self) -> str:
         """Write a report, and return the path of its page."""
-        self._say("report_status --once")
-        arguments = argparse.Namespace(once=True, format="none", group=[], topic=[], status=[], most=20, details=False)
-        shows = open_shows(self._config, arguments, StringIO())
-        StatusJob(self._config, self._state(), threading.Event(), shows).run_once()
+        self._say("report_status")
+        if self._reporting is None:
+            arguments = argparse.Namespace(
+                once=True, format="none", group=[], topic=[], status=[], most=20, details=False
+            )
+            shows = open_shows(self._config, arguments, StringIO())
+            self._reporting = StatusJob(self._config, self._state, threading.Event(), shows)
+        self._reporting.run_once()
         return self._config.status.page
 
-    def _state(self, given_up: Collection[str] = ()) -> StatusTables:
-        return StatusTables(self._config, self._spark, given_up)
+    @cached_property
+    def _state(self) -> StatusTables:
+        return StatusTables(self._config, self._spark)
 
     def _apply(self, state: StatusTables, source: str, target: str, groups: Collection[str], mode: Mode) -> None:
         with opened(self._config, state, source, target, mode, _silent) as (cutover, _):

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from offset_sync.demo.story import GroupResult
 
-STEPS = 18
+STEPS = 19
 """How often each whole demo says what it does."""
 
 
