@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from offset_sync.spark.session import open_session
 from offset_sync.spark.tables import Tables
 
+sys.path.insert(0, str(Path(__file__).parent))  # what several tests here use
 REPO = Path(__file__).resolve().parents[2]
 JARS_VARIABLE = "OFFSET_SYNC_SPARK_JARS"
 USER_SETTINGS = {

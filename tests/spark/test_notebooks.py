@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-import nbformat
 import pytest
-from nbclient import NotebookClient
+from notebook_runs import run
 from pyspark.sql import SparkSession
 
 from offset_sync.errors import TableError
 from offset_sync.spark.tables import Tables
 from offset_sync.testing.day import Day
 from offset_sync.testing.spark_tables import append_all
-
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-PLOTLY = "application/vnd.plotly.v1+json"
 
 
 @pytest.fixture(scope="module")
@@ -30,23 +23,6 @@ def root(spark: SparkSession, day: Day, tmp_path_factory: pytest.TempPathFactory
     tables.create()
     append_all(tables, {table: day.arrow(table) for table in day.rows})
     return tables.root
-
-
-def run(name: str, **parameters: Any) -> dict[str, Any]:
-    """Run a notebook with these parameters; return the texts and the pictures that it shows, by kind, in order."""
-    notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
-    (place,) = [n for n, cell in enumerate(notebook.cells) if "parameters" in cell.metadata.get("tags", [])]
-    lines = [f"{key} = {value!r}" for key, value in parameters.items()]
-    notebook.cells.insert(place + 1, nbformat.v4.new_code_cell("\n".join(lines)))
-    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(NOTEBOOKS)}}).execute()
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    shown = [output.data for output in outputs if output.output_type in ("display_data", "execute_result")]
-    return {
-        "said": "".join(output.text for output in outputs if output.get("name") == "stdout"),
-        "complaints": [output for output in outputs if output.get("name") == "stderr"],
-        "tables": [data["text/html"] for data in shown if PLOTLY not in data and "text/html" in data],
-        "pictures": [data[PLOTLY] for data in shown if PLOTLY in data],
-    }
 
 
 def test_the_lagging_groups_are_shown_with_their_causes_and_since_when(root: str) -> None:
