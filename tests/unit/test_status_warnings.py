@@ -150,6 +150,8 @@ def test_an_index_that_stands_still_stalls_where_records_wait_for_it() -> None:
         ("PARTITIONS_DIFFER", lambda site: site.put(log("Y", "X0:10"), partitions=2)),
         ("NOT_INDEXED", lambda site: site.index.logs.pop(("Y", "orders", 0))),
         ("TOPIC_MISSING", lambda site: site.clusters["Y"].topics.clear()),
+        ("TOPIC_UNAUTHORIZED", lambda site: site.clusters["Y"].forbidden.add("orders")),
+        ("TOPIC_UNAUTHORIZED", lambda site: site.clusters["X"].forbidden.add("orders")),
         ("COMMIT_BEYOND_END", lambda site: site.commit("X", "g", 77)),
         ("CLUSTER_UNREACHABLE", lambda site: setattr(site.clusters["Y"], "is_down", True)),
     ],
