@@ -166,6 +166,14 @@ def test_withheld_for_each_reason(reason: str, spoil: object) -> None:
     assert (row["target_offset"], row["staleness_ms"], row["state"]) == (4, 0, reason)
 
 
+def test_a_topic_that_was_missing_and_is_refused_now_is_said_to_be_refused() -> None:
+    site = moved("X0:10", "X0:10", 4)
+    site.clusters["Y"].topics.clear()
+    assert site.said() == ("Withheld", "TOPIC_MISSING")
+    site.clusters["Y"].forbidden.add("orders")
+    assert site.said() == ("Withheld", "TOPIC_UNAUTHORIZED")
+
+
 def test_withheld_for_the_strategy() -> None:
     strategy = {"include": ["orders"], "strategy": "header"}
     assert moved("X0:10", "X0:10", 4, topics=strategy).said() == ("Withheld", "NO_REFERENCE")

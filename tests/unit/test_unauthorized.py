@@ -143,6 +143,15 @@ def test_a_source_that_is_silent_refuses_nothing() -> None:
     assert (site.settler.settle_all(is_first=True), site.standing("Y", "readers")) == ([], 6)
 
 
+def test_a_target_refuses_its_topic_whether_the_source_answers_or_not() -> None:
+    site = two_topics()
+    site.read_all()
+    site.clusters["X"].is_down = True
+    site.clusters["Y"].forbidden.add("orders")
+    assert [line.rpartition(": ")[2] for line in site.settler.settle_all()] == ["orders may not be described"]
+    assert site.standing("Y", "readers", PAY) == 5
+
+
 # What the configuration names
 
 
