@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import runpy
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
@@ -22,6 +23,7 @@ PAGES = [REPO / "README.md", REPO / "CHANGELOG.md", *sorted((REPO / "docs").glob
 JOBS = sorted(path.stem for path in (REPO / "jobs").glob("*.py"))
 FOLDERS = "benchmarks|conf|docs|jobs|lib|notebooks|scripts|tests"
 FOR_PEOPLE = "".join((REPO / name).read_text() for name in ("README.md", "docs/operations.md", "docs/tables.md"))
+MAKEFILE = (REPO / "Makefile").read_text()
 SPARKS = {"--master", "--properties-file", "--principal", "--keytab", "--files", "--py-files"}  # spark-submit's own
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
@@ -100,8 +102,7 @@ def test_the_file_map_names_what_is_there_and_no_part_of_the_top_folder_is_left_
 
 @pages
 def test_every_target_of_make_exists(page: Path) -> None:
-    makefile = (REPO / "Makefile").read_text()
-    targets = set(re.findall(r"^([a-z0-9-]+):", makefile, re.MULTILINE))
+    targets = set(re.findall(r"^([a-z0-9-]+):", MAKEFILE, re.MULTILINE))
     assert set(re.findall(r"(?:`|^ *)make ([a-z][a-z0-9-]*)", page.read_text(), re.MULTILINE)) <= targets
 
 
@@ -133,3 +134,10 @@ def test_every_setting_that_is_named_exists(page: Path) -> None:
 def test_the_front_page_has_every_table() -> None:
     text = (REPO / "README.md").read_text()
     assert [table.name for table in ALL_TABLES if f"\n| `{table.name}` |" not in text] == []
+
+
+def test_help_of_make_lists_every_target_in_one_column() -> None:
+    listed = subprocess.run(["make", "-s", "help"], cwd=REPO, capture_output=True, text=True, check=True).stdout
+    rows = re.findall(r"^  make ([a-z0-9-]+)( +)(.+)$", listed, re.MULTILINE)
+    assert {name for name, _, _ in rows} == set(re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)[0].split())
+    assert len({len(name) + len(gap) for name, gap, _ in rows}) == 1
