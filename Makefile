@@ -13,13 +13,13 @@ PYTEST := $(BIN)/python -m pytest
 
 # Given on to what is run: make demo ARGS=--quick, make test-unit ARGS='-k decode'
 ARGS ?=
-# Tests run side by side; every worker of test-broker has brokers and a JVM of its own, 4 GiB.
+# `make test` runs so many side by side; every worker of tests/broker has brokers and a JVM of its own, 4 GiB.
 WORKERS ?= 2
 
 .PHONY: help install demo test test-unit test-spark test-broker test-browser bench-accuracy bench-mm2 bench-speed bench check format zip archive clean distclean
 
 help: ## Show this list
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
 install: ## Set everything up in .venv and jars/ (all other targets do so by themselves)
 	@$(or $(PYTHON),python3) -c '$(SUITS)' || { \
@@ -31,22 +31,22 @@ demo: install ## Two Kafka clusters, a failover and the way back, measured (ARGS
 	@./spark-submit.sh demo --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(ARGS)
 
 # One after the other: tests/spark and tests/broker start their JVM with other options, and one session is enough for tests/spark.
-test: install ## All tests, with the coverage of lib
+test: install ## All tests: unit, browser, spark and broker, with the coverage of lib (WORKERS=1 for a small machine)
 	@rm -f .coverage .coverage.*
 	@$(PYTEST) tests/unit tests/browser -n $(WORKERS) --dist loadgroup --cov --cov-report= $(ARGS)
 	@$(PYTEST) tests/spark --cov --cov-append --cov-report= $(ARGS)
 	@$(PYTEST) tests/broker -n $(WORKERS) --dist loadfile --cov --cov-append --cov-report=term --cov-fail-under=90 $(ARGS)
 
-test-unit: install ## Tests that start nothing; seconds
+test-unit: install ## Tests that start nothing (ARGS='-k decode' for some of them; so in all of these)
 	@$(PYTEST) tests/unit $(ARGS)
 
-test-spark: install ## Tests with a Spark session
+test-spark: install ## Tests with a Spark session and Delta tables, without Kafka
 	@$(PYTEST) tests/spark $(ARGS)
 
-test-broker: install ## Tests with real Kafka brokers
+test-broker: install ## Tests with real Kafka brokers, which they start by themselves; the slowest
 	@$(PYTEST) tests/broker $(ARGS)
 
-test-browser: install ## Tests of the status page in a headless Chromium, skipped where there is none
+test-browser: install ## Tests of the status page in a headless Chromium; skipped where none is installed
 	@$(PYTEST) tests/browser $(ARGS)
 
 bench-accuracy: install ## What each strategy answers, loses and repeats, into docs/benchmarks.md

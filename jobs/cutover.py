@@ -6,5 +6,6 @@ from offset_sync.cutover_groups import cutover_arguments, cutover_groups
 from offset_sync.jobs import job_arguments, run_job
 
 if __name__ == "__main__":
-    parser = cutover_arguments(job_arguments("Plan, make or verify the move of consumer groups to another cluster."))
+    says = "Plan, make or verify the move of consumer groups to another cluster."
+    parser = cutover_arguments(job_arguments(says, has_once=False))
     sys.exit(run_job(cutover_groups, parser))

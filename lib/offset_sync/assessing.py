@@ -130,7 +130,9 @@ class Assessor:
     def _told(self, alias: str, place: TopicPartition, view: PartitionView | None) -> Hashable:
         """Return what a cluster has said of a partition, and the index of its topic."""
         indexed = frozenset(self._index.topic_ids(alias, place.topic)), self._index.partitions(alias, place.topic)
-        return indexed if view is None else (indexed, view.topic_id, view.partitions, view.log_start, view.log_end)
+        if view is None:
+            return indexed
+        return indexed, view.is_refused, view.topic_id, view.partitions, view.log_start, view.log_end
 
 
 def _ms(duration: timedelta) -> int:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
+from offset_sync.errors import ClusterError
 from offset_sync.kafka.admin import ClusterAdmin
 from offset_sync.spark.checkpoints import Checkpoint
 from offset_sync.spark.cutting import RunCutter
@@ -19,6 +21,8 @@ from offset_sync.spark.queries import QueryGroup
 from offset_sync.spark.session import open_session
 from offset_sync.spark.sources import read_mirrored_records
 from offset_sync.spark.tables import Tables
+
+logger = logging.getLogger(__name__)
 
 
 class TimedTopics:
@@ -38,21 +42,41 @@ def index_records(config: Config, arguments: argparse.Namespace, stop: threading
     tables = Tables(spark, config.tables.root)
     tables.create()
     queries = QueryGroup(stop)
-    for alias in config.clusters:
-        queries.add(alias, partial(_start_query, spark, config, alias, tables, queries, arguments.once))
+    admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
+    for alias, admin in admins.items():
+        queries.add(alias, partial(_start_query, spark, config, admin, tables, queries, arguments.once))
     try:
-        if not arguments.once:
-            queries.run_until_stopped()
-            return []
-        return [f"clusters.{alias}: {error}" for alias, error in queries.run_once().items()]
+        refused = refused_topics(config, admins)
+        if arguments.once:
+            queries.run_once()
+            return queries.failures() + refused
+        for line in refused:
+            logger.error("%s", line)
+        queries.run_until_stopped()
+        return []
     finally:
         spark.stop()
 
 
+def refused_topics(config: Config, admins: Mapping[str, ClusterAdmin]) -> list[str]:
+    """Return one line for each topic that the configuration names in full and a cluster does not let be described.
+
+    A list of topics leaves out what may not be described, so of a topic that only a pattern matches nobody can tell.
+    """
+    lines: list[str] = []
+    for admin in admins.values():
+        try:
+            found = admin.describe(config.named_topics())
+        except ClusterError:
+            continue  # its query says so
+        lines += [str(each) for each in found.values() if isinstance(each, ClusterError)]
+    return lines
+
+
 def _start_query(
-    spark: SparkSession, config: Config, alias: str, tables: Tables, queries: QueryGroup, once: bool
+    spark: SparkSession, config: Config, admin: ClusterAdmin, tables: Tables, queries: QueryGroup, once: bool
 ) -> StreamingQuery | None:
-    admin = ClusterAdmin(alias, config.admin_options(alias))
+    alias = admin.alias
     if not any(config.is_topic_included(topic) for topic in admin.topics()):
         # Spark dies on a pattern that matches nothing yet.
         return None

@@ -18,11 +18,15 @@ JobFunction = Callable[[Config, argparse.Namespace, threading.Event], Sequence[s
 """Does the job and returns one line per failure."""
 
 
-def job_arguments(description: str) -> argparse.ArgumentParser:
-    """Return a parser with the options that all jobs share; wrong arguments exit with 2."""
+def job_arguments(description: str, *, has_once: bool = True) -> argparse.ArgumentParser:
+    """Return a parser with the options that all jobs share; wrong arguments exit with 2.
+
+    *has_once* is false for what ends by itself.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--conf", required=True, metavar="FILE", help="configuration (YAML)")
-    parser.add_argument("--once", action="store_true", help="catch up with what is there now, then exit")
+    if has_once:
+        parser.add_argument("--once", action="store_true", help="catch up with what is there now, then exit")
     parser.add_argument(
         "--log-format",
         choices=FORMATS,

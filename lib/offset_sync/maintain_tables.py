@@ -26,7 +26,7 @@ from offset_sync.spark.runcache import RunCache, borders
 from offset_sync.spark.schemas import OFFSET_COMMITS, RECORD_RUNS, TABLES
 from offset_sync.spark.session import open_session
 from offset_sync.spark.tables import Tables
-from offset_sync.survey import Survey
+from offset_sync.survey import Look, Survey
 from offset_sync.translate.commits import CommitBook
 
 logger = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ class MaintainJob:
     def _cut_runs(self) -> tuple[int, list[str]]:
         """Remove the runs that nobody can need; return how many rows, and a line per cluster that did not answer."""
         looks = look_at(self._config, self._admins)
-        failures = [str(look) for look in looks.values() if isinstance(look, ClusterError)]
+        failures = [str(error) for look in looks.values() for error in errors_of(look)]
         if self._tables.version(OFFSET_COMMITS) == 0:
             logger.info("no commits are captured yet, so nobody knows what they need: no runs are cut")
             return 0, failures
@@ -132,9 +132,17 @@ class _SeenTables(Tables):
         return rows
 
 
+def errors_of(look: Look | ClusterError) -> list[ClusterError]:
+    """Return why a cluster said nothing, or nothing of some topics."""
+    return [look] if isinstance(look, ClusterError) else list(look.refused.values())
+
+
 def look_at(config: Config, admins: Mapping[str, ClusterAdmin]) -> Looks:
-    """Return what each cluster says of every partition of the included topics, or why it says nothing."""
-    topics: dict[str, int] = {}
+    """Return what each cluster says of every partition of the included topics, or why it says nothing.
+
+    Named topics are asked for whether a list has them or not: lists leave out what may not be described.
+    """
+    topics = dict.fromkeys(config.named_topics(), 1)
     errors: dict[str, ClusterError] = {}
     for alias, admin in admins.items():
         try:

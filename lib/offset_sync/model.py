@@ -20,6 +20,7 @@ class State(str, Enum):
     PARTITIONS_DIFFER = "PARTITIONS_DIFFER"
     NOT_INDEXED = "NOT_INDEXED"
     TOPIC_MISSING = "TOPIC_MISSING"
+    TOPIC_UNAUTHORIZED = "TOPIC_UNAUTHORIZED"  # it may not be described, so nobody can tell whether it is there
     COMMIT_BEYOND_END = "COMMIT_BEYOND_END"
     CLUSTER_UNREACHABLE = "CLUSTER_UNREACHABLE"
     STRATEGY_REFUSED = "STRATEGY_REFUSED"  # it could lose records of this topic

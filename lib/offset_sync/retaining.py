@@ -89,6 +89,8 @@ class Retention:
         look, index = self._looks[alias], self._index.log(alias, place.topic, place.partition)
         if isinstance(look, ClusterError):
             return f"{alias} does not answer" if index is not None else None
+        if place.topic in look.refused:
+            return f"{alias} does not let it be described"
         topic, ends = look.topics.get(place.topic), look.ends.get(place)
         if topic is None or place.partition >= topic.partitions:
             return f"{alias} does not have it any more" if index is not None else None

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.errors import ClusterError
 from offset_sync.model import OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.planning import plan_writes, refresh_due
 from offset_sync.settlement import Commits, Index, Looks, Seen, Settlement, Task
@@ -164,9 +163,8 @@ class Settler:
                 refresh_before_ms=self._refresh_before_ms(), is_first=task.is_first,
             )  # fmt: skip
         previous, outcome, error = plan.previous.copy(), plan.outcome.copy(), dict[int, str]()
-        if isinstance(unreachable := seen.looks[target], ClusterError):
-            outcome[:] = OUTCOMES.index(Outcome.FAILED)
-            error = dict.fromkeys(range(len(key)), str(unreachable))
+        error |= seen.refusals(source, target, [self._book.keys[each][1] for each in key.tolist()])
+        outcome[list(error)] = OUTCOMES.index(Outcome.FAILED)
         for row, found in zip(
             plan.rows.tolist(), self._commit(target, plan.writes) if plan.writes else (), strict=True
         ):

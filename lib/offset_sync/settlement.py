@@ -61,6 +61,18 @@ class Seen:
     looks: Looks
     frontiers: Mapping[tuple[str, TopicPartition], int]
 
+    def refusals(self, source: str, target: str, topics: Sequence[str]) -> dict[int, str]:
+        """Return, by row, why nothing can be done for the topics of *topics*, one per row; the others are left out.
+
+        All rows where *target* is silent, else those of topics that may not be described there or at *source*. A
+        silent source refuses nothing: what the index knows of it stands.
+        """
+        there, here = self.looks[target], self.looks[source]
+        if isinstance(there, ClusterError):
+            return dict.fromkeys(range(len(topics)), str(there))
+        refused = dict(there.refused) if isinstance(here, ClusterError) else {**there.refused, **here.refused}
+        return {row: str(refused[topic]) for row, topic in enumerate(topics) if topic in refused}
+
 
 @dataclass(frozen=True)
 class Task:

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from offset_sync.errors import ClusterError
@@ -44,8 +44,8 @@ class Ends(Protocol):
 class Cluster(Protocol):
     """What can be asked of a cluster; both raise ClusterError when it does not answer."""
 
-    def describe(self, topics: Collection[str], deadline: float) -> Mapping[str, Topic]:
-        """Return what is known of each topic that exists."""
+    def describe(self, topics: Collection[str], deadline: float) -> Mapping[str, Topic | ClusterError]:
+        """Return what is known of each topic that exists; the error of one that may not be asked for."""
 
     def ends(self, partitions: Collection[TopicPartition], deadline: float) -> Mapping[TopicPartition, Ends]:
         """Return the log ends of each partition that exists."""
@@ -53,10 +53,14 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True)
 class Look:
-    """What one cluster said."""
+    """What one cluster said; topics that do not exist are in none of the three.
+
+    *refused* are topics that may not be described, with the error that says what to grant.
+    """
 
     topics: Mapping[str, Topic]
     ends: Mapping[TopicPartition, Ends]
+    refused: Mapping[str, ClusterError] = field(default_factory=dict)
 
 
 class Survey:
@@ -78,9 +82,11 @@ class Survey:
             return error
         cluster = self._clusters[alias]
         try:
-            topics = cluster.describe(sorted({place.topic for place in partitions}), self._deadline)
+            answers = cluster.describe(sorted({place.topic for place in partitions}), self._deadline)
+            topics = {name: each for name, each in answers.items() if not isinstance(each, ClusterError)}
+            refused = {name: each for name, each in answers.items() if isinstance(each, ClusterError)}
             known = [p for p in partitions if p.topic in topics and p.partition < topics[p.topic].partitions]
-            look = Look(topics, cluster.ends(known, self._deadline))
+            look = Look(topics, cluster.ends(known, self._deadline), refused)
         except ClusterError as problem:
             if error is None:
                 logger.error("%s", problem)

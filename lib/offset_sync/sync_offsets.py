@@ -100,7 +100,7 @@ class SyncJob:
     def run_once(self) -> list[str]:
         """Read every log to its end, then settle everything; return one line per failure."""
         errors = self._queries.run_once()
-        failures = [f"clusters.{alias}: {error}" for alias, error in errors.items()]
+        failures = self._queries.failures()
         if STOPPED not in errors.values():
             failures += self._pass(is_first=True)
         self._history.close()

@@ -82,6 +82,8 @@ class Translator:
         if isinstance(look, ClusterError):
             return None
         ids = self._index.topic_ids(cluster, place.topic)
+        if place.topic in look.refused:
+            return PartitionView(None, 0, 0, 0, ids, is_refused=True)
         topic, ends = look.topics.get(place.topic), look.ends.get(place)
         if topic is None:
             return PartitionView(None, 0, 0, 0, ids)

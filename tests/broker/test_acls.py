@@ -95,15 +95,41 @@ def installation(guarded: tuple[Clusters, dict[str, str]], tmp_path_factory: pyt
     return install(tmp_path_factory.mktemp("jobs"), guarded[1], ["orders", "pay-.*"], clusters=options)
 
 
-def granted(clusters: Clusters, *, of_groups: bool) -> None:
-    for words in documented():
+def granted(clusters: Clusters, *resources: str) -> None:
+    """Grant on every cluster what is documented for the topics or groups named."""
+    wanted = [words for words in documented() if set(resources) & set(words)]
+    assert len(wanted) == len(resources)
+    for words in wanted:
         for cluster in clusters.values():
-            if of_groups is ("'*'" in shlex.join(words)):
-                grant(cluster, words)
+            grant(cluster, words)
+
+
+def test_a_topic_that_may_not_be_described_is_not_taken_for_one_that_is_not_there(
+    guarded: tuple[Clusters, dict[str, str]], installation: Installation
+) -> None:
+    for job, topic in ((installation.index, "orders"), (installation.sync, "__consumer_offsets")):
+        failures = job()
+        begins = [f"clusters.{alias}: topic {topic}: TOPIC_AUTHORIZATION_FAILED: " for alias in ("dc1", "dc2")]
+        assert [failure.startswith(begin) for failure, begin in zip(failures, begins, strict=True)] == [True, True]
+        assert all("operation Describe" in failure and "grant Read" in failure for failure in failures)
+    assert installation.rows("offset_commits") == []
+
+
+def test_offsets_of_a_topic_that_may_not_be_described_are_failures_that_say_so(
+    guarded: tuple[Clusters, dict[str, str]], installation: Installation
+) -> None:
+    granted(guarded[0], "__consumer_offsets", "offset-sync")
+    failures = sorted(installation.sync())
+    assert len(failures) == 2
+    assert failures[0].startswith("dc1 to dc2: 1 offsets not committed, first billing/orders/0: clusters.dc")
+    assert all("topic orders: TOPIC_AUTHORIZATION_FAILED: " in failure for failure in failures), failures
+    said = {(row["topic"], row["state"], row["outcome"]) for row in installation.translations()}
+    assert said == {("orders", "TOPIC_UNAUTHORIZED", "FAILED")}
+    assert all("operation Describe" in row["error"] for row in installation.translations())
 
 
 def test_a_right_that_is_missing_is_named(guarded: tuple[Clusters, dict[str, str]], installation: Installation) -> None:
-    granted(guarded[0], of_groups=False)
+    granted(guarded[0], "orders", "pay-")
     assert installation.index() == []
     failures = installation.sync()
     assert len(failures) == 2
@@ -112,7 +138,7 @@ def test_a_right_that_is_missing_is_named(guarded: tuple[Clusters, dict[str, str
 
 def test_the_documented_rights_are_enough(guarded: tuple[Clusters, dict[str, str]], installation: Installation) -> None:
     clusters, _ = guarded
-    granted(clusters, of_groups=True)
+    granted(clusters, "*")
     assert installation.sync() == []
     assert committed(clusters["dc2"], ["billing"])["billing"][PLACE].offset == 9
     assert committed(clusters["dc1"], ["other"])["other"][PLACE].offset == 7

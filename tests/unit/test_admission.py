@@ -27,6 +27,7 @@ def test_two_sound_partitions_are_translated() -> None:
     ("changed", "expected"),
     [
         ({"topic_id": None}, State.TOPIC_MISSING),
+        ({"topic_id": None, "is_refused": True}, State.TOPIC_UNAUTHORIZED),
         ({"topic_id": "another"}, State.TOPIC_RECREATED),
         ({"indexed_ids": frozenset({"id", "another"})}, State.TOPIC_RECREATED),
         ({"frontier": 101}, State.LOG_TRUNCATED),

@@ -46,6 +46,12 @@ def test_patterns_match_whole_names_only() -> None:
     ]
 
 
+def test_topics_named_in_full_are_known_without_asking_a_cluster() -> None:
+    include = ["orders", "pay-.*", "a|b", r"v\.1", "v.2", "orders", "tmp-1", "quiet", "[x]"]
+    named = config({"include": include, "exclude": ["tmp-.*"], "overrides": [{"topics": ["quiet"], "strategy": "off"}]})
+    assert named.named_topics() == ["orders", "v.1", "v.2"]
+
+
 def test_excluded_topics_are_taken_away() -> None:
     assert not config({"exclude": ["tmp-.*"]}).is_topic_included("tmp-1")
 

@@ -97,7 +97,7 @@ def reference(batch: list[Raw]) -> list[dict[str, Any]]:
     return [asdict(decode_record(key, value)) for key, value in batch]
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(records)
 def test_the_vectorised_decoder_says_what_the_scalar_one_says(batch: list[Raw]) -> None:
     decoded = decode(batch)
@@ -105,7 +105,7 @@ def test_the_vectorised_decoder_says_what_the_scalar_one_says(batch: list[Raw]) 
     assert decoded.to_pylist() == reference(batch)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(records, st.data())
 def test_a_slice_of_the_input_gives_the_slice_of_the_output(batch: list[Raw], choices: st.DataObject) -> None:
     start = choices.draw(st.integers(0, len(batch)))
@@ -116,7 +116,7 @@ def test_a_slice_of_the_input_gives_the_slice_of_the_output(batch: list[Raw], ch
     assert decoded.to_pylist() == reference(batch[start : start + length])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(commit_keys, int64, st.integers(0, 4), int32, text, int64, int64)
 def test_what_was_encoded_is_what_is_decoded(
     key: bytes, offset: int, version: int, epoch: int, metadata: str, committed_at_ms: int, expires_at_ms: int

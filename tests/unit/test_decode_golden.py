@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from offset_sync.decode.consumer_offsets import RECORDS, decode_records
@@ -109,7 +109,6 @@ def test_bytes_after_the_last_field_change_nothing() -> None:
     assert decode(longer) == decode([record for record in GOLDENS if record[1] is not None])
 
 
-@settings(deadline=None)  # of a machine that does other things too
 @given(st.sampled_from(GOLDENS), st.data())
 def test_a_damaged_golden_never_fails_and_both_decoders_still_agree(golden: Raw, choices: st.DataObject) -> None:
     part = choices.draw(st.integers(0, 1))

@@ -133,7 +133,7 @@ origins = st.one_of(st.none(), st.sampled_from([b"IDC1", b"IDC2", b"", b"o" * 25
 encoded = st.one_of(headers, st.binary(min_size=8, max_size=8))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(origins, encoded), max_size=20), st.sampled_from(["text", "int64"]), st.integers(0, 20))
 def test_every_record_is_judged_by_the_rules_in_every_slice(
     pairs: list[tuple[Header, Header]], encoding: Encoding, start: int

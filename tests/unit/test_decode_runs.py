@@ -84,7 +84,7 @@ def test_the_largest_offset_of_all_neither_fails_nor_joins() -> None:
         assert rows(join_runs(cut(log[:2]), cut(log[2:]))) == rows(cut(log))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(logs, logs, st.booleans())
 def test_cutting_two_batches_and_joining_them_is_cutting_both_at_once(
     first: list[Record], second: list[Record], split: bool
@@ -93,7 +93,7 @@ def test_cutting_two_batches_and_joining_them_is_cutting_both_at_once(
     assert rows(joined) == rows(cut(first + second, split=split))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(logs, st.lists(st.integers(0, 25), max_size=6), st.booleans())
 def test_batch_borders_leave_no_trace_wherever_they_fall(log: list[Record], borders: list[int], split: bool) -> None:
     edges = [0, *sorted(borders), 25]
@@ -105,7 +105,7 @@ def test_batch_borders_leave_no_trace_wherever_they_fall(log: list[Record], bord
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(logs, st.booleans())
 def test_runs_give_back_their_records_and_no_run_could_be_longer(log: list[Record], split: bool) -> None:
     runs = cut(log, split=split)
@@ -116,7 +116,7 @@ def test_runs_give_back_their_records_and_no_run_could_be_longer(log: list[Recor
         assert not (goes_on and (not split or newest == after[4]))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(logs)
 def test_a_run_knows_its_least_and_greatest_timestamp(log: list[Record]) -> None:
     at = {offset: timestamp for offset, timestamp, _, _ in log}

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from offset_sync.errors import ClusterError
 from offset_sync.spark.columns import Table
 from offset_sync.spark.cutting import RunCutter
 from offset_sync.spark.indexing import RunIndexer
@@ -212,6 +213,19 @@ def test_a_known_topic_that_is_gone_for_a_while_is_nothing_new() -> None:
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 2}]))
     job.index(0, (ORDERS, 0, None))
     del job.topics["orders"]
+    job.index(1, (ORDERS, 1, None))
+    assert job.topic_ids() == [("orders-1", 2)]
+
+
+def test_a_topic_that_may_not_be_described_is_not_indexed_as_one_that_is_gone() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 2}]))
+    job.topics["orders"] = ClusterError("Y", "topic orders may not be described")  # type: ignore[assignment]
+    with pytest.raises(ClusterError, match="topic orders may not be described"):
+        job.index(0, (ORDERS, 0, None))
+    assert (job.runs(), job.topic_ids()) == ([], [])
+    refused, job.topics["orders"] = job.topics["orders"], TOPICS["orders"]
+    job.index(0, (ORDERS, 0, None))
+    job.topics["orders"] = refused  # it is known by now, and who reads the index asks for its id
     job.index(1, (ORDERS, 1, None))
     assert job.topic_ids() == [("orders-1", 2)]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bundle import build_zip
@@ -45,7 +45,6 @@ def content(text: str) -> dict[str, Any]:
     return found
 
 
-@settings(deadline=None)
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_json_in_a_script_element_says_the_same_and_ends_nothing(value: Any) -> None:
     text = to_script_json(value)

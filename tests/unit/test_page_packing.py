@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from offset_sync.page.packing import pack_column, pack_table
@@ -41,21 +41,18 @@ def as_javascript_has_it(value: int | None) -> int | str | None:
     return str(value) if value is not None and abs(value) >= 2**53 else value
 
 
-@settings(deadline=None)
 @given(st.lists(INTEGERS))
 def test_numbers_come_back(values: list[int | None]) -> None:
     packed = json.loads(json.dumps(pack_column(pa.chunked_array([pa.array(values, pa.int64())]))))
     assert unpacked(packed, len(values), {}) == [as_javascript_has_it(value) for value in values]
 
 
-@settings(deadline=None)
 @given(st.lists(st.none() | st.text(max_size=3)))
 def test_words_come_back_visible(values: list[str | None]) -> None:
     packed = pack_column(pa.chunked_array([pa.array(values, pa.string())]))
     assert unpacked(packed, len(values), {}) == [None if value is None else visible(value) for value in values]
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(INTEGERS, INTEGERS)))
 def test_a_column_that_mostly_equals_another_comes_back(values: list[tuple[int | None, int | None]]) -> None:
     table = pa.table({name: pa.array([row[n] for row in values], pa.int64()) for n, name in enumerate("ab")})

@@ -7,6 +7,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from offset_sync.errors import ClusterError
 from offset_sync.spark import queries
 from offset_sync.spark.queries import LONGEST_BACK_OFF_SECONDS, QueryGroup, StopRequestedError
 from offset_sync.testing.streams import WAITING, Clock, Query, Starts, Stop
@@ -50,6 +51,14 @@ def test_a_query_that_cannot_be_started_is_tried_with_longer_and_longer_pauses(
     assert broken.gaps() == [1, 2, 4, 8, 16, 32, *[round(LONGEST_BACK_OFF_SECONDS)] * 3]
     assert group.errors() == {"dc1": "no brokers"}
     assert len(fine.times) == 1
+
+
+def test_each_failure_names_its_cluster_once(group: QueryGroup, clock: Clock) -> None:
+    group.add("dc1", Starts(clock, iter([OSError("no brokers")])))
+    group.add("dc2", Starts(clock, iter([ClusterError("dc2", "refused")])))
+    group.add("dc3", Starts(clock, iter([None])))
+    group.run_once()
+    assert group.failures() == ["clusters.dc1: no brokers", "clusters.dc2: refused"]
 
 
 def test_a_query_that_fails_while_running_is_started_again_and_the_other_goes_on(

@@ -98,6 +98,8 @@ SILENT = ClusterError("Y", "no answer")
     [
         (lambda world: world.looks.update(Y=SILENT), "Y does not answer"),
         (lambda world: world.looks.update(Y=Look({}, {})), "Y does not have it any more"),
+        (lambda world: world.looks.update(Y=Look({}, {}, {"orders": SILENT})), "Y does not let it be described"),
+        (lambda world: world.looks.update(Z=Look({}, {}, {"orders": SILENT})), "Z does not let it be described"),
         (lambda world: world.looks["Y"].ends.clear(), "Y has no leader for it"),
         (lambda world: world.look("Y", topic_id="another"), "Y has another log than was indexed"),
         (lambda world: add(world.tables, INDEXED_TOPICS, topic("second")), "Y has another log than was indexed"),

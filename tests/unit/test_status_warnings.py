@@ -150,6 +150,8 @@ def test_an_index_that_stands_still_stalls_where_records_wait_for_it() -> None:
         ("PARTITIONS_DIFFER", lambda site: site.put(log("Y", "X0:10"), partitions=2)),
         ("NOT_INDEXED", lambda site: site.index.logs.pop(("Y", "orders", 0))),
         ("TOPIC_MISSING", lambda site: site.clusters["Y"].topics.clear()),
+        ("TOPIC_UNAUTHORIZED", lambda site: site.clusters["Y"].forbidden.add("orders")),
+        ("TOPIC_UNAUTHORIZED", lambda site: site.clusters["X"].forbidden.add("orders")),
         ("COMMIT_BEYOND_END", lambda site: site.commit("X", "g", 77)),
         ("CLUSTER_UNREACHABLE", lambda site: setattr(site.clusters["Y"], "is_down", True)),
     ],
@@ -162,6 +164,14 @@ def test_withheld_for_each_reason(reason: str, spoil: object) -> None:
     row = site.row()
     assert (row["wanted_offset"], row["duplicates"], row["duplicates_at_most"], row["lost"]) == (None,) * 4
     assert (row["target_offset"], row["staleness_ms"], row["state"]) == (4, 0, reason)
+
+
+def test_a_topic_that_was_missing_and_is_refused_now_is_said_to_be_refused() -> None:
+    site = moved("X0:10", "X0:10", 4)
+    site.clusters["Y"].topics.clear()
+    assert site.said() == ("Withheld", "TOPIC_MISSING")
+    site.clusters["Y"].forbidden.add("orders")
+    assert site.said() == ("Withheld", "TOPIC_UNAUTHORIZED")
 
 
 def test_withheld_for_the_strategy() -> None:

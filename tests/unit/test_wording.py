@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from offset_sync.testing.reports import HOSTILE_NAMES
@@ -30,7 +30,6 @@ def test_what_does_not_show_is_written_out(name: str, shown: str) -> None:
     assert visible(name) == shown
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_nothing_hidden_is_left(name: str) -> None:
     shown = visible(name)
@@ -39,7 +38,6 @@ def test_nothing_hidden_is_left(name: str) -> None:
     assert "\n" not in shown
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="\\u02e\u202e\n a", max_size=12), st.text(alphabet="\\u02e\u202e\n a", max_size=12))
 def test_names_that_differ_still_differ(one: str, other: str) -> None:
     assert (visible(one) == visible(other)) == (one == other)

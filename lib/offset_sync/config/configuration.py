@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Annotated, Any, Literal
@@ -126,6 +127,12 @@ class Config(Section):
     def is_topic_included(self, topic: str) -> bool:
         """Whether *topic* is indexed and synced at all: its strategy is not ``off``."""
         return self.strategy_of(topic) != "off"
+
+    def named_topics(self) -> list[str]:
+        """Return the included topics that the file names in full: those that are known without asking a cluster."""
+        names = list(dict.fromkeys(pattern.replace("\\.", ".") for pattern in self.topics.include))
+        plain = [name for name in names if not re.search(r"[^a-zA-Z0-9._-]", name)]
+        return [name for name in plain if self.is_topic_included(name)]
 
     def topic_pattern(self) -> str:
         """Return a Java expression that matches exactly the included topics, for Spark's ``subscribePattern``."""

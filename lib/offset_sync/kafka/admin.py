@@ -19,12 +19,13 @@ from offset_sync.kafka.error_names import (
     RETRIABLE,
     UNREACHABLE,
     UNSTABLE,
+    NotAuthorizedError,
     TransientError,
 )
 from offset_sync.kafka.group_offsets import GroupAnswer, GroupOffsets, Limits, RequestFailure
 from offset_sync.kafka.librdkafka import BindingError
 from offset_sync.kafka.retrying import attempts
-from offset_sync.kafka.topics import LogEnds, Reach, TopicInfo, Topics, to_topic_info
+from offset_sync.kafka.topics import LogEnds, Reach, TopicInfo, Topics, to_topic_infos
 from offset_sync.kafka.validity import invalid_group, invalid_place, invalid_write
 from offset_sync.model import OffsetWrite, TopicPartition
 
@@ -70,22 +71,21 @@ class ClusterAdmin:
         self._complaint = ""  # of the client before this one
 
     def topics(self, deadline: float = DEADLINE_S) -> dict[str, TopicInfo]:
-        """Return every topic that is not internal to Kafka."""
-        ends_at = time.monotonic() + deadline
-        described = self._topics.described(self._topics.names(deadline), ends_at - time.monotonic())
-        return {name: to_topic_info(topic) for name, topic in described.items() if not topic.is_internal}
+        """Return every topic that is not internal to Kafka and may be described: of others a list says nothing."""
+        return self._topics.listed(deadline)
 
-    def describe(self, topics: Iterable[str], deadline: float = DEADLINE_S) -> dict[str, TopicInfo]:
-        """Return what is known of *topics*; unknown ones are left out."""
-        return {name: to_topic_info(topic) for name, topic in self._topics.described(topics, deadline).items()}
+    def describe(
+        self, topics: Iterable[str], deadline: float = DEADLINE_S
+    ) -> dict[str, TopicInfo | NotAuthorizedError]:
+        """Return what is known of *topics*, or why nobody may say; unknown ones are left out."""
+        return to_topic_infos(self._topics.described(topics, deadline))
 
     def partition_count(self, topic: str, deadline: float = DEADLINE_S) -> int | None:
-        """Return the number of partitions, None where there is no such topic; the topic is not created."""
-        described = self._topics.described([topic], deadline)
-        return len(described[topic].partitions) if topic in described else None
+        """Return how many there are, None where there is no such topic; raise where it may not be described."""
+        return self._topics.partition_count(topic, deadline)
 
     def ends(self, partitions: Iterable[TopicPartition], deadline: float = DEADLINE_S) -> dict[TopicPartition, LogEnds]:
-        """Return the log ends; partitions that do not exist or have no leader now are left out."""
+        """Return the log ends; what does not exist, may not be described or has no leader is left out."""
         return self._topics.ends(partitions, deadline)
 
     def reaches(self, is_wanted: Callable[[str], bool], deadline: float = DEADLINE_S) -> dict[TopicPartition, Reach]:

@@ -12,6 +12,21 @@ class TransientError(ClusterError):
     """The same question may well be answered a little later."""
 
 
+class NotAuthorizedError(ClusterError):
+    """A topic may not be described, so nobody can tell whether it is there: it is not to be taken for absent."""
+
+    def __init__(self, cluster: str, topic: str) -> None:
+        or_else = "" if topic.startswith("__") else ", or exclude the topic in the configuration"
+        super().__init__(
+            cluster,
+            f"topic {topic}: TOPIC_AUTHORIZATION_FAILED: the operation Describe is not allowed; grant Read, which "
+            f"brings it, to the principal of this program (docs/operations.md, Minimal ACLs){or_else}",
+        )
+
+
+NOT_AUTHORIZED = frozenset({"TOPIC_AUTHORIZATION_FAILED"})
+"""The topic may not be described, whether it is there or not."""
+
 UNREACHABLE = frozenset(
     {"_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "NETWORK_EXCEPTION"}
 )

@@ -17,7 +17,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
 
 from offset_sync.errors import ClusterError
-from offset_sync.kafka.error_names import ABSENT_TOPIC, RETRIABLE
+from offset_sync.kafka.error_names import ABSENT_TOPIC, NOT_AUTHORIZED, RETRIABLE, NotAuthorizedError
 from offset_sync.kafka.retrying import attempts
 from offset_sync.kafka.validity import is_topic_name
 from offset_sync.model import TopicPartition
@@ -28,7 +28,6 @@ _GRACE_S = 0.5
 _BITS = 2**64 - 1
 _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-_ABSENT = ABSENT_TOPIC | {"TOPIC_AUTHORIZATION_FAILED"}
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
@@ -81,6 +80,12 @@ class Topics:
                     break
         raise self._error(f"{failure} for the list of topics")
 
+    def listed(self, deadline: float) -> dict[str, TopicInfo]:
+        """Return id and partition count of every topic that may be described and is not internal."""
+        ends_at = time.monotonic() + deadline
+        described = _allowed(self.described(self.names(deadline), ends_at - time.monotonic()))
+        return {name: to_topic_info(topic) for name, topic in described.items() if not topic.is_internal}
+
     def is_answered(self, deadline: float) -> bool:
         """Return whether any broker answers anything."""
         try:
@@ -89,23 +94,36 @@ class Topics:
             return False
         return True
 
-    def described(self, topics: Iterable[str], deadline: float) -> dict[str, TopicDescription]:
-        """Return what is known of *topics*, asked for in one request; a topic that does not exist is left out."""
+    def described(self, topics: Iterable[str], deadline: float) -> dict[str, TopicDescription | NotAuthorizedError]:
+        """Return what is known of *topics*, asked for in one request; a topic that does not exist is left out.
+
+        Of one that may not be described nobody can tell whether it exists: its entry is the error.
+        """
 
         def ask(names: list[str], timeout_s: float) -> Mapping[str, Future[TopicDescription]]:
             return self._client.describe_topics(TopicCollection(names), request_timeout=timeout_s)
 
         return self._collect(ask, [name for name in dict.fromkeys(topics) if is_topic_name(name)], deadline)
 
+    def partition_count(self, topic: str, deadline: float) -> int | None:
+        """Return how many there are, None where there is no such topic, which is not created.
+
+        Raises NotAuthorizedError where it may not be described: it is not to be taken for absent.
+        """
+        found = to_topic_infos(self.described([topic], deadline)).get(topic)
+        if isinstance(found, NotAuthorizedError):
+            raise found
+        return None if found is None else found.partitions
+
     def ends(self, partitions: Iterable[TopicPartition], deadline: float) -> dict[TopicPartition, LogEnds]:
-        """Return the log ends; a partition that does not exist, or has no leader now, is left out.
+        """Return the log ends; one that does not exist, may not be described, or has no leader now, is left out.
 
         Leaderless partitions are not asked for: librdkafka would let the whole request wait for them. The log start is
         read first, so a retention that runs in between makes it too small, never too large.
         """
         ends_at = time.monotonic() + deadline
         wanted = set(partitions)
-        described = self.described({each.topic for each in wanted}, deadline)
+        described = _allowed(self.described({each.topic for each in wanted}, deadline))
         led = {TopicPartition(name, number) for name in described for number in _led(described[name])}
         asked = sorted(wanted & led, key=lambda each: (each.topic, each.partition))
         starts = self._offsets(asked, _EARLIEST, ends_at)
@@ -118,7 +136,7 @@ class Topics:
         The stable end is read first: what is committed in between makes it too small, never too large.
         """
         ends_at = time.monotonic() + deadline
-        described = self.described([name for name in self.names(deadline) if is_wanted(name)], deadline)
+        described = _allowed(self.described([name for name in self.names(deadline) if is_wanted(name)], deadline))
         asked = [TopicPartition(name, number) for name in sorted(described) for number in _led(described[name])]
         stable = self._offsets(asked, _LATEST, ends_at, isolation_level=IsolationLevel.READ_COMMITTED)
         high = self._offsets([each for each in asked if each in stable], _LATEST, ends_at)
@@ -132,7 +150,7 @@ class Topics:
             futures = self._client.list_offsets(specs, request_timeout=timeout_s, **options)
             return {TopicPartition(each.topic, each.partition): future for each, future in futures.items()}
 
-        found = self._collect(ask, partitions, ends_at - time.monotonic())
+        found = _allowed(self._collect(ask, partitions, ends_at - time.monotonic()))
         return {each: result.offset for each, result in found.items() if result.offset >= 0}
 
     def _collect(
@@ -140,9 +158,12 @@ class Topics:
         ask: Callable[[list[_Key], float], Mapping[_Key, Future[_Value]]],
         wanted: list[_Key],
         deadline: float,
-    ) -> dict[_Key, _Value]:
-        """Ask until each key is answered or known to be absent; raise ClusterError for what is neither."""
-        found: dict[_Key, _Value] = {}
+    ) -> dict[_Key, _Value | NotAuthorizedError]:
+        """Ask until each key, a topic or a partition, is answered, refused or known to be absent.
+
+        Raises ClusterError for what is none of these.
+        """
+        found: dict[_Key, _Value | NotAuthorizedError] = {}
         failures: dict[_Key, str] = {}
         for left in attempts(time.monotonic() + deadline) if wanted else ():
             timeout_s = max(_SHORTEST_S, min(_REQUEST_S, left))
@@ -154,7 +175,10 @@ class Topics:
                 except FutureTimeout:
                     failures[key] = "_TIMED_OUT"
                 except KafkaException as error:
-                    if _name(error) not in _ABSENT:
+                    if _name(error) in NOT_AUTHORIZED:
+                        topic = key.topic if isinstance(key, TopicPartition) else str(key)
+                        found[key] = NotAuthorizedError(self._alias, topic)
+                    elif _name(error) not in ABSENT_TOPIC:
                         failures[key] = _name(error)
             wanted = [key for key, name in failures.items() if name in RETRIABLE]
             if len(wanted) < len(failures) or not wanted:
@@ -178,11 +202,24 @@ class Topics:
         return ClusterError(self._alias, message + complaint)
 
 
+def to_topic_infos(
+    described: Mapping[str, TopicDescription | NotAuthorizedError],
+) -> dict[str, TopicInfo | NotAuthorizedError]:
+    """Return id and partition count of each topic; errors stay what they are."""
+    return {
+        name: each if isinstance(each, NotAuthorizedError) else to_topic_info(each) for name, each in described.items()
+    }
+
+
 def to_topic_info(description: TopicDescription) -> TopicInfo:
     """Return id and partition count."""
     topic_id: Any = description.topic_id  # the client's type stubs lack the two methods
     high, low = topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits()  # signed
     return TopicInfo(str(uuid.UUID(int=(high & _BITS) << 64 | low & _BITS)), len(description.partitions))
+
+
+def _allowed(answers: Mapping[_Key, _Value | NotAuthorizedError]) -> dict[_Key, _Value]:
+    return {key: answer for key, answer in answers.items() if not isinstance(answer, NotAuthorizedError)}
 
 
 def _led(description: TopicDescription) -> list[int]:

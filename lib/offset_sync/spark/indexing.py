@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from offset_sync import faults
+from offset_sync.errors import ClusterError
 from offset_sync.spark.checkpoints import Checkpoint, Offsets, count_offsets
 from offset_sync.spark.cutting import CUT_SCHEMA, RunCutter
 from offset_sync.spark.schemas import BEGINS, INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
@@ -37,7 +38,8 @@ class Incarnation(Protocol):
         """How many partitions it has."""
 
 
-Describe = Callable[[list[str]], "dict[str, Incarnation]"]
+Describe = Callable[[list[str]], "dict[str, Incarnation | ClusterError]"]
+"""Of topics that exist; the error of one that may not be described."""
 
 
 class RunIndexer:
@@ -70,14 +72,21 @@ class RunIndexer:
         faults.pass_point(faults.AFTER_RUNS)
 
     def _record_incarnations(self, topics: list[str], now: datetime) -> None:
-        """Write down topic ids not met before, ahead of the runs: a topic is never indexed without its id."""
+        """Write down topic ids not met before, ahead of the runs: a topic is never indexed without its id.
+
+        Raises the ClusterError of a topic that was never met and may not be described: the micro-batch is tried again.
+        """
         alias = self._cutter.alias
         if self._ids is None:
             known = self._tables.read(INDEXED_TOPICS).toArrow()
             self._ids = {}
             for row in known.filter(pc.equal(known.column("cluster"), alias)).to_pylist():
                 self._ids.setdefault(row["topic"], set()).add(row["topic_id"])
-        found = self._describe(topics)
+        answers = self._describe(topics)
+        for topic, answer in answers.items():
+            if isinstance(answer, ClusterError) and topic not in self._ids:
+                raise answer
+        found = {topic: answer for topic, answer in answers.items() if not isinstance(answer, ClusterError)}
         lives: dict[str, tuple[str, int | None]] = {topic: (i.topic_id, i.partitions) for topic, i in found.items()}
         # Gone before anybody could ask: what was read of it belongs to no life that could come back.
         lives |= {topic: ("", None) for topic in topics if topic not in found and topic not in self._ids}

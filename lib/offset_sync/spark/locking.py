@@ -1,8 +1,9 @@
 """One writer at a time where the file system cannot see to it.
 
-Delta's log relies on a rename that refuses to replace a file. HDFS and the object stores' log stores have that; a local
-disk, as Hadoop sees it, looks first and then replaces: of two commits at the same moment one is lost, without an error
-(tried: 8 threads, the first round).
+Delta's log relies on a file system that refuses to replace a file. HDFS, ABFS and GCS do; a local disk, as Hadoop sees
+it, looks first and then replaces: of two commits at the same moment one is lost, without an error (tried: 8 threads,
+the first round). So does S3 under Delta's own log store for it, whose lock holds inside one JVM only: there it takes
+``S3DynamoDBLogStore`` (docs/operations.md), for nothing here can lock among machines.
 """
 
 from __future__ import annotations

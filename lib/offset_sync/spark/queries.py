@@ -73,6 +73,10 @@ class QueryGroup:
         self.stop()
         return {name: s.error for name, s in self._queries.items() if s.error}
 
+    def failures(self) -> list[str]:
+        """Return one line for each query that failed; queries are named after their clusters."""
+        return [f"clusters.{name}: {e.removeprefix(f'clusters.{name}: ')}" for name, e in self.errors().items()]
+
     def run_until_stopped(self, every_poll: Callable[[], None] = lambda: None) -> None:
         """Keep every query running until the stop flag is set; a failed one waits longer each time."""
         while not self._stop.is_set():

@@ -61,7 +61,8 @@ class Standing:
 class MemoryCluster:
     """A cluster that never waits; its ``__consumer_offsets`` is *log*, and it counts what it is asked.
 
-    *refused* holds the error of every write to a group, *without_leader* partitions whose ends nobody can tell.
+    *refused* holds the error of every write to a group, *without_leader* partitions whose ends nobody can tell,
+    *forbidden* topics that may not be described.
     """
 
     alias: str
@@ -72,6 +73,7 @@ class MemoryCluster:
     standing: dict[Place, Standing] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     without_leader: set[TopicPartition] = field(default_factory=set)
+    forbidden: set[str] = field(default_factory=set)
     is_down: bool = False
     questions: int = 0
     written: list[OffsetWrite] = field(default_factory=list)
@@ -97,7 +99,10 @@ class MemoryCluster:
         self.questions += 1
         if self.is_down:
             return self._silence()
-        return Look(self.topics, {p: ends for p, ends in self.logs.items() if p not in self.without_leader})
+        topics = {name: topic for name, topic in self.topics.items() if name not in self.forbidden}
+        ends = {p: ends for p, ends in self.logs.items() if p not in self.without_leader and p.topic in topics}
+        refused = {name: ClusterError(self.alias, f"{name} may not be described") for name in self.forbidden}
+        return Look(topics, ends, refused)
 
     def committed_offsets(
         self, groups: Sequence[str], deadline: float

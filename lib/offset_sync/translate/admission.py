@@ -14,9 +14,9 @@ from offset_sync.translate.positions import NO_LIMIT
 class PartitionView:
     """What one cluster says of one partition, and what the index knows of it.
 
-    *topic_id* None: the topic is not there; empty: nobody can tell. *indexed_ids* are the incarnations that the index
-    has met, *frontier* is how far it had read *before* the cluster was asked: later it may well be further than the
-    log end of then.
+    *topic_id* None: the topic is not there, or (*is_refused*) nobody may say; empty: nobody can tell. *indexed_ids* are
+    the incarnations that the index has met, *frontier* is how far it had read *before* the cluster was asked: later it
+    may well be further than the log end of then.
     """
 
     topic_id: str | None
@@ -26,6 +26,7 @@ class PartitionView:
     indexed_ids: AbstractSet[str] = field(default_factory=frozenset)
     index: LogIndex | None = None
     frontier: int = 0
+    is_refused: bool = False
 
 
 def reason_to_withhold(source: PartitionView | None, target: PartitionView) -> State | None:
@@ -55,6 +56,8 @@ def remembered(indexed_ids: AbstractSet[str], indexed: int, partition: int, targ
 
 
 def _reason_of(view: PartitionView) -> State | None:
+    if view.is_refused:
+        return State.TOPIC_UNAUTHORIZED
     if view.topic_id is None:
         return State.TOPIC_MISSING
     if view.indexed_ids and view.indexed_ids != {view.topic_id}:

@@ -46,6 +46,7 @@ SELECT
       WHEN 'PARTITIONS_DIFFER' THEN 'withheld: the topic has another number of partitions at the target'
       WHEN 'NOT_INDEXED' THEN 'withheld: the index does not know the records that the answer would depend on'
       WHEN 'TOPIC_MISSING' THEN 'withheld: one of the clusters has no such topic'
+      WHEN 'TOPIC_UNAUTHORIZED' THEN 'withheld: one of the clusters does not let the topic be described'
       WHEN 'COMMIT_BEYOND_END' THEN 'withheld: the commit is beyond the end of the log'
       WHEN 'CLUSTER_UNREACHABLE' THEN 'withheld: the cluster or the leader of the partition does not answer'
       WHEN 'STRATEGY_REFUSED' THEN 'withheld: the strategy of the topic could lose records'

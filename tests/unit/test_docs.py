@@ -1,0 +1,143 @@
+"""What the documents name is there: links, files, targets of make, jobs, their options, settings and tables."""
+
+from __future__ import annotations
+
+import io
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from offset_sync.spark.report_schemas import ALL_TABLES
+
+REPO = Path(__file__).resolve().parents[2]
+LIB = REPO / "lib" / "offset_sync"
+PAGES = [REPO / "README.md", REPO / "CHANGELOG.md", *sorted((REPO / "docs").glob("*.md"))]
+JOBS = sorted(path.stem for path in (REPO / "jobs").glob("*.py"))
+FOLDERS = "benchmarks|conf|docs|jobs|lib|notebooks|scripts|tests"
+FOR_PEOPLE = "".join((REPO / name).read_text() for name in ("README.md", "docs/operations.md", "docs/tables.md"))
+MAKEFILE = (REPO / "Makefile").read_text()
+SPARKS = {"--master", "--properties-file", "--principal", "--keytab", "--files", "--py-files"}  # spark-submit's own
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's titles, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", without_code(page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def links(page: Path) -> list[str]:
+    found = re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text()))
+    return [link for link in found if not re.match(r"https?://", link)]
+
+
+def named_paths(text: str) -> set[str]:
+    """Return the paths that begin with a folder of the project, wherever they stand."""
+    found = re.findall(rf"(?<![\w./-])(?:{FOLDERS})/[\w./*-]*\w", text)
+    return {path for path in found if "*" not in path}
+
+
+def file_map() -> Iterator[str]:
+    """Yield the files of the map in docs/design.md; a bare name lies where the one before it does, or at the top."""
+    text = (REPO / "docs" / "design.md").read_text().partition("## File map")[2].partition("\n## ")[0]
+    for cell in re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE):
+        folder = ""
+        for name in re.findall(r"`([\w/.]+(?:\.py|/))`", cell):
+            folder = name.rpartition("/")[0] if "/" in name else folder
+            is_beside = "/" not in name and (LIB / folder / name).exists()
+            yield f"{folder}/{name}".lstrip("/") if is_beside else name
+
+
+@cache
+def options_of(job: str) -> frozenset[str]:
+    """Return the options that a job says it has."""
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
+        patch.setattr(sys, "argv", [job, "--help"])
+        with pytest.raises(SystemExit):
+            runpy.run_path(str(REPO / "jobs" / f"{job}.py"), run_name="__main__")
+    return frozenset(re.findall(r"--[a-z][a-z-]*", said.getvalue()))
+
+
+def commands(text: str) -> list[list[str]]:
+    """Return the words of every command for spark-submit.sh, with the lines that belong to it joined."""
+    found = re.findall(r"\./spark-submit\.sh +([a-z_]+[^\n`;#]*)", text.replace("\\\n", " "))
+    return [line.split() for line in found]
+
+
+@pages
+def test_every_link_leads_to_a_file_and_a_title_of_it(page: Path) -> None:
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        there = (page.parent / path) if path else page
+        assert there.exists(), link
+        assert not anchor or anchor in anchors(there), link
+
+
+@pages
+def test_every_path_that_is_named_exists(page: Path) -> None:
+    assert [path for path in named_paths(page.read_text()) if not (REPO / path).exists()] == []
+
+
+def test_the_file_map_names_what_is_there_and_no_part_of_the_top_folder_is_left_out() -> None:
+    listed = set(file_map())
+    assert len(listed) > 60
+    assert [name for name in listed if not (LIB / name).exists() and not (REPO / name).exists()] == []
+    parts = {path.name for path in LIB.glob("*.py") if path.stem != "__init__"}
+    parts |= {f"{path.name}/" for path in LIB.iterdir() if (path / "__init__.py").exists()}
+    assert parts - listed - {f"{name.partition('/')[0]}/" for name in listed} == set()
+
+
+@pages
+def test_every_target_of_make_exists(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):", MAKEFILE, re.MULTILINE))
+    assert set(re.findall(r"(?:`|^ *)make ([a-z][a-z0-9-]*)", page.read_text(), re.MULTILINE)) <= targets
+
+
+@pages
+def test_every_command_names_a_job_and_options_that_it_has(page: Path) -> None:
+    for job, *words in commands(page.read_text()):
+        assert job in JOBS, job
+        assert {word for word in words if word.startswith("--")} <= options_of(job) | SPARKS, (job, words)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_job_and_each_of_its_options_is_described(job: str) -> None:
+    assert f"`{job}`" in FOR_PEOPLE or f"make {job}" in FOR_PEOPLE
+    assert [option for option in options_of(job) - {"--help"} if f"{option}" not in FOR_PEOPLE] == []
+
+
+def test_what_is_run_by_hand_has_no_option_to_run_once() -> None:
+    assert [job for job in JOBS if "--once" not in options_of(job)] == ["cutover", "demo"]
+
+
+@pages
+def test_every_setting_that_is_named_exists(page: Path) -> None:
+    tree = yaml.safe_load((REPO / "conf" / "reference.yaml").read_text())
+    sections = "|".join(name for name, section in tree.items() if isinstance(section, dict) and name != "clusters")
+    named = re.findall(rf"`(?:-?)({sections})\.([a-z_]+)[`:]", page.read_text())
+    assert [f"{section}.{name}" for section, name in named if name not in tree[section] and name != "py"] == []
+
+
+def test_the_front_page_has_every_table() -> None:
+    text = (REPO / "README.md").read_text()
+    assert [table.name for table in ALL_TABLES if f"\n| `{table.name}` |" not in text] == []
+
+
+def test_help_of_make_lists_every_target_in_one_column() -> None:
+    listed = subprocess.run(["make", "-s", "help"], cwd=REPO, capture_output=True, text=True, check=True).stdout
+    rows = re.findall(r"^  make ([a-z0-9-]+)( +)(.+)$", listed, re.MULTILINE)
+    assert {name for name, _, _ in rows} == set(re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)[0].split())
+    assert len({len(name) + len(gap) for name, gap, _ in rows}) == 1

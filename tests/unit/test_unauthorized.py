@@ -1,0 +1,213 @@
+"""A topic that may not be described is never taken for one that is not there: it is named, with what to grant."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from offset_sync import index_records, maintain_tables
+from offset_sync.errors import ClusterError
+from offset_sync.index_records import refused_topics
+from offset_sync.kafka.admin import ClusterAdmin
+from offset_sync.kafka.error_names import NotAuthorizedError
+from offset_sync.maintain_tables import errors_of
+from offset_sync.model import TopicPartition
+from offset_sync.survey import Look, Survey
+from offset_sync.testing.memory import MemoryEnds, MemoryTopic
+from offset_sync.testing.settling import Site, config_of, mirrored_site
+from offset_sync.testing.written import log
+
+PAY = TopicPartition("pay-in", 0)
+REMEDY = (
+    "clusters.dc1: topic orders: TOPIC_AUTHORIZATION_FAILED: the operation Describe is not allowed; grant Read, which "
+    "brings it, to the principal of this program (docs/operations.md, Minimal ACLs), or exclude the topic in the "
+    "configuration"
+)
+
+
+# What the client says
+
+
+class Client:
+    """An AdminClient that lists and describes the topics *known*, and answers *refused* ones as a broker does."""
+
+    def __init__(self, known: Collection[str], refused: Collection[str]) -> None:
+        self._known, self._refused = known, refused
+
+    def poll(self, timeout: float) -> int:
+        return 0
+
+    def list_topics(self, timeout: float) -> Any:
+        return SimpleNamespace(topics=dict.fromkeys([*self._known, *self._refused]))
+
+    def describe_topics(self, topics: Any, request_timeout: float) -> dict[str, Future[Any]]:
+        return {name: self._answer(name) for name in topics.topic_names}
+
+    def list_offsets(self, specs: Mapping[Any, Any], **_: Any) -> dict[Any, Future[Any]]:
+        return {each: self._answer(each.topic, SimpleNamespace(offset=7)) for each in specs}
+
+    def _answer(self, name: str, answer: object = None) -> Future[Any]:
+        bits = SimpleNamespace(get_most_significant_bits=lambda: 0, get_least_significant_bits=lambda: 5)
+        led = [SimpleNamespace(id=0, leader=object())]
+        future: Future[Any] = Future()
+        if name in self._known:
+            future.set_result(answer or SimpleNamespace(topic_id=bits, partitions=led, is_internal=False))
+        else:
+            code = "TOPIC_AUTHORIZATION_FAILED" if name in self._refused else "UNKNOWN_TOPIC_OR_PART"
+            future.set_exception(KafkaException(KafkaError(getattr(KafkaError, code))))
+        return future
+
+
+def admin_of(*known: str, refused: Collection[str] = ()) -> ClusterAdmin:
+    admin = ClusterAdmin("dc1", {})
+    admin._topics.__dict__["_client"] = Client(known, refused)
+    return admin
+
+
+def test_a_topic_that_may_not_be_described_is_an_error_and_one_that_is_not_there_is_left_out() -> None:
+    found = admin_of("pay", refused=["orders"]).describe(["pay", "orders", "nowhere"])
+    assert set(found) == {"pay", "orders"}
+    assert (isinstance(found["orders"], NotAuthorizedError), str(found["orders"])) == (True, REMEDY)
+    assert not isinstance(found["pay"], ClusterError)
+    assert found["pay"].partitions == 1
+
+
+def test_the_partitions_of_a_topic_that_may_not_be_described_are_an_error_and_not_none() -> None:
+    admin = admin_of(refused=["__consumer_offsets"])
+    with pytest.raises(NotAuthorizedError, match=r"topic __consumer_offsets: .* Describe .* grant Read") as caught:
+        admin.partition_count("__consumer_offsets")
+    assert "exclude" not in str(caught.value)
+    assert admin.partition_count("nowhere") is None
+
+
+def test_the_ends_and_the_list_of_other_topics_are_told_all_the_same() -> None:
+    admin = admin_of("pay", refused=["orders"])
+    assert [each.topic for each in admin.ends([TopicPartition("pay", 0), TopicPartition("orders", 0)])] == ["pay"]
+    assert list(admin.topics()) == ["pay"]
+    assert [each.topic for each in admin.reaches(lambda name: True)] == ["pay"]
+
+
+def test_the_survey_keeps_refused_topics_apart_from_those_that_are_not_there() -> None:
+    admin = admin_of("pay", refused=["orders"])
+    places = [TopicPartition(name, 0) for name in ("pay", "orders", "nowhere")]
+    look = Survey({"dc1": admin}).look(["dc1"], places)["dc1"]
+    assert isinstance(look, Look)
+    assert (set(look.topics), {place.topic for place in look.ends}) == ({"pay"}, {"pay"})
+    assert {name: str(error) for name, error in look.refused.items()} == {"orders": REMEDY}
+
+
+# What the jobs make of it
+
+
+def two_topics() -> Site:
+    site = mirrored_site()
+    site.put(log("X", "X0:10"), PAY)
+    site.put(log("Y", ". X0:10"), PAY)
+    site.commit("X", "readers", 4)
+    site.commit("X", "readers", 4, PAY)
+    return site
+
+
+@pytest.mark.parametrize("alias", ["X", "Y"])
+def test_its_offsets_are_a_failure_that_says_why_and_other_topics_are_synced(alias: str) -> None:
+    site = two_topics()
+    site.clusters[alias].forbidden.add("orders")
+    said = f"clusters.{alias}: orders may not be described"
+    assert site.settle() == [f"X to Y: 1 offsets not committed, first readers/orders/0: {said}"]
+    rows = {row.place.topic: (row.state, row.outcome, row.error) for row in site.rows()}
+    assert rows == {"orders": ("TOPIC_UNAUTHORIZED", "FAILED", said), "pay-in": ("EXACT", "COMMITTED", None)}
+    assert (site.standing("Y", "readers"), site.standing("Y", "readers", PAY)) == (None, 5)
+
+
+def test_it_is_made_up_for_as_soon_as_the_right_is_granted() -> None:
+    site = two_topics()
+    site.clusters["Y"].forbidden.add("orders")
+    assert [len(site.settle()) for _ in range(3)] == [1, 1, 1]
+    site.clusters["Y"].forbidden.clear()
+    assert (site.settle(), site.standing("Y", "readers")) == ([], 6)
+
+
+def test_a_source_that_is_silent_refuses_nothing() -> None:
+    site = two_topics()
+    site.read_all()
+    site.clusters["X"].forbidden.add("orders")
+    site.clusters["X"].is_down = True
+    assert (site.settler.settle_all(is_first=True), site.standing("Y", "readers")) == ([], 6)
+
+
+def test_a_target_refuses_its_topic_whether_the_source_answers_or_not() -> None:
+    site = two_topics()
+    site.read_all()
+    site.clusters["X"].is_down = True
+    site.clusters["Y"].forbidden.add("orders")
+    assert [line.rpartition(": ")[2] for line in site.settler.settle_all()] == ["orders may not be described"]
+    assert site.standing("Y", "readers", PAY) == 5
+
+
+# What the configuration names
+
+
+class Admin:
+    """Answers about named topics."""
+
+    def __init__(self, alias: str, answer: Mapping[str, MemoryTopic | ClusterError] | ClusterError) -> None:
+        self.alias, self._answer = alias, answer
+
+    def topics(self, deadline: float) -> dict[str, MemoryTopic]:
+        return {}
+
+    def ends(self, partitions: Collection[TopicPartition], deadline: float) -> dict[TopicPartition, MemoryEnds]:
+        return {place: MemoryEnds(0, 1) for place in partitions}
+
+    def describe(self, topics: Collection[str], deadline: float = 0) -> Mapping[str, MemoryTopic | ClusterError]:
+        assert list(topics) == ["orders"]
+        if isinstance(self._answer, ClusterError):
+            raise self._answer
+        return self._answer
+
+
+@pytest.fixture
+def admins() -> dict[str, Any]:
+    answers = {
+        "X": {"orders": ClusterError("X", "refused")},
+        "Y": {"orders": MemoryTopic("id")},
+        "Z": ClusterError("Z", "does not answer"),
+    }
+    return {alias: Admin(alias, answer) for alias, answer in answers.items()}  # type: ignore[arg-type]
+
+
+def test_a_topic_that_is_named_in_full_is_asked_for_though_no_list_has_it(admins: dict[str, Any]) -> None:
+    assert refused_topics(config_of(["X", "Y", "Z"]), admins) == ["clusters.X: refused"]
+
+
+@pytest.mark.parametrize(("once", "lines"), [(True, ["clusters.X: refused"]), (False, [])])
+def test_indexing_once_fails_for_it_and_indexing_for_ever_says_it_and_goes_on(
+    once: bool, lines: list[str], admins: dict[str, Any], monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    silent: Callable[..., Any] = lambda *_, **__: SimpleNamespace(create=lambda: None, stop=lambda: None)  # noqa: E731
+    monkeypatch.setattr(index_records, "open_session", silent)
+    monkeypatch.setattr(index_records, "Tables", silent)
+    monkeypatch.setattr(index_records, "ClusterAdmin", lambda alias, _: admins[alias])
+    monkeypatch.setattr(index_records, "_start_query", lambda *_: None)
+    stop = threading.Event()
+    threading.Timer(0.3, stop.set).start()
+    with caplog.at_level(logging.ERROR):
+        found = index_records.index_records(config_of(["X", "Y", "Z"]), argparse.Namespace(once=once), stop)
+    assert found == lines
+    assert [record.getMessage() for record in caplog.records] == ([] if once else ["clusters.X: refused"])
+
+
+def test_maintenance_says_what_it_may_not_ask_for(admins: dict[str, Any]) -> None:
+    looks = maintain_tables.look_at(config_of(["X", "Y"]), admins)
+    assert {alias: [str(error) for error in errors_of(look)] for alias, look in looks.items()} == {
+        "X": ["clusters.X: refused"], "Y": [], "Z": ["clusters.Z: does not answer"],
+    }  # fmt: skip
