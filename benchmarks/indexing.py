@@ -3,8 +3,8 @@
 A real broker holds records of 200 bytes, half of them mirrored, in stretches of 1 to 200. ConsumerPerformance reads
 them twice, the second time counts. Then `index_records --once` reads them as in production, in micro-batches of which
 the first half warms the JVM up. Between them lie the stages: Spark reads the same topic and drops it after one step
-more each time. Only one of the two clusters has records, so all of it is one task, as for each of two clusters on two
-cores.
+more each time. Only one of the two clusters has records; as in production it has its share of the task slots, which on
+local[*] is one per core.
 
     .venv/bin/python benchmarks/indexing.py [--records 9000000] [--partitions 8] [--seed 1]
 """

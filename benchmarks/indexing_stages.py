@@ -16,19 +16,21 @@ from offset_sync.config import Config, load_config
 from offset_sync.demo.story_jobs import REPOSITORY
 from offset_sync.spark.cutting import CUT_SCHEMA, RunCutter
 from offset_sync.spark.session import open_session
-from offset_sync.spark.sharing import to_sql
+from offset_sync.spark.sharing import in_its_share, to_sql
 from offset_sync.spark.sources import read_mirrored_records, read_whole_records
 
 PLAIN = ["topic", "partition", "offset", "timestamp"]
+CLUSTERS = 2
 
 
 def measure_stages(config_file: Path, counted: int) -> list[dict[str, Any]]:
     """Return the rate of every stage over the last *counted* records at least; what comes before warms up."""
     jars = ",".join(str(jar) for jar in sorted((REPOSITORY / "jars" / "spark").glob("*.jar")))
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--jars {jars} --driver-memory 2g pyspark-shell"
+    java = "spark.driver.extraJavaOptions=-XX:+UseParallelGC"  # as spark-submit.sh gives index_records
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--jars {jars} --driver-memory 2g --conf {java} pyspark-shell"
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = str(Path(__file__).parent)  # the workers have to find count
-    config, spark = load_config(config_file), open_session("stages")
+    config, spark = load_config(config_file), open_session("stages", clusters=CLUSTERS)
     try:
         return [{"what": what, "records_per_s": round(rate(make(), counted))} for what, make in stages(spark, config)]
     finally:
@@ -40,10 +42,10 @@ def stages(spark: SparkSession, config: Config) -> list[tuple[str, Callable[[], 
     cutter = RunCutter("dc1", config.origins(), config.mirror.offset_encoding, lambda _topic: False)
 
     def whole(*columns: str) -> DataFrame:
-        return read_whole_records(spark, config, "dc1").select(*columns).coalesce(1)
+        return in_its_share(read_whole_records(spark, config, "dc1").select(*columns), CLUSTERS)
 
     def picked() -> DataFrame:
-        return read_mirrored_records(spark, config, "dc1").coalesce(1)
+        return in_its_share(read_mirrored_records(spark, config, "dc1"), CLUSTERS)
 
     return [
         ("Spark reads, headers as they are", lambda: whole(*PLAIN, "headers")),

@@ -38,7 +38,7 @@ class TimedTopics:
 
 def index_records(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Index until stopped, or with ``--once`` up to what is there now; return one line per cluster that failed."""
-    spark = open_session("offset-sync index_records")
+    spark = open_session("offset-sync index_records", clusters=len(config.clusters))
     tables = Tables(spark, config.tables.root)
     tables.create()
     queries = QueryGroup(stop)

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from offset_sync.config import HIDDEN_NAMES
 from offset_sync.errors import ConfigError
-from offset_sync.spark.session import open_session
+from offset_sync.spark.session import local_slots, open_session
 
 
 def test_it_knows_delta_and_times_are_utc(spark: SparkSession) -> None:
@@ -54,3 +54,10 @@ def test_spark_connect_is_refused_with_the_remedy(variable: str, monkeypatch: py
     monkeypatch.setenv(variable, "sc://localhost")
     with pytest.raises(ConfigError, match="unset it and use spark-submit"):
         open_session("connect")
+
+
+@pytest.mark.parametrize(
+    ("cores", "clusters", "slots"), [(2, 1, 2), (2, 2, 4), (2, 3, 6), (16, 2, 32), (16, 10, 32), (64, 2, 64)]
+)
+def test_each_cluster_gets_a_slot_per_core_up_to_a_bound(cores: int, clusters: int, slots: int) -> None:
+    assert local_slots(cores, clusters) == slots

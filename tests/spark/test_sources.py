@@ -34,6 +34,9 @@ def headers_of(spark: SparkSession, headers: list[tuple[str, bytes | None]] | No
         ([("IDC", b"dc2")], (b"dc2", None)),
         ([("IDC", None), ("Offset", b"5")], (None, b"5")),
         ([("IDC", b"dc2"), ("IDC", b"dc3"), ("Offset", b"5"), ("Offset", b"6")], (b"dc3", b"6")),
+        ([("IDC", b"dc2"), ("Offset", b"5"), ("IDC", None), ("Offset", None)], (None, None)),
+        ([("IDC", None), ("Offset", b""), ("IDC", b"dc2"), ("other", None)], (b"dc2", b"")),
+        ([("idc", b"dc2"), ("Offset ", b"5"), ("", b"6")], (None, None)),
     ],
 )
 def test_the_two_headers_are_picked_and_of_equal_keys_the_last(

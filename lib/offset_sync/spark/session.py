@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from pyspark import SparkContext
 from pyspark.conf import SparkConf
@@ -17,8 +18,6 @@ _REQUIRED = {
     "spark.sql.session.timeZone": "UTC",
     # The default offset reader leaves out internal topics: __consumer_offsets would read as empty, without an error.
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
-    # A record may carry a header twice; as in Kafka's own lastHeader, the last one counts.
-    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
 }
 _DEFAULTS = {
     "spark.scheduler.mode": "FAIR",
@@ -43,11 +42,17 @@ LOG_FORMAT = "OFFSET_SYNC_LOG_FORMAT"
 """Set by the job's log (``logs.VARIABLE``); conf/log4j2.properties reads it, in the executors too."""
 
 
-def open_session(name: str, *, reads_internal_topics: bool = False) -> SparkSession:
+_EVERY_CORE = "local[*]"
+_MOST_SLOTS = 32
+"""Of more than the cores; each may hold 20 MiB of fetched records in the driver's heap."""
+
+
+def open_session(name: str, *, reads_internal_topics: bool = False, clusters: int = 1) -> SparkSession:
     """Return the session of this application; what ``spark-submit --conf`` sets wins over our defaults.
 
     *reads_internal_topics* switches to the offset reader that sees ``__consumer_offsets``. It is one setting for the
-    whole session, so a job reads either internal topics or topics by pattern.
+    whole session, so a job reads either internal topics or topics by pattern. On ``local[*]`` each of *clusters* gets
+    as many task slots as there are cores, so that its share (``sharing.in_its_share``) is enough for all of them.
     """
     if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
         raise ConfigError(["SPARK_REMOTE: Spark Connect runs foreachBatch elsewhere; unset it and use spark-submit"])
@@ -61,7 +66,9 @@ def open_session(name: str, *, reads_internal_topics: bool = False) -> SparkSess
         conf.set(key, value)
     if log_format := os.environ.get(LOG_FORMAT):
         conf.setIfMissing(f"spark.executorEnv.{LOG_FORMAT}", log_format)
-    conf.setIfMissing("spark.master", "local[*]")
+    conf.setIfMissing("spark.master", _EVERY_CORE)
+    if conf.get("spark.master") == _EVERY_CORE and clusters > 1:
+        conf.set("spark.master", f"local[{local_slots(_cores(), clusters)}]")
     if not reads_internal_topics:
         # Otherwise the size of a batch to Python is added up anew with every row; rows of the index are small.
         conf.setIfMissing("spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1))
@@ -69,5 +76,15 @@ def open_session(name: str, *, reads_internal_topics: bool = False) -> SparkSess
     conf.set(reader, str(reads_internal_topics).lower())
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.conf.set(reader, str(reads_internal_topics).lower())
-    spark.conf.set("spark.sql.mapKeyDedupPolicy", _REQUIRED["spark.sql.mapKeyDedupPolicy"])
     return spark
+
+
+def local_slots(cores: int, clusters: int) -> int:
+    """Return how many tasks may run at a time on one machine: *cores* for every cluster, up to a bound."""
+    return max(cores, min(cores * clusters, _MOST_SLOTS))
+
+
+def _cores() -> int:
+    """Return what ``*`` in ``local[*]`` stands for; Java knows of a container's limits."""
+    jvm: Any = SparkContext._jvm
+    return int(jvm.java.lang.Runtime.getRuntime().availableProcessors())
