@@ -7,7 +7,7 @@ latency is the time until the first commit at dc2 that is at least as far. Scena
 without a pause between micro-batches; then ten times the partitions, the groups, the index, with as many commits a
 second; and ``many``, the groups of a large site.
 
-    .venv/bin/python benchmarks/latency.py [--scenarios base eager …] [--warm-up 80] [--seconds 60]
+    .venv/bin/python benchmarks/latency.py [--scenarios base eager …] [--warm-up 50] [--seconds 30]
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ SCENARIOS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
-    parser.add_argument("--warm-up", type=int, default=80, help="seconds of commits that are not counted")
-    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--warm-up", type=int, default=50, help="seconds of commits that are not counted")
+    parser.add_argument("--seconds", type=int, default=30)
     given = parser.parse_args()
     rows = []
     for name in given.scenarios:
