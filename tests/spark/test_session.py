@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from offset_sync.config import HIDDEN_NAMES
 from offset_sync.errors import ConfigError
-from offset_sync.spark.session import local_slots, open_session
+from offset_sync.spark.session import open_session, with_slots
 
 
 def test_it_knows_delta_and_times_are_utc(spark: SparkSession) -> None:
@@ -60,4 +60,9 @@ def test_spark_connect_is_refused_with_the_remedy(variable: str, monkeypatch: py
     ("cores", "clusters", "slots"), [(2, 1, 2), (2, 2, 4), (2, 3, 6), (16, 2, 32), (16, 10, 32), (64, 2, 64)]
 )
 def test_each_cluster_gets_a_slot_per_core_up_to_a_bound(cores: int, clusters: int, slots: int) -> None:
-    assert local_slots(cores, clusters) == slots
+    assert with_slots("local[*]", cores, clusters) == f"local[{slots}]"
+
+
+@pytest.mark.parametrize("master", ["local[2]", "local[*,3]", "yarn", "k8s://https://h:6443"])
+def test_slots_that_the_user_counted_are_left_alone(master: str) -> None:
+    assert with_slots(master, 2, 3) == master

@@ -67,8 +67,7 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
     if log_format := os.environ.get(LOG_FORMAT):
         conf.setIfMissing(f"spark.executorEnv.{LOG_FORMAT}", log_format)
     conf.setIfMissing("spark.master", _EVERY_CORE)
-    if conf.get("spark.master") == _EVERY_CORE and clusters > 1:
-        conf.set("spark.master", f"local[{local_slots(_cores(), clusters)}]")
+    conf.set("spark.master", with_slots(str(conf.get("spark.master")), _cores(), clusters))
     if not reads_internal_topics:
         # Otherwise the size of a batch to Python is added up anew with every row; rows of the index are small.
         conf.setIfMissing("spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1))
@@ -79,9 +78,11 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
     return spark
 
 
-def local_slots(cores: int, clusters: int) -> int:
-    """Return how many tasks may run at a time on one machine: *cores* for every cluster, up to a bound."""
-    return max(cores, min(cores * clusters, _MOST_SLOTS))
+def with_slots(master: str, cores: int, clusters: int) -> str:
+    """Return *master*, where it is ``local[*]`` with a task slot per core for every cluster, up to a bound."""
+    if master != _EVERY_CORE:
+        return master
+    return f"local[{max(cores, min(cores * clusters, _MOST_SLOTS))}]"
 
 
 def _cores() -> int:
