@@ -30,7 +30,7 @@ _UPLOAD_PATH = "spark.kubernetes.file.upload.path"
 _PRINT = "--print-command"
 _LISTS = ("--jars", "--py-files", "--files")
 # Millions of records that live for a moment: G1 spends twice the processor time on them (benchmarks/tried.md).
-_JAVA_OPTIONS = {"index_records": "-XX:+UseParallelGC"}
+JAVA_OPTIONS = {"index_records": "-XX:+UseParallelGC"}
 # A job may start another one (the demo does): that one needs a JVM of its own.
 _OF_ANOTHER_DRIVER = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_ENV_LOADED")
 
@@ -138,8 +138,8 @@ def _defaults(master: str, options: Options, settings: Mapping[str, str]) -> lis
 def _java_options(job: str, options: Options, settings: Mapping[str, str]) -> list[str]:
     """Return the JVM options of *job*, for driver and executors; where the user gives some, only these count."""
     own = {*settings, *(["spark.driver.extraJavaOptions"] if options.value("--driver-java-options") else [])}
-    keys = [f"spark.{side}.extraJavaOptions" for side in ("driver", "executor")] if job in _JAVA_OPTIONS else []
-    return [word for key in keys if key not in own for word in ("--conf", f"{key}={_JAVA_OPTIONS[job]}")]
+    keys = [f"spark.{side}.extraJavaOptions" for side in ("driver", "executor")] if job in JAVA_OPTIONS else []
+    return [word for key in keys if key not in own for word in ("--conf", f"{key}={JAVA_OPTIONS[job]}")]
 
 
 def _one_driver(master: str, name: str, settings: Mapping[str, str], *, in_cluster: bool) -> list[str]:

@@ -16,7 +16,7 @@ import yaml
 import offset_sync
 from offset_sync.config import parse_config
 from spark_properties import read_properties
-from submit import IN_IMAGE
+from submit import IN_IMAGE, JAVA_OPTIONS
 
 REPO = Path(__file__).resolve().parents[2]
 KUBERNETES = REPO / "conf" / "kubernetes"
@@ -27,7 +27,7 @@ JOBS = {"index_records", "sync_offsets", "report_status", "maintain_tables"}
 OPERATOR = "sparkoperator.k8s.io/v1beta2"
 # Fields that the operator's definitions have at each place and that are used here. The manifests were held against the
 # whole of those definitions once (Kubeflow Spark operator 2.5.2); a field that is new here has to be looked up there.
-POD = "cores coreRequest memory memoryOverhead terminationGracePeriodSeconds podSecurityContext securityContext "
+POD = "cores coreRequest memory memoryOverhead javaOptions terminationGracePeriodSeconds podSecurityContext securityContext "
 FIELDS = {
     "spec": "type pythonVersion mode sparkVersion image mainApplicationFile arguments restartPolicy timeToLiveSeconds "
     "sparkConf volumes driver executor",
@@ -54,6 +54,12 @@ def applications() -> dict[str, Manifest]:
     found = [each["spec"] for each in DOCUMENTS.values() if each["apiVersion"] == OPERATOR]
     specs = [spec.get("template", spec) for spec in found]
     return {Path(spec["mainApplicationFile"]).stem: spec for spec in specs}
+
+
+def test_jobs_have_the_jvm_options_that_the_script_gives_them() -> None:
+    for job, spec in applications().items():
+        wanted = [JAVA_OPTIONS.get(job)] * 2
+        assert [spec[side].get("javaOptions") for side in ("driver", "executor")] == wanted, job
 
 
 def pods() -> dict[str, Manifest]:
