@@ -27,7 +27,8 @@ JOBS = {"index_records", "sync_offsets", "report_status", "maintain_tables"}
 OPERATOR = "sparkoperator.k8s.io/v1beta2"
 # Fields that the operator's definitions have at each place and that are used here. The manifests were held against the
 # whole of those definitions once (Kubeflow Spark operator 2.5.2); a field that is new here has to be looked up there.
-POD = "cores coreRequest memory memoryOverhead javaOptions terminationGracePeriodSeconds podSecurityContext securityContext "
+POD = "cores coreRequest memory memoryOverhead javaOptions terminationGracePeriodSeconds podSecurityContext "
+POD += "securityContext "
 FIELDS = {
     "spec": "type pythonVersion mode sparkVersion image mainApplicationFile arguments restartPolicy timeToLiveSeconds "
     "sparkConf volumes driver executor",
