@@ -60,8 +60,7 @@ class Cutover:
         failures = [f"{group_id}: {reason}" for group_id, reason in refused.items()]
         if not moving:
             return failures
-        committed = self._commit(moving)
-        failures += self._read_back(committed)
+        failures += self._commit_and_read_back(moving)
         if mode == "disaster":
             self._tell_lost(moving)
             return failures
@@ -152,6 +151,11 @@ class Cutover:
         self._record([Step(group_id, "wait", "done") for group_id in groups])
         return {}
 
+    def _commit_and_read_back(self, groups: Sequence[str]) -> list[str]:
+        """Commit, and once more where sync_offsets, which knew a record more, was a moment later."""
+        failures, is_overtaken = self._read_back(self._commit(groups))
+        return self._read_back(self._commit(groups))[0] if is_overtaken else failures
+
     def _commit(self, groups: Sequence[str]) -> list[Committed]:
         self._say(f"translating and committing {len(groups)} groups at {self._target}")
         committed = self._site.settle(groups)
@@ -166,14 +170,15 @@ class Cutover:
         )  # fmt: skip
         return committed
 
-    def _read_back(self, committed: Sequence[Committed]) -> list[str]:
-        """Compare what the target says with what was to be committed."""
-        failures, steps = [], []
+    def _read_back(self, committed: Sequence[Committed]) -> tuple[list[str], bool]:
+        """Compare what the target says with what was to be committed; say too whether it holds something newer."""
+        failures, steps, is_overtaken = list[str](), list[Step](), False
         held = self._site.read_back(sorted({each.group_id for each in committed}))
         for each in committed:
             answer = held[each.group_id]
             stands = None if isinstance(answer, ClusterError) else answer.get(each.place)
             is_there = stands is not None and stands == each.target_offset and each.outcome in _HELD
+            is_overtaken |= each.outcome in _HELD and stands is not None and stands > (each.target_offset or 0)
             found = str(answer) if isinstance(answer, ClusterError) else f"{self._target} holds {stands}"
             detail = None if is_there else f"{each.error or each.outcome}; {found}, wanted {each.target_offset}"
             if detail is not None:
@@ -183,7 +188,7 @@ class Cutover:
                      each.source_offset, stands)
             )  # fmt: skip
         self._record(steps)
-        return failures
+        return failures, is_overtaken
 
     def _tell_lost(self, groups: Sequence[str]) -> None:
         lost = self._site.never_mirrored(groups)

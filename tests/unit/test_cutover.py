@@ -192,6 +192,20 @@ def test_what_the_target_itself_does_not_confirm_has_failed(
     assert ("read_back", "failed") in move.written()
 
 
+def test_where_the_running_sync_was_a_moment_later_it_is_translated_and_read_back_once_more() -> None:
+    class Overtaken(FakeSite):
+        def settle(self, groups: Collection[str]) -> list[Committed]:
+            wanted = 9 if self.settled else 7
+            return [replace(each, target_offset=wanted) for each in super().settle(groups)]
+
+    move = Move(Overtaken(held=9))
+    assert move.apply() == []
+    assert [result for step, result in move.written() if step == "read_back"] == ["failed", "done"]
+    move = Move(FakeSite(held=9))
+    assert "Y holds 9, wanted 7" in move.apply()[0]
+    assert len(move.site.settled) == 2
+
+
 def test_verifying_is_patient_after_a_commit_and_says_what_to_do() -> None:
     behind = replace(GOOD, status="Behind", reason="the target is 2 records behind")
     move = Move(FakeSite([[GOOD], [GOOD], [behind], [behind], [GOOD]]))
