@@ -21,6 +21,9 @@ _REQUIRED = {
 }
 _DEFAULTS = {
     "spark.scheduler.mode": "FAIR",
+    # What tasks send to the driver lies in its heap twice; of two million runs of one record each that was too much for
+    # 1 GiB. Not lz4: Arrow's in Java is many times slower.
+    "spark.sql.execution.arrow.compression.codec": "zstd",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.shuffle.partitions": "4",
