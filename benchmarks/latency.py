@@ -6,7 +6,7 @@ sync_offsets run as in production, and another topic is produced and mirrored be
 latency is the time until the first commit at dc2 that is at least as far. Scenarios: ``base``; then ten times the
 partitions, the groups, the index, with as many commits a second; and ``many``, the groups of a large site.
 
-    .venv/bin/python benchmarks/latency.py [--scenarios base index …] [--warm-up 50] [--seconds 30]
+    .venv/bin/python benchmarks/latency.py [--scenarios base index …] [--warm-up 30] [--seconds 30]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from offset_sync.demo.producing import TopicLoad
 from offset_sync.demo.story_jobs import RunningJob, write_config
 from offset_sync.demo.topics import create_topic
 from offset_sync.demo.workload import Producers
+from offset_sync.errors import ClusterError
 from offset_sync.kafka.admin import ClusterAdmin
 from offset_sync.model import OffsetWrite, Rule
 
@@ -65,7 +66,7 @@ SCENARIOS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
-    parser.add_argument("--warm-up", type=int, default=50, help="seconds of commits that are not counted")
+    parser.add_argument("--warm-up", type=int, default=30, help="seconds of commits that are not counted")
     parser.add_argument("--seconds", type=int, default=30)
     given = parser.parse_args()
     rows = []
@@ -100,6 +101,7 @@ def measure(
         jobs.append(RunningJob("sync_offsets", config, directory))
         for started in (*mirrors, producers):
             started.start()
+        wait_for_sync(clusters, scenario, first, jobs[1])
         meter = Meter({job.name: job.pid for job in jobs})
         counted_from_ms = commit_steadily(clusters["dc1"], scenario, first, warm_up, seconds, meter)
         used = meter.read()
@@ -134,6 +136,27 @@ def wait_for_index(table: Path, records: int, job: RunningJob) -> None:
     raise SystemExit(f"the index has not read {2 * records:,} records within 3 min")
 
 
+def wait_for_sync(clusters: Mapping[str, EmbeddedCluster], scenario: Scenario, first: int, job: RunningJob) -> None:
+    """Let every group commit once; return when all stand at dc2: a driver that starts has all keys to translate."""
+    here, there = (ClusterAdmin(a, {"bootstrap.servers": clusters[a].bootstrap_servers}) for a in ("dc1", "dc2"))
+    here.write_offsets(wave_of(range(scenario.groups), scenario, first))
+    names, until = [f"group-{number}" for number in range(scenario.groups)], time.monotonic() + 180.0
+    while time.monotonic() < until:
+        job.check()
+        held = there.committed_offsets(names)
+        if all(not isinstance(each, ClusterError) and len(each) == scenario.partitions for each in held.values()):
+            return
+        time.sleep(3.0)
+    raise SystemExit("not all groups stand at dc2 within 3 min")
+
+
+def wave_of(turn: Iterable[int], scenario: Scenario, offset: int) -> dict[str, list[OffsetWrite]]:
+    """Return what the groups of these numbers commit: the same *offset* in every partition."""
+    names = [f"group-{number}" for number in turn]
+    places = range(scenario.partitions)
+    return {name: [OffsetWrite(name, STEADY, p, offset, "", Rule.SET, None) for p in places] for name in names}
+
+
 def commit_steadily(
     cluster: EmbeddedCluster, scenario: Scenario, first: int, warm_up: int, seconds: int, meter: Meter
 ) -> int:
@@ -144,11 +167,8 @@ def commit_steadily(
         if second == warm_up:
             counted_from = int(time.time() * 1000)
             meter.start()
-        offset = first + (second // scenario.every_s + 1) * STEP
-        names = [f"group-{number}" for number in range(second % scenario.every_s, scenario.groups, scenario.every_s)]
-        places = range(scenario.partitions)
-        wave = {name: [OffsetWrite(name, STEADY, p, offset, "", Rule.SET, None) for p in places] for name in names}
-        admin.write_offsets(wave)
+        turn = range(second % scenario.every_s, scenario.groups, scenario.every_s)
+        admin.write_offsets(wave_of(turn, scenario, first + (second // scenario.every_s + 1) * STEP))
         time.sleep(max(0.0, started + second + 1 - time.monotonic()))
     return counted_from
 
