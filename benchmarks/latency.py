@@ -51,7 +51,6 @@ class Scenario:
     partitions: int
     every_s: int
     runs: int
-    trigger: str = "1s"
 
 
 SCENARIOS = {
@@ -92,7 +91,7 @@ def measure(
     first = write_crossed_logs(clusters, scenario.partitions, scenario.runs, rounds * STEP)
     create_topic(clusters.values(), "flow", 8)
     config = directory / "latency.yaml"
-    write_config(config, clusters, directory, scenario.trigger)
+    write_config(config, clusters, directory)
     producers = Producers(clusters, [TopicLoad("flow", 8, 200.0)], {})
     mirrors = [Mirror(clusters[a], clusters[b], ["flow"]) for a, b in (("dc1", "dc2"), ("dc2", "dc1"))]
     jobs = [RunningJob("index_records", config, directory)]

@@ -26,11 +26,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from results import save
 
-from offset_sync.spark.appending import statistics_of
 from offset_sync.spark.maintaining import BEGINS_SCHEMA, Maintainer
 from offset_sync.spark.runcache import RunCache
 from offset_sync.spark.schemas import RECORD_RUNS
 from offset_sync.spark.session import open_session
+from offset_sync.spark.statistics import statistics_of
 from offset_sync.spark.tables import Tables
 
 REPOSITORY = Path(__file__).resolve().parent.parent

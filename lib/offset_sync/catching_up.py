@@ -7,7 +7,7 @@ import threading
 from offset_sync.errors import ClusterError
 from offset_sync.kafka.retrying import SYSTEM_CLOCK, Clock
 from offset_sync.model import TopicPartition
-from offset_sync.settlement import Index, Looks
+from offset_sync.settlement import Index, Looks, frontier
 
 _POLL_S = 0.2
 Frontiers = dict[tuple[str, TopicPartition], int]
@@ -29,7 +29,7 @@ class CatchUp:
     def __call__(self, looks: Looks) -> None:
         """Return when everything below the ends in *looks* is indexed, or patience is at its end."""
         until, behind = self._clock.now() + self._patience_s, self.behind(looks)
-        while behind and any(self._stuck.get(where) != frontier for where, frontier in behind.items()):
+        while behind and any(self._stuck.get(where) != indexed for where, indexed in behind.items()):
             if self._clock.now() >= until:
                 self._stuck |= behind
                 return
@@ -42,12 +42,8 @@ class CatchUp:
         asked = [(alias, look) for alias, look in looks.items() if not isinstance(look, ClusterError)]
         with self._lock:
             found = {
-                (alias, place): (self._frontier(alias, place), ends.log_end)
+                (alias, place): (frontier(self._index, alias, place), ends.log_end)
                 for alias, look in asked
                 for place, ends in look.ends.items()
             }
-        return {where: frontier for where, (frontier, end) in found.items() if frontier < end}
-
-    def _frontier(self, alias: str, place: TopicPartition) -> int:
-        log = self._index.log(alias, place.topic, place.partition)
-        return log.frontier if log is not None else 0
+        return {where: indexed for where, (indexed, end) in found.items() if indexed < end}

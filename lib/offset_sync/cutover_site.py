@@ -12,7 +12,7 @@ from offset_sync.errors import ClusterError
 from offset_sync.model import TopicPartition
 from offset_sync.moving import Committed, Standing
 from offset_sync.settle import CommitWrites, Settler
-from offset_sync.settlement import Settlement
+from offset_sync.settlement import Settlement, frontier
 from offset_sync.status_rows import Rows
 from offset_sync.status_tables import StatusTables
 from offset_sync.streams import coordinator_hash
@@ -106,19 +106,18 @@ class LiveSite:
         return found | {what: count for alias in aliases for what, count in self._unread_records(alias, places).items()}
 
     def _unread_records(self, alias: str, places: Collection[TopicPartition]) -> dict[str, int]:
-        """Count what the index lacks below the ends marked; a partition whose leader does not answer counts as one."""
+        """Count what the index lacks below the marked ends, and partitions without leader or right to be described."""
         unmarked = [place for place in places if (alias, place) not in self._marked]
         look = self._state.look([alias], unmarked)[alias] if unmarked else None
         if isinstance(look, ClusterError):
             return {f"partitions of {alias}, which does not answer": len(unmarked)}
         if look is not None:
-            # A topic that is not there has no end, and nothing to wait for; one without a leader has.
-            absent = [place for place in unmarked if place.topic not in look.topics]
-            self._marked |= {(alias, place): 0 for place in absent}
-            self._marked |= {(alias, place): ends.log_end for place, ends in look.ends.items()}
-        records = sum(max(0, self._marked.get((alias, p), 0) - self._frontier(alias, p)) for p in places)
-        leaderless = sum((alias, place) not in self._marked for place in places)
-        return {f"records of {alias} to index": records, f"partitions of {alias} without a leader": leaderless}
+            ends = {(alias, place): look.log_end(place) for place in unmarked}
+            self._marked |= {where: end for where, end in ends.items() if end is not None}
+        index = self._state.index
+        records = sum(max(0, self._marked.get((alias, place), 0) - frontier(index, alias, place)) for place in places)
+        unknown = sum((alias, place) not in self._marked for place in places)
+        return {f"records of {alias} to index": records, f"partitions of {alias} whose end nobody can tell": unknown}
 
     def settle(self, groups: Collection[str]) -> list[Committed]:
         """Translate and commit at the target."""
@@ -160,10 +159,6 @@ class LiveSite:
                     ranges = _ranges(unread.start, unread.length)
                     found.setdefault(group_id, []).extend(f"{topic}-{partition} {self._source} {r}" for r in ranges)
         return found
-
-    def _frontier(self, alias: str, place: TopicPartition) -> int:
-        log = self._state.index.log(alias, place.topic, place.partition)
-        return log.frontier if log is not None else 0
 
 
 def _keys_of(book: CommitBook, groups: Collection[str]) -> Keys:

@@ -45,6 +45,12 @@ class Index(Protocol):
         """Return the code of an origin."""
 
 
+def frontier(index: Index, cluster: str, place: TopicPartition) -> int:
+    """Return up to where a partition's log is indexed; 0 where nothing is."""
+    log = index.log(cluster, place.topic, place.partition)
+    return log.frontier if log is not None else 0
+
+
 @dataclass(frozen=True)
 class Commits:
     """The owner's commits that count at one target, sorted by partition; shape (keys,)."""

@@ -62,6 +62,14 @@ class Look:
     ends: Mapping[TopicPartition, Ends]
     refused: Mapping[str, ClusterError] = field(default_factory=dict)
 
+    def log_end(self, place: TopicPartition) -> int | None:
+        """Return where the log of *place* ends, 0 for one that does not exist; None where nobody can tell now."""
+        if place in self.ends:
+            return self.ends[place].log_end
+        topic = self.topics.get(place.topic)
+        is_absent = place.topic not in self.refused and (topic is None or place.partition >= topic.partitions)
+        return 0 if is_absent else None
+
 
 class Survey:
     """Asks clusters side by side and remembers which ones do not answer."""

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from offset_sync.config import Config
 from offset_sync.errors import ClusterError
 from offset_sync.model import State, TopicPartition
-from offset_sync.settlement import Commits, Index, Seen
+from offset_sync.settlement import Commits, Index, Seen, frontier
 from offset_sync.translate.admission import PartitionView, remembered
 from offset_sync.translate.commits import CommitBook
 from offset_sync.translate.keys import KeyPlaces, Keys
@@ -101,5 +101,4 @@ class Translator:
         self, clusters: Collection[str], partitions: Collection[TopicPartition]
     ) -> dict[tuple[str, TopicPartition], int]:
         """Return how far the index has read; to be taken before the clusters are asked for their ends."""
-        logs = {(c, place): self._index.log(c, place.topic, place.partition) for c in clusters for place in partitions}
-        return {where: log.frontier if log is not None else 0 for where, log in logs.items()}
+        return {(c, place): frontier(self._index, c, place) for c in clusters for place in partitions}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from offset_sync.spark.replacing import Replacer
 from offset_sync.spark.report_schemas import SYNC_STATUS
 from offset_sync.spark.tables import Tables
 
@@ -83,10 +86,54 @@ def test_who_reads_meanwhile_sees_one_report_whole(tables: Tables) -> None:
 
     reader = threading.Thread(target=read)
     reader.start()
-    for version in range(1, 5):
+    for version in range(1, 20):
         tables.replace(SYNC_STATUS, rows(*groups, version=version))
     is_over.set()
     reader.join()
     assert {count for count, _ in seen} == {500}
     assert all(len(versions) == 1 for _, versions in seen)
     assert len(set.union(*(versions for _, versions in seen))) > 1
+
+
+def test_who_replaces_at_the_same_moment_elsewhere_is_found_out_and_replaced_in_turn(
+    tables: Tables, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no lock of this machine helps: another writer commits after this one has looked, before it writes."""
+    tables.replace(SYNC_STATUS, rows("first"))
+    monkeypatch.setattr("offset_sync.spark.replacing.alone_at", lambda table: nullcontext())
+    path, newest, looks = tables.path(SYNC_STATUS), Replacer._newest, []
+
+    def look(self: Replacer, path: str) -> Any:
+        snapshot = newest(self, path)
+        looks.append(path)
+        if len(looks) == 1:
+            tables.replace(SYNC_STATUS, rows("theirs", "theirs too"))
+        return snapshot
+
+    ours = Replacer(spark)
+    monkeypatch.setattr(Replacer, "_newest", look)
+    ours.replace(path, rows("ours").select(SYNC_STATUS.names))
+    assert [row["group_id"] for row in by_delta_rs(tables)] == ["ours"]
+    assert len(looks) == 3, "ours, theirs, ours again"
+
+
+def test_reports_of_one_machine_wait_for_each_other(tables: Tables, spark: SparkSession) -> None:
+    groups = [str(number) for number in range(50)]
+
+    def write(version: int) -> None:
+        Replacer(spark).replace(tables.path(SYNC_STATUS), rows(*groups, version=version).select(SYNC_STATUS.names))
+
+    writers = [threading.Thread(target=write, args=(version,)) for version in range(8)]
+    for each in writers:
+        each.start()
+    for each in writers:
+        each.join()
+    found = by_delta_rs(tables)
+    assert [row["group_id"] for row in found] == sorted(groups)
+    assert len({row["source_offset"] for row in found}) == 1
+    assert tables.version(SYNC_STATUS) == len(writers)
+
+
+def test_a_table_that_cannot_be_written_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(Py4JJavaError, match="TableNotFound"):
+        Replacer(spark).replace(str(tmp_path / "no-table"), rows("a"))

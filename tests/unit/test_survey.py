@@ -113,3 +113,12 @@ def test_an_error_that_is_not_the_clusters_is_not_swallowed() -> None:
 
 def test_nobody_is_asked_when_nobody_is_named() -> None:
     assert Survey({}).look([], ORDERS) == {}
+
+
+def test_where_a_log_ends_is_zero_for_what_does_not_exist_and_unknown_for_what_nobody_can_tell() -> None:
+    refused = {"secret": ClusterError("x", "may not be described")}
+    look = Look({"orders": MemoryTopic("id", 2)}, {ORDERS[0]: MemoryEnds(0, 9)}, refused)
+    assert look.log_end(ORDERS[0]) == 9
+    assert look.log_end(ORDERS[1]) is None, "no leader"
+    assert look.log_end(TopicPartition("secret", 0)) is None
+    assert look.log_end(ORDERS[2]) == look.log_end(TopicPartition("pay", 0)) == 0

@@ -16,15 +16,15 @@ from offset_sync.errors import OffsetSyncError
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
-def write_config(path: Path, clusters: Mapping[str, Endpoint], directory: Path, trigger: str = "1s") -> None:
-    """Write the configuration that the jobs of the demo read; *trigger* is the least time between micro-batches."""
+def write_config(path: Path, clusters: Mapping[str, Endpoint], directory: Path) -> None:
+    """Write the configuration that the jobs of the demo read."""
     config = {
         "clusters": {
             alias: {"kafka": {"bootstrap.servers": each.bootstrap_servers}} for alias, each in clusters.items()
         },
         "topics": {"include": [".*"]},
-        "sync": {"trigger_interval": trigger, "reconcile_interval": "2s"},
-        "index": {"trigger_interval": trigger},
+        "sync": {"trigger_interval": "1s", "reconcile_interval": "2s"},
+        "index": {"trigger_interval": "1s"},
         "status": {"page": str(directory / "status.html")},
         "tables": {"root": str(directory / "tables"), "checkpoints": str(directory / "checkpoints")},
     }

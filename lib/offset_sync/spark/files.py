@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,8 @@ class HadoopFiles:
 
     def read_text(self, path: str) -> str:
         """Return the content of a file; raises FileNotFoundError where there is none."""
+        if (own := self.local(path)) is not None:
+            return own.read_text("utf-8")
         file_system, place = self._resolve(path)
         with _missing_files_named(path):
             stream = file_system.open(place)
@@ -83,7 +86,7 @@ class HadoopFiles:
             local = Path(folder, "rows.parquet")
             # Without a checksum file beside it; the file's own pages have checksums enough.
             with _missing_files_named(path):
-                file_system.copyToLocalFile(False, place, self._jvm.org.apache.hadoop.fs.Path(local.as_uri()), True)
+                file_system.copyToLocalFile(False, place, self._path(local.as_uri()), True)
             return pq.read_table(local, columns=columns)
 
     def write_parquet(self, path: str, rows: pa.Table) -> tuple[str, int]:
@@ -96,11 +99,16 @@ class HadoopFiles:
             local = Path(folder, "rows.parquet")
             pq.write_table(rows, local, compression="snappy")
             size = local.stat().st_size
-            file_system.copyFromLocalFile(True, True, self._jvm.org.apache.hadoop.fs.Path(local.as_uri()), place)
+            file_system.copyFromLocalFile(True, True, self._path(local.as_uri()), place)
         return str(file_system.makeQualified(place).toString()), size
 
+    @cached_property
+    def _path(self) -> Any:
+        """The class, kept: each part of its name is a question to the JVM."""
+        return self._jvm.org.apache.hadoop.fs.Path
+
     def _resolve(self, path: str) -> tuple[Any, Any]:
-        place = self._jvm.org.apache.hadoop.fs.Path(path)
+        place = self._path(path)
         return place.getFileSystem(self._configuration), place
 
 
