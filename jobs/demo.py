@@ -7,5 +7,5 @@ from offset_sync.demo.play import play
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Two Kafka clusters, a failover and the way back, measured.")
-    parser.add_argument("--quick", action="store_true", help="less load, in under two minutes")
+    parser.add_argument("--quick", action="store_true", help="less load, in two to three minutes")
     sys.exit(play(is_quick=parser.parse_args().quick))
