@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest
 
 # Given on to what is run: make demo ARGS=--quick, make test-unit ARGS='-k decode'
 ARGS ?=
-# `make test` runs so many side by side; every worker of tests/broker has brokers and a JVM of its own, 4 GiB.
+# `make test` runs so many side by side; every worker of tests/spark and tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
 .PHONY: help install demo test test-unit test-spark test-broker test-browser bench-accuracy bench-mm2 bench-speed bench check format zip archive clean distclean
@@ -30,11 +30,11 @@ install: ## Set everything up in .venv and jars/ (all other targets do so by the
 demo: install ## Two Kafka clusters, a failover and the way back, measured (ARGS=--quick for the short one)
 	@./spark-submit.sh demo --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(ARGS)
 
-# One after the other: tests/spark and tests/broker start their JVM with other options, and one session is enough for tests/spark.
+# One after the other: tests/spark and tests/broker start their JVM with other options.
 test: install ## All tests: unit, browser, spark and broker, with the coverage of lib (WORKERS=1 for a small machine)
 	@rm -f .coverage .coverage.*
 	@$(PYTEST) tests/unit tests/browser -n $(WORKERS) --dist loadgroup --cov --cov-report= $(ARGS)
-	@$(PYTEST) tests/spark --cov --cov-append --cov-report= $(ARGS)
+	@$(PYTEST) tests/spark -n $(WORKERS) --dist loadfile --cov --cov-append --cov-report= $(ARGS)
 	@$(PYTEST) tests/broker -n $(WORKERS) --dist loadfile --cov --cov-append --cov-report=term --cov-fail-under=90 $(ARGS)
 
 test-unit: install ## Tests that start nothing (ARGS='-k decode' for some of them; so in all of these)
