@@ -65,7 +65,7 @@ SCENARIOS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
-    parser.add_argument("--warm-up", type=int, default=30, help="seconds of commits that are not counted")
+    parser.add_argument("--warm-up", type=int, default=20, help="seconds of commits that are not counted")
     parser.add_argument("--seconds", type=int, default=30)
     given = parser.parse_args()
     rows = []
@@ -94,10 +94,9 @@ def measure(
     write_config(config, clusters, directory)
     producers = Producers(clusters, [TopicLoad("flow", 8, 200.0)], {})
     mirrors = [Mirror(clusters[a], clusters[b], ["flow"]) for a, b in (("dc1", "dc2"), ("dc2", "dc1"))]
-    jobs = [RunningJob("index_records", config, directory)]
+    jobs = [RunningJob(name, config, directory) for name in ("index_records", "sync_offsets")]
     try:
         wait_for_index(directory / "tables" / "record_runs", scenario.runs, jobs[0])
-        jobs.append(RunningJob("sync_offsets", config, directory))
         for started in (*mirrors, producers):
             started.start()
         wait_for_sync(clusters, scenario, first, jobs[1])

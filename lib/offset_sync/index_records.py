@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
-from offset_sync.errors import ClusterError
 from offset_sync.kafka.admin import ClusterAdmin
+from offset_sync.rights import Rights
 from offset_sync.spark.checkpoints import Checkpoint
 from offset_sync.spark.cutting import RunCutter
 from offset_sync.spark.indexing import RunIndexer
@@ -21,8 +20,6 @@ from offset_sync.spark.queries import QueryGroup
 from offset_sync.spark.session import open_session
 from offset_sync.spark.sources import read_mirrored_records
 from offset_sync.spark.tables import Tables
-
-logger = logging.getLogger(__name__)
 
 
 class TimedTopics:
@@ -43,48 +40,44 @@ def index_records(config: Config, arguments: argparse.Namespace, stop: threading
     tables.create()
     queries = QueryGroup(stop)
     admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
+    rights = Rights(config, admins)
     for alias, admin in admins.items():
-        queries.add(alias, partial(_start_query, spark, config, admin, tables, queries, arguments.once))
+        queries.add(alias, partial(_start_query, spark, config, admin, rights, tables, queries, arguments.once))
+
+    def take_up_what_was_granted() -> None:
+        for alias in rights.granted():
+            queries.restart(alias)
+
     try:
-        refused = refused_topics(config, admins)
         if arguments.once:
             queries.run_once()
-            return queries.failures() + refused
-        for line in refused:
-            logger.error("%s", line)
-        queries.run_until_stopped()
+            return queries.failures() + rights.refusals()
+        queries.run_until_stopped(take_up_what_was_granted)
         return []
     finally:
         spark.stop()
 
 
-def refused_topics(config: Config, admins: Mapping[str, ClusterAdmin]) -> list[str]:
-    """Return one line for each topic that the configuration names in full and a cluster does not let be described.
-
-    A list of topics leaves out what may not be described, so of a topic that only a pattern matches nobody can tell.
-    """
-    lines: list[str] = []
-    for admin in admins.values():
-        try:
-            found = admin.describe(config.named_topics())
-        except ClusterError:
-            continue  # its query says so
-        lines += [str(each) for each in found.values() if isinstance(each, ClusterError)]
-    return lines
-
-
 def _start_query(
-    spark: SparkSession, config: Config, admin: ClusterAdmin, tables: Tables, queries: QueryGroup, once: bool
+    spark: SparkSession,
+    config: Config,
+    admin: ClusterAdmin,
+    rights: Rights,
+    tables: Tables,
+    queries: QueryGroup,
+    once: bool,
 ) -> StreamingQuery | None:
     alias = admin.alias
-    if not any(config.is_topic_included(topic) for topic in admin.topics()):
+    is_anything_there, refused = rights.readable(alias)
+    if not is_anything_there:
         # Spark dies on a pattern that matches nothing yet.
         return None
     checkpoint = Checkpoint(spark, f"{config.tables.checkpoints}/index_records/{alias}")
+    checkpoint.leave_out(refused)
     cutter = RunCutter(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))
     indexer = RunIndexer(tables, checkpoint, cutter, lambda topics: dict(admin.describe(topics)))
     writer = (
-        read_mirrored_records(spark, config, alias)
+        read_mirrored_records(spark, config, alias, refused)
         .writeStream.queryName(f"index_records {alias}")
         .option("checkpointLocation", checkpoint.path)
         .foreachBatch(queries.guard(indexer))

@@ -16,6 +16,7 @@ from running import Installation, install
 from offset_sync.demo import brokers
 from offset_sync.demo.broker_files import free_ports, java_command, write_broker_files
 from offset_sync.demo.brokers import EmbeddedCluster, kill_clusters
+from offset_sync.kafka.admin import ClusterAdmin
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
 
@@ -56,8 +57,8 @@ def guarded(
     try:
         for cluster in clusters.values():
             cluster.wait_until_ready()
-            create_topics(cluster, {"orders": 1})
-        write_log(clusters["dc1"], {PLACE: native_log("dc1", 20)})
+            create_topics(cluster, {"orders": 1, "kept": 1})
+        write_log(clusters["dc1"], {PLACE: native_log("dc1", 20), ("kept", 0): native_log("dc1", 5)})
         write_log(clusters["dc2"], {PLACE: [None, None, *copied_log("dc1", range(20), first=2)]})
         commit(clusters["dc1"], {"billing": {PLACE: 7}})
         commit(clusters["dc2"], {"other": {PLACE: 9}})
@@ -92,7 +93,7 @@ def installation(guarded: tuple[Clusters, dict[str, str]], tmp_path_factory: pyt
         }
         for alias, address in guarded[1].items()
     }
-    return install(tmp_path_factory.mktemp("jobs"), guarded[1], ["orders", "pay-.*"], clusters=options)
+    return install(tmp_path_factory.mktemp("jobs"), guarded[1], ["orders", "pay-.*", "kep.*"], clusters=options)
 
 
 def granted(clusters: Clusters, *resources: str) -> None:
@@ -102,6 +103,13 @@ def granted(clusters: Clusters, *resources: str) -> None:
     for words in wanted:
         for cluster in clusters.values():
             grant(cluster, words)
+
+
+def allow(clusters: Clusters, topic: str, operation: str) -> None:
+    """Grant on every cluster an operation on a topic of which the documentation does not speak."""
+    (words,) = (words for words in documented() if words[-1] == "orders")
+    for cluster in clusters.values():
+        grant(cluster, [{"orders": topic, "Read": operation}.get(word, word) for word in words])
 
 
 def test_a_topic_that_may_not_be_described_is_not_taken_for_one_that_is_not_there(
@@ -128,8 +136,46 @@ def test_offsets_of_a_topic_that_may_not_be_described_are_failures_that_say_so(
     assert all("operation Describe" in row["error"] for row in installation.translations())
 
 
-def test_a_right_that_is_missing_is_named(guarded: tuple[Clusters, dict[str, str]], installation: Installation) -> None:
+def test_a_topic_that_may_be_described_and_not_read_is_named_and_the_others_are_indexed(
+    guarded: tuple[Clusters, dict[str, str]], installation: Installation
+) -> None:
     granted(guarded[0], "orders", "pay-")
+    allow(guarded[0], "kept", "Describe")
+    failures = installation.index()
+    assert [failure.split(": ")[:3] for failure in failures] == [
+        [f"clusters.{alias}", "topic kept", "TOPIC_AUTHORIZATION_FAILED"] for alias in ("dc1", "dc2")
+    ]
+    assert all("operation Read" in failure and "grant Read to" in failure for failure in failures)
+    assert {row["topic"] for row in installation.rows("record_runs", cluster="dc1")} == {"orders"}
+    allow(guarded[0], "kept", "Read")
+    assert installation.index() == []
+    indexed = installation.rows("record_runs", cluster="dc1", topic="kept")
+    assert sum(row["length"] for row in indexed) == 5
+
+
+def test_a_batch_that_fails_for_a_topic_is_repeated_without_it(
+    guarded: tuple[Clusters, dict[str, str]], installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a topic is made while the job runs: Spark has planned to read it before anybody knew of the rights."""
+    clusters = guarded[0]
+    allow(clusters, "kept-back", "Describe")
+    create_topics(clusters["dc1"], {"kept-back": 1})
+    write_log(clusters["dc1"], {("kept-back", 0): native_log("dc1", 3), PLACE: native_log("dc1", 24)})
+    with monkeypatch.context() as unaware:
+        unaware.setattr(ClusterAdmin, "unreadable", lambda *_: {})
+        (failure,) = installation.index()
+        assert "kept-back" in failure
+    (failure,) = installation.index()
+    assert "topic kept-back: TOPIC_AUTHORIZATION_FAILED: the operation Read" in failure
+    orders = installation.rows("record_runs", cluster="dc1", topic="orders")
+    assert max(row["start_offset"] + row["length"] for row in orders) == 24
+    allow(clusters, "kept-back", "Read")
+    assert installation.index() == []
+    late = installation.rows("record_runs", cluster="dc1", topic="kept-back")
+    assert sum(row["length"] for row in late) == 3
+
+
+def test_a_right_that_is_missing_is_named(guarded: tuple[Clusters, dict[str, str]], installation: Installation) -> None:
     assert installation.index() == []
     failures = installation.sync()
     assert len(failures) == 2

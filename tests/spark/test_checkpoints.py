@@ -65,3 +65,49 @@ def test_the_files_of_a_real_query_have_this_form(spark: SparkSession, tmp_path:
     assert version == "v1"
     assert "batchTimestampMs" in json.loads(batch)
     assert isinstance(json.loads(end), dict)
+
+
+def ends_of(folder: Path, batch_id: int) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = json.loads((folder / "offsets" / str(batch_id)).read_text().split("\n")[2])
+    return found
+
+
+def test_topics_are_left_out_of_the_batch_that_is_planned_and_not_done(spark: SparkSession, folder: Path) -> None:
+    (folder / "commits" / "0").write_text("v1\n{}")
+    checkpoint = Checkpoint(spark, str(folder))
+    checkpoint.leave_out(["orders", "nowhere"])
+    assert ends_of(folder, 1) == {"orders": {"0": 9}, "größe": {"0": 4_000_000_000}}
+    assert (folder / "offsets" / "1").read_text().split("\n")[:2] == ["v1", BATCH]
+    assert sorted(path.name for path in (folder / "offsets").iterdir() if not path.name.endswith(".crc")) == ["0", "1"]
+    checkpoint.leave_out(["größe"])
+    assert ends_of(folder, 1) == {"orders": {"0": 9}, "größe": {"0": 0}}
+    assert checkpoint.record_limit(1) == 0
+
+
+def test_a_topic_that_only_this_batch_has_met_is_forgotten_and_in_the_first_batch_none_is_new(
+    spark: SparkSession, tmp_path: Path, folder: Path
+) -> None:
+    checkpoint = Checkpoint(spark, str(folder))
+    (folder / "offsets" / "1").unlink()
+    checkpoint.leave_out(["orders"])
+    assert ends_of(folder, 0) == {"orders": {"0": 5}, "größe": {"0": 0}}
+    (folder / "commits" / "0").write_text("v1\n{}")
+    (folder / "offsets" / "1").write_text(f'v1\n{BATCH}\n{{"orders": {{"0": 7}}, "new": {{"0": 8}}}}')
+    checkpoint.leave_out(["new"])
+    assert ends_of(folder, 1) == {"orders": {"0": 7}}
+
+
+@pytest.mark.parametrize("topics", [[], ["nowhere"], ["orders"]])
+def test_a_batch_that_is_done_or_has_nothing_of_them_stays_as_it_is(
+    spark: SparkSession, folder: Path, topics: list[str]
+) -> None:
+    if topics == ["orders"]:
+        (folder / "commits" / "1").write_text("v1\n{}")
+    before = (folder / "offsets" / "1").read_bytes()
+    Checkpoint(spark, str(folder)).leave_out(topics)
+    assert (folder / "offsets" / "1").read_bytes() == before
+
+
+def test_a_query_that_was_never_started_has_nothing_to_leave_out(spark: SparkSession, tmp_path: Path) -> None:
+    Checkpoint(spark, str(tmp_path / "none")).leave_out(["orders"])
+    assert not (tmp_path / "none").exists()

@@ -197,3 +197,35 @@ def test_a_query_has_caught_up_when_it_has_read_its_log_to_the_end_or_cannot_rea
     clock.after(0.1, stop.set)
     group.run_until_stopped(lambda: seen.append(group.have_caught_up()))
     assert seen[-1] is has
+
+
+def test_a_query_that_is_restarted_ends_between_two_batches_and_starts_anew_without_a_pause(
+    group: QueryGroup, clock: Clock, stop: Stop, caplog: pytest.LogCaptureFixture
+) -> None:
+    busy = Query(status={**WAITING, "isTriggerActive": True})
+    starts = Starts(clock, iter([busy, Query()]))
+    group.add("dc1", starts)
+    clock.after(5, lambda: busy.status.update(isTriggerActive=False))
+    ended_at: list[float] = []
+
+    def restart_once() -> None:
+        if not ended_at:
+            group.restart("dc1")
+            ended_at.append(clock.seconds)
+
+    clock.after(20, stop.set)
+    group.run_until_stopped(restart_once)
+    assert not busy.isActive
+    assert ended_at[0] == pytest.approx(105, abs=0.1)
+    assert starts.times == [100, pytest.approx(ended_at[0], abs=0.3)]
+    assert not caplog.records
+    assert group.errors() == {}
+
+
+def test_a_query_that_does_not_come_to_an_end_is_interrupted(group: QueryGroup, clock: Clock) -> None:
+    busy = Query(status={**WAITING, "isTriggerActive": True})
+    group.add("dc1", Starts(clock, iter([busy])))
+    group._revive("dc1", group._queries["dc1"])
+    group.restart("dc1", patience_seconds=7)
+    assert not busy.isActive
+    assert clock.seconds == pytest.approx(107, abs=0.1)

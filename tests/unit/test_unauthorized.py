@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
-import logging
-import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
 
-from offset_sync import index_records, maintain_tables
+from offset_sync import maintain_tables
 from offset_sync.errors import ClusterError
-from offset_sync.index_records import refused_topics
 from offset_sync.kafka.admin import ClusterAdmin
 from offset_sync.kafka.error_names import NotAuthorizedError
 from offset_sync.maintain_tables import errors_of
@@ -37,10 +34,15 @@ REMEDY = (
 
 
 class Client:
-    """An AdminClient that lists and describes the topics *known*, and answers *refused* ones as a broker does."""
+    """An AdminClient that lists and describes the topics *known*, and answers *refused* ones as a broker does.
 
-    def __init__(self, known: Collection[str], refused: Collection[str]) -> None:
-        self._known, self._refused = known, refused
+    *rights* are what it tells of a topic where it is asked for them: all, if nothing is said.
+    """
+
+    def __init__(
+        self, known: Collection[str], refused: Collection[str], rights: Mapping[str, list[AclOperation] | None]
+    ) -> None:
+        self._known, self._refused, self._rights = known, refused, rights
 
     def poll(self, timeout: float) -> int:
         return 0
@@ -48,8 +50,13 @@ class Client:
     def list_topics(self, timeout: float) -> Any:
         return SimpleNamespace(topics=dict.fromkeys([*self._known, *self._refused]))
 
-    def describe_topics(self, topics: Any, request_timeout: float) -> dict[str, Future[Any]]:
-        return {name: self._answer(name) for name in topics.topic_names}
+    def describe_topics(
+        self, topics: Any, request_timeout: float, include_authorized_operations: bool = False
+    ) -> dict[str, Future[Any]]:
+        answers = {name: self._answer(name) for name in topics.topic_names}
+        for name in self._known & answers.keys() if include_authorized_operations else ():
+            answers[name].result().authorized_operations = self._rights.get(name, list(AclOperation))
+        return answers
 
     def list_offsets(self, specs: Mapping[Any, Any], **_: Any) -> dict[Any, Future[Any]]:
         return {each: self._answer(each.topic, SimpleNamespace(offset=7)) for each in specs}
@@ -66,9 +73,9 @@ class Client:
         return future
 
 
-def admin_of(*known: str, refused: Collection[str] = ()) -> ClusterAdmin:
+def admin_of(*known: str, refused: Collection[str] = (), **rights: list[AclOperation] | None) -> ClusterAdmin:
     admin = ClusterAdmin("dc1", {})
-    admin._topics.__dict__["_client"] = Client(known, refused)
+    admin._topics.__dict__["_client"] = Client(set(known), refused, rights)
     return admin
 
 
@@ -102,6 +109,17 @@ def test_the_survey_keeps_refused_topics_apart_from_those_that_are_not_there() -
     assert isinstance(look, Look)
     assert (set(look.topics), {place.topic for place in look.ends}) == ({"pay"}, {"pay"})
     assert {name: str(error) for name, error in look.refused.items()} == {"orders": REMEDY}
+
+
+def test_what_may_be_described_and_not_read_is_told_where_the_cluster_tells_of_rights() -> None:
+    describe = [AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS]
+    admin = admin_of("a", "b", "c", "d", refused=["e"], b=describe, c=None, d=[])
+    found = admin.unreadable(["a", "b", "c", "d", "e", "nowhere"])
+    assert list(found) == ["b"]
+    assert str(found["b"]) == (
+        "clusters.dc1: topic b: TOPIC_AUTHORIZATION_FAILED: the operation Read is not allowed; grant Read to the "
+        "principal of this program (docs/operations.md, Minimal ACLs), or exclude the topic in the configuration"
+    )
 
 
 # What the jobs make of it
@@ -182,28 +200,6 @@ def admins() -> dict[str, Any]:
         "Z": ClusterError("Z", "does not answer"),
     }
     return {alias: Admin(alias, answer) for alias, answer in answers.items()}  # type: ignore[arg-type]
-
-
-def test_a_topic_that_is_named_in_full_is_asked_for_though_no_list_has_it(admins: dict[str, Any]) -> None:
-    assert refused_topics(config_of(["X", "Y", "Z"]), admins) == ["clusters.X: refused"]
-
-
-@pytest.mark.parametrize(("once", "lines"), [(True, ["clusters.X: refused"]), (False, [])])
-def test_indexing_once_fails_for_it_and_indexing_for_ever_says_it_and_goes_on(
-    once: bool, lines: list[str], admins: dict[str, Any], monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
-    silent: Callable[..., Any] = lambda *_, **__: SimpleNamespace(create=lambda: None, stop=lambda: None)  # noqa: E731
-    monkeypatch.setattr(index_records, "open_session", silent)
-    monkeypatch.setattr(index_records, "Tables", silent)
-    monkeypatch.setattr(index_records, "ClusterAdmin", lambda alias, _: admins[alias])
-    monkeypatch.setattr(index_records, "_start_query", lambda *_: None)
-    stop = threading.Event()
-    threading.Timer(0.3, stop.set).start()
-    with caplog.at_level(logging.ERROR):
-        found = index_records.index_records(config_of(["X", "Y", "Z"]), argparse.Namespace(once=once), stop)
-    assert found == lines
-    assert [record.getMessage() for record in caplog.records] == ([] if once else ["clusters.X: refused"])
 
 
 def test_maintenance_says_what_it_may_not_ask_for(admins: dict[str, Any]) -> None:

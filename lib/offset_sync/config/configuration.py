@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
@@ -134,8 +134,11 @@ class Config(Section):
         plain = [name for name in names if not re.search(r"[^a-zA-Z0-9._-]", name)]
         return [name for name in plain if self.is_topic_included(name)]
 
-    def topic_pattern(self) -> str:
-        """Return a Java expression that matches exactly the included topics, for Spark's ``subscribePattern``."""
+    def topic_pattern(self, without: Collection[str] = ()) -> str:
+        """Return a Java expression that matches exactly the included topics, for Spark's ``subscribePattern``.
+
+        Those named in *without* are left out.
+        """
         topics = self.topics
         is_on = _NOTHING if topics.strategy == "off" else ""
         for override in reversed(topics.overrides):
@@ -144,7 +147,8 @@ class Config(Section):
                 is_on = f"(?!{named}){is_on}"
             elif is_on:
                 is_on = f"(?:(?={named})|(?!{named}){is_on})"
-        excluded = f"(?!{java_any(topics.exclude)}$)" if topics.exclude else ""
+        exclude = [*topics.exclude, *map(re.escape, sorted(without))]
+        excluded = f"(?!{java_any(exclude)}$)" if exclude else ""
         return f"^(?!__){excluded}{is_on}{java_any(topics.include)}$"
 
     def is_group_included(self, group_id: str) -> bool:

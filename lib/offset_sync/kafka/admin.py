@@ -71,7 +71,7 @@ class ClusterAdmin:
         self._complaint = ""  # of the client before this one
 
     def topics(self, deadline: float = DEADLINE_S) -> dict[str, TopicInfo]:
-        """Return every topic that is not internal to Kafka and may be described: of others a list says nothing."""
+        """Return every topic that is not internal and may be described; of others a list says nothing."""
         return self._topics.listed(deadline)
 
     def describe(
@@ -79,6 +79,10 @@ class ClusterAdmin:
     ) -> dict[str, TopicInfo | NotAuthorizedError]:
         """Return what is known of *topics*, or why nobody may say; unknown ones are left out."""
         return to_topic_infos(self._topics.described(topics, deadline))
+
+    def unreadable(self, topics: Iterable[str], deadline: float = DEADLINE_S) -> dict[str, NotAuthorizedError]:
+        """Return those of *topics* that may be described and not read."""
+        return self._topics.unreadable(topics, deadline)
 
     def partition_count(self, topic: str, deadline: float = DEADLINE_S) -> int | None:
         """Return how many there are, None where there is no such topic; raise where it may not be described."""
@@ -98,9 +102,8 @@ class ClusterAdmin:
         """Return what each group has committed; a group that does not exist has committed nothing.
 
         Reads are stable: while a transaction's commit is pending for a partition the group is asked again, for at most
-        two seconds, and then is an error. It errs to knowing nothing rather than to a value that is about to be
-        replaced. A group's error is a TransientError where the next call may well succeed; one is raised where the
-        cluster answers nothing at all.
+        two seconds, and then is an error: it errs to knowing nothing, not to a value about to be replaced. A group's
+        error is a TransientError where the next call may succeed; one is raised where the cluster says nothing at all.
         """
         refused = {group: reason for group in groups if (reason := invalid_group(group)) is not None}
         pending = [group for group in dict.fromkeys(groups) if group not in refused]
@@ -157,8 +160,7 @@ class ClusterAdmin:
             return self._group_error(group, reason)
         errors: Errors = {}
         for each in partitions:
-            invalid = invalid_place(each.topic, each.partition)
-            errors[each] = None if invalid is None else f"_INVALID_ARG: {invalid}"
+            errors[each] = f"_INVALID_ARG: {bad}" if (bad := invalid_place(each.topic, each.partition)) else None
         pending = [each for each, error in errors.items() if error is None]
         ends_at = time.monotonic() + deadline
         for _ in attempts(ends_at) if pending else ():

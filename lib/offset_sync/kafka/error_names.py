@@ -13,14 +13,18 @@ class TransientError(ClusterError):
 
 
 class NotAuthorizedError(ClusterError):
-    """A topic may not be described, so nobody can tell whether it is there: it is not to be taken for absent."""
+    """A topic may not be described or not be read.
 
-    def __init__(self, cluster: str, topic: str) -> None:
+    Of one that may not be described nobody can tell whether it is there: it is not to be taken for absent.
+    """
+
+    def __init__(self, cluster: str, topic: str, operation: str = "Describe") -> None:
+        remedy = "grant Read, which brings it," if operation == "Describe" else f"grant {operation}"
         or_else = "" if topic.startswith("__") else ", or exclude the topic in the configuration"
         super().__init__(
             cluster,
-            f"topic {topic}: TOPIC_AUTHORIZATION_FAILED: the operation Describe is not allowed; grant Read, which "
-            f"brings it, to the principal of this program (docs/operations.md, Minimal ACLs){or_else}",
+            f"topic {topic}: TOPIC_AUTHORIZATION_FAILED: the operation {operation} is not allowed; {remedy} "
+            f"to the principal of this program (docs/operations.md, Minimal ACLs){or_else}",
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
+from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
 
 from offset_sync.errors import ClusterError
 from offset_sync.kafka.error_names import ABSENT_TOPIC, NOT_AUTHORIZED, RETRIABLE, NotAuthorizedError
@@ -104,6 +104,18 @@ class Topics:
             return self._client.describe_topics(TopicCollection(names), request_timeout=timeout_s)
 
         return self._collect(ask, [name for name in dict.fromkeys(topics) if is_topic_name(name)], deadline)
+
+    def unreadable(self, topics: Iterable[str], deadline: float) -> dict[str, NotAuthorizedError]:
+        """Return those of *topics* that may be described and not read; a cluster that tells of no rights has none."""
+
+        def ask(names: list[str], timeout_s: float) -> Mapping[str, Future[TopicDescription]]:
+            wanted = TopicCollection(names)
+            return self._client.describe_topics(wanted, request_timeout=timeout_s, include_authorized_operations=True)
+
+        found = self._collect(ask, list(dict.fromkeys(topics)), deadline)
+        rights: dict[str, Any] = {name: each.authorized_operations for name, each in _allowed(found).items()}
+        refused = [name for name, allowed in rights.items() if allowed and AclOperation.READ not in allowed]
+        return {name: NotAuthorizedError(self._alias, name, "Read") for name in refused}
 
     def partition_count(self, topic: str, deadline: float) -> int | None:
         """Return how many there are, None where there is no such topic, which is not created.

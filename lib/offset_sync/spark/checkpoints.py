@@ -7,6 +7,7 @@ say exactly how far the batch reads, also where the last offsets hold no record.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 
 from pyspark.sql import SparkSession
 
@@ -37,6 +38,25 @@ class Checkpoint:
     def end_offsets(self, batch_id: int) -> Offsets:
         """Return the first offset of each partition that *batch_id* does not read."""
         return _parse(self._read(f"offsets/{batch_id}").split("\n")[2])
+
+    def leave_out(self, topics: Collection[str]) -> None:
+        """Take *topics* out of the micro-batch that is planned and not done; the query must not be running.
+
+        Spark repeats such a batch as it was planned, so one topic that may not be read would fail it for ever. Of these
+        topics it then ends where it starts, and a later batch reads them: twice, if this one was done but for the word.
+        """
+        planned, done = self._last("offsets"), self.last_committed()
+        if planned is None or planned == done:
+            return
+        name = f"offsets/{planned}"
+        *before, text = self._read(name).split("\n")
+        ends: dict[str, dict[str, int]] = json.loads(text)
+        left = {topic: by for topic, by in ends.items() if topic not in topics}
+        for (topic, partition), offset in self.start_offsets(planned).items():
+            if topic in topics and topic in ends:
+                left.setdefault(topic, {})[str(partition)] = offset
+        if left != ends:
+            self._files.replace_text(f"{self.path}/{name}", "\n".join([*before, json.dumps(left)]))
 
     def last_committed(self) -> int | None:
         """Return the last micro-batch that is done; None: none has ever been.

@@ -54,7 +54,7 @@ class HadoopFiles:
     def read_text(self, path: str) -> str:
         """Return the content of a file; raises FileNotFoundError where there is none."""
         if (own := self.local(path)) is not None:
-            return own.read_text("utf-8")
+            return own.read_bytes().decode()
         file_system, place = self._resolve(path)
         with _missing_files_named(path):
             stream = file_system.open(place)
@@ -71,6 +71,18 @@ class HadoopFiles:
             stream.write(text.encode())
         finally:
             stream.close()
+
+    def replace_text(self, path: str, text: str) -> None:
+        """Write a file in the place of what was there, as Spark writes its checkpoints: all of it or nothing."""
+        checkpointing = self._jvm.org.apache.spark.sql.execution.streaming.checkpointing
+        manager = checkpointing.CheckpointFileManager.create(self._path(path).getParent(), self._configuration)
+        stream = manager.createAtomic(self._path(path), True)
+        try:
+            stream.write(text.encode())
+        except BaseException:
+            stream.cancel()
+            raise
+        stream.close()
 
     def delete(self, path: str) -> None:
         """Delete a file if it is there."""

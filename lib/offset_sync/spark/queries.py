@@ -94,16 +94,20 @@ class QueryGroup:
         """Return the present error of every query that is not running."""
         return {name: s.error for name, s in self._queries.items() if s.error}
 
+    def restart(self, name: str, patience_seconds: float = 10.0) -> None:
+        """Stop a query, which is started again at the next poll: what it was started with has changed."""
+        supervised = self._queries[name]
+        if supervised.query is not None:
+            _let_end(supervised.query, time.monotonic() + patience_seconds)
+            supervised.query = None
+
     def stop(self, patience_seconds: float = 60.0) -> None:
         """End all queries, letting the micro-batch in hand finish; past *patience_seconds* it is interrupted."""
         self._stop.set()
         deadline = time.monotonic() + patience_seconds
         for supervised in self._queries.values():
-            query = supervised.query
-            while query is not None and query.isActive:
-                if not query.status["isTriggerActive"] or time.monotonic() > deadline:
-                    query.stop()
-                time.sleep(0.02)
+            if supervised.query is not None:
+                _let_end(supervised.query, deadline)
 
     def _has_ended(self, supervised: _Supervised) -> bool:
         if supervised.query is not None and not supervised.query.isActive:
@@ -140,6 +144,13 @@ class QueryGroup:
         supervised.failures += 1
         supervised.retry_at = time.monotonic() + wait
         logger.error("query %s failed, next try in %.0f s: %s", name, wait, supervised.error)
+
+
+def _let_end(query: StreamingQuery, deadline: float) -> None:
+    while query.isActive:
+        if not query.status["isTriggerActive"] or time.monotonic() > deadline:
+            query.stop()
+        time.sleep(0.02)
 
 
 def _expect_the_end(batch: DataFrame) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -33,9 +34,9 @@ _ALWAYS = {
 }
 
 
-def read_mirrored_records(spark: SparkSession, config: Config, alias: str) -> DataFrame:
+def read_mirrored_records(spark: SparkSession, config: Config, alias: str, without: Collection[str] = ()) -> DataFrame:
     """Stream ``topic, partition, offset, timestamp`` and the two raw mirror headers of every included topic."""
-    return with_mirror_headers(read_whole_records(spark, config, alias), config.mirror)
+    return with_mirror_headers(read_whole_records(spark, config, alias, without), config.mirror)
 
 
 def with_mirror_headers(records: DataFrame, mirror: Mirror) -> DataFrame:
@@ -55,8 +56,8 @@ def _last_header(name: str) -> Column:
     return F.substring(F.get(from_last["value"], index.cast("int")), 1, _HEADER_BYTES)
 
 
-def read_whole_records(spark: SparkSession, config: Config, alias: str) -> DataFrame:
-    """Stream every record of every included topic, with all that Kafka has of it.
+def read_whole_records(spark: SparkSession, config: Config, alias: str, without: Collection[str] = ()) -> DataFrame:
+    """Stream every record of every included topic but those named in *without*, with all that Kafka has of it.
 
     Retention may overtake a slow index. That is no loss: what a log has deleted cannot be skipped there, and at the
     source it counts as a hole. So a gap is read over (failOnDataLoss=false); truncation and recreation are detected
@@ -66,7 +67,7 @@ def read_whole_records(spark: SparkSession, config: Config, alias: str) -> DataF
         spark.readStream.format("kafka")
         .options(**_ALWAYS)
         .options(**config.spark_options(alias))
-        .option("subscribePattern", config.topic_pattern())
+        .option("subscribePattern", config.topic_pattern(without))
         .option("includeHeaders", "true")
         .option("startingOffsets", config.index.starting)
         .option("maxOffsetsPerTrigger", config.index.max_offsets_per_trigger)

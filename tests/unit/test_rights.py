@@ -1,0 +1,151 @@
+"""A topic that may not be read is left out of its cluster's query, named, and taken up once the right is granted."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import threading
+from collections.abc import Callable, Collection
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from offset_sync import index_records
+from offset_sync.errors import ClusterError
+from offset_sync.kafka.retrying import Clock
+from offset_sync.rights import EVERY_S, Rights
+from offset_sync.spark.queries import QueryGroup
+from offset_sync.testing.memory import MemoryTopic
+from offset_sync.testing.settling import config_of
+
+INCLUDED = ["orders", "pay-.*"]
+
+
+class Admin:
+    """A cluster with *topics*, of which some may not be described (*hidden*) and some not be read (*closed*)."""
+
+    def __init__(self, alias: str, *topics: str, hidden: Collection[str] = (), closed: Collection[str] = ()) -> None:
+        self.alias, self.there, self.hidden, self.closed = alias, set(topics), set(hidden), set(closed)
+        self.is_down = False
+
+    def topics(self) -> dict[str, MemoryTopic]:
+        self._answer()
+        return {name: MemoryTopic("id") for name in self.there - self.hidden}
+
+    def describe(self, topics: Collection[str], deadline: float = 0) -> dict[str, MemoryTopic | ClusterError]:
+        self._answer()
+        hidden = {name: ClusterError(self.alias, f"{name} is hidden") for name in self.hidden & set(topics)}
+        return {name: MemoryTopic("id") for name in (self.there - self.hidden) & set(topics)} | hidden
+
+    def unreadable(self, topics: Collection[str], deadline: float = 0) -> dict[str, ClusterError]:
+        self._answer()
+        closed = (self.there & self.closed & set(topics)) - self.hidden
+        return {name: ClusterError(self.alias, f"{name} is closed") for name in sorted(closed)}
+
+    def _answer(self) -> None:
+        if self.is_down:
+            raise ClusterError(self.alias, "is down")
+
+
+class Site:
+    """Rights to *admins*, and a clock that is turned by hand."""
+
+    def __init__(self, *admins: Admin) -> None:
+        self.now = 0.0
+        clock = Clock(lambda: self.now, lambda seconds: None)
+        config = config_of([each.alias for each in admins] if len(admins) > 1 else ["X", "Y"])
+        config = config.model_copy(update={"topics": config.topics.model_copy(update={"include": INCLUDED})})
+        self.rights = Rights(config, {each.alias: each for each in admins}, clock)  # type: ignore[misc]
+        for each in admins:
+            self.rights.readable(each.alias)
+
+    def granted_after(self, seconds: float) -> list[str]:
+        self.now += seconds
+        return self.rights.granted()
+
+
+def test_what_may_not_be_read_is_left_out_and_everything_else_is_read() -> None:
+    site = Site(admin := Admin("X", "orders", "pay-in", "pay-out", "other", closed=["pay-in", "other"]))
+    assert site.rights.readable("X") == (True, {"pay-in"})
+    assert site.rights.refusals() == ["clusters.X: pay-in is closed"]
+    admin.closed |= admin.there
+    assert site.rights.readable("X") == (False, {"orders", "pay-in", "pay-out"})
+    assert Site(Admin("X")).rights.readable("X") == (False, set())
+
+
+def test_a_topic_that_is_named_in_full_is_asked_for_though_no_list_has_it() -> None:
+    site = Site(Admin("X", "pay-in", hidden=["orders"]), Admin("Y", "orders"))
+    assert site.rights.readable("X") == (True, set())
+    assert site.rights.refusals() == ["clusters.X: orders is hidden"]
+
+
+def test_a_silent_cluster_is_an_error_and_no_right() -> None:
+    site = Site(admin := Admin("X", "pay-in", closed=["pay-in"]))
+    admin.is_down = True
+    with pytest.raises(ClusterError, match="is down"):
+        site.rights.readable("X")
+    assert site.granted_after(EVERY_S) == []
+
+
+@pytest.mark.parametrize("change", ["hidden", "closed", "there"])
+def test_a_right_that_was_granted_and_a_topic_that_is_gone_are_noticed_within_a_minute(change: str) -> None:
+    topic = "orders" if change == "hidden" else "pay-in"
+    admin = Admin("X", "orders", "pay-in", hidden=["orders"], closed=["pay-in"])
+    site = Site(admin, Admin("Y", "orders"))
+    assert [site.granted_after(EVERY_S) for _ in range(3)] == [[], [], []]
+    getattr(admin, change).discard(topic)
+    assert site.granted_after(EVERY_S / 2) == []
+    assert site.granted_after(EVERY_S / 2) == ["X"]
+    site.rights.readable("X")
+    assert site.granted_after(EVERY_S) == []
+
+
+def test_each_refusal_is_logged_once_and_again_when_it_comes_again(caplog: pytest.LogCaptureFixture) -> None:
+    def said() -> list[str]:
+        caplog.clear()
+        site.rights.readable("X")
+        return [record.getMessage() for record in caplog.records]
+
+    with caplog.at_level(logging.ERROR):
+        site = Site(admin := Admin("X", "orders", "pay-in", closed=["pay-in"]))
+        assert [record.getMessage() for record in caplog.records] == ["clusters.X: pay-in is closed"]
+        assert said() == []
+        admin.closed.clear()
+        assert said() == []
+        admin.closed.add("pay-in")
+        assert said() == ["clusters.X: pay-in is closed"]
+
+
+# The job
+
+
+@pytest.fixture
+def restarted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The queries that were started again; the job runs without Spark, its queries only ask for rights."""
+    silent: Callable[..., Any] = lambda *_, **__: SimpleNamespace(create=lambda: None, stop=lambda: None)  # noqa: E731
+    monkeypatch.setattr(index_records, "open_session", silent)
+    monkeypatch.setattr(index_records, "Tables", silent)
+    monkeypatch.setattr(index_records, "_start_query", lambda _spark, _config, admin, rights, *_: _ask(admin, rights))
+    names: list[str] = []
+    monkeypatch.setattr(QueryGroup, "restart", lambda self, name: names.append(name))
+    return names
+
+
+def _ask(admin: Admin, rights: Rights) -> None:
+    rights.readable(admin.alias)
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_indexing_once_fails_for_it_and_indexing_for_ever_goes_on_until_it_is_granted(
+    once: bool, restarted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admins = {"X": Admin("X", "orders", closed=["orders"]), "Y": Admin("Y", "orders")}
+    monkeypatch.setattr(index_records, "ClusterAdmin", lambda alias, _: admins[alias])
+    monkeypatch.setattr("offset_sync.rights.EVERY_S", 0.3)
+    stop = threading.Event()
+    threading.Timer(0.4, admins["X"].closed.clear).start()
+    threading.Timer(1.5, stop.set).start()
+    found = index_records.index_records(config_of(["X", "Y"]), argparse.Namespace(once=once), stop)
+    assert found == (["clusters.X: orders is closed"] if once else [])
+    assert set(restarted) == (set() if once else {"X"})
