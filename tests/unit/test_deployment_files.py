@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import yaml
 
 import offset_sync
 from offset_sync.config import parse_config
+from offset_sync.spark.queries import QueryGroup
 from spark_properties import read_properties
 from submit import IN_IMAGE, JAVA_OPTIONS
 
@@ -188,9 +190,8 @@ def test_a_pod_mounts_what_is_there_and_may_do_nothing_else(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in pods() if "executor" not in name])
 def test_a_driver_has_time_to_finish_its_micro_batch(name: str) -> None:
-    source = (REPO / "lib" / "offset_sync" / "spark" / "queries.py").read_text()
-    (patience,) = re.findall(r"patience_seconds: float = ([\d.]+)", source)
-    assert pods()[name]["terminationGracePeriodSeconds"] >= float(patience) + 20
+    patience = inspect.signature(QueryGroup.stop).parameters["patience_seconds"].default
+    assert pods()[name]["terminationGracePeriodSeconds"] >= patience + 20
 
 
 def test_there_is_never_more_than_one_driver_of_a_job() -> None:
