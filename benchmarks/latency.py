@@ -6,7 +6,7 @@ sync_offsets run as in production, and another topic is produced and mirrored be
 latency is the time until the first commit at dc2 that is at least as far. Scenarios: ``base``; then ten times the
 partitions, the groups, the index, with as many commits a second; and ``many``, the groups of a large site.
 
-    .venv/bin/python benchmarks/latency.py [--scenarios base index …] [--warm-up 30] [--seconds 30]
+    .venv/bin/python benchmarks/latency.py [--scenarios base index …] [--warm-up 20] [--seconds 30]
 """
 
 from __future__ import annotations

@@ -16,13 +16,15 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from offset_sync.spark.kernel import FRESH_SECONDS, KernelWriter
+from offset_sync.spark.kernel import KernelWriter
 from offset_sync.spark.locking import alone_at
 
 _ALREADY_THERE = "io.delta.kernel.exceptions.ConcurrentTransactionException"
 _CHANGED = {f"io.delta.kernel.exceptions.{name}Exception" for name in ("MetadataChanged", "ProtocolChanged")}
 """Somebody set a property of the table since the append began, as maintenance does once."""
 _ATTEMPTS = 5
+_FRESH_SECONDS = 300.0
+"""A file without an entry in the log is not older than that when it gets one: VACUUM may take what is."""
 
 
 class Appender(KernelWriter):
@@ -52,7 +54,7 @@ class Appender(KernelWriter):
                     if is_final and snapshot is None:
                         raise
                 snapshot = None
-            raise TimeoutError(f"{path}: no entry in the log within {FRESH_SECONDS:.0f} s of writing a file")
+            raise TimeoutError(f"{path}: no entry in the log within {_FRESH_SECONDS:.0f} s of writing a file")
 
     def _commit(self, path: str, snapshot: Any, rows: pa.Table, writer: tuple[str, int] | None) -> tuple[bool, Any]:
         """Commit on top of *snapshot*; return whether it is done, and the table as it is then.
@@ -67,7 +69,7 @@ class Appender(KernelWriter):
             began_at = time.time()
             actions = self._actions(transaction, self._write(path, rows, transaction))
             with alone_at(self._files.local(path)):
-                if time.time() - began_at > FRESH_SECONDS:
+                if time.time() - began_at > _FRESH_SECONDS:
                     return False, None
                 result = transaction.commit(self._engine, actions)
         except Py4JJavaError as problem:

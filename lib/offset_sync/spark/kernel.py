@@ -20,8 +20,6 @@ from offset_sync.spark.statistics import statistics_of
 
 logger = logging.getLogger(__name__)
 _ENGINE = "offset-sync"
-FRESH_SECONDS = 300.0
-"""A file without an entry in the log is not older than that when it gets one: VACUUM may take what is."""
 
 
 class KernelWriter:
