@@ -24,7 +24,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from results import save
 
-from offset_sync.demo.brokers import running_clusters
+from offset_sync_demo.kafka.brokers import running_clusters
 from offset_sync.kafka.admin import ClusterAdmin
 from offset_sync.model import OffsetWrite, Outcome, Rule
 from offset_sync.sink import commit_wave

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from results import save
 
 from offset_sync.decode.consumer_offsets import decode_records
-from offset_sync.testing.offset_records import commit_key, commit_value
+from builders.offset_records import commit_key, commit_value
 
 BLOCK = 100_000
 COLUMNS = ["key", "value"]

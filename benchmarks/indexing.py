@@ -27,10 +27,10 @@ from indexing_stages import measure_stages
 from processes import peak_memory_mib
 from results import save
 
-from offset_sync.demo.broker_files import find_jars, find_java
-from offset_sync.demo.brokers import running_clusters
-from offset_sync.demo.story_jobs import REPOSITORY, write_config
-from offset_sync.demo.topics import create_topic
+from offset_sync_demo.kafka.broker_files import find_jars, find_java
+from offset_sync_demo.kafka.brokers import running_clusters
+from offset_sync_demo.story.jobs import REPOSITORY, write_config
+from offset_sync_demo.kafka.topics import create_topic
 
 TOPIC = "measured"
 PRODUCERS = 2

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.config import Config, load_config
-from offset_sync.demo.story_jobs import REPOSITORY
+from offset_sync_demo.story.jobs import REPOSITORY
 from offset_sync.spark.cutting import CUT_SCHEMA, RunCutter
 from offset_sync.spark.session import open_session
 from offset_sync.spark.sharing import in_its_share, to_sql

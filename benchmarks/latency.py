@@ -28,13 +28,13 @@ from processes import Meter
 from results import save
 
 from offset_sync.decode.consumer_offsets import decode_records
-from offset_sync.demo.brokers import EmbeddedCluster, running_clusters
-from offset_sync.demo.clients import list_partitions, read_partition
-from offset_sync.demo.mirror import Mirror
-from offset_sync.demo.producing import TopicLoad
-from offset_sync.demo.story_jobs import RunningJob, write_config
-from offset_sync.demo.topics import create_topic
-from offset_sync.demo.workload import Producers
+from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
+from offset_sync_demo.kafka.clients import list_partitions, read_partition
+from offset_sync_demo.load.mirror import Mirror
+from offset_sync_demo.load.producer import TopicLoad
+from offset_sync_demo.story.jobs import RunningJob, write_config
+from offset_sync_demo.kafka.topics import create_topic
+from offset_sync_demo.load.workload import Producers
 from offset_sync.errors import ClusterError
 from offset_sync.kafka.admin import ClusterAdmin
 from offset_sync.model import OffsetWrite, Rule

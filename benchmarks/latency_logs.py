@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from confluent_kafka import Producer
 
-from offset_sync.demo.brokers import EmbeddedCluster
-from offset_sync.demo.topics import create_topic
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.topics import create_topic
 
 STEADY = "steady"
 

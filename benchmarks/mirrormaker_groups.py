@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from mirrormaker_judge import GROUPS, Answers, Commit
 from mirrormaker_process import SOURCE, TARGET
 
-from offset_sync.demo.clients import Endpoint, Partition
+from offset_sync_demo.kafka.clients import Endpoint, Partition
 from offset_sync.errors import ClusterError, OffsetSyncError
 from offset_sync.kafka.admin import ClusterAdmin
 from offset_sync.model import OffsetWrite, Rule, TopicPartition

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.demo.clients import Partition
-from offset_sync.demo.records import Records
+from offset_sync_demo.kafka.clients import Partition
+from offset_sync_demo.load.records import Records
 
 Ints = NDArray[np.int64]
 GROUPS = ("tail", "middle", "lagging")

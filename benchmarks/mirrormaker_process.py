@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from offset_sync.demo.broker_files import BrokerPartsMissing, find_jars, find_java, write_log_configuration
-from offset_sync.demo.clients import Endpoint
+from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java, write_log_configuration
+from offset_sync_demo.kafka.clients import Endpoint
 from offset_sync.errors import OffsetSyncError
 
 SOURCE, TARGET = "dc1", "dc2"

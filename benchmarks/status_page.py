@@ -13,8 +13,8 @@ from PIL import Image
 
 from offset_sync.page import render_page, write_page
 from offset_sync.rollup import GROUP, roll_up
-from offset_sync.testing.browser import find_browser, running_browser
-from offset_sync.testing.reports import REPORTED_AT, random_drift, random_status
+from tools.chromium import find_browser, running_browser
+from generators.reports import REPORTED_AT, random_drift, random_status
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "status-page.png"
 TEAMS = ("billing", "checkout", "fraud", "ledger", "mailer", "pricing", "search", "stock")

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from offset_sync.demo.play import play
+from offset_sync_demo.story.play import play
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Two Kafka clusters, a failover and the way back, measured.")

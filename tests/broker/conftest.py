@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from offset_sync.demo.broker_files import BrokerPartsMissing, find_jars, find_java
-from offset_sync.demo.brokers import EmbeddedCluster, kill_clusters, start_clusters
+from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java
+from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters, start_clusters
 
-sys.path.append(str(Path(__file__).parent))  # for crafting.py and running.py beside this file
 _numbers = itertools.count(1)
 
 
@@ -45,7 +42,7 @@ def three_clusters(
 @pytest.fixture(scope="session")
 def spark_environment(broker_parts: None) -> None:
     """What a job needs to find Spark's jars and this package, in this process and in those it starts."""
-    from running import prepare_environment
+    from broker.installation import prepare_environment
 
     prepare_environment()
 

@@ -12,8 +12,8 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import NewTopic
 
-from offset_sync.demo.brokers import EmbeddedCluster
-from offset_sync.demo.clients import admin_of, client_options, read_partition
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of, client_options, read_partition
 from offset_sync.errors import ClusterError
 from offset_sync.kafka.admin import ClusterAdmin, Committed
 from offset_sync.kafka.error_names import TransientError

@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
-from offset_sync.demo.brokers import EmbeddedCluster
-from offset_sync.demo.clients import admin_of, client_options
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of, client_options
 from offset_sync.errors import ClusterError
 from offset_sync.kafka.admin import ClusterAdmin
 from offset_sync.kafka.error_names import TransientError

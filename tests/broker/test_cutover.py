@@ -9,14 +9,14 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from crafting import Clusters, create_topics, wait_for_ends
-from offsets import commit, committed
-from running import Installation, install, until
+from broker.crafted_logs import Clusters, create_topics, wait_for_ends
+from broker.committed_offsets import commit, committed
+from broker.installation import Installation, install, until
 
 from offset_sync.config import load_config
 from offset_sync.cutover_groups import cutover_arguments, cutover_groups
-from offset_sync.demo.brokers import EmbeddedCluster
-from offset_sync.demo.clients import client_options
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import client_options
 from offset_sync.errors import ConfigError
 from offset_sync.jobs import job_arguments
 from offset_sync.report_status import report_status

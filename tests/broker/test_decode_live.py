@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, To
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from offset_sync.decode.consumer_offsets import decode_records
-from offset_sync.decode.scalar import decode_record
+from oracles.decode import decode_record
 
 pytestmark = pytest.mark.broker
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaException
 
-from offset_sync.demo.brokers import EmbeddedCluster, running_clusters
-from offset_sync.demo.clients import admin_of
-from offset_sync.demo.topics import add_partitions, create_topic, delete_topic, partition_count
+from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
+from offset_sync_demo.kafka.clients import admin_of
+from offset_sync_demo.kafka.topics import add_partitions, create_topic, delete_topic, partition_count
 from offset_sync.errors import ClusterError
 
 pytestmark = [
@@ -24,7 +24,7 @@ Clusters = dict[str, EmbeddedCluster]
 _PROGRAM = """
 import sys, time
 from pathlib import Path
-from offset_sync.demo.brokers import start_clusters
+from offset_sync_demo.kafka.brokers import start_clusters
 cluster = start_clusters(["dc9"], Path(sys.argv[1]))["dc9"]
 print(cluster.process.pid, flush=True)
 time.sleep(600)

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from confluent_kafka import TopicPartition
 
-from offset_sync.demo.brokers import EmbeddedCluster
-from offset_sync.demo.clients import Partition, open_partition_reader, stable_ends
-from offset_sync.demo.group_member import ReaderOptions
-from offset_sync.demo.log_dump import dump_ids
-from offset_sync.demo.mirror import Mirror
-from offset_sync.demo.oracle import Measured, compare_group, expected_duplicates
-from offset_sync.demo.producing import TopicLoad
-from offset_sync.demo.reading import GroupReader
-from offset_sync.demo.records import Records
-from offset_sync.demo.topics import create_topic
-from offset_sync.demo.workload import Producers
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import Partition, open_partition_reader, stable_ends
+from offset_sync_demo.load.group_member import ReaderOptions
+from offset_sync_demo.kafka.log_dump import dump_ids
+from offset_sync_demo.load.mirror import Mirror
+from offset_sync_demo.story.oracle import Measured, compare_group, expected_duplicates
+from offset_sync_demo.load.producer import TopicLoad
+from offset_sync_demo.load.group_reader import GroupReader
+from offset_sync_demo.load.records import Records
+from offset_sync_demo.kafka.topics import create_topic
+from offset_sync_demo.load.workload import Producers
 
 pytestmark = [
     pytest.mark.broker,

@@ -6,11 +6,11 @@ import time
 import pytest
 from confluent_kafka import Producer
 
-from offset_sync.demo.brokers import EmbeddedCluster
-from offset_sync.demo.clients import client_options, stable_ends
-from offset_sync.demo.log_dump import LogRecord, dump_log
-from offset_sync.demo.mirror import Mirror
-from offset_sync.demo.topics import create_topic
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import client_options, stable_ends
+from offset_sync_demo.kafka.log_dump import LogRecord, dump_log
+from offset_sync_demo.load.mirror import Mirror
+from offset_sync_demo.kafka.topics import create_topic
 
 pytestmark = [
     pytest.mark.broker,

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
-from crafting import create_topics
-from offsets import commit
+from broker.crafted_logs import create_topics
+from broker.committed_offsets import commit
 
-from offset_sync.demo.brokers import EmbeddedCluster
-from offset_sync.demo.clients import client_options
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import client_options
 from offset_sync.errors import ClusterError
 from offset_sync.kafka.group_states import GroupStates
 

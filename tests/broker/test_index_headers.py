@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from crafting import Clusters, Entries, Stamp, crafted_logs, create_topics, question, write_log
-from offsets import Place, commit, committed
-from running import Installation, install
+from broker.crafted_logs import Clusters, Entries, Stamp, crafted_logs, create_topics, question, write_log
+from broker.committed_offsets import Place, commit, committed
+from broker.installation import Installation, install
 
-from offset_sync.testing.logs import World
-from offset_sync.testing.oracle import answers
+from generators.mirrored_logs import World
+from oracles.translation import answers
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Producer
-from crafting import create_topics
-from running import until
+from broker.crafted_logs import create_topics
+from broker.installation import until
 
-from offset_sync.demo.brokers import EmbeddedCluster
-from offset_sync.demo.clients import client_options
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import client_options
 from offset_sync.errors import ClusterError
 from offset_sync.kafka.admin import ClusterAdmin
 from offset_sync.kafka.topics import Reach
 from offset_sync.metrics.logs import LogWatch
 from offset_sync.model import TopicPartition
-from offset_sync.testing.memory import MemoryIndex
-from offset_sync.testing.scraping import read
-from offset_sync.testing.written import log
+from fakes.clusters import MemoryIndex
+from tools.prometheus_scrape import read
+from builders.logs import log
 
 pytestmark = pytest.mark.broker
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from confluent_kafka import TopicPartition as ClientPartition
-from crafting import Clusters, admin_of, copied_log, create_topics, native_log, write_log
-from offsets import commit, committed
-from running import Installation, install
+from broker.crafted_logs import Clusters, admin_of, copied_log, create_topics, native_log, write_log
+from broker.committed_offsets import commit, committed
+from broker.installation import Installation, install
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 

@@ -7,15 +7,15 @@ import time
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from crafting import create_topics, wait_for_ends, write_log
+from broker.crafted_logs import create_topics, wait_for_ends, write_log
 
-from offset_sync.demo.brokers import EmbeddedCluster
-from offset_sync.demo.clients import admin_of, client_options
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of, client_options
 from offset_sync.errors import ClusterError
 from offset_sync.kafka.reading import RecordReader
 from offset_sync.model import RecordContent
 from offset_sync.model import TopicPartition as Place
-from offset_sync.testing.oracle import LogRecord
+from oracles.translation import LogRecord
 
 pytestmark = pytest.mark.broker
 

@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import NewTopic
 
-from offset_sync.demo.brokers import EmbeddedCluster
-from offset_sync.demo.clients import admin_of, client_options
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of, client_options
 from offset_sync.kafka.admin import ClusterAdmin, Committed
 from offset_sync.model import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.sink import commit_wave

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from crafting import Clusters, copied_log, create_topics, native_log, write_log
-from offsets import commit, commits_recorded, committed
-from running import Installation, Job, install
+from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.committed_offsets import commit, commits_recorded, committed
+from broker.installation import Installation, Job, install
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 

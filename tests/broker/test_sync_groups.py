@@ -10,15 +10,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import pytest
-from acts import Acts
+from broker.cluster_actions import Acts
 from confluent_kafka import Consumer, Message, Producer
 from confluent_kafka import TopicPartition as Position
-from crafting import Clusters, copied_log, create_topics, native_log, write_log
-from offsets import Place, commit
-from running import install
+from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.committed_offsets import Place, commit
+from broker.installation import install
 
-from offset_sync.demo.brokers import EmbeddedCluster
-from offset_sync.demo.clients import client_options
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import client_options
 from offset_sync.kafka.admin import Committed
 from offset_sync.translate.commits import OWN_TAG
 

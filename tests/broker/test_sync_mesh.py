@@ -12,12 +12,12 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from crafting import Clusters, Entries, Stamp, copied_log, crafted_logs, create_topics, native_log, question, write_log
-from offsets import Place, commit, commits_recorded, committed
-from running import Installation, Job, install
+from broker.crafted_logs import Clusters, Entries, Stamp, copied_log, crafted_logs, create_topics, native_log, question, write_log
+from broker.committed_offsets import Place, commit, commits_recorded, committed
+from broker.installation import Installation, Job, install
 
-from offset_sync.testing.logs import World
-from offset_sync.testing.oracle import answers
+from generators.mirrored_logs import World
+from oracles.translation import answers
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 

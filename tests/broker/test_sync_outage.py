@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from crafting import Clusters, create_topics
-from offsets import admin_for
+from broker.crafted_logs import Clusters, create_topics
+from broker.committed_offsets import admin_for
 
 from offset_sync.kafka.admin import Committed
 from offset_sync.model import OffsetWrite, Outcome, Rule, TopicPartition

@@ -12,12 +12,12 @@ import base64
 import time
 
 import pytest
-from acts import Acts, only
-from crafting import Clusters, copied_log, create_topics, native_log, write_log
-from offsets import Place, commit
-from running import install
+from broker.cluster_actions import Acts, only
+from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.committed_offsets import Place, commit
+from broker.installation import install
 
-from offset_sync.demo.clients import admin_of
+from offset_sync_demo.kafka.clients import admin_of
 from offset_sync.kafka.admin import Committed
 from offset_sync.translate.commits import OWN_TAG
 

@@ -9,13 +9,13 @@ from collections import Counter
 from dataclasses import dataclass
 
 import pytest
-from crafting import Clusters, Entries, crafted_logs, create_topics, question, write_log
-from offsets import Place, commit, commits_recorded, committed
-from running import Installation, Row, install
+from broker.crafted_logs import Clusters, Entries, crafted_logs, create_topics, question, write_log
+from broker.committed_offsets import Place, commit, commits_recorded, committed
+from broker.installation import Installation, Row, install
 
 from offset_sync import faults
-from offset_sync.testing.logs import World
-from offset_sync.testing.oracle import answers
+from generators.mirrored_logs import World
+from oracles.translation import answers
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1800)]
 

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from itertools import chain
 
 import pytest
-from acts import Acts, only
+from broker.cluster_actions import Acts, only
 from confluent_kafka import Producer
-from crafting import Clusters, copied_log, create_topics, native_log, question, write_log
-from offsets import Place, commit
-from running import install
+from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, question, write_log
+from broker.committed_offsets import Place, commit
+from broker.installation import install
 
-from offset_sync.demo.brokers import EmbeddedCluster
-from offset_sync.demo.clients import client_options
-from offset_sync.testing.logs import LogRecord
-from offset_sync.testing.oracle import answers
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import client_options
+from generators.mirrored_logs import LogRecord
+from oracles.translation import answers
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import time
 
 import pytest
-from acts import Acts, only
+from broker.cluster_actions import Acts, only
 from confluent_kafka import TopicPartition as Position
-from crafting import Clusters, copied_log, create_topics, native_log, write_log
-from offsets import Place, admin_for, commit
-from running import install
+from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.committed_offsets import Place, admin_for, commit
+from broker.installation import install
 
-from offset_sync.demo.brokers import EmbeddedCluster
-from offset_sync.demo.clients import admin_of
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of
 from offset_sync.model import TopicPartition
 from offset_sync.translate.commits import OWN_TAG
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from offset_sync.testing.browser import NAMES, Browser, find_browser, running_browser
+from tools.chromium import NAMES, Browser, find_browser, running_browser
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

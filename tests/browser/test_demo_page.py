@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from offset_sync.page import render_page, write_page
-from offset_sync.testing.browser import Browser
+from tools.chromium import Browser
 
 TAKEN = Path(__file__).parents[1] / "golden" / "demo"
 NAMES = "[...document.querySelectorAll('#rows > .row > .head .name')].map((each) => each.textContent)"

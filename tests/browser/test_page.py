@@ -17,8 +17,8 @@ import pytest
 
 from offset_sync.page import render_page, write_page
 from offset_sync.rollup import GROUP, roll_up
-from offset_sync.testing.browser import Browser
-from offset_sync.testing.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
+from tools.chromium import Browser
+from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.wording import visible
 
 CHANCE = random.Random(21)

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from offset_sync.spark.report_schemas import ALL_TABLES
 from offset_sync.spark.tables import Tables
-from offset_sync.testing.spark_tables import append_all
+from builders.spark_tables import append_all
 
 TAKEN = Path(__file__).parents[1] / "golden" / "demo"
 GROUPS = {"billing", "shipping", "reports", "fraud", "rebates", "audit", "search"}

@@ -13,7 +13,7 @@ from offset_sync.spark.cutting import RunCutter
 from offset_sync.spark.indexing import RunIndexer
 from offset_sync.spark.schemas import QUARANTINE, RECORD_RUNS
 from offset_sync.spark.tables import Tables
-from offset_sync.testing.memory import MemoryTopic
+from fakes.clusters import MemoryTopic
 
 RECORDS = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64()),

@@ -11,7 +11,7 @@ import pyarrow as pa
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
-from offset_sync.decode.scalar import decode_record
+from oracles.decode import decode_record
 from offset_sync.spark.ingesting import CommitIngester
 from offset_sync.spark.schemas import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.spark.tables import Tables

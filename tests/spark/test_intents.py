@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from offset_sync.spark.intents import Intents
 from offset_sync.spark.restoring import restore_intents
-from offset_sync.testing.books import commit, take_in
+from builders.commits import commit, take_in
 from offset_sync.translate.commits import CommitBook
 from offset_sync.translate.ledger import Intent
 

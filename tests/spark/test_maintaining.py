@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from offset_sync.spark.maintaining import BEGINS_SCHEMA, Maintainer
 from offset_sync.spark.schemas import OFFSET_COMMITS, RECORD_RUNS
 from offset_sync.spark.tables import Tables
-from offset_sync.testing.beside import going_on
+from tools.background import going_on
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
 

@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 
 from offset_sync.errors import TableError
 from offset_sync.spark.tables import Tables
-from offset_sync.testing.day import Day
-from offset_sync.testing.spark_tables import append_all
+from generators.scripted_day import Day
+from builders.spark_tables import append_all
 
 
 @pytest.fixture(scope="module")

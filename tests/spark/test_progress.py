@@ -18,7 +18,7 @@ from offset_sync.errors import ClusterError
 from offset_sync.spark.checkpoints import Checkpoint
 from offset_sync.spark.progress import JobProgress
 from offset_sync.streams import StreamLag
-from offset_sync.testing.settling import config_of
+from fakes.reconciler_site import config_of
 
 NOW_MS = 1_795_000_000_000
 PATIENCE_S = 0.4

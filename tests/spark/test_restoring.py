@@ -14,8 +14,8 @@ from offset_sync.model import Outcome
 from offset_sync.spark.restoring import follow_commits, restore_answers, restore_commits
 from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.spark.tables import Tables
-from offset_sync.testing.driving import GROUPS, MINUTES_MS, Driver, differences, driver, known, live, read_to_the_end
-from offset_sync.testing.settling import Site
+from fakes.driver import GROUPS, MINUTES_MS, Driver, differences, driver, known, live, read_to_the_end
+from fakes.reconciler_site import Site
 from offset_sync.translate.commits import CommitBook
 from offset_sync.translate.pairstate import IS_HELD, OUTCOMES
 from offset_sync.translate.partition import STATES

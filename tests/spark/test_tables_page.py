@@ -13,15 +13,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.analysis.opening import open_tables
-from offset_sync.documentation import PAGE
+from write_docs import PAGE
 from offset_sync.spark.report_schemas import SYNC_STATUS
 from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
 from offset_sync.spark.tables import Tables
 from offset_sync.spark.views import register_views
-from offset_sync.testing.cost_oracle import failover_cost
-from offset_sync.testing.day import Day
-from offset_sync.testing.day_rows import commit_row
-from offset_sync.testing.spark_tables import append_all
+from oracles.failover_cost import failover_cost
+from generators.scripted_day import Day
+from generators.scripted_day_rows import commit_row
+from builders.spark_tables import append_all
 
 BLOCKS = re.findall(r"^```(\w+)( [\w-]+)?\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 SQL = [text for language, engine, text in BLOCKS if (language, engine) == ("sql", "")]

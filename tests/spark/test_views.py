@@ -16,9 +16,9 @@ from offset_sync.spark.report_schemas import ALL_TABLES, SYNC_STATUS
 from offset_sync.spark.schemas import OFFSET_COMMITS
 from offset_sync.spark.tables import Tables
 from offset_sync.spark.views import register_views
-from offset_sync.testing.day import Day
-from offset_sync.testing.histories import BEGINS, LASTS, random_history
-from offset_sync.testing.spark_tables import append_all
+from generators.scripted_day import Day
+from generators.table_histories import BEGINS, LASTS, random_history
+from builders.spark_tables import append_all
 from offset_sync.views import QUESTIONS, VIEWS, failover_cost, lagging_groups
 
 TEN_MINUTES, ONE_MINUTE = timedelta(minutes=10), timedelta(minutes=1)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from offset_sync.metrics.document import to_markdown
-from offset_sync.testing.promql import find_promtool, problems, run_promtool
+from metrics_page import to_markdown
+from tools.promql import find_promtool, problems, run_promtool
 
 REPO = Path(__file__).parents[2]
 FOLDER = REPO / "conf" / "prometheus"

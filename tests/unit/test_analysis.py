@@ -9,14 +9,14 @@ import duckdb
 import pandas as pd
 import pytest
 
-from offset_sync.analysis.drill import OTHERS, answered_between, costs, moments_between, worst_groups
-from offset_sync.analysis.figures import CAUSE_COLOURS, costs_figure, progress_figure, since_figure
-from offset_sync.analysis.lagging import find_lagging, newest_report, progress, reasons
+from offset_analysis.failover import OTHERS, answered_between, costs, moments_between, worst_groups
+from offset_analysis.figures import CAUSE_COLOURS, costs_figure, progress_figure, since_figure
+from offset_analysis.lagging import find_lagging, newest_report, progress, reasons
 from offset_sync.analysis.opening import open_tables
 from offset_sync.errors import TableError
 from offset_sync.spark.report_schemas import SYNC_STATUS
-from offset_sync.testing.day import Day
-from offset_sync.testing.delta_files import write_tables
+from generators.scripted_day import Day
+from builders.delta_rs_tables import write_tables
 
 TEN, ONE = timedelta(minutes=10), timedelta(minutes=1)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offset_sync.demo.records import Records
+from offset_sync_demo.load.records import Records
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 

@@ -10,8 +10,8 @@ from offset_sync.errors import ClusterError
 from offset_sync.kafka.retrying import Clock
 from offset_sync.model import TopicPartition
 from offset_sync.survey import Look
-from offset_sync.testing.memory import MemoryEnds, MemoryIndex
-from offset_sync.testing.written import log
+from fakes.clusters import MemoryEnds, MemoryIndex
+from builders.logs import log
 
 PLACE, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.testing.books import commit, commit_logs, known, state, take_in, wrote
-from offset_sync.testing.memory import CommitRecord
-from offset_sync.testing.strategies import law
+from builders.commits import commit, commit_logs, known, state, take_in, wrote
+from fakes.clusters import CommitRecord
+from generators.hypothesis_strategies import law
 from offset_sync.translate.commits import OWN_TAG, CommitBook
 from offset_sync.translate.ownership import owners
 

@@ -11,7 +11,7 @@ from offset_sync.comparing import Comparer, Question
 from offset_sync.config import parse_config
 from offset_sync.errors import ClusterError
 from offset_sync.model import RecordContent, TopicPartition
-from offset_sync.testing.settling import ORDERS
+from fakes.reconciler_site import ORDERS
 
 PAY = TopicPartition("pay-in", 3)
 QUESTION = Question("X", "Y", ORDERS, 4, 6)

@@ -16,7 +16,7 @@ from offset_sync.jobs import job_arguments
 from offset_sync.model import TopicPartition
 from offset_sync.moving import GroupPlan, Standing
 from offset_sync.moving_table import print_plan
-from offset_sync.testing.settling import config_of
+from fakes.reconciler_site import config_of
 
 KNOWN = ["billing", "shipping", "ship.it", "reports"]
 

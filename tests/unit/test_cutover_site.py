@@ -9,7 +9,7 @@ from offset_sync.cutover_site import LiveSite
 from offset_sync.errors import ClusterError
 from offset_sync.model import TopicPartition
 from offset_sync.survey import Look
-from offset_sync.testing.memory import MemoryEnds, MemoryTopic
+from fakes.clusters import MemoryEnds, MemoryTopic
 
 READ, LED, LEADERLESS, BEYOND = (TopicPartition("orders", number) for number in range(4))
 GONE, REFUSED = TopicPartition("gone", 0), TopicPartition("secret", 0)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from offset_sync.config import parse_config
 from offset_sync.index_records import TimedTopics
 from offset_sync.spark.cutting import CUT_SCHEMA, RunCutter
-from offset_sync.testing.strategies import law
+from generators.hypothesis_strategies import law
 
 INPUT = pa.schema(
     [

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from offset_sync.testing.promql import find_promtool, problems, read_expression, run_promtool, series
+from tools.promql import find_promtool, problems, read_expression, run_promtool, series
 
 FILE = Path(__file__).parents[2] / "conf" / "grafana" / "offset-sync.json"
 BOARD: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))

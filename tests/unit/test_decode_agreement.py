@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offset_sync.decode.consumer_offsets import decode_records
-from offset_sync.decode.scalar import decode_record
-from offset_sync.testing.offset_records import commit_key, commit_value, group_key, member_key, tagged, varint
+from oracles.decode import decode_record
+from builders.offset_records import commit_key, commit_value, group_key, member_key, tagged, varint
 
 Raw = tuple[bytes | None, bytes | None]
 

@@ -10,8 +10,8 @@ import pytest
 
 from offset_sync.decode.buffer import to_byte_rows
 from offset_sync.decode.consumer_offsets import RECORDS, decode_records
-from offset_sync.decode.scalar import decode_record
-from offset_sync.testing.offset_records import commit_key, commit_value, group_key
+from oracles.decode import decode_record
+from builders.offset_records import commit_key, commit_value, group_key
 
 BATCH = [
     (commit_key("first", "orders", 0), commit_value(1, metadata="one")),

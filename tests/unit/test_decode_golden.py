@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offset_sync.decode.consumer_offsets import RECORDS, decode_records
-from offset_sync.decode.scalar import decode_record
+from oracles.decode import decode_record
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 Row = dict[str, Any]

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from offset_sync.decode.consumer_offsets import decode_records
-from offset_sync.decode.scalar import decode_record
-from offset_sync.testing.offset_records import commit_key, commit_value, group_key, member_key, varint
+from oracles.decode import decode_record
+from builders.offset_records import commit_key, commit_value, group_key, member_key, varint
 
 KEY = commit_key("g", "t", 0)
 V3 = struct.pack(">hqi", 3, 42, -1)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from offset_sync.demo.broker_files import BrokerPartsMissing, find_jars, find_java, free_ports, write_broker_files
-from offset_sync.demo.pace import Pace
+from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java, free_ports, write_broker_files
+from offset_sync_demo.load.rate import Pace
 
 
 def test_missing_jars_are_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_port_somebody_listens_on_is_not_given_out(monkeypatch: pytest.MonkeyP
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         answers = iter([taken.getsockname()[1], free_ports(1)[0]])
-        monkeypatch.setattr("offset_sync.demo.broker_files.random.randint", lambda _low, _high: next(answers))
+        monkeypatch.setattr("offset_sync_demo.kafka.broker_files.random.randint", lambda _low, _high: next(answers))
 
         assert free_ports(1) != [taken.getsockname()[1]]
 
@@ -53,7 +53,7 @@ def test_settings_given_by_the_caller_win(tmp_path: Path) -> None:
 
 def test_a_pace_makes_up_for_a_second_at_most_after_a_stall(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 0.5, 100.5, 100.5])
-    monkeypatch.setattr("offset_sync.demo.pace.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("offset_sync_demo.load.rate.time.monotonic", lambda: next(clock))
     pace = Pace()
 
     assert [pace.due(10.0), pace.due(10.0), pace.due(10.0)] == [5, 10, 0]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from offset_sync.demo.records import RecordLog, describe_id, record_id, record_value, value_id
+from offset_sync_demo.load.records import RecordLog, describe_id, record_id, record_value, value_id
 
 
 def test_the_identity_in_a_value_is_the_one_it_was_written_with() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offset_sync.drift import Drift, DriftWindow, Offsets, Partition
-from offset_sync.testing.strategies import law
+from generators.hypothesis_strategies import law
 
 A: Partition = ("X", "Y", "a", "orders", 0)
 B: Partition = ("X", "Y", "b", "orders", 1)

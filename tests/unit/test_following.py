@@ -10,8 +10,8 @@ import pytest
 
 from offset_sync.spark.restoring import follow_commits
 from offset_sync.spark.schemas import OFFSET_COMMITS
-from offset_sync.testing.driving import Driver, differences, driver, known, live, read_to_the_end
-from offset_sync.testing.tables import MemoryTables
+from fakes.driver import Driver, differences, driver, known, live, read_to_the_end
+from fakes.tables import MemoryTables
 from offset_sync.translate.commits import CommitBook
 
 

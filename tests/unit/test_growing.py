@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.testing.strategies import law
+from generators.hypothesis_strategies import law
 from offset_sync.translate.columns import Columns
 from offset_sync.translate.growing import GrowingArray
 

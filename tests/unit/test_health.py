@@ -11,7 +11,7 @@ import pytest
 
 from offset_sync.health import Limits, find_problems, is_healthy
 from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
-from offset_sync.testing.reports import random_drift
+from generators.reports import random_drift
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
 NORMAL: dict[str, Any] = {

@@ -13,8 +13,8 @@ from offset_sync.settlement import Settlement
 from offset_sync.spark import history
 from offset_sync.spark.history import HistoryWriter, to_rows
 from offset_sync.spark.schemas import OFFSET_TRANSLATIONS
-from offset_sync.testing.memory import MemoryEnds
-from offset_sync.testing.settling import ORDERS, STARTED_MS, Site, mirrored_site
+from fakes.clusters import MemoryEnds
+from fakes.reconciler_site import ORDERS, STARTED_MS, Site, mirrored_site
 
 PATIENCE_S = 10.0
 

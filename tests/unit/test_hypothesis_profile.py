@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from offset_sync.testing.strategies import law
+from generators.hypothesis_strategies import law
 
 TESTS = Path(__file__).resolve().parents[1]
 

@@ -14,8 +14,8 @@ from offset_sync.spark.columns import Table
 from offset_sync.spark.cutting import RunCutter
 from offset_sync.spark.indexing import RunIndexer
 from offset_sync.spark.schemas import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
-from offset_sync.testing.memory import MemoryTopic
-from offset_sync.testing.tables import MemoryFrame, MemoryTables, PowerFailure
+from fakes.clusters import MemoryTopic
+from fakes.tables import MemoryFrame, MemoryTables, PowerFailure
 
 Place = tuple[str, int]
 ORDERS, SECOND, PAY = ("orders", 0), ("orders", 1), ("pay", 0)

@@ -12,10 +12,10 @@ import pytest
 
 from offset_sync.spark.columns import Table
 from offset_sync.spark.schemas import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
-from offset_sync.testing.ingesting import WRITTEN_MS, Raw
-from offset_sync.testing.ingesting import IngestingJob as Job
-from offset_sync.testing.offset_records import commit_key, commit_value, group_key, member_key
-from offset_sync.testing.tables import PowerFailure
+from fakes.ingest import WRITTEN_MS, Raw
+from fakes.ingest import IngestingJob as Job
+from builders.offset_records import commit_key, commit_value, group_key, member_key
+from fakes.tables import PowerFailure
 from offset_sync.translate.commits import OWN_TAG
 from offset_sync.translate.keys import Keys
 

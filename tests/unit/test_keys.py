@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offset_sync.model import TopicPartition
-from offset_sync.testing.strategies import law
+from generators.hypothesis_strategies import law
 from offset_sync.translate.commits import CommitBook
 from offset_sync.translate.keys import KeyPlaces
 

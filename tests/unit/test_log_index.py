@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.testing.strategies import law
+from generators.hypothesis_strategies import law
 from offset_sync.translate.logindex import LogIndex
 from offset_sync.translate.runs import Runs
 

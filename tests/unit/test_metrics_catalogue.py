@@ -10,7 +10,7 @@ import pytest
 
 from offset_sync.metrics import catalogue
 from offset_sync.metrics.catalogue import CATALOGUE, OF_REPORT_STATUS, OF_SYNC_OFFSETS, Metric
-from offset_sync.metrics.document import to_markdown
+from metrics_page import to_markdown
 from offset_sync.metrics.logs import IndexSizes, LogWatch
 from offset_sync.metrics.positions import Positions
 from offset_sync.metrics.reporting import ReportMetrics
@@ -18,10 +18,10 @@ from offset_sync.metrics.stalls import Reach
 from offset_sync.metrics.syncing import SyncMetrics
 from offset_sync.model import TopicPartition
 from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
-from offset_sync.testing.promql import find_promtool, run_promtool
-from offset_sync.testing.scraping import Scrape, read
-from offset_sync.testing.settling import Site, config_of, mirrored_site
-from offset_sync.testing.written import log
+from tools.promql import find_promtool, run_promtool
+from tools.prometheus_scrape import Scrape, read
+from fakes.reconciler_site import Site, config_of, mirrored_site
+from builders.logs import log
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 PLACE = TopicPartition("pay-1", 0)
@@ -133,5 +133,5 @@ def test_every_metric_that_is_defined_is_in_the_catalogue_once() -> None:
 
 
 def test_the_page_about_metrics_is_up_to_date() -> None:
-    command = "PYTHONPATH=lib .venv/bin/python -m offset_sync.metrics.document > docs/metrics.md"
+    command = "PYTHONPATH=lib .venv/bin/python -m metrics_page > docs/metrics.md"
     assert PAGE.read_text(encoding="utf-8") == to_markdown(), f"run: {command}"

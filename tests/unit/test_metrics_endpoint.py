@@ -14,7 +14,7 @@ from offset_sync.config import Metrics
 from offset_sync.metrics.catalogue import GROUP_DUPLICATES, READY
 from offset_sync.metrics.endpoint import Collector, open_endpoint
 from offset_sync.metrics.samples import Distribution, Family, Samples, to_label
-from offset_sync.testing.scraping import fetch, read
+from tools.prometheus_scrape import fetch, read
 
 HOSTILE = 'a"} 1\nfake{x="\\" 🐘 \x00\x1b[31m\r\ud800end'
 HERE = "127.0.0.1"

@@ -13,9 +13,9 @@ from offset_sync.errors import ClusterError
 from offset_sync.metrics.logs import IndexSizes, LogWatch
 from offset_sync.metrics.stalls import Backlog, Stalls
 from offset_sync.model import TopicPartition
-from offset_sync.testing.memory import MemoryIndex
-from offset_sync.testing.scraping import Scrape, read
-from offset_sync.testing.written import log
+from fakes.clusters import MemoryIndex
+from tools.prometheus_scrape import Scrape, read
+from builders.logs import log
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
 OFFSETS = TopicPartition("__consumer_offsets", 7)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from offset_sync.model import State, TopicPartition
-from offset_sync.testing.memory import MemoryEnds, MemoryTopic
-from offset_sync.testing.settling import ORDERS, mirrored_site
-from offset_sync.testing.watching import XY, Watched
-from offset_sync.testing.written import log
+from fakes.clusters import MemoryEnds, MemoryTopic
+from fakes.reconciler_site import ORDERS, mirrored_site
+from fakes.metrics_site import XY, Watched
+from builders.logs import log
 
 
 @pytest.fixture

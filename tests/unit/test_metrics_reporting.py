@@ -11,8 +11,8 @@ import pytest
 from offset_sync.metrics.reporting import ReportMetrics
 from offset_sync.model import State
 from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
-from offset_sync.testing.scraping import Scrape, read
-from offset_sync.testing.settling import config_of
+from tools.prometheus_scrape import Scrape, read
+from fakes.reconciler_site import config_of
 
 AB = {"source": "a", "target": "b"}
 NOON = datetime(2027, 1, 1, 12, tzinfo=timezone.utc)

@@ -9,8 +9,8 @@ import pytest
 
 from offset_sync.metrics.syncing import SyncMetrics
 from offset_sync.settlement import Settlement
-from offset_sync.testing.settling import mirrored_site
-from offset_sync.testing.watching import XY, Watched
+from fakes.reconciler_site import mirrored_site
+from fakes.metrics_site import XY, Watched
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ import pytest
 from offset_sync.metrics.syncing import SyncMetrics
 from offset_sync.spark.ingesting import CommitIngester
 from offset_sync.spark.queries import QueryGroup
-from offset_sync.testing.offset_records import commit_key, commit_value
-from offset_sync.testing.scraping import Scrape, read
-from offset_sync.testing.settling import config_of
-from offset_sync.testing.tables import MemoryFrame, MemoryTables, PowerFailure
+from builders.offset_records import commit_key, commit_value
+from tools.prometheus_scrape import Scrape, read
+from fakes.reconciler_site import config_of
+from fakes.tables import MemoryFrame, MemoryTables, PowerFailure
 from offset_sync.translate.commits import OWN_TAG, CommitBook
 
 RECORDS = pa.schema(

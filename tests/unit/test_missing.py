@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.testing.comparison import growing, origin_codes
-from offset_sync.testing.logs import random_cases, random_world
-from offset_sync.testing.oracle import NO_RECORD, Case, answers, f_by_offset
-from offset_sync.testing.strategies import law
+from oracles.translation_check import growing, origin_codes
+from generators.mirrored_logs import random_cases, random_world
+from oracles.translation import NO_RECORD, Case, answers, f_by_offset
+from generators.hypothesis_strategies import law
 from offset_sync.translate.exact import translate
 from offset_sync.translate.logindex import LogIndex
 from offset_sync.translate.missing import Missing, Stretches, joined, missing_of

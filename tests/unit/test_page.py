@@ -26,7 +26,7 @@ from offset_sync.page.content import by_group
 from offset_sync.page.rendering import to_script_json
 from offset_sync.rollup import GROUP, roll_up
 from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
-from offset_sync.testing.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
+from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 
 LIB = Path(__file__).resolve().parents[2] / "lib"
 PLOTLY = LIB / "offset_sync" / "page" / "files" / "plotly-basic.min.js"

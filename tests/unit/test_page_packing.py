@@ -17,7 +17,7 @@ from offset_sync.page.series import pack_drift, thin
 from offset_sync.page.shapes import with_shapes
 from offset_sync.rollup import TOPIC, roll_up
 from offset_sync.spark.report_schemas import SYNC_STATUS
-from offset_sync.testing.reports import random_drift
+from generators.reports import random_drift
 from offset_sync.wording import visible
 
 INTEGERS = st.none() | st.integers(-(2**63), 2**63 - 1) | st.sampled_from([0, 1])

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offset_sync.model import Outcome, State
-from offset_sync.testing.comparison import ask, every_commit, growing
-from offset_sync.testing.oracle import Case
-from offset_sync.testing.strategies import any_cases, cases, generators, law
+from oracles.translation_check import ask, every_commit, growing
+from oracles.translation import Case
+from generators.hypothesis_strategies import any_cases, cases, generators, law
 from offset_sync.translate.pairstate import OUTCOMES, PairState
 from offset_sync.translate.partition import STATES, Translations
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from offset_sync.model import State
-from offset_sync.testing.memory import MemoryIndex
-from offset_sync.testing.settling import ORDERS
-from offset_sync.testing.written import NOW_MS, indexed_at, log
+from fakes.clusters import MemoryIndex
+from fakes.reconciler_site import ORDERS
+from builders.logs import NOW_MS, indexed_at, log
 from offset_sync.translate.admission import PartitionView
 from offset_sync.translate.logindex import LogIndex
 from offset_sync.translate.partition import STATES, Translations, concatenate, translate_partition, withhold

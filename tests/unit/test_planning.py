@@ -9,7 +9,7 @@ import pytest
 
 from offset_sync.model import OffsetWrite, Outcome, Rule, State, TopicPartition
 from offset_sync.planning import Plan, plan_writes, refresh_due
-from offset_sync.testing.memory import CommitRecord, to_records
+from fakes.clusters import CommitRecord, to_records
 from offset_sync.translate.commits import OWN_TAG, CommitBook
 from offset_sync.translate.pairstate import OUTCOMES
 from offset_sync.translate.partition import STATES, Translations

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.testing.strategies import law
+from generators.hypothesis_strategies import law
 from offset_sync.translate.positions import OriginPositions, first_occurrences
 from offset_sync.translate.runs import Int64s, Runs
 

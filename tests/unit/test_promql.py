@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from offset_sync.testing.promql import problems, read_expression
+from tools.promql import problems, read_expression
 
 STALE = "offset_sync_staleness_seconds"
 

@@ -10,7 +10,7 @@ import pytest
 from offset_sync.errors import ClusterError
 from offset_sync.spark import queries
 from offset_sync.spark.queries import LONGEST_BACK_OFF_SECONDS, QueryGroup, StopRequestedError
-from offset_sync.testing.streams import WAITING, Clock, Query, Starts, Stop
+from fakes.streaming_query import WAITING, Clock, Query, Starts, Stop
 
 
 @pytest.fixture

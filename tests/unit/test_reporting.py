@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from offset_sync.model import TopicPartition
 from offset_sync.reporting import Reporter
-from offset_sync.testing.logs import CLUSTERS, random_cases, random_world
-from offset_sync.testing.oracle import Case
-from offset_sync.testing.reporting import IN_SYNC, Row, StatusSite, moved, standing_at, status_site
-from offset_sync.testing.settling import ORDERS, config_of
-from offset_sync.testing.strategies import law
-from offset_sync.testing.written import log
+from generators.mirrored_logs import CLUSTERS, random_cases, random_world
+from oracles.translation import Case
+from fakes.status_site import IN_SYNC, Row, StatusSite, moved, standing_at, status_site
+from fakes.reconciler_site import ORDERS, config_of
+from generators.hypothesis_strategies import law
+from builders.logs import log
 from offset_sync.translate.commits import OWN_TAG
 
 PAY = TopicPartition("pay-in", 0)

@@ -19,8 +19,8 @@ from offset_sync.spark.maintaining import BEGINS_SCHEMA
 from offset_sync.spark.runcache import RunCache
 from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.survey import Look
-from offset_sync.testing.index_rows import add, begin, edge, run, topic
-from offset_sync.testing.tables import MemoryTables
+from builders.index_rows import add, begin, edge, run, topic
+from fakes.tables import MemoryTables
 from offset_sync.translate.commits import CommitBook, CommitRecords
 
 ORDERS = TopicPartition("orders", 0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from offset_sync.testing.index_rows import begin, edge, run
-from offset_sync.testing.oracle import Log
-from offset_sync.testing.retention import Indexes, place_of, rows_of
-from offset_sync.testing.written import NOW_MS, log
+from builders.index_rows import begin, edge, run
+from oracles.translation import Log
+from generators.retention import Indexes, place_of, rows_of
+from builders.logs import NOW_MS, log
 
 
 def kept(*logs: Log, **commits: list[int]) -> dict[str, int]:

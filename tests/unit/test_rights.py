@@ -16,8 +16,8 @@ from offset_sync.errors import ClusterError
 from offset_sync.kafka.retrying import Clock
 from offset_sync.rights import EVERY_S, Rights
 from offset_sync.spark.queries import QueryGroup
-from offset_sync.testing.memory import MemoryTopic
-from offset_sync.testing.settling import config_of
+from fakes.clusters import MemoryTopic
+from fakes.reconciler_site import config_of
 
 INCLUDED = ["orders", "pay-.*"]
 

@@ -25,7 +25,7 @@ from offset_sync.rollup import (
     roll_up,
 )
 from offset_sync.spark.report_schemas import SYNC_STATUS
-from offset_sync.testing.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
+from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 
 PAIRS = (("dc1", "dc2"), ("dc1", "dc3"), ("dc2", "dc3"))
 Row = dict[str, Any]

@@ -14,9 +14,9 @@ from offset_sync.model import TopicPartition
 from offset_sync.spark.columns import Table
 from offset_sync.spark.runcache import RunCache
 from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS
-from offset_sync.testing.index_rows import Place, add, begin, edge, run, topic
-from offset_sync.testing.strategies import law
-from offset_sync.testing.tables import MemoryTables
+from builders.index_rows import Place, add, begin, edge, run, topic
+from generators.hypothesis_strategies import law
+from fakes.tables import MemoryTables
 from offset_sync.translate.runs import UNKNOWN_ORIGIN
 
 

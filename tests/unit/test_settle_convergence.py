@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.testing.logs import World, observe, random_world, write_logs
-from offset_sync.testing.oracle import Case, Log, answers
-from offset_sync.testing.settling import ORDERS, Site, config_of
-from offset_sync.testing.strategies import law
+from generators.mirrored_logs import World, observe, random_world, write_logs
+from oracles.translation import Case, Log, answers
+from fakes.reconciler_site import ORDERS, Site, config_of
+from generators.hypothesis_strategies import law
 
 GROUPS = ("a", "b")
 METADATA = ("", "", "of a client")

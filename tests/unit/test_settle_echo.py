@@ -9,8 +9,8 @@ import pytest
 
 from offset_sync.announcing import AnnouncedCommit
 from offset_sync.model import OffsetWrite, WriteOutcome
-from offset_sync.testing.books import commit, take_in
-from offset_sync.testing.settling import Site, mirrored_site
+from builders.commits import commit, take_in
+from fakes.reconciler_site import Site, mirrored_site
 from offset_sync.translate.commits import CommitBook
 from offset_sync.translate.ledger import Intent
 

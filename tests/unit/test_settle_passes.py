@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from offset_sync.model import TopicPartition
-from offset_sync.testing.settling import ORDERS, Site, config_of, mirrored_site
-from offset_sync.testing.written import indexed_at, log
+from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
+from builders.logs import indexed_at, log
 from offset_sync.translate.commits import OWN_TAG
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from offset_sync.model import Rule, TopicPartition
-from offset_sync.testing.settling import ORDERS, Site, config_of, mirrored_site
-from offset_sync.testing.written import log
+from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
+from builders.logs import log
 
 PAY = TopicPartition("pay-out", 0)
 HOURS_MS = 3_600_000

@@ -10,7 +10,7 @@ import pytest
 from offset_sync.errors import ClusterError
 from offset_sync.model import OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.survey import Look
-from offset_sync.testing.settling import mirrored_site
+from fakes.reconciler_site import mirrored_site
 
 PATIENCE_S = 10.0
 

@@ -9,9 +9,9 @@ import pytest
 from offset_sync.errors import ClusterError
 from offset_sync.model import TopicPartition
 from offset_sync.survey import Look
-from offset_sync.testing.memory import MemoryEnds, MemoryTopic
-from offset_sync.testing.settling import ORDERS, Site, config_of, mirrored_site
-from offset_sync.testing.written import log
+from fakes.clusters import MemoryEnds, MemoryTopic
+from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
+from builders.logs import log
 
 SECOND = TopicPartition("orders", 1)
 

@@ -9,7 +9,7 @@ from offset_sync.kafka.admin import Committed
 from offset_sync.kafka.error_names import RETRIABLE, TransientError
 from offset_sync.model import Outcome, Rule, TopicPartition
 from offset_sync.sink import GROUPS_AT_ONCE
-from offset_sync.testing.targets import Target, once, outcomes, wave, write
+from fakes.target_cluster import Target, once, outcomes, wave, write
 
 
 @pytest.mark.parametrize("error", sorted(RETRIABLE))

@@ -6,7 +6,7 @@ import pytest
 
 from offset_sync.kafka.admin import Committed
 from offset_sync.model import Outcome, Rule, TopicPartition
-from offset_sync.testing.targets import OURS, Target, outcomes, wave, write
+from fakes.target_cluster import OURS, Target, outcomes, wave, write
 
 
 def test_every_write_has_one_outcome_in_the_order_of_the_writes() -> None:

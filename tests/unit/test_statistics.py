@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offset_sync.spark.statistics import statistics_of
-from offset_sync.testing.strategies import law
+from generators.hypothesis_strategies import law
 
 UTC = timezone.utc
 MICROSECONDS = pa.timestamp("us", tz="UTC")

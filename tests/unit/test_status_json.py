@@ -11,7 +11,7 @@ import pyarrow as pa
 from offset_sync.rollup import BADNESS, GROUP, roll_up
 from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
 from offset_sync.status_json import to_json
-from offset_sync.testing.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
+from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 
 CHANCE = random.Random(2)
 STATUS = random_status(CHANCE, ["a", "b", *HOSTILE_NAMES], pairs=[("dc1", "dc2"), ("dc2", "dc1")])

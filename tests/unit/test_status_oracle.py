@@ -10,12 +10,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.testing.logs import CLUSTERS, random_cases, random_world
-from offset_sync.testing.oracle import Case, Log
-from offset_sync.testing.reporting import Row, StatusSite
-from offset_sync.testing.settling import ORDERS, config_of
-from offset_sync.testing.status_oracle import Cost, Identity, cost, identity
-from offset_sync.testing.strategies import law
+from generators.mirrored_logs import CLUSTERS, random_cases, random_world
+from oracles.translation import Case, Log
+from fakes.status_site import Row, StatusSite
+from fakes.reconciler_site import ORDERS, config_of
+from oracles.status import Cost, Identity, cost, identity
+from generators.hypothesis_strategies import law
 from offset_sync.translate.commits import OWN_TAG
 
 Standing = tuple[int, int]

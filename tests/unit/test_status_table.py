@@ -16,7 +16,7 @@ from rich.console import Console
 from offset_sync.rollup import GROUP, roll_up
 from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
 from offset_sync.status_table import render_table
-from offset_sync.testing.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
+from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.wording import visible
 
 CHANCE = random.Random(11)

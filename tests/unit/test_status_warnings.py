@@ -7,9 +7,9 @@ import pytest
 from offset_sync.errors import ClusterError
 from offset_sync.status import Status
 from offset_sync.streams import StreamLag
-from offset_sync.testing.reporting import IN_SYNC, moved, standing_at, status_site
-from offset_sync.testing.settling import ORDERS
-from offset_sync.testing.written import log
+from fakes.status_site import IN_SYNC, moved, standing_at, status_site
+from fakes.reconciler_site import ORDERS
+from builders.logs import log
 
 MINUTE_MS = 60_000
 MINUTE = {"stalled_after": "60s"}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from offset_sync.streams import StreamLag
-from offset_sync.testing.reporting import IN_SYNC, StatusSite, moved, standing_at, status_site
-from offset_sync.testing.settling import ORDERS, config_of
-from offset_sync.testing.written import log
+from fakes.status_site import IN_SYNC, StatusSite, moved, standing_at, status_site
+from fakes.reconciler_site import ORDERS, config_of
+from builders.logs import log
 from offset_sync.translate.logindex import LogIndex
 from offset_sync.translate.times import TimeIndex
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offset_sync.model import State
-from offset_sync.testing.comparison import growing, origin_codes
-from offset_sync.testing.logs import World, write_logs
-from offset_sync.testing.oracle import Case, Log, LogRecord, answers
-from offset_sync.testing.strategies import law
+from oracles.translation_check import growing, origin_codes
+from generators.mirrored_logs import World, write_logs
+from oracles.translation import Case, Log, LogRecord, answers
+from generators.hypothesis_strategies import law
 from offset_sync.translate.admission import PartitionView
 from offset_sync.translate.header import NO_ANSWER, answer_by_header
 from offset_sync.translate.logindex import LogIndex

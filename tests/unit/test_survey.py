@@ -14,7 +14,7 @@ from offset_sync import survey
 from offset_sync.errors import ClusterError
 from offset_sync.model import TopicPartition
 from offset_sync.survey import SILENCE_SECONDS, Look, Survey
-from offset_sync.testing.memory import MemoryEnds, MemoryTopic
+from fakes.clusters import MemoryEnds, MemoryTopic
 
 ORDERS = [TopicPartition("orders", number) for number in range(3)]
 

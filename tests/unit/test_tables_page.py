@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from offset_sync.documentation import COMMAND, PAGE, column_table, with_written_parts
+from write_docs import COMMAND, PAGE, column_table, with_written_parts
 from offset_sync.spark.columns import Column
 from offset_sync.spark.report_schemas import ALL_TABLES
 from offset_sync.views import QUESTIONS, VIEWS

@@ -12,11 +12,11 @@ from dataclasses import replace
 import pytest
 
 from offset_sync.model import State
-from offset_sync.testing import comparison
-from offset_sync.testing.comparison import extend_index, origin_codes
-from offset_sync.testing.oracle import Answer, Case, Log, f_by_offset
-from offset_sync.testing.runs import Increment, maximal_runs
-from offset_sync.testing.written import NOW_MS, ask, at_frontier, exact, indexed_at, log, offsets
+from oracles import translation_check
+from oracles.translation_check import extend_index, origin_codes
+from oracles.translation import Answer, Case, Log, f_by_offset
+from generators.runs import Increment, maximal_runs
+from builders.logs import NOW_MS, ask, at_frontier, exact, indexed_at, log, offsets
 from offset_sync.translate.logindex import LogIndex
 
 # What the mirror does to order
@@ -81,7 +81,7 @@ def test_a_hole_between_two_batches_whose_place_is_kept_is_not_taken_for_a_recor
     found = []
     for read in (Increment(maximal_runs(source.records)[:1], 2), Increment(maximal_runs(source.records)[1:], 4)):
         extend_index(index, read, codes)
-        found.append(comparison.ask(case, [2], index, whole)[0].offset)
+        found.append(translation_check.ask(case, [2], index, whole)[0].offset)
     assert found == [1, 1]
 
 

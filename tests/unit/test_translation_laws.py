@@ -10,23 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offset_sync.model import State
-from offset_sync.testing import comparison
-from offset_sync.testing.comparison import disagreements, every_commit, translated
-from offset_sync.testing.logs import arrives_in_order
-from offset_sync.testing.oracle import UNREAD, Case, Log, LogRecord, f_by_offset
-from offset_sync.testing.strategies import NOW_MS, any_cases, cases, generators, histories, law
+from oracles import translation_check
+from oracles.translation_check import disagreements, every_commit, translated
+from generators.mirrored_logs import arrives_in_order
+from oracles.translation import UNREAD, Case, Log, LogRecord, f_by_offset
+from generators.hypothesis_strategies import NOW_MS, any_cases, cases, generators, histories, law
 
 
 @law(800)
 @given(any_cases(), generators)
 def test_on_any_logs_every_answer_is_the_one_of_brute_force(case: Case, rng: random.Random) -> None:
-    assert disagreements(case, rng) == [], comparison.describe(case)
+    assert disagreements(case, rng) == [], translation_check.describe(case)
 
 
 @law(500)
 @given(histories(), generators)
 def test_on_random_histories_every_answer_is_the_one_of_brute_force(case: Case, rng: random.Random) -> None:
-    assert disagreements(case, rng) == [], comparison.describe(case)
+    assert disagreements(case, rng) == [], translation_check.describe(case)
 
 
 @law(150)
@@ -105,8 +105,8 @@ def test_order_and_repetition_of_commits_in_a_batch_do_not_matter(case: Case, rn
 @given(cases)
 def test_the_same_batch_twice_is_the_same_result(case: Case) -> None:
     commits = every_commit(case)
-    *_, (_, source, target) = comparison.growing(case)
-    assert comparison.ask(case, commits, source, target) == comparison.ask(case, commits, source, target)
+    *_, (_, source, target) = translation_check.growing(case)
+    assert translation_check.ask(case, commits, source, target) == translation_check.ask(case, commits, source, target)
 
 
 @law(250)
@@ -188,13 +188,13 @@ def test_an_empty_batch_has_an_empty_answer() -> None:
 
 
 def test_the_long_comparison_runs_and_says_how_much_was_equal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert comparison.main(["--commits", "2000", "--seed", "7"]) == 0
+    assert translation_check.main(["--commits", "2000", "--seed", "7"]) == 0
     assert "all answers equal" in capsys.readouterr().out
 
 
 def test_the_long_comparison_prints_the_question_on_which_they_differ(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("offset_sync.testing.oracle.pos", lambda case, origin, origin_offset: UNREAD)
-    assert comparison.main(["--commits", "2000"]) == 1
+    monkeypatch.setattr("oracles.translation.pos", lambda case, origin, origin_offset: UNREAD)
+    assert translation_check.main(["--commits", "2000"]) == 1
     assert "expected" in capsys.readouterr().out

@@ -8,9 +8,9 @@ import random
 import pytest
 
 from offset_sync.model import State
-from offset_sync.testing.logs import clean_world, random_cases, random_world
-from offset_sync.testing.oracle import MALFORMED, Answer, Case, Log, LogRecord, answers, f_by_offset, pos
-from offset_sync.testing.runs import increments, maximal_runs
+from generators.mirrored_logs import clean_world, random_cases, random_world
+from oracles.translation import MALFORMED, Answer, Case, Log, LogRecord, answers, f_by_offset, pos
+from generators.runs import increments, maximal_runs
 
 Entry = tuple[str, int] | None
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from offset_sync.testing.comparison import translated
-from offset_sync.testing.oracle import Case
-from offset_sync.testing.written import NOW_MS, ask, at_frontier, exact, log, offsets
+from oracles.translation_check import translated
+from oracles.translation import Case
+from builders.logs import NOW_MS, ask, at_frontier, exact, log, offsets
 from offset_sync.translate.exact import translate
 from offset_sync.translate.logindex import LogIndex
 from offset_sync.translate.runs import Runs

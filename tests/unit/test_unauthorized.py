@@ -18,9 +18,9 @@ from offset_sync.kafka.error_names import NotAuthorizedError
 from offset_sync.maintain_tables import errors_of
 from offset_sync.model import TopicPartition
 from offset_sync.survey import Look, Survey
-from offset_sync.testing.memory import MemoryEnds, MemoryTopic
-from offset_sync.testing.settling import Site, config_of, mirrored_site
-from offset_sync.testing.written import log
+from fakes.clusters import MemoryEnds, MemoryTopic
+from fakes.reconciler_site import Site, config_of, mirrored_site
+from builders.logs import log
 
 PAY = TopicPartition("pay-in", 0)
 REMEDY = (

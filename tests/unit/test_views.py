@@ -15,9 +15,10 @@ from offset_sync.errors import TableError
 from offset_sync.model import Outcome, State
 from offset_sync.spark.report_schemas import SYNC_STATUS
 from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
-from offset_sync.testing import cost_oracle, view_oracle
-from offset_sync.testing.delta_files import write_tables
-from offset_sync.testing.histories import BEGINS, LASTS, random_history
+from oracles import failover_cost
+from oracles import views
+from builders.delta_rs_tables import write_tables
+from generators.table_histories import BEGINS, LASTS, random_history
 from offset_sync.views import QUESTIONS, VIEWS, Version, View, failover_cost, lagging_groups, version_at
 from offset_sync.views.texts import parse_view
 
@@ -26,11 +27,11 @@ TYPES = {
     "TIMESTAMP WITH TIME ZONE": "timestamp", "TIMESTAMP": "timestamp",
 }  # fmt: skip
 ORACLES = {
-    "current_offsets": (view_oracle.current_offsets, OFFSET_COMMITS),
-    "offset_history": (view_oracle.offset_history, OFFSET_COMMITS),
-    "lag": (view_oracle.lag, SYNC_STATUS),
-    "translation_quality": (view_oracle.translation_quality, OFFSET_TRANSLATIONS),
-    "sync_decisions": (view_oracle.sync_decisions, OFFSET_TRANSLATIONS),
+    "current_offsets": (views.current_offsets, OFFSET_COMMITS),
+    "offset_history": (views.offset_history, OFFSET_COMMITS),
+    "lag": (views.lag, SYNC_STATUS),
+    "translation_quality": (views.translation_quality, OFFSET_TRANSLATIONS),
+    "sync_decisions": (views.sync_decisions, OFFSET_TRANSLATIONS),
 }
 SEEDS = range(6)
 AN_HOUR = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
@@ -80,7 +81,7 @@ def test_percentiles_of_many_answers_are_those_of_plain_python(tmp_path: Path) -
     (view,) = [view for view in VIEWS if view.name == "translation_quality"]
     found = rows(open_tables(str(tmp_path)), f"SELECT * FROM {view.name}")
     assert min(row["answers"] for row in found) > 40
-    assert comparable(found, view.names) == comparable(view_oracle.translation_quality(made.to_pylist()), view.names)
+    assert comparable(found, view.names) == comparable(views.translation_quality(made.to_pylist()), view.names)
 
 
 def test_the_cost_of_a_failover_is_what_plain_python_finds_at_any_moment(
@@ -94,7 +95,7 @@ def test_the_cost_of_a_failover_is_what_plain_python_finds_at_any_moment(
     wanted = [
         row
         for moment in moments
-        for row in cost_oracle.failover_cost(moment, made[OFFSET_COMMITS], made[OFFSET_TRANSLATIONS], made[RECORD_RUNS])
+        for row in failover_cost.failover_cost(moment, made[OFFSET_COMMITS], made[OFFSET_TRANSLATIONS], made[RECORD_RUNS])
     ]
     names = question("failover_cost")[0].names
     assert comparable(found, names) == comparable(wanted, names)

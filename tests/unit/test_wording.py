@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.testing.reports import HOSTILE_NAMES
+from generators.reports import HOSTILE_NAMES
 from offset_sync.wording import to_count, to_duration, to_range, visible
 
 

@@ -1,0 +1,200 @@
+"""Real Kafka brokers on this machine: one KRaft node per cluster, started from jars on free ports."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+
+from offset_sync_demo.kafka.broker_files import free_ports, java_command, write_broker_files
+from offset_sync_demo.kafka.clients import admin_of
+from offset_sync.errors import ClusterError
+
+_START_SECONDS = 90.0
+
+
+@dataclass
+class EmbeddedCluster:
+    """One broker that is its own controller; a restart keeps its ports, its cluster id and its logs.
+
+    The broker never outlives this Python process, however that ends.
+    """
+
+    alias: str
+    directory: Path
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+    _watchdog: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The address for clients; the same for the whole life of the cluster."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def is_running(self) -> bool:
+        """True while the broker's process lives, also while it is paused."""
+        return self.process is not None and self.process.poll() is None
+
+    def start(self) -> None:
+        """Start the broker and wait until it answers; raises ClusterError with the end of its log."""
+        self.launch()
+        self.wait_until_ready()
+
+    def launch(self) -> None:
+        """Start the broker's process and return at once."""
+        if self.is_running:
+            return
+        command = java_command(self.directory, "kafka.Kafka", str(self.directory / "server.properties"))
+        self.process = _spawn(command, self.directory)
+        self._watchdog = _watch(self.process, self.directory)
+
+    def wait_until_ready(self, timeout: float = _START_SECONDS) -> None:
+        """Return once the broker gives metadata that names itself; raises ClusterError."""
+        admin = admin_of(self)
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline and self.is_running:
+            with contextlib.suppress(KafkaException):
+                if admin.list_topics(timeout=0.5).brokers:
+                    return
+        died = "" if self.is_running else " (its process ended)"
+        self.kill()
+        raise ClusterError(self.alias, f"the broker did not start{died}; {self.directory} says:\n{self.log_tail()}")
+
+    def stop(self, timeout: float = 20.0) -> None:
+        """End the broker as an operator would (SIGTERM); kill it when it has not ended after *timeout* seconds."""
+        if self.process is not None and self.is_running:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the broker as a disaster would (SIGKILL); also works on a paused one."""
+        # The watchdog first: once the broker is reaped its number may belong to somebody else.
+        for process in (self._watchdog, self.process):
+            if process is not None:
+                process.kill()
+                process.wait()
+        if self._watchdog is not None and self._watchdog.stdin is not None:
+            self._watchdog.stdin.close()
+        self._watchdog = None
+
+    def pause(self) -> None:
+        """Freeze the broker (SIGSTOP): its connections stay open and nothing answers."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused broker go on (SIGCONT)."""
+        self._signal(signal.SIGCONT)
+
+    def restart(self) -> None:
+        """Stop the broker if it runs, and start it on what it had written."""
+        self.stop()
+        self.start()
+
+    def log_tail(self, lines: int = 25) -> str:
+        """Return the last lines that the broker logged or printed."""
+        return "\n".join(_tail(self.directory / name, lines) for name in ("console.log", "broker.log"))
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.process is None or not self.is_running:
+            raise ClusterError(self.alias, f"the broker is not running, so it cannot take {number.name}; start it")
+        self.process.send_signal(number)
+
+
+def start_clusters(
+    aliases: Sequence[str], directory: Path, *, offsets_partitions: int = 8, extra: Mapping[str, str] | None = None
+) -> dict[str, EmbeddedCluster]:
+    """Start one cluster per alias, all at the same time, below *directory*; return when all answer.
+
+    *extra* are broker settings that win over the defaults. When one does not start, all are killed and
+    ClusterError is raised.
+    """
+    settings = {"offsets.topic.num.partitions": str(offsets_partitions), **(extra or {})}
+    ports = free_ports(2 * len(aliases))
+    clusters = {
+        alias: EmbeddedCluster(alias, directory.absolute() / alias, port)
+        for alias, port in zip(aliases, ports[::2], strict=True)
+    }
+    for cluster, controller_port in zip(clusters.values(), ports[1::2], strict=True):
+        write_broker_files(cluster.directory, cluster.port, controller_port, settings)
+    try:
+        _format(list(clusters.values()))
+        for cluster in clusters.values():
+            cluster.launch()
+        for cluster in clusters.values():
+            cluster.wait_until_ready()
+    except BaseException:
+        kill_clusters(clusters)
+        raise
+    return clusters
+
+
+@contextlib.contextmanager
+def running_clusters(
+    aliases: Sequence[str], directory: Path, *, offsets_partitions: int = 8, extra: Mapping[str, str] | None = None
+) -> Iterator[dict[str, EmbeddedCluster]]:
+    """Like :func:`start_clusters`; whatever still runs at the end is killed."""
+    clusters = start_clusters(aliases, directory, offsets_partitions=offsets_partitions, extra=extra)
+    try:
+        yield clusters
+    finally:
+        kill_clusters(clusters)
+
+
+def kill_clusters(clusters: Mapping[str, EmbeddedCluster]) -> None:
+    """Kill every broker that still runs."""
+    for cluster in clusters.values():
+        cluster.kill()
+
+
+def _format(clusters: Sequence[EmbeddedCluster]) -> None:
+    """Write every cluster's identity and feature levels with Kafka's own tool, all at the same time."""
+    tools = [_spawn(_format_command(cluster), cluster.directory) for cluster in clusters]
+    for cluster, tool in zip(clusters, tools, strict=True):
+        if tool.wait(_START_SECONDS) != 0:
+            raise ClusterError(cluster.alias, f"the storage could not be formatted:\n{cluster.log_tail()}")
+
+
+def _format_command(cluster: EmbeddedCluster) -> list[str]:
+    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    properties = str(cluster.directory / "server.properties")
+    # The id of a cluster could begin with a dash, which the tool would take for an option: hence '='.
+    arguments = ("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "--config", properties)
+    return java_command(cluster.directory, *arguments)
+
+
+def _spawn(command: list[str], directory: Path) -> subprocess.Popen[bytes]:
+    """Start *command* in a session of its own, so that Ctrl-C reaches Python and not the brokers."""
+    with (directory / "console.log").open("ab") as console:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=console, stderr=console, cwd=directory, start_new_session=True
+        )
+
+
+def _watch(process: subprocess.Popen[bytes], directory: Path) -> subprocess.Popen[bytes]:
+    """Start a shell that kills *process* when this Python ends, even by SIGKILL.
+
+    It waits on a pipe whose other end only we hold. PR_SET_PDEATHSIG would not do: it fires when the *thread*
+    that started the broker ends. The command line is compared first: a broker that died long ago may have left
+    its number to somebody else.
+    """
+    is_ours = '[ ! -d /proc/self ] || grep -qsF "$1" "/proc/$0/cmdline"'
+    script = ["/bin/sh", "-c", f'read -r _; {{ {is_ours}; }} && kill -9 "$0"', str(process.pid), str(directory)]
+    return subprocess.Popen(script, stdin=subprocess.PIPE, start_new_session=True)
+
+
+def _tail(path: Path, lines: int) -> str:
+    if not path.exists():
+        return f"({path.name} was not written: is log4j-slf4j-impl among the jars?)"
+    return "\n".join(path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])

@@ -1,0 +1,40 @@
+"""What really stands in a log, read with a plain consumer: the ground on which tests and the oracle stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offset_sync_demo.kafka.clients import Endpoint, Headers, Partition, read_partition
+from offset_sync_demo.load.records import RecordLog, Records, value_id
+
+
+@dataclass(frozen=True)
+class LogRecord:
+    """One committed record; *timestamp* in milliseconds."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+    def header(self, name: str) -> bytes | None:
+        """Return the first header of that name."""
+        value = next((value for key, value in self.headers if key == name), None)
+        return value.encode() if isinstance(value, str) else value
+
+
+def dump_log(cluster: Endpoint, topic: str, partition: int, timeout: float = 60.0) -> list[LogRecord]:
+    """Return every committed record of the partition; markers and aborted records are not among them."""
+    return [
+        LogRecord(each.offset(), each.timestamp()[1], each.key(), each.value(), list(each.headers() or []))
+        for each in read_partition(cluster, (topic, partition), timeout)
+    ]
+
+
+def dump_ids(cluster: Endpoint, partition: Partition, timeout: float = 60.0) -> Records:
+    """Return who stands where in a partition that only the workload and the mirror wrote; small in memory."""
+    log = RecordLog()
+    for each in read_partition(cluster, partition, timeout):
+        log.add(value_id(each.value() or b""), each.offset(), each.timestamp()[1])
+    return log.to_records()

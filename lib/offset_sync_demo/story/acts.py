@@ -1,0 +1,207 @@
+"""The demo's two acts: dc1 dies under load and its groups start at dc2; then they move back, as planned work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from offset_sync_demo.kafka.clients import Partition
+from offset_sync_demo.story.oracle import Measured, compare_group
+from offset_sync_demo.load.records import Records
+from offset_sync_demo.story.jobs import RunningJob, write_config
+from offset_sync_demo.story.moves import Moves
+from offset_sync_demo.story.tables import Answer, GroupPartition, StoryTables
+from offset_sync_demo.story.world import DC1, DC2, GROUPS, PARTITIONS, TOPICS, World
+from offset_sync.spark.tables import Tables
+
+Say = Callable[[str], None]
+_STAYED = Answer(0, None, "NOT_MOVED", "UNCHANGED", 0, 0, 0)
+"""Of a group that committed nothing at the source: it never left, and its own commit still stands at the target."""
+STEADY_SECONDS = 6.0
+"""No answer has changed for so long: two reconcile passes, also where a dead cluster is asked in vain."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long the demo takes its time: backlog and load in seconds, how far the lagging groups read."""
+
+    backlog: float
+    load: float
+    lagging_stop: int
+
+
+FULL, QUICK = Pace(6.0, 40.0, 400), Pace(3.0, 10.0, 300)
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """One line of a table: what was known before the move, and what it really cost."""
+
+    group_id: str
+    topic: str
+    shape: str
+    behind: int
+    staleness: float
+    predicted: int
+    predicted_at_most: int
+    states: frozenset[str]
+    measured: Measured
+
+    @property
+    def is_as_promised(self) -> bool:
+        """True where nothing was lost and the repeats of the captured commit are those predicted."""
+        repeats = self.measured.duplicates_of_commit
+        return self.measured.lost == 0 and self.predicted <= repeats <= self.predicted_at_most
+
+
+class Story:
+    """Plays both acts on *world*; *say* is told what happens."""
+
+    def __init__(self, world: World, directory: Path, tables: Tables, pace: Pace, say: Say) -> None:
+        self._world, self._pace, self._say = world, pace, say
+        self._directory = directory
+        self._config = directory / "demo.yaml"
+        write_config(self._config, world.clusters, directory)
+        self._jobs: list[RunningJob] = []
+        self._tables = StoryTables(tables, self._check_jobs)
+        self._moves = Moves(tables.spark, self._config, say)
+        self._killed_at = 0.0
+
+    def start_jobs(self) -> None:
+        """Start ``index_records`` and ``sync_offsets`` and the load they follow."""
+        self._say("producing a backlog, starting index_records and sync_offsets")
+        self._jobs = [RunningJob(name, self._config, self._directory) for name in ("index_records", "sync_offsets")]
+        self._world.produce_backlog(self._pace.backlog)
+        self._world.start_readers(DC1, stop_lagging_at=self._pace.lagging_stop)
+        self._say("seven groups read at dc1; waiting for their first translated offsets at dc2")
+        wanted = len(GROUPS) * PARTITIONS
+
+        def is_synced() -> bool:
+            answers = self._tables.answers(DC1, DC2).values()
+            return sum(answer.target_offset is not None for answer in answers) >= wanted
+
+        self._tables.wait_until(is_synced, "every group has an offset at dc2", 300.0)
+        self._say(f"load: 260 records a second for {self._pace.load:.0f} s")
+        time.sleep(self._pace.load)
+
+    def disaster(self) -> list[GroupResult]:
+        """Kill dc1 under load, start its groups at dc2, and return what that cost."""
+        world = self._world
+        self._say("SIGKILL to dc1's broker")
+        world.clusters[DC1].kill()
+        self._killed_at = time.time()
+        world.stop_readers(DC1, kill=True, timeout=2.0)
+        world.produce_only_at(DC2)
+        world.mirrors[DC1].stop(2.0)
+        self._say("waiting until the index covers dc2 and the last answers are final")
+        self._tables.wait_for_index(DC2, world.ends(DC2))
+        self._tables.wait_until_steady(DC1, DC2, STEADY_SECONDS)
+        self._moves.after_a_disaster(DC1, DC2, [group.group_id for group in GROUPS])
+        answers, captured = self._tables.answers(DC1, DC2), self._tables.captured(DC1)
+        self._say("the groups start at dc2 as plain consumers and read to the end")
+        world.start_readers(DC2, reset="error")
+        world.read_to(DC2, world.ends(DC2))
+        self._say("comparing what each group read before and after")
+        return self._results(DC1, DC2, answers, captured)
+
+    def come_back(self) -> list[GroupResult]:
+        """Move the groups back to dc1 as planned work, and return what that cost."""
+        world = self._world
+        self._say("dc1 is started again; mirrors catch up")
+        world.clusters[DC1].restart()
+        world.mirrors[DC1].start()
+        world.drain()
+        self._say("all producers go to dc1; waiting until what crosses has drained and the groups have read it")
+        world.produce_all_at(DC1)
+        self._moves.report()
+        world.producers.wait_until_quiet(DC2)
+        world.drain()
+        world.read_to(DC2, world.ends(DC2))
+        time.sleep(2.0)  # records of dc1 alone, behind everything that crossed
+        world.drain()
+        world.read_to(DC2, world.ends(DC2))
+        self._say("the groups stop at dc2")
+        world.stop_readers(DC2, kill=False)
+        # A group that committed nothing at dc2 has never left dc1.
+        self._moves.as_planned(DC2, DC1, [name for name, reader in world.readers[DC2].items() if reader.last_commits()])
+        answers = self._tables.answers(DC2, DC1)
+        self._say("the groups start at dc1 and read on")
+        before = self._world.readers[DC1]
+        world.start_readers(DC1, reset="error")
+        world.read_to(DC1, world.ends(DC1))
+        self._say("comparing what each group read before and after")
+        return self._results(DC2, DC1, answers, self._tables.captured(DC2), before)
+
+    def report(self) -> str:
+        """Write the status page again and return its path; by now every group has read on at dc1."""
+        return self._moves.report()
+
+    def stop_jobs(self) -> list[int]:
+        """Stop the jobs with SIGTERM; return their exit codes."""
+        for job in self._jobs:
+            job.terminate()
+        return [job.stop() for job in self._jobs]
+
+    def _check_jobs(self) -> None:
+        for job in self._jobs:
+            job.check()
+
+    def _results(
+        self,
+        source: str,
+        target: str,
+        answers: Mapping[GroupPartition, Answer],
+        captured: Mapping[GroupPartition, int],
+        earlier: Mapping[str, object] | None = None,
+    ) -> list[GroupResult]:
+        world, log = self._world, self._world.log_ids(target)
+        results = []
+        for group in GROUPS:
+            before, after = (world.readers[alias][group.group_id] for alias in (source, target))
+            mine = {place: log[place] for place in log if place[0] == group.topic}
+            elsewhere = earlier[group.group_id].records() if earlier is not None else {}  # type: ignore[attr-defined]
+            measured = compare_group(
+                before.records(),
+                after.records(),
+                mine,
+                {place: captured.get((group.group_id, *place), 0) for place in mine},
+                read_elsewhere={place: records.ids for place, records in elsewhere.items()},
+            )
+            found = {place: answers.get(_key(group.group_id, place), _STAYED) for place in mine}
+            results.append(
+                GroupResult(
+                    group.group_id,
+                    group.topic,
+                    TOPICS[group.topic].shape,
+                    behind=_records_from(mine, found),
+                    staleness=self._staleness(source, group.group_id, captured),
+                    predicted=sum(answer.duplicates for answer in found.values()),
+                    predicted_at_most=sum(answer.duplicates_at_most for answer in found.values()),
+                    states=frozenset(answer.state for answer in found.values()),
+                    measured=measured,
+                )
+            )
+        return results
+
+    def _staleness(self, source: str, group_id: str, captured: Mapping[GroupPartition, int]) -> float:
+        """Return for how long before the end the oldest commit that was not captured had been made; 0: none."""
+        missed = [
+            commit.at
+            for commit in self._world.readers[source][group_id].commits()
+            if commit.offset > captured.get((group_id, *commit.partition), 0)
+        ]
+        return max(0.0, self._killed_at - min(missed)) if missed else 0.0
+
+
+def _key(group_id: str, place: Partition) -> GroupPartition:
+    return (group_id, *place)
+
+
+def _records_from(log: Mapping[Partition, Records], answers: Mapping[Partition, Answer]) -> int:
+    """Return how many records stand at or after the answers; none where the group's own commit was left alone."""
+    starts = {place: answer.target_offset for place, answer in answers.items() if answer.target_offset is not None}
+    return int(sum(np.count_nonzero(log[place].offsets >= start) for place, start in starts.items()))

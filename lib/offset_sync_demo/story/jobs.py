@@ -1,0 +1,77 @@
+"""The jobs of the demo, run as in production: a configuration file and spark-submit.sh, stopped by SIGTERM."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from offset_sync_demo.kafka.clients import Endpoint
+from offset_sync.errors import OffsetSyncError
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+def write_config(path: Path, clusters: Mapping[str, Endpoint], directory: Path) -> None:
+    """Write the configuration that the jobs of the demo read."""
+    config = {
+        "clusters": {
+            alias: {"kafka": {"bootstrap.servers": each.bootstrap_servers}} for alias, each in clusters.items()
+        },
+        "topics": {"include": [".*"]},
+        "sync": {"trigger_interval": "1s", "reconcile_interval": "2s"},
+        "index": {"trigger_interval": "1s"},
+        "status": {"page": str(directory / "status.html")},
+        "tables": {"root": str(directory / "tables"), "checkpoints": str(directory / "checkpoints")},
+    }
+    path.write_text(yaml.safe_dump(config, sort_keys=False))
+
+
+class RunningJob:
+    """One job in a process of its own; its log goes to a file."""
+
+    def __init__(self, name: str, config: Path, directory: Path) -> None:
+        self.name = name
+        self.log = directory / f"{name}.log"
+        # On two cores, for minutes: no time for the optimising compiler and a parallel collector to pay off.
+        java = ["--driver-memory", "1g", "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
+        command = ["./spark-submit.sh", name, *java, "--conf", str(config)]
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command, cwd=REPOSITORY, stdout=log, stderr=subprocess.STDOUT, env=_environment()
+            )
+
+    @property
+    def pid(self) -> int:
+        """The number of its first process."""
+        return self._process.pid
+
+    def check(self) -> None:
+        """Raise OffsetSyncError with the end of its log when the job has ended by itself."""
+        if self._process.poll() is not None:
+            tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
+            raise OffsetSyncError(f"{self.name} ended with exit code {self._process.returncode}; its log ends:\n{tail}")
+
+    def terminate(self) -> None:
+        """Send SIGTERM: the micro-batch in hand is the last."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+
+    def stop(self, timeout: float = 60.0) -> int:
+        """Send SIGTERM, wait for the end, and return the exit code."""
+        self.terminate()
+        try:
+            return self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """Return our environment without what belongs to this driver's own JVM."""
+    mine = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_ENV_LOADED")
+    return {name: value for name, value in os.environ.items() if name not in mine}

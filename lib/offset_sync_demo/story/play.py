@@ -1,0 +1,92 @@
+"""Put the demo on stage, print its tables, and say by the exit code whether everything was as promised."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from offset_sync_demo.kafka.clients import CLIENT_ERRORS
+from offset_sync_demo.story.acts import FULL, QUICK, Story
+from offset_sync_demo.story.jobs import REPOSITORY
+from offset_sync_demo.story.report import Narrator, show_results
+from offset_sync_demo.story.world import World
+from offset_sync.errors import OffsetSyncError
+from offset_sync.spark.session import open_session
+from offset_sync.spark.tables import Tables
+
+DIRECTORY = REPOSITORY / "data" / "demo"
+
+
+def play(*, is_quick: bool, directory: Path = DIRECTORY) -> int:
+    """Play both acts; return 0 when nothing was lost and every repeat was predicted, else 1."""
+    logging.basicConfig(level=logging.WARNING)
+    console = Console(width=None if Console().is_terminal else 132)
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    started = time.monotonic()
+    # Brokers and jobs are ours to stop, also when somebody stops us.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        with Narrator(console) as narrator:
+            is_good = _play(console, narrator, directory, is_quick=is_quick)
+    except (OffsetSyncError, TimeoutError, *CLIENT_ERRORS) as problem:
+        console.print(f"the demo could not be played: {problem}", markup=False, highlight=False)
+        return 1
+    console.print(f"tables and logs are in {directory}; {time.monotonic() - started:.0f} s", highlight=False)
+    console.print("nothing lost, every repeat predicted" if is_good else "NOT as promised: see the tables above")
+    return 0 if is_good else 1
+
+
+def _create_tables(directory: Path) -> Tables:
+    with _errors_to(directory / "demo.log"):
+        tables = Tables(open_session("offset-sync demo"), str(directory / "tables"))
+    tables.create()
+    return tables
+
+
+@contextmanager
+def _errors_to(log: Path) -> Iterator[None]:
+    """Let processes that are started meanwhile, such as the JVM, write their warnings to *log*: the stage is ours."""
+    console = os.dup(2)
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(console, 2)
+        os.close(console)
+
+
+def _play(console: Console, narrator: Narrator, directory: Path, *, is_quick: bool) -> bool:
+    narrator.say("starting two Kafka brokers, mirrored both ways")
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(World.start, directory / "brokers")
+        tables = _create_tables(directory)
+    world = starting.result()
+    story: Story | None = None
+    try:
+        story = Story(world, directory, tables, QUICK if is_quick else FULL, narrator.say)
+        story.start_jobs()
+        act_one = story.disaster()
+        is_good = show_results(console, "Act 1: dc1 is killed under load, its groups start at dc2", act_one)
+        act_two = story.come_back()
+        is_good &= show_results(console, "Act 2: planned move back to dc1", act_two)
+        console.print(f"the status page: {story.report()}", markup=False, highlight=False, soft_wrap=True)
+        no_repeats = all(result.measured.duplicates == 0 for result in act_two)
+        if not no_repeats:
+            console.print("[red]planned work repeated records[/]")
+        return is_good and no_repeats
+    finally:
+        if story is not None:
+            story.stop_jobs()
+        world.stop()

@@ -1,0 +1,177 @@
+"""The stage of the demo: two clusters mirrored both ways, four topics under load, seven groups that read them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters, start_clusters
+from offset_sync_demo.kafka.clients import CLIENT_ERRORS, Partition, list_partitions, stable_ends
+from offset_sync_demo.load.group_member import ReaderOptions
+from offset_sync_demo.kafka.log_dump import dump_ids
+from offset_sync_demo.load.mirror import Mirror
+from offset_sync_demo.load.producer import TopicLoad
+from offset_sync_demo.load.group_reader import GroupReader, stop_readers
+from offset_sync_demo.load.records import Records
+from offset_sync_demo.kafka.topics import create_topic
+from offset_sync_demo.load.workload import Producers
+
+PARTITIONS = 4
+DC1, DC2 = "dc1", "dc2"
+HALF, FIRST, SECOND, NOBODY = {DC1: 0.5, DC2: 0.5}, {DC1: 1.0}, {DC2: 1.0}, dict[str, float]()
+_BURST = 20.0
+"""How much faster than later everything is produced at first: the records that the slow groups lag by."""
+
+
+@dataclass(frozen=True)
+class DemoTopic:
+    """A topic and who produces into it while the load runs."""
+
+    load: TopicLoad
+    shares: Mapping[str, float]
+    shape: str
+
+
+TOPICS = {
+    topic.load.topic: topic
+    for topic in (
+        DemoTopic(TopicLoad("orders", PARTITIONS, 120.0), HALF, "50:50"),
+        DemoTopic(TopicLoad("payments", PARTITIONS, 80.0), FIRST, "100:0"),
+        DemoTopic(TopicLoad("ledger", PARTITIONS, 40.0, is_transactional=True), FIRST, "100:0, transactions"),
+        DemoTopic(TopicLoad("archive", PARTITIONS, 20.0), NOBODY, "idle"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class DemoGroup:
+    """A consumer group: what it reads, how, and how much of the first records it never gets to at dc1."""
+
+    group_id: str
+    topic: str
+    protocol: Literal["classic", "consumer"] = "classic"
+    lags: bool = False
+
+
+GROUPS = (
+    DemoGroup("billing", "orders"),
+    DemoGroup("shipping", "orders", "consumer"),
+    DemoGroup("reports", "orders", lags=True),
+    DemoGroup("fraud", "payments", "consumer"),
+    DemoGroup("rebates", "payments", lags=True),
+    DemoGroup("audit", "ledger"),
+    DemoGroup("search", "archive"),
+)
+
+
+@dataclass
+class World:
+    """Clusters, mirrors, producers and the readers of each cluster."""
+
+    clusters: dict[str, EmbeddedCluster]
+    mirrors: dict[str, Mirror]
+    producers: Producers
+    readers: dict[str, dict[str, GroupReader]] = field(default_factory=dict)
+
+    @classmethod
+    def start(cls, directory: Path) -> World:
+        """Start two brokers, create the topics on both and mirror them both ways."""
+        clusters = start_clusters([DC1, DC2], directory, offsets_partitions=4)
+        try:
+            for name in TOPICS:
+                create_topic(clusters.values(), name, PARTITIONS)
+            mirrors = {
+                DC1: Mirror(clusters[DC1], clusters[DC2], list(TOPICS)),
+                DC2: Mirror(clusters[DC2], clusters[DC1], list(TOPICS)),
+            }
+            for mirror in mirrors.values():
+                mirror.start()
+        except BaseException:
+            kill_clusters(clusters)
+            raise
+        loads = [topic.load for topic in TOPICS.values()]
+        return cls(clusters, mirrors, Producers(clusters, loads, dict.fromkeys(TOPICS, NOBODY)))
+
+    def produce_backlog(self, seconds: float) -> None:
+        """Produce much in a short time everywhere, then go on at the normal rate."""
+        for name, topic in TOPICS.items():
+            shares = topic.shares or FIRST
+            self.producers.set_share({alias: share * _BURST for alias, share in shares.items()}, [name])
+        self.producers.start()
+        time.sleep(seconds)
+        self.share_as_planned()
+
+    def share_as_planned(self) -> None:
+        """Produce every topic where its shape wants it."""
+        for name, topic in TOPICS.items():
+            self.producers.set_share(topic.shares, [name])
+
+    def produce_only_at(self, alias: str) -> None:
+        """Go on at one cluster with what it produces anyway: the other one is dead."""
+        for name, topic in TOPICS.items():
+            self.producers.set_share({alias: topic.shares.get(alias, 0.0)}, [name])
+
+    def produce_all_at(self, alias: str) -> None:
+        """Send every producer to one cluster; the idle topic stays idle."""
+        self.producers.set_share({alias: 1.0}, [name for name, topic in TOPICS.items() if topic.shares])
+
+    def start_readers(self, alias: str, *, stop_lagging_at: int | None = None, reset: str = "earliest") -> None:
+        """Start every group at *alias*; a lagging one goes no further than *stop_lagging_at* in each partition."""
+        readers = {}
+        for group in GROUPS:
+            stop_at = {(group.topic, p): stop_lagging_at for p in range(PARTITIONS)} if stop_lagging_at else {}
+            options = ReaderOptions(
+                protocol=group.protocol,
+                commit_interval=0.5,
+                stop_at=stop_at if group.lags else {},
+                reset=reset,  # type: ignore[arg-type]
+            )
+            readers[group.group_id] = GroupReader(self.clusters[alias], group.group_id, [group.topic], options)
+        for reader in readers.values():
+            reader.start()
+        self.readers[alias] = readers
+
+    def stop_readers(self, alias: str, *, kill: bool, timeout: float = 15.0) -> None:
+        """Stop every group at *alias*, with a final commit unless *kill*."""
+        stop_readers(list(self.readers[alias].values()), kill=kill, timeout=timeout)
+
+    def drain(self, timeout: float = 60.0) -> None:
+        """Return when everything that was produced anywhere until now is at both clusters."""
+        deadline = time.monotonic() + timeout
+        for mirror in self.mirrors.values():
+            while True:
+                try:
+                    mirror.drain(max(1.0, deadline - time.monotonic()))
+                    break
+                except CLIENT_ERRORS:  # a broker that has just started does not lead its partitions yet
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.5)
+
+    def ends(self, alias: str) -> dict[Partition, int]:
+        """Return how far each partition can be read by a consumer in read_committed."""
+        cluster = self.clusters[alias]
+        return stable_ends(cluster, list_partitions(cluster, list(TOPICS)))
+
+    def read_to(self, alias: str, ends: Mapping[Partition, int], timeout: float = 60.0) -> None:
+        """Return when every group at *alias* has read its topic to *ends*."""
+        for group in GROUPS:
+            mine = {place: end for place, end in ends.items() if place[0] == group.topic}
+            self.readers[alias][group.group_id].wait_until(mine, timeout)
+
+    def log_ids(self, alias: str) -> dict[Partition, Records]:
+        """Return which records stand where at *alias*."""
+        cluster = self.clusters[alias]
+        return {place: dump_ids(cluster, place) for place in list_partitions(cluster, list(TOPICS))}
+
+    def stop(self) -> None:
+        """Stop everything that still runs."""
+        self.producers.stop(2.0)
+        for mirror in self.mirrors.values():
+            mirror.stop(1.0)
+        for alias in self.readers:
+            self.stop_readers(alias, kill=True, timeout=1.0)
+        kill_clusters(self.clusters)

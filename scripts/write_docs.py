@@ -1,0 +1,63 @@
+"""The written parts of ``docs/tables.md``: every column of every table and view, from where they are defined.
+
+python -m write_docs      writes them anew; what stands between them is written by hand
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+from offset_sync.spark.columns import Column, Table
+from offset_sync.spark.report_schemas import ALL_TABLES
+from offset_sync.views import QUESTIONS, VIEWS, View, failover_cost
+from offset_sync.views.texts import ViewColumn
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "tables.md"
+COMMAND = "python -m write_docs"
+_PART = re.compile(r"(<!-- begin (\w+)[^>]*-->\n).*?(<!-- end \2 -->)", re.DOTALL)
+_MOMENT = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
+
+
+def with_written_parts(page: str) -> str:
+    """Return *page* with its parts written anew; raises KeyError for a part that nobody can write."""
+    parts = {
+        "tables": _sections(ALL_TABLES),
+        "views": _sections(VIEWS),
+        "questions": _sections(QUESTIONS),
+        "failover": f"```sql\n{failover_cost([_MOMENT])}```\n",
+    }
+    return _PART.sub(lambda found: f"{found[1]}{parts[found[2]]}{found[3]}", page)
+
+
+def _sections(described: Iterable[Table | View]) -> str:
+    return "\n".join(f"### {each.name}\n\n{_about(each)}\n\n{column_table(each.columns)}" for each in described)
+
+
+def _about(described: Table | View) -> str:
+    if not isinstance(described, Table):
+        return described.comment
+    kind = "Every report replaces the one before." if described.is_replaced else "Rows are only ever added."
+    order = f" Clustered by {', '.join(described.cluster_by)}." if described.cluster_by else ""
+    return f"{described.comment} {kind}{order}"
+
+
+def column_table(columns: Sequence[Column | ViewColumn]) -> str:
+    """Return what the columns hold as a Markdown table."""
+    lines = [f"| `{column.name}` | {column.type} | {_cell(column.comment)} |" for column in columns]
+    return "\n".join(["| column | type | what it holds |", "|---|---|---|", *lines]) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main() -> None:
+    """Write the page anew."""
+    PAGE.write_text(with_written_parts(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Scenes that share their passes: every scene prepares something, all are synced at once, and what stands is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from broker.crafted_logs import Clusters
+from broker.committed_offsets import Place, committed
+from broker.installation import Installation, Row
+
+from offset_sync.kafka.admin import Committed
+
+
+@dataclass
+class Acts:
+    """What stood on every cluster, and what was said, after each act; acts count from 0."""
+
+    clusters: Clusters
+    installation: Installation
+    groups: list[str]
+    failures: list[list[str]] = field(default_factory=list)
+    _standing: list[dict[str, dict[str, dict[Place, Committed]]]] = field(default_factory=list)
+    _rows: list[list[Row]] = field(default_factory=list)
+
+    def play(self, *, dry_run: bool = False) -> None:
+        """Sync once and keep what stands then, and the rows that came."""
+        known = sum(map(len, self._rows))
+        self.failures.append(self.installation.sync(dry_run=dry_run))
+        rows = self.installation.translations()
+        self._rows.append(rows[known:])
+        standing = {alias: committed(cluster, self.groups) for alias, cluster in self.clusters.items()}
+        self._standing.append(standing)
+
+    def value(self, act: int, alias: str, group: str, place: Place) -> Committed | None:
+        """Return what the group had on a cluster after *act*."""
+        return self._standing[act][alias][group].get(place)
+
+    def offset(self, act: int, alias: str, group: str, place: Place) -> int | None:
+        """Return only the offset."""
+        value = self.value(act, alias, group, place)
+        return None if value is None else value.offset
+
+    def rows(self, act: int, **wanted: object) -> list[Row]:
+        """Return the rows of offset_translations that *act* added."""
+        return [row for row in self._rows[act] if all(row[name] == value for name, value in wanted.items())]
+
+    def said(self, act: int, group: str, **wanted: object) -> list[tuple[str, str]]:
+        """Return state and outcome of what *act* added about a group."""
+        return [(row["state"], row["outcome"]) for row in self.rows(act, group_id=group, **wanted)]
+
+
+def only(rows: Iterable[Row]) -> Row:
+    """Return the one row there is."""
+    (row,) = rows
+    return row

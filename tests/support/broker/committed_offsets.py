@@ -1,0 +1,55 @@
+"""Committed offsets of real clusters, set and read by hand; metadata exact to the byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of, read_partition
+from offset_sync.errors import ClusterError
+from offset_sync.kafka.admin import ClusterAdmin, Committed
+from offset_sync.model import OffsetWrite, Rule, TopicPartition
+
+Place = tuple[str, int]
+"""A topic and a partition number."""
+
+
+def admin_for(cluster: EmbeddedCluster) -> ClusterAdmin:
+    """Return what reads and writes committed offsets, metadata exact to the byte."""
+    return ClusterAdmin(cluster.alias, {"bootstrap.servers": cluster.bootstrap_servers})
+
+
+def commit(cluster: EmbeddedCluster, offsets: Mapping[str, Mapping[Place, int | tuple[int, str]]]) -> None:
+    """Commit for each group, as an operator would for groups without members."""
+    writes: dict[str, list[OffsetWrite]] = {}
+    for group, by_place in offsets.items():
+        for (topic, partition), wanted in by_place.items():
+            offset, metadata = wanted if isinstance(wanted, tuple) else (wanted, "")
+            write = OffsetWrite(group, topic, partition, offset, metadata, Rule.SET, None)
+            writes.setdefault(group, []).append(write)
+    kafka = admin_for(cluster)
+    kafka.committed_offsets(list(writes)[:1], deadline=60)  # waits for the coordinator of a cluster that is new
+    answers = kafka.write_offsets(writes, deadline=60)
+    accepted = {TopicPartition(*place): None for by_place in offsets.values() for place in by_place}
+    refused = {group: answer for group, answer in answers.items() if not answer.items() <= accepted.items()}
+    assert refused == {}, refused
+
+
+def committed(cluster: EmbeddedCluster, groups: Iterable[str]) -> dict[str, dict[Place, Committed]]:
+    """Return what each group has committed there; AssertionError where one cannot be read."""
+    found = {}
+    for group, answer in admin_for(cluster).committed_offsets(list(groups), deadline=60).items():
+        assert not isinstance(answer, ClusterError), answer
+        found[group] = {(place.topic, place.partition): value for place, value in answer.items()}
+    return found
+
+
+def commits_recorded(cluster: EmbeddedCluster, topic_prefix: str) -> int:
+    """Return how many records about offsets in such topics the cluster's log of commits holds."""
+    topic = "__consumer_offsets"
+    partitions = admin_of(cluster).list_topics(topic, timeout=30).topics[topic].partitions
+    return sum(
+        topic_prefix.encode() in (record.key() or b"")
+        for number in partitions
+        for record in read_partition(cluster, (topic, number))
+    )

@@ -1,0 +1,180 @@
+"""One configuration with tables of its own, and its jobs: in this process, or as processes like in production."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import deltalake
+import yaml
+
+from offset_sync.config import load_config
+from offset_sync.index_records import index_records
+from offset_sync.maintain_tables import maintain_tables
+from offset_sync.sync_offsets import sync_offsets
+
+REPO = Path(__file__).resolve().parents[3]
+Row = dict[str, Any]
+_Value = TypeVar("_Value")
+_PATIENCE_SECONDS = 400.0
+# A JVM of a few seconds does not live to see what the optimising compiler is for.
+_SHORT_LIVED = ["--driver-memory", "1g", "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A folder with a configuration file, the tables and the checkpoints."""
+
+    folder: Path
+
+    @property
+    def config_file(self) -> Path:
+        """Return the path of the configuration."""
+        return self.folder / "offset-sync.yaml"
+
+    def index(self) -> list[str]:
+        """Run ``index_records --once`` here; return its failures."""
+        return self._run(index_records)
+
+    def sync(self, *, dry_run: bool = False) -> list[str]:
+        """Run ``sync_offsets --once`` here; return its failures."""
+        return self._run(sync_offsets, dry_run=dry_run)
+
+    def maintain(self) -> list[str]:
+        """Run ``maintain_tables --once`` here; return its failures."""
+        return self._run(maintain_tables)
+
+    def _run(self, job: Callable[..., Any], *, dry_run: bool = False) -> list[str]:
+        arguments = argparse.Namespace(once=True, dry_run=dry_run)
+        return list(job(load_config(self.config_file), arguments, threading.Event()))
+
+    @contextmanager
+    def started(self, job: str, *options: str, kill_at: str | None = None) -> Iterator[Job]:
+        """Start a job as in production; whatever still runs at the end is killed."""
+        log = self.folder / f"{job}.log"
+        command = [str(REPO / "spark-submit.sh"), job, *_SHORT_LIVED, "--conf", str(self.config_file), *options]
+        environment = dict(os.environ) | ({"OFFSET_SYNC_KILL_AT": kill_at} if kill_at else {})
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            )
+        try:
+            yield Job(process, log)
+        finally:
+            if process.poll() is None:
+                process.kill()  # the JVM below it ends by itself: its standard input is closed
+                process.wait()
+
+    def run(self, job: str, *options: str, kill_at: str | None = None) -> Job:
+        """Run a job as in production until it ends."""
+        with self.started(job, *options, kill_at=kill_at) as running:
+            running.wait()
+            return running
+
+    def rows(self, table: str, **wanted: Any) -> list[Row]:
+        """Return the rows of a table in which the columns have the values *wanted*."""
+        path = self.folder / "tables" / table
+        if not (path / "_delta_log").exists():
+            return []
+        rows: list[Row] = deltalake.DeltaTable(path).to_pyarrow_table().to_pylist()
+        return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+    def translations(self, **wanted: Any) -> list[Row]:
+        """Return rows of offset_translations, the oldest first."""
+        return sorted(self.rows("offset_translations", **wanted), key=lambda row: row["translated_at"])
+
+    def last_translation(self, group_id: str, **wanted: Any) -> Row:
+        """Return what was said last about a group."""
+        return self.translations(group_id=group_id, **wanted)[-1]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job's process and what it prints."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def exit_code(self) -> int:
+        """Return the exit code of a job that has ended."""
+        assert self.process.returncode is not None
+        return self.process.returncode
+
+    def wait(self) -> None:
+        """Return when it has ended."""
+        try:
+            self.process.wait(_PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the job did not end:\n{self.output()[-4000:]}") from None
+
+    def terminate(self) -> float:
+        """Ask it to end and return how many seconds it took."""
+        began = time.monotonic()
+        self.process.send_signal(signal.SIGTERM)
+        self.wait()
+        return time.monotonic() - began
+
+    def output(self) -> str:
+        """Return what it has printed so far."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+
+def install(
+    folder: Path,
+    servers: Mapping[str, str],
+    included: list[str],
+    origins: Mapping[str, str] | None = None,
+    **sections: Any,
+) -> Installation:
+    """Write a configuration for the clusters at *servers*; *sections* are added to what every test needs.
+
+    *origins* are header values, where they are not the alias.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    header = {alias: {"origin": value} for alias, value in (origins or {}).items()}
+    tree: dict[str, Any] = {
+        "clusters": {a: {"kafka": {"bootstrap.servers": s}, **header.get(a, {})} for a, s in servers.items()},
+        "topics": {"include": included},
+        "sync": {"hole_grace": "0s"},
+        "tables": {"root": str(folder / "tables"), "checkpoints": str(folder / "checkpoints")},
+    }
+    for name, section in sections.items():
+        tree[name] = {**tree.get(name, {}), **section} if isinstance(section, dict) else section
+    installation = Installation(folder)
+    installation.config_file.write_text(yaml.safe_dump(tree), encoding="utf-8")
+    return installation
+
+
+def until(ask: Callable[[], _Value], seconds: float = _PATIENCE_SECONDS, job: Job | None = None) -> _Value:
+    """Return the first answer that is true; an AssertionError after *seconds*, or as soon as *job* has ended."""
+    deadline = time.monotonic() + seconds
+    while not (answer := ask()):
+        said = f":\n{job.output()[-3000:]}" if job else ""
+        assert job is None or job.process.poll() is None, f"the job ended{said}"
+        assert time.monotonic() < deadline, f"not within {seconds:g} s{said}"
+        time.sleep(0.2)
+    return answer
+
+
+def prepare_environment() -> None:
+    """Let Spark start in this process as spark-submit.sh would start it, with as little memory as will do."""
+    sys.path[:0] = [str(REPO / "scripts")] if str(REPO / "scripts") not in sys.path else []
+    from bundle import build_zip
+    from spark_options import split_options
+    from submit import build_command
+
+    options = split_options(["--master", "local[2]", *_SHORT_LIVED])
+    command = build_command(REPO, "index_records", options, os.environ)
+    build_zip(REPO / "lib" / "offset_sync", REPO / "dist" / "offset_sync.zip")
+    os.environ.update(command.environment)

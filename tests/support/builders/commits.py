@@ -1,0 +1,62 @@
+"""A book of commits filled by hand, and what it knows afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fakes.clusters import CommitRecord, to_records
+from fakes.reconciler_site import ORDERS
+from offset_sync.translate.commits import OWN_TAG, CommitBook
+
+
+def commit(
+    offset: int | None, at_ms: int = 0, *, group: str = "g", metadata: str = "", topic_id: str | None = None
+) -> CommitRecord:
+    """Return a commit of ``orders``, 0; an offset of None is a tombstone."""
+    return CommitRecord(group, ORDERS, offset, at_ms, metadata, topic_id)
+
+
+def take_in(book: CommitBook, *records: CommitRecord, first: int = 0, alias: str = "X") -> list[bool]:
+    """Record what stands in the log of *alias* from offset *first* on; return which of it is our own."""
+    key = book.ids([(each.group_id, each.place.topic, each.place.partition) for each in records])
+    is_own: list[bool] = book.clusters[alias].record(to_records(records, key.tolist(), first)).tolist()
+    return is_own
+
+
+def wrote(book: CommitBook, offset: int, at_ms: int = 0, *, group: str = "g", alias: str = "X") -> None:
+    """Note that *alias* has acknowledged a write of ours."""
+    book.clusters[alias].wrote(book.ids([(group, "orders", 0)]), np.array([offset]), at_ms)
+
+
+def state(book: CommitBook, alias: str = "X") -> dict[tuple[str, str, int], dict[str, object]]:
+    """Return all that is known of each key at *alias*."""
+    commits = book.clusters[alias]
+    names = ["actual_offset", "actual_at_ms", "actual_is_own", "genuine_offset", "genuine_at_ms", "rewound_at_ms"]
+    names += ["is_deleted", "log_offset"]
+    return {
+        key: {name: commits.columns[name][row].item() for name in names}
+        | {"metadata": commits.metadata.get(row), "topic_id": commits.topic_id.get(row)}
+        for row, key in enumerate(book.keys)
+    }
+
+
+def known(book: CommitBook, alias: str = "X") -> dict[str, object]:
+    """Return all that is known of the only key."""
+    (only,) = state(book, alias).values()
+    return only
+
+
+_records = st.builds(
+    CommitRecord,
+    group_id=st.sampled_from("ab"),
+    place=st.just(ORDERS),
+    offset=st.sampled_from([None, -1, 3, 4, 5, 6]),
+    at_ms=st.just(0),
+    metadata=st.sampled_from(["", "", "m", OWN_TAG]),
+    topic_id=st.sampled_from([None, "id"]),
+)
+commit_logs = st.lists(_records, max_size=12).map(lambda log: [replace(each, at_ms=at) for at, each in enumerate(log)])
+"""Commits of two groups, of few offsets, so that they repeat each other and what we wrote."""

@@ -1,0 +1,43 @@
+"""Rows of the index tables as a few words, for tests of what is made of them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pyarrow as pa
+
+from offset_sync.spark.columns import Table
+from fakes.tables import MemoryTables
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+Place = tuple[str, str, int]
+
+
+def run(start: int, length: int, origin: str = "X", origin_start: int = 0, *, place: Place = ("Y", "orders", 0),
+        seen_ms: int = 0) -> dict[str, Any]:  # fmt: skip
+    """So many records from *start* on, produced at *origin* from *origin_start* on and first seen at *seen_ms*."""
+    return {
+        "cluster": place[0], "topic": place[1], "partition": place[2], "start_offset": start, "length": length,
+        "origin": origin, "origin_start": origin_start, "indexed_at": EPOCH + timedelta(milliseconds=seen_ms),
+    }  # fmt: skip
+
+
+def edge(offset: int, *, place: Place = ("Y", "orders", 0)) -> dict[str, Any]:
+    """Read up to here without a record."""
+    return run(offset, 0, place[0], offset, place=place)
+
+
+def begin(offset: int, *, place: Place = ("Y", "orders", 0)) -> dict[str, Any]:
+    """A query begins to read here."""
+    return run(offset, 0, place[0], -1, place=place)
+
+
+def topic(topic_id: str, *, cluster: str = "Y") -> dict[str, Any]:
+    """The index has met this incarnation of the topic."""
+    return {"cluster": cluster, "topic": "orders", "topic_id": topic_id, "partitions": 1, "seen_at": EPOCH}
+
+
+def add(tables: MemoryTables, table: Table, *rows: dict[str, Any]) -> None:
+    """Append *rows*, with nothing where they say nothing."""
+    tables.append(table, pa.Table.from_pylist(list(rows), table.arrow_schema))

@@ -1,0 +1,201 @@
+"""Clusters and an index in memory: what the settling pass asks, answered at once and by a clock that tests turn."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from offset_sync.errors import ClusterError
+from offset_sync.model import OffsetWrite, TopicPartition
+from offset_sync.survey import Look
+from oracles.translation_check import extend_index
+from oracles.translation import MALFORMED, Log
+from generators.runs import Increment, maximal_runs
+from offset_sync.translate.commits import CommitRecords
+from offset_sync.translate.logindex import LogIndex
+from offset_sync.translate.runs import UNKNOWN_ORIGIN
+
+Place = tuple[str, TopicPartition]
+"""A group's partition."""
+
+
+@dataclass(frozen=True)
+class MemoryTopic:
+    """One incarnation of a topic."""
+
+    topic_id: str
+    partitions: int = 1
+
+
+@dataclass(frozen=True)
+class MemoryEnds:
+    """The offsets a partition holds, half-open."""
+
+    log_start: int
+    log_end: int
+
+
+@dataclass(frozen=True)
+class CommitRecord:
+    """One record of ``__consumer_offsets``; *offset* None is a tombstone."""
+
+    group_id: str
+    place: TopicPartition
+    offset: int | None
+    at_ms: int
+    metadata: str = ""
+    topic_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the coordinator holds for one partition of a group."""
+
+    offset: int
+    metadata: str
+
+
+@dataclass
+class MemoryCluster:
+    """A cluster that never waits; its ``__consumer_offsets`` is *log*, and it counts what it is asked.
+
+    *refused* holds the error of every write to a group, *without_leader* partitions whose ends nobody can tell,
+    *forbidden* topics that may not be described.
+    """
+
+    alias: str
+    clock_ms: list[int]
+    topics: dict[str, MemoryTopic] = field(default_factory=dict)
+    logs: dict[TopicPartition, MemoryEnds] = field(default_factory=dict)
+    log: list[CommitRecord] = field(default_factory=list)
+    standing: dict[Place, Standing] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    without_leader: set[TopicPartition] = field(default_factory=set)
+    forbidden: set[str] = field(default_factory=set)
+    is_down: bool = False
+    questions: int = 0
+    written: list[OffsetWrite] = field(default_factory=list)
+
+    def commit(
+        self, group_id: str, place: TopicPartition, offset: int, metadata: str = "", topic_id: str | None = None
+    ) -> None:
+        """Commit as a consumer does."""
+        self._store(CommitRecord(group_id, place, offset, self.clock_ms[0], metadata, topic_id))
+
+    def forget(self, group_id: str, place: TopicPartition) -> None:
+        """Delete a group's offset, which leaves a tombstone."""
+        self._store(CommitRecord(group_id, place, None, self.clock_ms[0]))
+
+    def _store(self, record: CommitRecord) -> None:
+        self.log.append(record)
+        self.standing.pop((record.group_id, record.place), None)
+        if record.offset is not None:
+            self.standing[record.group_id, record.place] = Standing(record.offset, record.metadata)
+
+    def look(self, partitions: Collection[TopicPartition]) -> Look | ClusterError:
+        """Answer what :class:`offset_sync.survey.Survey` asks."""
+        self.questions += 1
+        if self.is_down:
+            return self._silence()
+        topics = {name: topic for name, topic in self.topics.items() if name not in self.forbidden}
+        ends = {p: ends for p, ends in self.logs.items() if p not in self.without_leader and p.topic in topics}
+        refused = {name: ClusterError(self.alias, f"{name} may not be described") for name in self.forbidden}
+        return Look(topics, ends, refused)
+
+    def committed_offsets(
+        self, groups: Sequence[str], deadline: float
+    ) -> Mapping[str, Mapping[TopicPartition, Standing]]:
+        """Answer what the sink reads."""
+        if self.is_down:
+            raise self._silence()
+        return {
+            wanted: {place: stands for (group, place), stands in self.standing.items() if group == wanted}
+            for wanted in groups
+        }
+
+    def write_offsets(
+        self, writes: Mapping[str, Sequence[OffsetWrite]], deadline: float
+    ) -> Mapping[str, Mapping[TopicPartition, str | None]]:
+        """Take what the sink writes."""
+        if self.is_down:
+            raise self._silence()
+        return {group: {place_of(each): self._write(each) for each in wanted} for group, wanted in writes.items()}
+
+    def _write(self, write: OffsetWrite) -> str | None:
+        self.written.append(write)
+        if error := self.refused.get(write.group_id):
+            return error
+        self.commit(write.group_id, place_of(write), write.offset, write.metadata)
+        return None
+
+    def _silence(self) -> ClusterError:
+        return ClusterError(self.alias, "does not answer")
+
+
+def place_of(write: OffsetWrite) -> TopicPartition:
+    """Return the partition that *write* is for."""
+    return TopicPartition(write.topic, write.partition)
+
+
+class MemoryIndex:
+    """The record index, filled by hand."""
+
+    def __init__(self) -> None:
+        self.logs: dict[tuple[str, str, int], LogIndex] = {}
+        self.ids: dict[tuple[str, str], set[str]] = {}
+        self.codes: dict[str, int] = {MALFORMED: UNKNOWN_ORIGIN}
+        self.grown: set[TopicPartition] = set()
+        self.refreshed = 0
+
+    def extend(self, log: Log, place: TopicPartition) -> None:
+        """Index *log* up to its frontier; what was indexed before stays."""
+        for record in log.records:
+            self.code(record.origin)
+        index = self.logs.setdefault((log.cluster, place.topic, place.partition), LogIndex())
+        self.grown.add(place)
+        extend_index(index, Increment(maximal_runs(log.indexed), log.frontier), self.codes)
+
+    def refresh(self) -> None:
+        """Count how often the tables would be read."""
+        self.refreshed += 1
+
+    def take_grown(self) -> set[TopicPartition]:
+        """Return the partitions extended since the last call."""
+        grown, self.grown = self.grown, set()
+        return grown
+
+    def log(self, cluster: str, topic: str, partition: int) -> LogIndex | None:
+        """Return what is indexed of a partition."""
+        return self.logs.get((cluster, topic, partition))
+
+    def topic_ids(self, cluster: str, topic: str) -> set[str]:
+        """Return the incarnations of a topic that were indexed."""
+        return self.ids.get((cluster, topic), set())
+
+    def partitions(self, cluster: str, topic: str) -> int:
+        """Return how many partitions of a topic were indexed."""
+        return sum(key[:2] == (cluster, topic) for key in self.logs)
+
+    def all_logs(self) -> dict[tuple[str, str, int], LogIndex]:
+        """Return all that is indexed."""
+        return self.logs
+
+    def code(self, origin: str) -> int:
+        """Return the code of an origin."""
+        return self.codes.setdefault(origin, len(self.codes) - 1)
+
+
+def to_records(records: Iterable[CommitRecord], key: Sequence[int], first_log_offset: int) -> CommitRecords:
+    """Return *records*, which stand in the log from *first_log_offset* on, as the book takes them."""
+    rows = list(records)
+    return CommitRecords(
+        key=np.array(key, np.intp),
+        offset=np.array([-1 if row.offset is None else row.offset for row in rows], np.int64),
+        is_tombstone=np.array([row.offset is None for row in rows], np.bool_),
+        committed_at_ms=np.array([row.at_ms for row in rows], np.int64),
+        log_offset=np.arange(first_log_offset, first_log_offset + len(rows)),
+        metadata=[row.metadata for row in rows],
+        topic_id=[row.topic_id for row in rows],
+    )

@@ -1,0 +1,138 @@
+"""A driver whose commits are decoded from bytes and written down, and a long life for it."""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import Any
+
+import pyarrow as pa
+
+from offset_sync.spark.history import HistoryWriter
+from offset_sync.spark.ingesting import CommitIngester
+from offset_sync.spark.schemas import OFFSET_TRANSLATIONS
+from fakes.clusters import CommitRecord
+from builders.offset_records import commit_key, commit_value
+from fakes.reconciler_site import ORDERS, Site, config_of
+from fakes.tables import MemoryFrame, MemoryTables
+from builders.logs import log
+from offset_sync.translate.keys import Keys
+
+GROUPS = [f"g{number}" for number in range(60)]
+MINUTES_MS = 60_000
+ID = "00010203-0405-0607-0809-0a0b0c0d0e0f"
+
+
+class Driver(Site):
+    """A site whose commits are decoded from bytes and written down, as the job does it, into tables in memory."""
+
+    def begin(self, written: MemoryTables) -> None:
+        """Start reading; *written* takes the history."""
+        self.written, self.is_ready, self.batches = written, threading.Event(), 0
+        self.settlements = self  # type: ignore[assignment]
+        self.restart()
+        self.ingesters = {alias: self._ingester(alias) for alias in self.clusters}
+        self.history = HistoryWriter(lambda rows: written.append(OFFSET_TRANSLATIONS, rows), self.book.keys, str)
+
+    def append(self, settlement: Any) -> None:
+        """Take a settlement for the history."""
+        self.history.record(settlement)
+
+    def _ingester(self, alias: str) -> CommitIngester:
+        def settle(keys: Keys, batch_id: int) -> list[str]:
+            return self.settler.settle_batch(alias, keys, batch_id)
+
+        checkpoint: Any = self
+        tables: Any = self.written
+        return CommitIngester(alias, tables, checkpoint, self.book, self.lock, settle, self.is_ready)
+
+    def query_id(self) -> str:
+        """Return what a checkpoint would."""
+        return "query"
+
+    def record_limit(self, batch_id: int) -> int:
+        """Return how many records a checkpoint would take a batch for: few."""
+        return 10
+
+    def ingest(self, alias: str, at_most: int) -> None:
+        """Read the next micro-batch of *alias*; it takes a while."""
+        self.pass_time(1)
+        first = self.position[alias]
+        records = self.clusters[alias].log[first : first + at_most]
+        rows = [{"key": None, "value": None, "partition": 0, "offset": first + n, "timestamp": each.at_ms * 1000}
+                | encoded(each) for n, each in enumerate(records)]  # fmt: skip
+        schema = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("partition", pa.int32()),
+                            ("offset", pa.int64()), ("timestamp", pa.timestamp("us", "UTC"))])  # fmt: skip
+        frame: Any = MemoryFrame(pa.Table.from_pylist(rows, schema))
+        self.batches += 1
+        self.position[alias] = first + len(records)
+        self.ingesters[alias](frame, self.batches)
+
+
+def encoded(record: CommitRecord) -> dict[str, Any]:
+    """Return key and value as a broker writes them."""
+    key = commit_key(record.group_id, record.place.topic, record.place.partition)
+    tags = [(0, bytes(range(16)))] if record.topic_id else []
+    if record.offset is None:
+        return {"key": key, "value": None}
+    value = commit_value(record.offset, committed_at_ms=record.at_ms, metadata=record.metadata, tags=tags)
+    return {"key": key, "value": value}
+
+
+def driver() -> Driver:
+    """Return a driver of three clusters that has read nothing."""
+    made = Driver(config_of(["X", "Y", "Z"], sync={"refresh_interval": "2000d"}))
+    made.put(log("X", "X0:40 Y0:3"), topic_id=ID)
+    made.put(log("Y", "Y0:3 X0:40"), topic_id=ID)
+    made.put(log("Z", ". . X0:30"), topic_id=ID)
+    made.begin(MemoryTables())
+    return made
+
+
+def live(made: Driver, rng: random.Random, steps: int) -> None:
+    """Let consumers commit, rewind, delete and come back, and the driver settle now and then, minutes apart."""
+    for _ in range(steps):
+        alias, group = rng.choice("XXYZ"), rng.choice(GROUPS)
+        cluster = made.clusters[alias]
+        made.pass_time(2 * MINUTES_MS)
+        if (action := rng.random()) < 0.6:
+            offset, topic_id = rng.choice([-1, *range(45)]), rng.choice([None, ID])
+            made.commit(alias, group, offset, metadata=rng.choice(["", "", "m", "ü"]), topic_id=topic_id)
+        elif action < 0.65:
+            cluster.forget(group, ORDERS)
+        elif action < 0.7:
+            cluster.refused[group] = "UNKNOWN_MEMBER_ID"
+        elif action < 0.95:
+            made.ingest(alias, rng.randint(1, 9))
+        else:
+            made.settler.settle_all()
+        if rng.random() < 0.02:
+            made.is_ready.set()
+
+
+def read_to_the_end(made: Driver) -> None:
+    """Let the driver read all, and what it writes on that."""
+    for _ in range(2):
+        for alias, cluster in made.clusters.items():
+            while made.position[alias] < len(cluster.log):
+                made.ingest(alias, 50)
+
+
+def known(made: Site) -> dict[tuple[str, Any], dict[str, Any]]:
+    """Everything that is known of every key at every cluster."""
+    found = {}
+    for alias, commits in made.book.clusters.items():
+        names = ["log_offset", "actual_offset", "actual_at_ms", "actual_is_own", "own_offset", "genuine_offset"]
+        names += ["genuine_at_ms", "rewound_at_ms", "is_deleted"]
+        for row, key in enumerate(made.book.keys):
+            state = {name: commits.columns[name][row].item() for name in names}
+            texts = {"metadata": commits.metadata.get(row), "topic_id": commits.topic_id.get(row)}
+            found[alias, key] = state | texts | {"pending": commits.ledger._pending.get(row)}
+    return found
+
+
+def differences(found: dict[Any, Any], expected: dict[Any, Any]) -> list[str]:
+    """Return a line for every place at which the two are not the same."""
+    places = found.keys() | expected.keys()
+    wrong = [place for place in places if found.get(place) != expected.get(place)]
+    return [f"{place}: {found.get(place)} instead of {expected.get(place)}" for place in wrong]

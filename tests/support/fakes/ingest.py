@@ -1,0 +1,75 @@
+"""Micro-batches of ``__consumer_offsets`` without Spark and without a cluster."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from offset_sync.spark.ingesting import CommitIngester
+from offset_sync.spark.schemas import OFFSET_COMMITS
+from fakes.tables import MemoryFrame, MemoryTables
+from offset_sync.translate.commits import CommitBook
+from offset_sync.translate.keys import Keys
+
+RECORDS = pa.schema(
+    [("key", pa.binary()), ("value", pa.binary()), ("partition", pa.int32()), ("offset", pa.int64()),
+     ("timestamp", pa.timestamp("us", "UTC"))]
+)  # fmt: skip
+WRITTEN_MS = 1_700_000_009_000
+Raw = tuple[bytes | None, bytes | None]
+"""Key and value of a record."""
+
+
+@dataclass
+class IngestingJob:
+    """Ingests the commits of cluster X; settling is only noted, unless it is told to fail."""
+
+    tables: MemoryTables = field(default_factory=MemoryTables)
+    settled: list[tuple[list[str], int]] = field(default_factory=list)
+    settle_errors: list[Exception] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    most_records: int = 10
+
+    def __post_init__(self) -> None:
+        self.book = CommitBook(["X", "Y"])
+        self.is_ready = threading.Event()
+        self.is_ready.set()
+        self.ingester = CommitIngester(
+            "X", self.tables, self, self.book, threading.RLock(), self.settle, self.is_ready  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def query_id(self) -> str:
+        """As a checkpoint says it."""
+        return "query"
+
+    def record_limit(self, batch_id: int) -> int:
+        """As a checkpoint says it."""
+        return self.most_records
+
+    def settle(self, keys: Keys, batch_id: int) -> list[str]:
+        """Note which groups are to be settled."""
+        self.settled.append((sorted({self.book.keys[key][0] for key in keys.tolist()}), batch_id))
+        if self.settle_errors:
+            raise self.settle_errors.pop()
+        return self.failures
+
+    def ingest(self, batch_id: int, *records: Raw, first: int = 0, reverse: bool = False) -> None:
+        """Take in a micro-batch of *records*, which stand in partition 3 from the offset *first* on."""
+        rows = [
+            {"key": key, "value": value, "partition": 3, "offset": first + n, "timestamp": WRITTEN_MS * 1000}
+            for n, (key, value) in enumerate(records)
+        ]
+        frame = MemoryFrame(pa.Table.from_pylist(rows[::-1] if reverse else rows, RECORDS), batch_rows=2)
+        self.ingester(frame, batch_id)  # type: ignore[arg-type]
+
+    def commits(self, *names: str) -> list[tuple[Any, ...]]:
+        """Return these columns of the commits written down."""
+        return self.tables.rows(OFFSET_COMMITS, *names)
+
+    def genuine(self) -> dict[str, int]:
+        """Return the last genuine commit of each group."""
+        found = self.book.clusters["X"].columns["genuine_offset"].tolist()
+        return {group: offset for (group, _, _), offset in zip(self.book.keys, found, strict=False)}

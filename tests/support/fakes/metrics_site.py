@@ -1,0 +1,49 @@
+"""A site in memory with the metrics of its driver."""
+
+from __future__ import annotations
+
+from offset_sync.metrics.positions import Positions
+from offset_sync.metrics.syncing import SyncMetrics
+from tools.prometheus_scrape import Scrape, read
+from fakes.reconciler_site import Site
+
+XY = {"source": "X", "target": "Y"}
+WORST = 3
+
+
+class Watched:
+    """What *site* settles is counted, and can be scraped; at most WORST groups of a pair are named."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.restart()
+
+    def restart(self) -> None:
+        """Count from nothing, as a new driver does that has restored what the last one said."""
+        self.metrics = SyncMetrics(self.site.config)
+        for pair, waiting in self.metrics.waiting.items():
+            waiting.restore(self.site.settler.pair(*pair))
+        self.positions = Positions(
+            self.site.settler, self.site.book, self.site.lock, self.metrics.waiting, WORST,
+            lambda: self.site.clock_ms[0],
+        )  # fmt: skip
+
+    def settle(self) -> None:
+        """Read everything, reconcile, and count it."""
+        self.site.settle()
+        self.note()
+
+    def note(self) -> None:
+        """Count what was settled."""
+        record = self.metrics.recording(lambda settlement: None)
+        for settlement in self.site.settlements:
+            record(settlement)
+        self.site.settlements.clear()
+
+    def scrape(self) -> Scrape:
+        """Return what Prometheus would be told now."""
+        return read([self.metrics, self.positions])
+
+    def stale(self) -> dict[str, float]:
+        """Return the staleness from X to Y by outcome, where there is any."""
+        return self.scrape().positive("staleness_seconds", "outcome", **XY)

@@ -1,0 +1,173 @@
+"""The settling pass among clusters in memory, with the real sink between them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from offset_sync.config import Config, parse_config
+from offset_sync.errors import ClusterError
+from offset_sync.kafka.retrying import Clock
+from offset_sync.model import OffsetWrite, TopicPartition, WriteOutcome
+from offset_sync.settle import Settler
+from offset_sync.settlement import Settlement
+from offset_sync.sink import commit_wave
+from offset_sync.survey import Look
+from fakes.clusters import MemoryCluster, MemoryEnds, MemoryIndex, MemoryTopic, to_records
+from oracles.translation import Log
+from builders.logs import log
+from offset_sync.translate.commits import OWN_TAG, CommitBook
+from offset_sync.translate.keys import Keys
+from offset_sync.translate.pairstate import OUTCOMES
+from offset_sync.translate.partition import STATES
+
+ORDERS = TopicPartition("orders", 0)
+STARTED_MS = 1_795_000_000_000
+
+
+def config_of(aliases: Sequence[str], **sections: object) -> Config:
+    """Return a configuration of *aliases* for the topics ``orders`` and ``pay-…``."""
+    clusters = {alias: {"kafka": {"bootstrap.servers": f"{alias}:9092"}} for alias in aliases}
+    return parse_config({"clusters": clusters, "topics": {"include": ["orders", "pay-.*"]}, **sections}, {})
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a settlement, in words."""
+
+    source: str
+    target: str
+    group_id: str
+    place: TopicPartition
+    source_offset: int
+    wanted: int
+    state: str
+    outcome: str
+    previous: int
+    error: str | None
+    is_news: bool
+
+
+@dataclass
+class Site:
+    """Clusters, the driver's book of their commits, and a settler between them."""
+
+    config: Config
+    clock_ms: list[int] = field(default_factory=lambda: [STARTED_MS])
+    index: MemoryIndex = field(default_factory=MemoryIndex)
+    settlements: list[Settlement] = field(default_factory=list)
+    asked: list[tuple[str, OffsetWrite]] = field(default_factory=list)
+    is_dry_run: bool = False
+
+    def __post_init__(self) -> None:
+        self.clusters = {alias: MemoryCluster(alias, self.clock_ms) for alias in self.config.clusters}
+        self.lock = threading.RLock()
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin as a new driver does: with an empty book and nothing remembered."""
+        self.book = CommitBook(list(self.config.clusters))
+        self.position = dict.fromkeys(self.config.clusters, 0)
+        self.settler = Settler(
+            self.config,
+            self.book,
+            self.index,
+            lambda aliases, partitions: self.look(aliases, partitions),
+            lambda target, writes: self.write(target, writes),
+            self.settlements.append,
+            lambda: self.clock_ms[0],
+            self.lock,
+        )
+
+    def put(
+        self, where: Log, place: TopicPartition = ORDERS, *, topic_id: str | None = None, partitions: int = 1
+    ) -> None:
+        """Let a log stand at its cluster; the index holds it up to its frontier."""
+        cluster = self.clusters[where.cluster]
+        cluster.topics[place.topic] = MemoryTopic(topic_id or f"{place.topic} at {where.cluster}", partitions)
+        cluster.logs[place] = MemoryEnds(where.log_start, where.log_end)
+        if where.frontier or where.records:
+            self.index.extend(where, place)
+            self.index.ids.setdefault((where.cluster, place.topic), {cluster.topics[place.topic].topic_id})
+
+    def commit(
+        self, alias: str, group_id: str, offset: int, place: TopicPartition = ORDERS, metadata: str = "",
+        topic_id: str | None = None,
+    ) -> None:  # fmt: skip
+        """Commit as a consumer at *alias*, a millisecond later than whatever was done before."""
+        self.pass_time(1)
+        self.clusters[alias].commit(group_id, place, offset, metadata, topic_id)
+
+    def pass_time(self, milliseconds: int) -> None:
+        """Turn the clock of everybody."""
+        self.clock_ms[0] += milliseconds
+
+    def read(self, alias: str, at_most: int | None = None) -> Keys:
+        """Take the commits of *alias* not read before into the book; return the keys of those that are not our own."""
+        first, log = self.position[alias], self.clusters[alias].log
+        records = log[first:] if at_most is None else log[first : first + at_most]
+        with self.lock:
+            key = self.book.ids([(each.group_id, each.place.topic, each.place.partition) for each in records])
+            is_own = self.book.clusters[alias].record(to_records(records, key.tolist(), first))
+        self.position[alias] = first + len(records)
+        return key[~is_own]
+
+    def read_all(self) -> None:
+        """Read every cluster's commits up to the end."""
+        for alias in self.clusters:
+            self.read(alias)
+
+    def settle(self, *, is_first: bool = False) -> list[str]:
+        """Read everything and reconcile; return the lines of failures."""
+        self.read_all()
+        self.pass_time(1)
+        return self.settler.settle_all(is_first=is_first)
+
+    def settled(self) -> Site:
+        """Settle until nothing is left to be asked, then forget what was asked and answered."""
+        for _ in range(4):
+            self.settle()
+        self.asked.clear()
+        self.settlements.clear()
+        return self
+
+    def standing(self, alias: str, group_id: str, place: TopicPartition = ORDERS) -> int | None:
+        """Return the offset that stands at *alias*."""
+        stands = self.clusters[alias].standing.get((group_id, place))
+        return None if stands is None else stands.offset
+
+    def rows(self, number: int = -1) -> list[Row]:
+        """Return the rows of a settlement, by default the last one."""
+        found = self.settlements[number]
+        keys = [self.book.keys[key] for key in found.key.tolist()]
+        return [
+            Row(
+                found.source, found.target, group_id, TopicPartition(topic, partition),
+                int(found.source_offset[row]), int(found.answers.wanted[row]), STATES[found.plan.state[row]].value,
+                OUTCOMES[found.outcome[row]].value, int(found.previous[row]), found.error.get(row),
+                bool(found.is_news[row]),
+            )
+            for row, (group_id, topic, partition) in enumerate(keys)
+        ]  # fmt: skip
+
+    def look(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> dict[str, Look | ClusterError]:
+        """Ask the clusters."""
+        return {alias: self.clusters[alias].look(partitions) for alias in aliases}
+
+    def write(self, target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+        """Commit through the real sink, which never waits here."""
+        self.asked += [(target, each) for each in writes]
+        clock = Clock(lambda: self.clock_ms[0] / 1000, lambda seconds: self.pass_time(int(seconds * 1000) + 1))
+        return commit_wave(
+            writes, self.clusters[target], own_tag=OWN_TAG, dry_run=self.is_dry_run, deadline=1.0, clock=clock
+        )
+
+
+def mirrored_site(*targets: str, **sections: object) -> Site:
+    """Return a site where X produces ten records and every target, by default Y, has them two offsets higher."""
+    site = Site(config_of(["X", *(targets or ("Y",))], **sections))
+    site.put(log("X", "X0:10"))
+    for alias in targets or ("Y",):
+        site.put(log(alias, ". . X0:10"))
+    return site

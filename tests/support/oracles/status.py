@@ -1,0 +1,154 @@
+"""What moving a group now would repeat and lose, by plain loops over records and the definitions; slow and readable.
+
+Nothing here is shared with what it is compared with but the words of ``oracle``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from oracles.translation import Answer, Case, Log, LogRecord, answers, f
+
+Identity = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The columns of sync_status that are numbers, of one group; and whether it is in sync."""
+
+    duplicates: int
+    duplicates_at_most: int
+    lost: int
+    not_mirrored: int
+    mirror_lag: int
+    mirror_lag_by_origin: dict[str, int]
+    mirror_gaps: int
+    is_in_sync: bool
+
+
+def cost(case: Case, committed: int, standing: int) -> Cost:
+    """Return what a group that *committed* at the source costs where it goes on at the target from *standing*."""
+    assert case.source is not None
+    answer = _answers(case)[committed]
+    late = {origin: _late(case, origin) for origin in _origins(case)}
+    kept_back = _kept_back(case, committed)
+    repeated = sum(f(case, record) < committed for record in _indexed_from(case.target, standing))
+    at_most = max(0, repeated + answer.duplicates_at_most - answer.duplicates)
+    gone = _gone(case, committed, late)
+    lost = answer.lost + _skipped(case, committed, standing, answer) + kept_back + gone
+    return Cost(
+        duplicates=repeated,
+        duplicates_at_most=at_most,
+        lost=lost,
+        not_mirrored=kept_back,
+        mirror_lag=sum(len(records) for records in late.values()),
+        mirror_lag_by_origin={origin: len(late[origin]) for origin in sorted(late)},
+        mirror_gaps=sum(len(_holes(case, origin)) for origin in _origins(_turned(case))),
+        is_in_sync=lost == at_most == 0 and _is_in_sync(case, committed, standing, late),
+    )
+
+
+@lru_cache(maxsize=4)
+def _answers(case: Case) -> list[Answer]:
+    assert case.source is not None
+    return answers(case, range(case.source.log_end + 1))
+
+
+def _is_in_sync(case: Case, committed: int, standing: int, late: dict[str, list[LogRecord]]) -> bool:
+    """All is known, nothing is on its way, and both sides go on with the same record or none."""
+    source, target = case.source, case.target
+    assert source is not None
+    if source.frontier < source.log_end or target.frontier < target.log_end:
+        return False
+    if not target.log_start <= standing <= target.log_end:
+        return False
+    there = {record.origin for record in target.indexed}
+    if any(records for origin, records in late.items() if origin == source.cluster or origin in there):
+        return False
+    if any(record.offset >= committed for records in late.values() for record in records):
+        return False
+    left, left_there = _indexed_from(source, committed), _indexed_from(target, standing)
+    if not left or not left_there:
+        return not left_there and not any(record.offset >= committed for record in source.indexed)
+    return identity(left[0]) is not None and identity(left[0]) == identity(left_there[0])
+
+
+def identity(record: LogRecord) -> Identity | None:
+    """Return which record it is; None where its headers cannot be read."""
+    return None if record.is_malformed else (record.origin, record.origin_offset)
+
+
+def _indexed_from(log: Log, offset: int) -> list[LogRecord]:
+    """What a consumer that starts at *offset* reads, as far as it is indexed."""
+    return [record for record in log.indexed if record.offset >= max(offset, log.log_start)]
+
+
+def _skipped(case: Case, committed: int, standing: int, answer: Answer) -> int:
+    """Count what is unread below *standing*, with all that no index knows there."""
+    target = case.target
+    known = [r for r in target.indexed if target.log_start <= r.offset < standing and f(case, r) >= committed]
+    beyond = range(max(target.frontier, answer.clamped_offset), min(standing, target.log_end))
+    return len(known) + len(beyond)
+
+
+def _origins(case: Case) -> set[str]:
+    """Return who produced what the target would have to get from elsewhere."""
+    names = {record.origin for record in case.source_records if not record.is_malformed}
+    return (names | {case.source_cluster}) - {case.target.cluster}
+
+
+def _firsts(records: Iterable[LogRecord], origin: str) -> list[LogRecord]:
+    """Return each record of *origin* where it stands first."""
+    found: dict[int, LogRecord] = {}
+    for record in records:
+        if record.origin == origin:
+            found.setdefault(record.origin_offset, record)
+    return list(found.values())
+
+
+def _missing(case: Case, origin: str) -> list[LogRecord]:
+    there = {identity(record) for record in case.target.indexed}
+    return [record for record in _firsts(case.source_records, origin) if identity(record) not in there]
+
+
+def _late(case: Case, origin: str) -> list[LogRecord]:
+    """Return what may yet come: nothing later of its origin is there, or only since a moment ago."""
+    return [record for record in _missing(case, origin) if not _is_overtaken(case, record)]
+
+
+def _is_overtaken(case: Case, record: LogRecord) -> bool:
+    for other in case.target.indexed:  # the first one in the log shows it
+        if other.origin == record.origin and other.origin_offset > record.origin_offset:
+            return other.indexed_at_ms <= case.now_ms - case.hole_grace_ms
+    return False
+
+
+def _holes(case: Case, origin: str) -> list[LogRecord]:
+    """Return what the source lacks for good."""
+    turned = _turned(case)
+    return [record for record in _missing(turned, origin) if _is_overtaken(turned, record)]
+
+
+def _turned(case: Case) -> Case:
+    assert case.source is not None
+    return replace(case, source_cluster=case.target.cluster, source=case.target, target=case.source)
+
+
+def _kept_back(case: Case, committed: int) -> int:
+    """Count the source's own unread records that the target lacks; what nobody can read, or has indexed, too."""
+    assert case.source is not None
+    own = [record for record in _missing(case, case.source_cluster) if record.offset >= committed]
+    malformed = [r for r in case.source_records if r.is_malformed and r.offset >= committed]
+    there = {identity(record) for record in case.target.indexed}
+    unindexed = range(max(committed, case.source_frontier), case.source.log_end)
+    return len(own) + len(malformed) + sum((case.source_cluster, offset) not in there for offset in unindexed)
+
+
+def _gone(case: Case, committed: int, late: dict[str, list[LogRecord]]) -> int:
+    """Count the unread records of others that will not come: dropped on the way, or the target's own and deleted."""
+    others = _origins(case) - {case.source_cluster}
+    dropped = [r for origin in others for r in _missing(case, origin) if r not in late[origin]]
+    own = [r for r in _missing(case, case.target.cluster) if r.origin_offset < case.target.frontier]
+    return sum(record.offset >= committed for record in dropped + own)

@@ -1,0 +1,175 @@
+"""The translation core against brute force, answer by answer.
+
+``python -m oracles.translation_check --commits 40000`` does it for as long as one likes and prints the smallest
+question on which they differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from offset_sync.model import State
+from generators.mirrored_logs import random_cases, random_world
+from oracles.translation import MALFORMED, Answer, Case, Log, answers
+from generators.runs import Increment, increments
+from offset_sync.translate.exact import translate
+from offset_sync.translate.logindex import LogIndex
+from offset_sync.translate.runs import UNKNOWN_ORIGIN, Runs
+
+
+def origin_codes(case: Case) -> dict[str, int]:
+    """Return a code for every origin that occurs; a malformed record has the one that stands for no origin."""
+    logs = [case.target] if case.source is None else [case.target, case.source]
+    names = {case.source_cluster, *(record.origin for log in logs for record in log.records)} - {MALFORMED}
+    return {MALFORMED: UNKNOWN_ORIGIN, **{name: code for code, name in enumerate(sorted(names))}}
+
+
+def extend_index(index: LogIndex, batch: Increment, codes: dict[str, int]) -> None:
+    """Add to *index* what one batch of the indexer has read."""
+    columns = [
+        np.array(values, dtype=np.int64)
+        for values in (
+            [run.start for run in batch.runs],
+            [run.length for run in batch.runs],
+            [codes[run.origin] for run in batch.runs],
+            [run.origin_start for run in batch.runs],
+            [run.indexed_at_ms for run in batch.runs],
+        )
+    ]
+    start, length, origin, origin_start, indexed_at_ms = columns
+    index.extend(Runs.of(start, length, origin.astype(np.int32), origin_start, indexed_at_ms), batch.frontier)
+
+
+def growing(case: Case, rng: random.Random | None = None) -> Iterator[tuple[Case, LogIndex | None, LogIndex]]:
+    """Yield *case* as far as it is known, with its indexes, after each batch; the same two indexes grow all the time.
+
+    Batches of source and target are mixed and cut as *rng* likes; without it each log is read in one.
+    """
+    codes = origin_codes(case)
+    source = None if case.source is None else LogIndex()
+    target = LogIndex()
+    waiting = {"target": _batches(case.target, rng), "source": _batches(case.source, rng)}
+    known = replace(case, target=replace(case.target, frontier=0))
+    if case.source is not None:
+        known = replace(known, source=replace(case.source, frontier=0))
+    while sides := [side for side, batches in waiting.items() if batches]:
+        side = rng.choice(sides) if rng else sides[0]
+        batch = waiting[side].pop(0)
+        if side == "target":
+            extend_index(target, batch, codes)
+            known = replace(known, target=replace(known.target, frontier=batch.frontier))
+        elif source is not None and known.source is not None:
+            extend_index(source, batch, codes)
+            known = replace(known, source=replace(known.source, frontier=batch.frontier))
+        yield known, source, target
+
+
+def _batches(log: Log | None, rng: random.Random | None) -> list[Increment]:
+    if log is None:
+        return []
+    return increments(log, rng, batches=5) if rng else increments(log, random.Random(0), batches=1, splits=0)
+
+
+def ask(
+    case: Case, commits: Sequence[int], source: LogIndex | None, target: LogIndex, *, window_start: int = 0
+) -> list[Answer]:
+    """Return the core's answers, from these indexes of *case*, in the oracle's words."""
+    found = translate(
+        np.array(commits, dtype=np.int64),
+        source,
+        target,
+        source_origin=origin_codes(case)[case.source_cluster],
+        young_since_ms=case.now_ms - case.hole_grace_ms,
+        window_start=window_start,
+        target_log_start=case.target.log_start,
+    )
+    columns = (found.offset, found.clamped_offset, found.duplicates, found.duplicates_at_most, found.lost)
+    numbers = zip(*columns, strict=True)
+    states = [_state(bool(at), bool(behind)) for at, behind in zip(found.at_frontier, found.index_behind, strict=True)]
+    return [
+        Answer(int(offset), int(clamped), state, int(duplicates), int(at_most), int(lost))
+        for (offset, clamped, duplicates, at_most, lost), state in zip(numbers, states, strict=True)
+    ]
+
+
+def translated(
+    case: Case, commits: Sequence[int], rng: random.Random | None = None, *, window_start: int = 0
+) -> list[Answer]:
+    """Return the core's answers once everything of *case* is indexed."""
+    *_, (_, source, target) = growing(case, rng)
+    return ask(case, commits, source, target, window_start=window_start)
+
+
+def _state(is_at_frontier: bool, is_index_behind: bool) -> State:
+    if is_index_behind:
+        return State.INDEX_BEHIND
+    return State.AT_FRONTIER if is_at_frontier else State.EXACT
+
+
+def every_commit(case: Case) -> range:
+    """Return all committed offsets the source can have, and a few that it cannot have yet."""
+    return range((case.target.log_end if case.source is None else case.source.log_end) + 3)
+
+
+def disagreements(case: Case, rng: random.Random | None = None) -> list[str]:
+    """Return one line per commit of *case* that the core answers otherwise than brute force, at any time.
+
+    With *rng* the indexes are asked between their batches too, now and then, so that what an answer leaves behind in
+    them is tested as well.
+    """
+    commits = every_commit(case)
+    lines: list[str] = []
+    for known, source, target in growing(case, rng):
+        frontiers = (known.source and known.source.frontier, known.target.frontier)
+        if frontiers != (case.source and case.source.frontier, case.target.frontier) and rng and rng.random() < 0.4:
+            continue
+        pairs = zip(commits, answers(known, commits), ask(known, commits, source, target), strict=True)
+        lines += [f"at {frontiers}, commit {c}: expected {want}, got {got}" for c, want, got in pairs if want != got]
+    return lines
+
+
+def random_questions(seed: int) -> Iterator[tuple[Case, random.Random]]:
+    """Yield the questions of history number *seed*; histories grow with it, up to hundreds of records."""
+    rng = random.Random(seed)
+    for case in random_cases(random_world(rng, steps=rng.choice((5, 15, 40, 120))), rng):
+        yield case, rng
+
+
+def describe(case: Case) -> str:
+    """Return *case* as text, one log a line."""
+    logs = [log for log in (case.source, case.target) if log is not None]
+    lines = [f"commits of {case.source_cluster}, now {case.now_ms}, grace {case.hole_grace_ms}"]
+    for log in logs:
+        records = " ".join(f"{r.offset}={r.origin or '?'}{r.origin_offset}@{r.indexed_at_ms}" for r in log.records)
+        lines.append(f"{log.cluster}: [{log.log_start}, {log.log_end}) frontier {log.frontier}: {records}")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare until enough commits are answered; 1 at the first difference."""
+    parser = argparse.ArgumentParser(description="Compare the translation core with brute force over random logs.")
+    parser.add_argument("--commits", type=int, default=40_000)
+    parser.add_argument("--seed", type=int, default=0, help="the first history")
+    options = parser.parse_args(arguments)
+    compared = cases = 0
+    seed = options.seed
+    while compared < options.commits:
+        for case, rng in random_questions(seed):
+            if found := disagreements(case, rng):
+                print(f"history {seed}\n{describe(case)}\n" + "\n".join(found[:5]))
+                return 1
+            compared += len(every_commit(case))
+            cases += 1
+        seed += 1
+    print(f"{compared} commits over {cases} pairs of logs: all answers equal")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
