@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 from results import save
 from workloads import ClusterLog, Route, Workload, bursts, one_side_after, read_before, steady, write_logs
 
-from offset_sync.decode.runs import cut_runs
-from offset_sync.translate.admission import PartitionView
-from offset_sync.translate.header import answer_by_header
-from offset_sync.translate.logindex import LogIndex
+from offset_sync.ingest.run_encoding import cut_runs
+from offset_sync.translate.preconditions import PartitionView
+from offset_sync.translate.header_strategy import answer_by_header
+from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition import translate_partition
-from offset_sync.translate.runs import Runs
+from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.strategies import Logs, Strategy
-from offset_sync.translate.times import TimeIndex
-from offset_sync.translate.timestamp import answer_by_timestamp
+from offset_sync.translate.index.time_index import TimeIndex
+from offset_sync.translate.timestamp_strategy import answer_by_timestamp
 
 Ints = NDArray[np.int64]
 BOTH: tuple[Route, ...] = (("A", "B"), ("B", "A"))

@@ -25,9 +25,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from results import save
 
 from offset_sync_demo.kafka.brokers import running_clusters
-from offset_sync.kafka.admin import ClusterAdmin
-from offset_sync.model import OffsetWrite, Outcome, Rule
-from offset_sync.sink import commit_wave
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.model.values import OffsetWrite, Outcome, Rule
+from offset_sync.sync.offset_writer import commit_wave
 
 TOPIC = "committed"
 PARTITIONS = 8

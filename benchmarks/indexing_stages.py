@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.config import Config, load_config
 from offset_sync_demo.story.jobs import REPOSITORY
-from offset_sync.spark.cutting import CUT_SCHEMA, RunCutter
-from offset_sync.spark.session import open_session
-from offset_sync.spark.sharing import in_its_share, to_sql
-from offset_sync.spark.sources import read_mirrored_records, read_whole_records
+from offset_sync.ingest.run_builder import CUT_SCHEMA, RunCutter
+from offset_sync.jobs.spark_session import open_session
+from offset_sync.ingest.map_batches import in_its_share, to_sql
+from offset_sync.ingest.kafka_source import read_mirrored_records, read_whole_records
 
 PLAIN = ["topic", "partition", "offset", "timestamp"]
 CLUSTERS = 2

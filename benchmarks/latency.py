@@ -35,9 +35,9 @@ from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.story.jobs import RunningJob, write_config
 from offset_sync_demo.kafka.topics import create_topic
 from offset_sync_demo.load.workload import Producers
-from offset_sync.errors import ClusterError
-from offset_sync.kafka.admin import ClusterAdmin
-from offset_sync.model import OffsetWrite, Rule
+from offset_sync.model.errors import ClusterError
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.model.values import OffsetWrite, Rule
 
 STEP = 3
 """Records that each group reads between two commits."""

@@ -26,12 +26,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from results import save
 
-from offset_sync.spark.maintaining import BEGINS_SCHEMA, Maintainer
-from offset_sync.spark.runcache import RunCache
-from offset_sync.spark.schemas import RECORD_RUNS
-from offset_sync.spark.session import open_session
-from offset_sync.spark.statistics import statistics_of
-from offset_sync.spark.tables import Tables
+from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
+from offset_sync.state.record_index import RunCache
+from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.jobs.spark_session import open_session
+from offset_sync.tables.delta.statistics import statistics_of
+from offset_sync.tables.store import Tables
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PARTITIONS, RUNS, RECORDS = 8, 4, 10

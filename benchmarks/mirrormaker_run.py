@@ -22,7 +22,7 @@ from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.story.jobs import RunningJob
 from offset_sync_demo.kafka.topics import create_topic, delete_topic
 from offset_sync_demo.load.workload import Producers
-from offset_sync.errors import OffsetSyncError
+from offset_sync.model.errors import OffsetSyncError
 
 STAMPED, PLAIN = "orders", "legacy"
 PARTITIONS = {STAMPED: 4, PLAIN: 1}

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 from PIL import Image
 
-from offset_sync.page import render_page, write_page
-from offset_sync.rollup import GROUP, roll_up
+from offset_sync.status.render.page import render_page, write_page
+from offset_sync.status.rollup import GROUP, roll_up
 from tools.chromium import find_browser, running_browser
 from generators.reports import REPORTED_AT, random_drift, random_status
 

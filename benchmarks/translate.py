@@ -14,8 +14,8 @@ import numpy as np
 from results import save
 
 from offset_sync.translate.exact import translate
-from offset_sync.translate.logindex import LogIndex
-from offset_sync.translate.runs import Runs
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import Runs
 
 NEVER_YOUNG = 1 << 60
 

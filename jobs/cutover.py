@@ -2,8 +2,8 @@
 
 import sys
 
-from offset_sync.cutover_groups import cutover_arguments, cutover_groups
-from offset_sync.jobs import job_arguments, run_job
+from offset_sync.cutover.session import cutover_arguments, cutover_groups
+from offset_sync.jobs.runner import job_arguments, run_job
 
 if __name__ == "__main__":
     says = "Plan, make or verify the move of consumer groups to another cluster."

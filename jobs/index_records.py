@@ -2,8 +2,8 @@
 
 import sys
 
-from offset_sync.index_records import index_records
-from offset_sync.jobs import job_arguments, run_job
+from offset_sync.jobs.index_records import index_records
+from offset_sync.jobs.runner import job_arguments, run_job
 
 if __name__ == "__main__":
     sys.exit(run_job(index_records, job_arguments("Index the mirrored records of every cluster into record_runs.")))

@@ -2,8 +2,8 @@
 
 import sys
 
-from offset_sync.jobs import job_arguments, run_job
-from offset_sync.sync_offsets import sync_offsets
+from offset_sync.jobs.runner import job_arguments, run_job
+from offset_sync.jobs.sync_offsets import sync_offsets
 
 if __name__ == "__main__":
     parser = job_arguments("Keep the consumer offsets of every cluster translated into the others.")

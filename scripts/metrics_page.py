@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from offset_sync.metrics import catalogue
-from offset_sync.metrics.catalogue import Metric
-from offset_sync.metrics.positions import OUTCOME_NAMES
-from offset_sync.metrics.reporting import OTHER, REASONS, STATUSES
-from offset_sync.metrics.syncing import RECORD_KINDS
-from offset_sync.model import State
+from offset_sync.jobs.runner.metrics import catalog
+from offset_sync.jobs.metrics.catalog import Metric
+from offset_sync.jobs.metrics.group_collector import OUTCOME_NAMES
+from offset_sync.jobs.metrics.report_collector import OTHER, REASONS, STATUSES
+from offset_sync.jobs.metrics.sync_collector import RECORD_KINDS
+from offset_sync.model.values import State
 
 _INTRODUCTION = """\
 # Metrics
@@ -29,7 +29,7 @@ opened. The endpoint has neither encryption nor passwords, and its labels name g
 reach it.
 `conf/prometheus/` has a scrape configuration and the alert rules, `conf/grafana/` a dashboard to import or provision.
 
-This page is made from `lib/offset_sync/metrics/catalogue.py`; a test compares them.
+This page is made from `lib/offset_sync/metrics/catalog.py`; a test compares them.
 """
 _CLOSING = """\
 ## Reading them
@@ -51,8 +51,8 @@ def to_markdown() -> str:
     values = ["## Values of labels", "", "| label | values |", "|---|---|", *_label_rows(), ""]
     parts = [
         _INTRODUCTION,
-        *_section("sync_offsets", catalogue.OF_SYNC_OFFSETS),
-        *_section("report_status", catalogue.OF_REPORT_STATUS),
+        *_section("sync_offsets", catalog.OF_SYNC_OFFSETS),
+        *_section("report_status", catalog.OF_REPORT_STATUS),
         *values,
         _CLOSING,
     ]

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
-from offset_sync.spark.columns import Column, Table
-from offset_sync.spark.report_schemas import ALL_TABLES
-from offset_sync.views import QUESTIONS, VIEWS, View, failover_cost
-from offset_sync.views.texts import ViewColumn
+from offset_sync.tables.definition import Column, Table
+from offset_sync.tables.report_tables import ALL_TABLES
+from offset_sync.tables.views import QUESTIONS, VIEWS, View, failover_cost
+from offset_sync.tables.views.definitions import ViewColumn
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tables.md"
 COMMAND = "python -m write_docs"

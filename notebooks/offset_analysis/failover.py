@@ -8,8 +8,8 @@ from datetime import datetime
 import duckdb
 import pandas as pd
 
-from offset_sync.errors import TableError
-from offset_sync.views import failover_cost
+from offset_sync.model.errors import TableError
+from offset_sync.tables.views import failover_cost
 
 OTHERS = "all others"
 _BY_GROUP = """

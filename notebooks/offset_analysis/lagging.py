@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 import duckdb
 import pandas as pd
 
-from offset_sync.errors import TableError
-from offset_sync.views import lagging_groups
+from offset_sync.model.errors import TableError
+from offset_sync.tables.views import lagging_groups
 
 MOST_POINTS = 500
 """Of a line in a picture."""

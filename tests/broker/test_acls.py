@@ -16,7 +16,7 @@ from broker.installation import Installation, install
 from offset_sync_demo.kafka import brokers
 from offset_sync_demo.kafka.broker_files import free_ports, java_command, write_broker_files
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters
-from offset_sync.kafka.admin import ClusterAdmin
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from confluent_kafka import cimpl
 
-from offset_sync.errors import ClusterError
-from offset_sync.kafka.admin import ClusterAdmin
-from offset_sync.kafka.error_names import TransientError
+from offset_sync.model.errors import ClusterError
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.error_codes import TransientError
 from offset_sync.kafka.librdkafka import library
-from offset_sync.model import OffsetWrite, Outcome, Rule, TopicPartition
-from offset_sync.sink import commit_wave
+from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
+from offset_sync.sync.offset_writer import commit_wave
 
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
 COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, GROUP_AUTHORIZATION_FAILED = 15, 16, 30

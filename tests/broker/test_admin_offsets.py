@@ -14,10 +14,10 @@ from confluent_kafka.admin import NewTopic
 
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options, read_partition
-from offset_sync.errors import ClusterError
-from offset_sync.kafka.admin import ClusterAdmin, Committed
-from offset_sync.kafka.error_names import TransientError
-from offset_sync.model import OffsetWrite, Rule, TopicPartition
+from offset_sync.model.errors import ClusterError
+from offset_sync.kafka.cluster_admin import ClusterAdmin, Committed
+from offset_sync.kafka.error_codes import TransientError
+from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 
 pytestmark = pytest.mark.broker
 

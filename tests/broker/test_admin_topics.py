@@ -12,12 +12,12 @@ from confluent_kafka.admin import NewTopic
 
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options
-from offset_sync.errors import ClusterError
-from offset_sync.kafka.admin import ClusterAdmin
-from offset_sync.kafka.error_names import TransientError
-from offset_sync.kafka.topics import LogEnds
-from offset_sync.model import OffsetWrite, Outcome, Rule, TopicPartition
-from offset_sync.sink import commit_wave
+from offset_sync.model.errors import ClusterError
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.error_codes import TransientError
+from offset_sync.kafka.topic_metadata import LogEnds
+from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
+from offset_sync.sync.offset_writer import commit_wave
 
 pytestmark = pytest.mark.broker
 

@@ -14,8 +14,8 @@ from broker.committed_offsets import commit
 
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
-from offset_sync.errors import ClusterError
-from offset_sync.kafka.group_states import GroupStates
+from offset_sync.model.errors import ClusterError
+from offset_sync.kafka.group_members import GroupStates
 
 pytestmark = pytest.mark.broker
 

@@ -12,11 +12,11 @@ from broker.installation import until
 
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
-from offset_sync.errors import ClusterError
-from offset_sync.kafka.admin import ClusterAdmin
-from offset_sync.kafka.topics import Reach
-from offset_sync.metrics.logs import LogWatch
-from offset_sync.model import TopicPartition
+from offset_sync.model.errors import ClusterError
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.topic_metadata import Reach
+from offset_sync.jobs.metrics.log_collector import LogWatch
+from offset_sync.model.values import TopicPartition
 from fakes.clusters import MemoryIndex
 from tools.prometheus_scrape import read
 from builders.logs import log

@@ -8,9 +8,9 @@ import pytest
 from broker.crafted_logs import Clusters, create_topics
 from broker.committed_offsets import admin_for
 
-from offset_sync.kafka.admin import Committed
-from offset_sync.model import OffsetWrite, Outcome, Rule, TopicPartition
-from offset_sync.sink import commit_wave
+from offset_sync.kafka.cluster_admin import Committed
+from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
+from offset_sync.sync.offset_writer import commit_wave
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 

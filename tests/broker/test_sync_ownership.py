@@ -18,8 +18,8 @@ from broker.committed_offsets import Place, commit
 from broker.installation import install
 
 from offset_sync_demo.kafka.clients import admin_of
-from offset_sync.kafka.admin import Committed
-from offset_sync.translate.commits import OWN_TAG
+from offset_sync.kafka.cluster_admin import Committed
+from offset_sync.state.committed_offsets import OWN_TAG
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 

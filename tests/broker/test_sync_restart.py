@@ -13,7 +13,7 @@ from broker.crafted_logs import Clusters, Entries, crafted_logs, create_topics, 
 from broker.committed_offsets import Place, commit, commits_recorded, committed
 from broker.installation import Installation, Row, install
 
-from offset_sync import faults
+from offset_sync.ingest import failpoints
 from generators.mirrored_logs import World
 from oracles.translation import answers
 
@@ -58,11 +58,11 @@ def killed(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest
     halves = {place: len(logs["dc1"]) // 2 for place, logs in LOGS.items()}
     commit(clusters["dc1"], {PLAIN: {**halves}, NOTED: {place: (half, "m") for place, half in halves.items()}})
     index_exits, runs, sync_exits, history = [], [], [], []
-    for point in (faults.BEFORE_RUNS, faults.AFTER_RUNS):
+    for point in (failpoints.BEFORE_RUNS, failpoints.AFTER_RUNS):
         index_exits.append(installation.run("index_records", "--once", kill_at=point).exit_code)
         runs.append(len(installation.rows("record_runs")))
     assert installation.index() == []
-    for point in (faults.AFTER_HISTORY, faults.AFTER_COMMIT):
+    for point in (failpoints.AFTER_HISTORY, failpoints.AFTER_COMMIT):
         sync_exits.append(installation.run("sync_offsets", "--once", kill_at=point).exit_code)
         history.append(installation.rows("offset_commits"))
     standing = committed(clusters["dc2"], [PLAIN, NOTED])

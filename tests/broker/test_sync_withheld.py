@@ -16,8 +16,8 @@ from broker.installation import install
 
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
-from offset_sync.model import TopicPartition
-from offset_sync.translate.commits import OWN_TAG
+from offset_sync.model.values import TopicPartition
+from offset_sync.state.committed_offsets import OWN_TAG
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 

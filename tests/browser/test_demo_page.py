@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from offset_sync.page import render_page, write_page
+from offset_sync.status.render.page import render_page, write_page
 from tools.chromium import Browser
 
 TAKEN = Path(__file__).parents[1] / "golden" / "demo"

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from offset_sync.spark.session import open_session
-from offset_sync.spark.tables import Tables
+from offset_sync.jobs.spark_session import open_session
+from offset_sync.tables.store import Tables
 
 sys.path.insert(0, str(Path(__file__).parent))  # what several tests here use
 REPO = Path(__file__).resolve().parents[2]

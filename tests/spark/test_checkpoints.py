@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from offset_sync.spark.checkpoints import Checkpoint
+from offset_sync.ingest.checkpoint import Checkpoint
 
 BATCH = '{"batchWatermarkMs":0,"batchTimestampMs":1795256074434,"conf":{"spark.sql.shuffle.partitions":"4"}}'
 

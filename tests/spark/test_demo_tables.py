@@ -12,8 +12,8 @@ import pytest
 from notebook_runs import run
 from pyspark.sql import SparkSession
 
-from offset_sync.spark.report_schemas import ALL_TABLES
-from offset_sync.spark.tables import Tables
+from offset_sync.tables.report_tables import ALL_TABLES
+from offset_sync.tables.store import Tables
 from builders.spark_tables import append_all
 
 TAKEN = Path(__file__).parents[1] / "golden" / "demo"

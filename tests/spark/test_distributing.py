@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from offset_sync.model import OffsetWrite, Outcome, Rule, WriteOutcome
-from offset_sync.spark.distributing import DistributedCommit
+from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
+from offset_sync.sync.distributed_writer import DistributedCommit
 
 
 def writes(groups: int, partitions: int = 2) -> list[OffsetWrite]:

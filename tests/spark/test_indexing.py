@@ -8,11 +8,11 @@ import pyarrow as pa
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
-from offset_sync.spark.checkpoints import Checkpoint
-from offset_sync.spark.cutting import RunCutter
-from offset_sync.spark.indexing import RunIndexer
-from offset_sync.spark.schemas import QUARANTINE, RECORD_RUNS
-from offset_sync.spark.tables import Tables
+from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.run_builder import RunCutter
+from offset_sync.ingest.record_indexer import RunIndexer
+from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
+from offset_sync.tables.store import Tables
 from fakes.clusters import MemoryTopic
 
 RECORDS = pa.schema(

@@ -12,10 +12,10 @@ from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
 from oracles.decode import decode_record
-from offset_sync.spark.ingesting import CommitIngester
-from offset_sync.spark.schemas import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
-from offset_sync.spark.tables import Tables
-from offset_sync.translate.commits import CommitBook
+from offset_sync.ingest.commit_ingester import CommitIngester
+from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
+from offset_sync.tables.store import Tables
+from offset_sync.state.committed_offsets import CommitBook
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 RECORDS = pa.schema(

@@ -14,9 +14,9 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from offset_sync.spark.maintaining import BEGINS_SCHEMA, Maintainer
-from offset_sync.spark.schemas import OFFSET_COMMITS, RECORD_RUNS
-from offset_sync.spark.tables import Tables
+from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
+from offset_sync.tables.catalog import OFFSET_COMMITS, RECORD_RUNS
+from offset_sync.tables.store import Tables
 from tools.background import going_on
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
@@ -122,7 +122,7 @@ def test_a_file_that_waited_too_long_for_its_entry_is_written_anew(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = iter([0.0, 0.0, 1000.0, 1000.0, 1000.0, 1001.0])
-    monkeypatch.setattr("offset_sync.spark.appending.time.time", lambda: next(seconds, 1001.0))
+    monkeypatch.setattr("offset_sync.tables.delta.append.time.time", lambda: next(seconds, 1001.0))
     tables.append(RECORD_RUNS, run(0), ("query", 1))
     assert by_delta_rs(tables) == [("dc1", 0)]
     assert len(list(Path(tables.path(RECORD_RUNS)).glob("*.parquet"))) == 2

@@ -6,8 +6,8 @@ import pytest
 from notebook_runs import run
 from pyspark.sql import SparkSession
 
-from offset_sync.errors import TableError
-from offset_sync.spark.tables import Tables
+from offset_sync.model.errors import TableError
+from offset_sync.tables.store import Tables
 from generators.scripted_day import Day
 from builders.spark_tables import append_all
 

@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
-from offset_sync.errors import ClusterError
-from offset_sync.spark.checkpoints import Checkpoint
-from offset_sync.spark.progress import JobProgress
-from offset_sync.streams import StreamLag
+from offset_sync.model.errors import ClusterError
+from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.status.job_progress import JobProgress
+from offset_sync.status.stream_lag import StreamLag
 from fakes.reconciler_site import config_of
 
 NOW_MS = 1_795_000_000_000

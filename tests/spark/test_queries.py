@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from offset_sync.spark import queries
-from offset_sync.spark.queries import QueryGroup
+from offset_sync.ingest import query_supervisor
+from offset_sync.ingest.query_supervisor import QueryGroup
 
 PATIENCE_S = 60.0
 Batch = Callable[[DataFrame, int], None]
@@ -44,7 +44,7 @@ class Job:
 
 @pytest.fixture
 def job(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
-    monkeypatch.setattr(queries, "FIRST_BACK_OFF_SECONDS", 0.1)
+    monkeypatch.setattr(query_supervisor, "FIRST_BACK_OFF_SECONDS", 0.1)
     return Job(spark, tmp_path)
 
 
@@ -75,7 +75,7 @@ def test_a_failing_query_is_started_again_from_where_it_was_while_the_other_goes
     before = len(others)
     until(lambda: len(others) > before)
     assert seen[:3] == [0, 1, 2]
-    (said,) = [record.getMessage() for record in caplog.records if record.name == queries.logger.name]
+    (said,) = [record.getMessage() for record in caplog.records if record.name == query_supervisor.logger.name]
     assert said.startswith("query dc1 failed, next try in 0 s")
     assert "what the batch said" in said
     job.stop.set()

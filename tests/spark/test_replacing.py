@@ -14,9 +14,9 @@ from deltalake import DeltaTable
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from offset_sync.spark.replacing import Replacer
-from offset_sync.spark.report_schemas import SYNC_STATUS
-from offset_sync.spark.tables import Tables
+from offset_sync.tables.delta.replace import Replacer
+from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.store import Tables
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 
@@ -100,7 +100,7 @@ def test_who_replaces_at_the_same_moment_elsewhere_is_found_out_and_replaced_in_
 ) -> None:
     """Where no lock of this machine helps: another writer commits after this one has looked, before it writes."""
     tables.replace(SYNC_STATUS, rows("first"))
-    monkeypatch.setattr("offset_sync.spark.replacing.alone_at", lambda table: nullcontext())
+    monkeypatch.setattr("offset_sync.tables.delta.replace.alone_at", lambda table: nullcontext())
     path, newest, looks = tables.path(SYNC_STATUS), Replacer._newest, []
 
     def look(self: Replacer, path: str) -> Any:

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from offset_sync.model import Outcome
-from offset_sync.spark.restoring import follow_commits, restore_answers, restore_commits
-from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS
-from offset_sync.spark.tables import Tables
+from offset_sync.model.values import Outcome
+from offset_sync.state.restore import follow_commits, restore_answers, restore_commits
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
+from offset_sync.tables.store import Tables
 from fakes.driver import GROUPS, MINUTES_MS, Driver, differences, driver, known, live, read_to_the_end
 from fakes.reconciler_site import Site
-from offset_sync.translate.commits import CommitBook
-from offset_sync.translate.pairstate import IS_HELD, OUTCOMES
+from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.state.last_translations import IS_HELD, OUTCOMES
 from offset_sync.translate.partition import STATES
 
 LATE = "late"

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from offset_sync.spark.columns import Table
-from offset_sync.spark.runcache import RunCache
-from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS
-from offset_sync.spark.tables import Tables
+from offset_sync.tables.definition import Table
+from offset_sync.state.record_index import RunCache
+from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
+from offset_sync.tables.store import Tables
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
 PLACES = [(cluster, "orders", partition) for cluster in ("X", "Y") for partition in range(3)]

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from offset_sync.config import Mirror
-from offset_sync.spark.sources import with_mirror_headers
+from offset_sync.ingest.kafka_source import with_mirror_headers
 
 SCHEMA = (
     "topic string, partition int, offset bigint, timestamp timestamp, value binary, "

@@ -12,10 +12,10 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from offset_sync.spark.columns import Table
-from offset_sync.spark.creating import create_table
-from offset_sync.spark.schemas import GROUP_EVENTS, RECORD_RUNS, TABLES
-from offset_sync.spark.tables import Tables
+from offset_sync.tables.definition import Table
+from offset_sync.tables.create import create_table
+from offset_sync.tables.catalog import GROUP_EVENTS, RECORD_RUNS, TABLES
+from offset_sync.tables.store import Tables
 
 EXAMPLES = {
     "string": "grün", "bigint": 2**62, "int": 7, "boolean": True, "binary": b"\x00\xff",

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from offset_sync.analysis.opening import open_tables
+from offset_sync.tables.views.duckdb import open_tables
 from write_docs import PAGE
-from offset_sync.spark.report_schemas import SYNC_STATUS
-from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
-from offset_sync.spark.tables import Tables
-from offset_sync.spark.views import register_views
+from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
+from offset_sync.tables.store import Tables
+from offset_sync.tables.views.spark import register_views
 from oracles.failover_cost import failover_cost
 from generators.scripted_day import Day
 from generators.scripted_day_rows import commit_row

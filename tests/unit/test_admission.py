@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from offset_sync.model import State
-from offset_sync.translate.admission import PartitionView, reason_to_withhold, remembered
-from offset_sync.translate.logindex import LogIndex
+from offset_sync.model.values import State
+from offset_sync.translate.preconditions import PartitionView, reason_to_withhold, remembered
+from offset_sync.translate.index.log_index import LogIndex
 
 INDEX = LogIndex()
 SOUND = PartitionView("id", 4, 0, 100, frozenset({"id"}), INDEX, 100)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from builders.commits import commit, commit_logs, known, state, take_in, wrote
 from fakes.clusters import CommitRecord
 from generators.hypothesis_strategies import law
-from offset_sync.translate.commits import OWN_TAG, CommitBook
-from offset_sync.translate.ownership import owners
+from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
+from offset_sync.state.ownership import owners
 
 
 def test_the_last_commit_stands_and_counts() -> None:

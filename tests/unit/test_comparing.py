@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from offset_sync.comparing import Comparer, Question
+from offset_sync.status.record_comparison import Comparer, Question
 from offset_sync.config import parse_config
-from offset_sync.errors import ClusterError
-from offset_sync.model import RecordContent, TopicPartition
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import RecordContent, TopicPartition
 from fakes.reconciler_site import ORDERS
 
 PAY = TopicPartition("pay-in", 3)
@@ -183,7 +183,7 @@ def test_what_was_not_the_same_is_read_again() -> None:
 
 
 def test_a_memory_that_is_full_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("offset_sync.comparing._REMEMBERED", 2)
+    monkeypatch.setattr("offset_sync.status.record_comparison._REMEMBERED", 2)
     reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): THERE})
     compare = comparer(reader)
     for each in questions(4):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from offset_sync.config import Cluster, Config, Sync, Topics, load_config, parse_config
 from offset_sync.config.duration import format_duration, parse_duration
-from offset_sync.errors import ConfigError
+from offset_sync.model.errors import ConfigError
 
 DC1 = {"kafka": {"bootstrap.servers": "a:1"}}
 DC2 = {"kafka": {"bootstrap.servers": "b:2"}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from offset_sync.config import Config, parse_config
-from offset_sync.errors import ConfigError
+from offset_sync.model.errors import ConfigError
 
 
 def config(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from offset_sync.config import load_config
-from offset_sync.errors import ConfigError
+from offset_sync.model.errors import ConfigError
 
 LEAST = """
 clusters: {dc1: {kafka: {bootstrap.servers: "a:1"}}, dc2: {kafka: {bootstrap.servers: "b:2"}}}

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offset_sync.config import Config, parse_config
-from offset_sync.config.pattern import pattern_problem
-from offset_sync.errors import ConfigError
+from offset_sync.config.name_patterns import pattern_problem
+from offset_sync.model.errors import ConfigError
 
 CLUSTERS = {alias: {"kafka": {"bootstrap.servers": f"{alias}:1"}} for alias in ("dc1", "dc2")}
 PATTERNS = st.sampled_from(["a", "b", "a.*", ".*b", "a|b", "[ab]+", "_.*", "ab?", "(a)(b)", "a$", ".*", "_?b{1,2}"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from offset_sync.config import Config, parse_config
-from offset_sync.errors import ConfigError
+from offset_sync.model.errors import ConfigError
 
 CANARY = "c4n4ry"
 

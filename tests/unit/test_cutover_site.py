@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from offset_sync.cutover_site import LiveSite
-from offset_sync.errors import ClusterError
-from offset_sync.model import TopicPartition
-from offset_sync.survey import Look
+from offset_sync.cutover.live_clusters import LiveSite
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
+from offset_sync.state.cluster_metadata import Look
 from fakes.clusters import MemoryEnds, MemoryTopic
 
 READ, LED, LEADERLESS, BEYOND = (TopicPartition("orders", number) for number in range(4))

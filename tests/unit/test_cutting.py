@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offset_sync.config import parse_config
-from offset_sync.index_records import TimedTopics
-from offset_sync.spark.cutting import CUT_SCHEMA, RunCutter
+from offset_sync.jobs.index_records import TimedTopics
+from offset_sync.ingest.run_builder import CUT_SCHEMA, RunCutter
 from generators.hypothesis_strategies import law
 
 INPUT = pa.schema(

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from offset_sync.decode.buffer import to_byte_rows
+from offset_sync.decode.arrow_buffers import to_byte_rows
 from offset_sync.decode.consumer_offsets import RECORDS, decode_records
 from oracles.decode import decode_record
 from builders.offset_records import commit_key, commit_value, group_key

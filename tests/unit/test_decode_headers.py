@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offset_sync.decode.headers import Encoding, Identities, decode_identities
+from offset_sync.decode.mirror_headers import Encoding, Identities, decode_identities
 
 LARGEST = 2**63 - 1
 Header = bytes | None

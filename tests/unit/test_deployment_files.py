@@ -16,7 +16,7 @@ import yaml
 
 import offset_sync
 from offset_sync.config import parse_config
-from offset_sync.spark.queries import QueryGroup
+from offset_sync.ingest.query_supervisor import QueryGroup
 from spark_properties import read_properties
 from submit import IN_IMAGE, JAVA_OPTIONS
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from offset_sync.spark.report_schemas import ALL_TABLES
+from offset_sync.tables.report_tables import ALL_TABLES
 
 REPO = Path(__file__).resolve().parents[2]
 LIB = REPO / "lib" / "offset_sync"

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.drift import Drift, DriftWindow, Offsets, Partition
+from offset_sync.status.drift import Drift, DriftWindow, Offsets, Partition
 from generators.hypothesis_strategies import law
 
 A: Partition = ("X", "Y", "a", "orders", 0)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
-from offset_sync.translate.columns import Columns
-from offset_sync.translate.growing import GrowingArray
+from offset_sync.state.column_store import Columns
+from offset_sync.translate.index.growable_array import GrowingArray
 
 values = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=40)
 

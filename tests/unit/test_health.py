@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from offset_sync.health import Limits, find_problems, is_healthy
-from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.status.health import Limits, find_problems, is_healthy
+from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 from generators.reports import random_drift
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)

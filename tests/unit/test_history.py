@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from offset_sync.settlement import Settlement
-from offset_sync.spark import history
-from offset_sync.spark.history import HistoryWriter, to_rows
-from offset_sync.spark.schemas import OFFSET_TRANSLATIONS
+from offset_sync.state.snapshot import Settlement
+from offset_sync.sync import translation_history
+from offset_sync.sync.translation_history import HistoryWriter, to_rows
+from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from fakes.clusters import MemoryEnds
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, mirrored_site
 
@@ -180,7 +180,7 @@ def test_rows_that_cannot_be_appended_in_the_end_are_a_failure_with_their_number
 def test_a_table_that_cannot_be_written_for_long_costs_the_oldest_rows_and_not_all_the_memory(
     site: Site, writer: HistoryWriter, appended: Appended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "MOST_ROWS_KEPT", 2)
+    monkeypatch.setattr(translation_history, "MOST_ROWS_KEPT", 2)
     appended.errors = [OSError("disk full")] * 3
     for offset in range(1, 5):
         appended.has_begun.clear()

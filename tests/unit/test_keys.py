@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.model import TopicPartition
+from offset_sync.model.values import TopicPartition
 from generators.hypothesis_strategies import law
-from offset_sync.translate.commits import CommitBook
-from offset_sync.translate.keys import KeyPlaces
+from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.state.key_index import KeyPlaces
 
 Key = tuple[str, str, int]
 keys = st.tuples(st.sampled_from("abc"), st.sampled_from(["orders", "pay", "off"]), st.integers(0, 2))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from builders.commits import commit, commit_logs, known, take_in, wrote
 from fakes.clusters import CommitRecord
 from generators.hypothesis_strategies import law
-from offset_sync.translate.commits import OWN_TAG, CommitBook
+from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
 
 
 def test_a_commit_with_our_tag_is_never_genuine() -> None:

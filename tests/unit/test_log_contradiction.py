@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.model import State
-from offset_sync.translate.admission import PartitionView
-from offset_sync.translate.logindex import LogIndex
+from offset_sync.model.values import State
+from offset_sync.translate.preconditions import PartitionView
+from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition import STATES, translate_partition
-from offset_sync.translate.runs import Runs
+from offset_sync.translate.index.runs import Runs
 
 Row = tuple[int, int, int, int]  # start, length, origin, origin start
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
-from offset_sync.translate.logindex import LogIndex
-from offset_sync.translate.runs import Runs
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import Runs
 
 Record = tuple[int, int, int]
 """(offset, origin, origin offset)"""

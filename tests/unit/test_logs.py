@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from offset_sync import logs
-from offset_sync.jobs import job_arguments
-from offset_sync.spark.session import LOG_FORMAT
+from offset_sync.jobs.runner import log_format
+from offset_sync.jobs.runner import job_arguments
+from offset_sync.jobs.spark_session import LOG_FORMAT
 
 REPO = Path(__file__).resolve().parents[2]
 
@@ -24,13 +24,13 @@ REPO = Path(__file__).resolve().parents[2]
 @pytest.fixture(autouse=True)
 def process() -> Iterator[None]:
     """Put back what starting a log changes in the process."""
-    hooks, before = (sys.excepthook, threading.excepthook), os.environ.get(logs.VARIABLE)
+    hooks, before = (sys.excepthook, threading.excepthook), os.environ.get(log_format.VARIABLE)
     yield
     sys.excepthook, threading.excepthook = hooks
     logging.captureWarnings(False)
-    os.environ.pop(logs.VARIABLE, None)
+    os.environ.pop(log_format.VARIABLE, None)
     if before is not None:
-        os.environ[logs.VARIABLE] = before
+        os.environ[log_format.VARIABLE] = before
 
 
 def written(log_format: str, write: Callable[[], object]) -> list[str]:
@@ -39,7 +39,7 @@ def written(log_format: str, write: Callable[[], object]) -> list[str]:
     handlers, level = root.handlers[:], root.level
     root.handlers[:] = []  # pytest's own, of the test that is running
     try:
-        logs.start_logging(log_format, stream)
+        log_format.start_logging(log_format, stream)
         write()
     finally:
         root.handlers[:] = handlers
@@ -58,7 +58,7 @@ def test_a_record_is_one_line_of_json_whatever_it_holds() -> None:
 def test_times_are_utc_with_milliseconds() -> None:
     record = logging.LogRecord("x", logging.INFO, "", 0, "m", None, None)
     record.created, record.msecs = 1_000_000_000.0625, 62.5
-    assert json.loads(logs.JsonLines().format(record))["ts"] == "2001-09-09T01:46:40.062Z"
+    assert json.loads(log_format.JsonLines().format(record))["ts"] == "2001-09-09T01:46:40.062Z"
 
 
 def test_an_exception_stands_in_the_line_of_its_record() -> None:
@@ -85,17 +85,17 @@ def test_text_stays_as_it_was() -> None:
 
 
 def test_what_a_job_says_at_its_end_is_bare_text_or_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    (line,) = written("json", lambda: logs.tell("clusters.dc1: away", "json"))
+    (line,) = written("json", lambda: log_format.tell("clusters.dc1: away", "json"))
     assert json.loads(line)["msg"] == "clusters.dc1: away"
     assert json.loads(line)["level"] == "ERROR"
-    logs.tell("clusters.dc1: away", "text")
+    log_format.tell("clusters.dc1: away", "text")
     assert capsys.readouterr().err == "clusters.dc1: away\n"
 
 
 def job(tmp_path: Path, last: str, *argv: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run a job without Spark as a process of its own; *last* is what it does."""
     script = tmp_path / "job.py"
-    lines = ["import os, sys, threading, warnings", "from offset_sync.jobs import job_arguments, run_job"]
+    lines = ["import os, sys, threading, warnings", "from offset_sync.jobs.runner import job_arguments, run_job"]
     lines += ["def do(config, arguments, stop):", f"    {last}", "    return ['clusters.dc1: away']"]
     lines += [f"sys.exit(run_job(do, job_arguments('x'), {['--conf', str(REPO / 'conf/two-clusters.yaml'), *argv]!r}))"]
     script.write_text("\n".join(lines))
@@ -131,17 +131,17 @@ def test_the_option_wins_over_the_environment_and_reaches_what_is_started_later(
 
 
 def test_a_format_that_is_none_counts_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(logs.VARIABLE, "xml")
+    monkeypatch.setenv(log_format.VARIABLE, "xml")
     assert job_arguments("x").parse_args(["--conf", "x"]).log_format == "text"
 
 
 def test_the_jvm_goes_by_the_same_variable_and_has_a_layout_for_each_format() -> None:
     text = (REPO / "conf" / "log4j2.properties").read_text().replace("\\\n", "")
-    assert f"rootLogger.appenderRef.console.ref = ${{env:{logs.VARIABLE}:-text}}" in text
-    assert LOG_FORMAT == logs.VARIABLE
+    assert f"rootLogger.appenderRef.console.ref = ${{env:{log_format.VARIABLE}:-text}}" in text
+    assert LOG_FORMAT == log_format.VARIABLE
     names = [
         line.split("=")[1].strip() for line in text.splitlines() if line.startswith("appender.") and ".name" in line
     ]
-    assert tuple(names) == logs.FORMATS
+    assert tuple(names) == log_format.FORMATS
     (template,) = [line.partition("=")[2] for line in text.splitlines() if "eventTemplate" in line]
     assert [key for key in json.loads(template) if key != "context"] == ["ts", "level", "logger", "msg", "exception"]

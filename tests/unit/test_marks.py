@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.translate.logindex import LogIndex
-from offset_sync.translate.marks import IndexMarks
-from offset_sync.translate.runs import Runs
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.indexing_times import IndexMarks
+from offset_sync.translate.index.runs import Runs
 
 
 def marks(*runs: tuple[int, int]) -> IndexMarks:

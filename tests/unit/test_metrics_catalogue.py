@@ -8,16 +8,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from offset_sync.metrics import catalogue
-from offset_sync.metrics.catalogue import CATALOGUE, OF_REPORT_STATUS, OF_SYNC_OFFSETS, Metric
+from offset_sync.jobs.runner.metrics import catalog
+from offset_sync.jobs.metrics.catalog import CATALOGUE, OF_REPORT_STATUS, OF_SYNC_OFFSETS, Metric
 from metrics_page import to_markdown
-from offset_sync.metrics.logs import IndexSizes, LogWatch
-from offset_sync.metrics.positions import Positions
-from offset_sync.metrics.reporting import ReportMetrics
-from offset_sync.metrics.stalls import Reach
-from offset_sync.metrics.syncing import SyncMetrics
-from offset_sync.model import TopicPartition
-from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
+from offset_sync.jobs.metrics.group_collector import Positions
+from offset_sync.jobs.metrics.report_collector import ReportMetrics
+from offset_sync.jobs.metrics.log_stalls import Reach
+from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.model.values import TopicPartition
+from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 from tools.promql import find_promtool, run_promtool
 from tools.prometheus_scrape import Scrape, read
 from fakes.reconciler_site import Site, config_of, mirrored_site

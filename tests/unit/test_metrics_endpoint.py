@@ -11,9 +11,9 @@ import pytest
 
 from offset_sync import __version__
 from offset_sync.config import Metrics
-from offset_sync.metrics.catalogue import GROUP_DUPLICATES, READY
-from offset_sync.metrics.endpoint import Collector, open_endpoint
-from offset_sync.metrics.samples import Distribution, Family, Samples, to_label
+from offset_sync.jobs.metrics.catalog import GROUP_DUPLICATES, READY
+from offset_sync.jobs.metrics.endpoint import Collector, open_endpoint
+from offset_sync.jobs.metrics.samples import Distribution, Family, Samples, to_label
 from tools.prometheus_scrape import fetch, read
 
 HOSTILE = 'a"} 1\nfake{x="\\" 🐘 \x00\x1b[31m\r\ud800end'

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from offset_sync.errors import ClusterError
-from offset_sync.metrics.logs import IndexSizes, LogWatch
-from offset_sync.metrics.stalls import Backlog, Stalls
-from offset_sync.model import TopicPartition
+from offset_sync.model.errors import ClusterError
+from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
+from offset_sync.jobs.metrics.log_stalls import Backlog, Stalls
+from offset_sync.model.values import TopicPartition
 from fakes.clusters import MemoryIndex
 from tools.prometheus_scrape import Scrape, read
 from builders.logs import log

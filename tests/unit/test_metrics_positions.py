@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from offset_sync.model import State, TopicPartition
+from offset_sync.model.values import State, TopicPartition
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.reconciler_site import ORDERS, mirrored_site
 from fakes.metrics_site import XY, Watched

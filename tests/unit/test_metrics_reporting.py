@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from offset_sync.metrics.reporting import ReportMetrics
-from offset_sync.model import State
-from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.jobs.metrics.report_collector import ReportMetrics
+from offset_sync.model.values import State
+from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 from tools.prometheus_scrape import Scrape, read
 from fakes.reconciler_site import config_of
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from offset_sync.metrics.syncing import SyncMetrics
-from offset_sync.settlement import Settlement
+from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.state.snapshot import Settlement
 from fakes.reconciler_site import mirrored_site
 from fakes.metrics_site import XY, Watched
 

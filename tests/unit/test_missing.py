@@ -15,9 +15,9 @@ from generators.mirrored_logs import random_cases, random_world
 from oracles.translation import NO_RECORD, Case, answers, f_by_offset
 from generators.hypothesis_strategies import law
 from offset_sync.translate.exact import translate
-from offset_sync.translate.logindex import LogIndex
-from offset_sync.translate.missing import Missing, Stretches, joined, missing_of
-from offset_sync.translate.standing import difference
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.replication_gap import Missing, Stretches, joined, missing_of
+from offset_sync.translate.position_cost import difference
 
 
 def indexed(case: Case) -> tuple[LogIndex, LogIndex]:
@@ -114,7 +114,7 @@ def test_groups_that_are_ahead_are_counted_in_parts_as_in_one_go(monkeypatch: py
             standing = np.array(random.Random(seed).choices(range(each.target.frontier + 1), k=len(committed)))
             found = []
             for size in (1 << 20, at_once):
-                monkeypatch.setattr("offset_sync.translate.standing._AT_ONCE", size)
+                monkeypatch.setattr("offset_sync.translate.position_cost._AT_ONCE", size)
                 given = committed, answer, standing, source, target
                 found.append(difference(*given, source_origin=code, young_since_ms=young))
             assert found[0].repeats.tolist() == found[1].repeats.tolist()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from offset_sync.jobs import job_arguments
-from offset_sync.model import State
-from offset_sync.spark.report_schemas import ALL_TABLES
+from offset_sync.jobs.runner import job_arguments
+from offset_sync.model.values import State
+from offset_sync.tables.report_tables import ALL_TABLES
 from spark_options import split_options
 from submit import IN_IMAGE
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.model import Rule
-from offset_sync.translate.ownership import NO_OWNER, RULES, owners, rules
+from offset_sync.model.values import Rule
+from offset_sync.state.ownership import NO_OWNER, RULES, owners, rules
 
 
 def owner_of(*genuine_at_ms: int) -> int:

@@ -21,11 +21,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bundle import build_zip
-from offset_sync.page import render_page, write_page
-from offset_sync.page.content import by_group
-from offset_sync.page.rendering import to_script_json
-from offset_sync.rollup import GROUP, roll_up
-from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.status.render.page import render_page, write_page
+from offset_sync.status.render.page.content import by_group
+from offset_sync.status.render.page.html import to_script_json
+from offset_sync.status.rollup import GROUP, roll_up
+from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 
 LIB = Path(__file__).resolve().parents[2] / "lib"
@@ -158,7 +158,7 @@ def test_the_page_is_rendered_from_the_zip_too(tmp_path: Path) -> None:
     archive = tmp_path / "offset_sync.zip"
     build_zip(LIB / "offset_sync", archive)
     script = (
-        "import offset_sync.page.rendering as r; assert '.zip' in r.__file__; "
+        "import offset_sync.status.render.page.html as r; assert '.zip' in r.__file__; "
         "print(len(r._script()), len(r._file('plotly-basic.min.js')), len(r._file('page.html')))"
     )
     command = [sys.executable, "-c", script]

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
-from offset_sync.translate.positions import OriginPositions, first_occurrences
-from offset_sync.translate.runs import Int64s, Runs
+from offset_sync.translate.index.origin_positions import OriginPositions, first_occurrences
+from offset_sync.translate.index.runs import Int64s, Runs
 
 Stretch = tuple[int, int, int, int]
 """(origin offset, length, place in the log, when it was indexed)"""

@@ -7,16 +7,16 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from offset_sync.errors import ClusterError
-from offset_sync.spark import queries
-from offset_sync.spark.queries import LONGEST_BACK_OFF_SECONDS, QueryGroup, StopRequestedError
+from offset_sync.model.errors import ClusterError
+from offset_sync.ingest import query_supervisor
+from offset_sync.ingest.query_supervisor import LONGEST_BACK_OFF_SECONDS, QueryGroup, StopRequestedError
 from fakes.streaming_query import WAITING, Clock, Query, Starts, Stop
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     turned = Clock()
-    monkeypatch.setattr(queries, "time", turned)
+    monkeypatch.setattr(query_supervisor, "time", turned)
     return turned
 
 

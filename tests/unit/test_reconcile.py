@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from offset_sync.sync_offsets import SyncJob
+from offset_sync.jobs.sync_offsets import SyncJob
 
 ENOUGH = 4
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.model import TopicPartition
-from offset_sync.reporting import Reporter
+from offset_sync.model.values import TopicPartition
+from offset_sync.status.reporter import Reporter
 from generators.mirrored_logs import CLUSTERS, random_cases, random_world
 from oracles.translation import Case
 from fakes.status_site import IN_SYNC, Row, StatusSite, moved, standing_at, status_site
 from fakes.reconciler_site import ORDERS, config_of
 from generators.hypothesis_strategies import law
 from builders.logs import log
-from offset_sync.translate.commits import OWN_TAG
+from offset_sync.state.committed_offsets import OWN_TAG
 
 PAY = TopicPartition("pay-in", 0)
 
@@ -96,8 +96,8 @@ def test_a_partition_in_which_nothing_changes_is_not_compared_again(monkeypatch:
     site.commit("X", "g", 2, PAY)
     site.settled()
     asked: list[Any] = []
-    measure = __import__("offset_sync.assessing", fromlist=["measure"]).measure
-    monkeypatch.setattr("offset_sync.assessing.measure", lambda *given: (asked.append(given), measure(*given))[1])
+    measure = __import__("offset_sync.status.assess", fromlist=["measure"]).measure
+    monkeypatch.setattr("offset_sync.status.assess.measure", lambda *given: (asked.append(given), measure(*given))[1])
     counts = []
     for step in (lambda: None, lambda: None, lambda: site.commit("X", "g", 3, PAY), lambda: site.commit("X", "h", 4)):
         step()
@@ -145,7 +145,7 @@ def test_nobody_is_asked_where_there_is_nothing_to_report() -> None:
 
 
 def test_groups_that_come_later_are_looked_up_in_their_own_partition() -> None:
-    from offset_sync.streams import StreamLag, coordinator_hash
+    from offset_sync.status.stream_lag import StreamLag, coordinator_hash
 
     site = moved("X0:10", "X0:10", 4)
     groups = ["g", *(f"later-{number}" for number in range(20))]

@@ -15,7 +15,7 @@ from fakes.reconciler_site import ORDERS, config_of
 from oracles.status import identity
 from generators.hypothesis_strategies import law
 from builders.logs import log
-from offset_sync.translate.commits import OWN_TAG
+from offset_sync.state.committed_offsets import OWN_TAG
 
 LATE = ("Mirroring", "2 records not mirrored yet")
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from offset_sync import index_records
-from offset_sync.errors import ClusterError
-from offset_sync.kafka.retrying import Clock
-from offset_sync.rights import EVERY_S, Rights
-from offset_sync.spark.queries import QueryGroup
+from offset_sync.jobs.runner import index_records
+from offset_sync.model.errors import ClusterError
+from offset_sync.kafka.retry import Clock
+from offset_sync.ingest.topic_access import EVERY_S, Rights
+from offset_sync.ingest.query_supervisor import QueryGroup
 from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import config_of
 
@@ -142,7 +142,7 @@ def test_indexing_once_fails_for_it_and_indexing_for_ever_goes_on_until_it_is_gr
 ) -> None:
     admins = {"X": Admin("X", "orders", closed=["orders"]), "Y": Admin("Y", "orders")}
     monkeypatch.setattr(index_records, "ClusterAdmin", lambda alias, _: admins[alias])
-    monkeypatch.setattr("offset_sync.rights.EVERY_S", 0.3)
+    monkeypatch.setattr("offset_sync.ingest.topic_access.EVERY_S", 0.3)
     stop = threading.Event()
     threading.Timer(0.4, admins["X"].closed.clear).start()
     threading.Timer(1.5, stop.set).start()

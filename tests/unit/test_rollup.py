@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from offset_sync.errors import OffsetSyncError
-from offset_sync.rollup import (
+from offset_sync.model.errors import OffsetSyncError
+from offset_sync.status.rollup import (
     AT_COST,
     BADNESS,
     GROUP,
@@ -24,7 +24,7 @@ from offset_sync.rollup import (
     rank_statuses,
     roll_up,
 )
-from offset_sync.spark.report_schemas import SYNC_STATUS
+from offset_sync.tables.report_tables import SYNC_STATUS
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 
 PAIRS = (("dc1", "dc2"), ("dc1", "dc3"), ("dc2", "dc3"))

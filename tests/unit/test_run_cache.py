@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.model import TopicPartition
-from offset_sync.spark.columns import Table
-from offset_sync.spark.runcache import RunCache
-from offset_sync.spark.schemas import INDEXED_TOPICS, RECORD_RUNS
+from offset_sync.model.values import TopicPartition
+from offset_sync.tables.definition import Table
+from offset_sync.state.record_index import RunCache
+from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from builders.index_rows import Place, add, begin, edge, run, topic
 from generators.hypothesis_strategies import law
 from fakes.tables import MemoryTables
-from offset_sync.translate.runs import UNKNOWN_ORIGIN
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 
 
 def cache_of(tables: MemoryTables) -> RunCache:

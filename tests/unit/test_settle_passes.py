@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from offset_sync.model import TopicPartition
+from offset_sync.model.values import TopicPartition
 from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
 from builders.logs import indexed_at, log
-from offset_sync.translate.commits import OWN_TAG
+from offset_sync.state.committed_offsets import OWN_TAG
 
 
 def test_a_commit_is_answered_on_every_target_and_marked_as_ours() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from offset_sync.model import Rule, TopicPartition
+from offset_sync.model.values import Rule, TopicPartition
 from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
 from builders.logs import log
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Sequence
 
 import pytest
 
-from offset_sync.errors import ClusterError
-from offset_sync.model import OffsetWrite, TopicPartition, WriteOutcome
-from offset_sync.survey import Look
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
+from offset_sync.state.cluster_metadata import Look
 from fakes.reconciler_site import mirrored_site
 
 PATIENCE_S = 10.0

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 import pytest
 
-from offset_sync.errors import ClusterError
-from offset_sync.model import TopicPartition
-from offset_sync.survey import Look
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
+from offset_sync.state.cluster_metadata import Look
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
 from builders.logs import log

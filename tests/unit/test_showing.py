@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from offset_sync.config import Config
-from offset_sync.jobs import job_arguments
-from offset_sync.showing import limits_of, open_shows, status_arguments, unhealthy
-from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.jobs.runner import job_arguments
+from offset_sync.status.render.outputs import limits_of, open_shows, status_arguments, unhealthy
+from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 from fakes.reconciler_site import config_of
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.kafka.admin import Committed
-from offset_sync.model import OffsetWrite, Outcome, Rule
-from offset_sync.sink import decide
+from offset_sync.kafka.cluster_admin import Committed
+from offset_sync.model.values import OffsetWrite, Outcome, Rule
+from offset_sync.sync.offset_writer import decide
 
 OURS = "offset-sync:1"
 RULES = list(Rule)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from offset_sync.kafka.admin import Committed
-from offset_sync.model import Outcome, Rule, TopicPartition
+from offset_sync.kafka.cluster_admin import Committed
+from offset_sync.model.values import Outcome, Rule, TopicPartition
 from fakes.target_cluster import OURS, Target, outcomes, wave, write
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.spark.statistics import statistics_of
+from offset_sync.tables.delta.statistics import statistics_of
 from generators.hypothesis_strategies import law
 
 UTC = timezone.utc

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from offset_sync.rollup import BADNESS, GROUP, roll_up
-from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
-from offset_sync.status_json import to_json
+from offset_sync.status.rollup import BADNESS, GROUP, roll_up
+from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.status.render.json_report import to_json
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 
 CHANCE = random.Random(2)

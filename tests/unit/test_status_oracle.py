@@ -16,7 +16,7 @@ from fakes.status_site import Row, StatusSite
 from fakes.reconciler_site import ORDERS, config_of
 from oracles.status import Cost, Identity, cost, identity
 from generators.hypothesis_strategies import law
-from offset_sync.translate.commits import OWN_TAG
+from offset_sync.state.committed_offsets import OWN_TAG
 
 Standing = tuple[int, int]
 """Commit at the source, offset at the target."""

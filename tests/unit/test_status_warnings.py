@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from offset_sync.errors import ClusterError
-from offset_sync.status import Status
-from offset_sync.streams import StreamLag
+from offset_sync.model.errors import ClusterError
+from offset_sync.status.classify import Status
+from offset_sync.status.stream_lag import StreamLag
 from fakes.status_site import IN_SYNC, moved, standing_at, status_site
 from fakes.reconciler_site import ORDERS
 from builders.logs import log

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.streams import StreamLag, Streams, coordinator_hash
+from offset_sync.status.stream_lag import StreamLag, Streams, coordinator_hash
 
 
 def unread(streams: Streams, cluster: str, *groups: str) -> list[int | None]:

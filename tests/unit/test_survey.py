@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from offset_sync import survey
-from offset_sync.errors import ClusterError
-from offset_sync.model import TopicPartition
-from offset_sync.survey import SILENCE_SECONDS, Look, Survey
+from offset_sync.state import cluster_metadata
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
+from offset_sync.state.cluster_metadata import SILENCE_SECONDS, Look, Survey
 from fakes.clusters import MemoryEnds, MemoryTopic
 
 ORDERS = [TopicPartition("orders", number) for number in range(3)]
@@ -44,7 +44,7 @@ class Answering:
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     seconds = [1000.0]
-    monkeypatch.setattr(survey, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    monkeypatch.setattr(cluster_metadata, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
     return seconds
 
 

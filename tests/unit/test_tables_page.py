@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from write_docs import COMMAND, PAGE, column_table, with_written_parts
-from offset_sync.spark.columns import Column
-from offset_sync.spark.report_schemas import ALL_TABLES
-from offset_sync.views import QUESTIONS, VIEWS
+from offset_sync.tables.definition import Column
+from offset_sync.tables.report_tables import ALL_TABLES
+from offset_sync.tables.views import QUESTIONS, VIEWS
 
 TEXT = PAGE.read_text(encoding="utf-8")
 

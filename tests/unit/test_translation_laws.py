@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.model import State
+from offset_sync.model.values import State
 from oracles import translation_check
 from oracles.translation_check import disagreements, every_commit, translated
 from generators.mirrored_logs import arrives_in_order

@@ -10,17 +10,17 @@ from typing import Any
 import duckdb
 import pytest
 
-from offset_sync.analysis.opening import open_tables
-from offset_sync.errors import TableError
-from offset_sync.model import Outcome, State
-from offset_sync.spark.report_schemas import SYNC_STATUS
-from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
+from offset_sync.tables.views.duckdb import open_tables
+from offset_sync.model.errors import TableError
+from offset_sync.model.values import Outcome, State
+from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
 from oracles import failover_cost
 from oracles import views
 from builders.delta_rs_tables import write_tables
 from generators.table_histories import BEGINS, LASTS, random_history
-from offset_sync.views import QUESTIONS, VIEWS, Version, View, failover_cost, lagging_groups, version_at
-from offset_sync.views.texts import parse_view
+from offset_sync.tables.views import QUESTIONS, VIEWS, Version, View, failover_cost, lagging_groups, version_at
+from offset_sync.tables.views.definitions import parse_view
 
 TYPES = {
     "BIGINT": "bigint", "VARCHAR": "string", "INTEGER": "int", "DOUBLE": "double", "BOOLEAN": "boolean",

@@ -11,7 +11,7 @@ import pytest
 from setuptools import Distribution
 
 from bundle import build_zip
-from offset_sync.views import QUESTIONS, VIEWS
+from offset_sync.tables.views import QUESTIONS, VIEWS
 
 REPO = Path(__file__).resolve().parents[2]
 
@@ -19,7 +19,7 @@ REPO = Path(__file__).resolve().parents[2]
 def test_the_views_are_read_from_inside_the_zip(tmp_path: Path) -> None:
     target = tmp_path / "offset_sync.zip"
     build_zip(REPO / "lib" / "offset_sync", target)
-    program = "import offset_sync.views as v; print(v.__file__); print(*[view.name for view in v.VIEWS])"
+    program = "import offset_sync.tables.views as v; print(v.__file__); print(*[view.name for view in v.VIEWS])"
     environment = {**os.environ, "PYTHONPATH": str(target)}
     command = [sys.executable, "-c", program]
     said = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
@@ -35,6 +35,6 @@ def test_the_wheel_takes_every_sql_file(monkeypatch: pytest.MonkeyPatch) -> None
     build = distribution.get_command_obj("build_py")
     build.ensure_finalized()
     packaged = {(package, name) for package, _, _, names in build.data_files for name in names}
-    assert packaged >= {("offset_sync.views", f"{each.name}.sql") for each in (*VIEWS, *QUESTIONS)}
+    assert packaged >= {("offset_sync.tables.views", f"{each.name}.sql") for each in (*VIEWS, *QUESTIONS)}
     files = {path.stem for path in (REPO / "lib" / "offset_sync" / "views").glob("*.sql")}
     assert files == {each.name for each in (*VIEWS, *QUESTIONS)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from offset_sync.watching import Watch
+from offset_sync.status.staleness import Watch
 
 KEY = np.array([4])
 

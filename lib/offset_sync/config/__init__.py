@@ -1,16 +1,16 @@
 """The configuration: one YAML file, read once at start, frozen afterwards.
 
-:func:`load_config` answers a whole :class:`Config` or raises :class:`offset_sync.errors.ConfigError` with *all*
+:func:`load_config` answers a whole :class:`Config` or raises :class:`offset_sync.model.errors.ConfigError` with *all*
 problems of the file, one ``path.to.key: what is wrong; remedy`` line each. Secrets never show in ``repr``, ``str``,
 ``redacted()`` or an error message.
 """
 
 from __future__ import annotations
 
-from .configuration import Config
-from .loading import load_config, parse_config
-from .secret import HIDDEN_NAMES
-from .sections import Cluster, Groups, Index, Metrics, Mirror, Override, Strategy, Sync, Tables, Topics
+from offset_sync.config.configuration import Config
+from offset_sync.config.load import load_config, parse_config
+from offset_sync.config.secret import HIDDEN_NAMES
+from offset_sync.config.sections import Cluster, Groups, Index, Metrics, Mirror, Override, Strategy, Sync, Tables, Topics
 
 __all__ = [
     "HIDDEN_NAMES",

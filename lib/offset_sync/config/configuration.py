@@ -19,15 +19,15 @@ from pydantic import (
     model_validator,
 )
 
-from ..errors import ConfigError
-from .client_options import to_librdkafka
-from .duration import format_duration
-from .explanation import explain
-from .pattern import is_match, java_any
-from .problem import Place, Problem, first_per_place
-from .rules import rule_problems
-from .secret import HIDDEN, Secret
-from .sections import (
+from offset_sync.model.errors import ConfigError
+from offset_sync.config.client_options import to_librdkafka
+from offset_sync.config.duration import format_duration
+from offset_sync.config.error_messages import explain
+from offset_sync.config.name_patterns import is_match, java_any
+from offset_sync.config.problem import Place, Problem, first_per_place
+from offset_sync.config.validation import rule_problems
+from offset_sync.config.secret import HIDDEN, Secret
+from offset_sync.config.sections import (
     Cluster,
     Groups,
     Index,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from .problem import refused
+from offset_sync.config.problem import refused
 
 _WRITTEN = re.compile(r"([0-9]{1,15})(ms|s|m|h|d)?")
 _UNITS = {

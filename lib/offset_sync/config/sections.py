@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WrapValidator
 
-from .duration import Duration, PositiveDuration
-from .pattern import pattern_problem
-from .problem import refused
-from .secret import keep_secret, with_secrets
+from offset_sync.config.duration import Duration, PositiveDuration
+from offset_sync.config.name_patterns import pattern_problem
+from offset_sync.config.problem import refused
+from offset_sync.config.secret import keep_secret, with_secrets
 
 Strategy = Literal["exact", "header", "timestamp", "off"]
 

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from offset_sync.decode.buffer import ByteRows, Spans, gather, to_text, with_nulls
-from offset_sync.decode.layout import COMMIT, IGNORED, KIND_OF_TYPE, KINDS, MEMBER
-from offset_sync.decode.walk import Walk
+from offset_sync.decode.arrow_buffers import ByteRows, Spans, gather, to_text, with_nulls
+from offset_sync.decode.record_layouts import COMMIT, IGNORED, KIND_OF_TYPE, KINDS, MEMBER
+from offset_sync.decode.vector_cursor import Walk
 
 _TYPES = max(KIND_OF_TYPE) + 1
 _IGNORED_CODE = KINDS.index(IGNORED)

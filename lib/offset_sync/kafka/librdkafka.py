@@ -25,7 +25,7 @@ from typing import Any
 
 from confluent_kafka import cimpl
 
-from offset_sync.errors import OffsetSyncError
+from offset_sync.model.errors import OffsetSyncError
 
 OPERATIONS = ("ListConsumerGroupOffsets", "AlterConsumerGroupOffsets", "DeleteConsumerGroupOffsets")
 _CONSUMER = 1

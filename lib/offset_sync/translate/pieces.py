@@ -15,9 +15,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.translate.logindex import LogIndex
-from offset_sync.translate.positions import NO_LIMIT, OriginPositions
-from offset_sync.translate.runs import UNKNOWN_ORIGIN, Int64s, Runs
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
 
 
 @dataclass(frozen=True)

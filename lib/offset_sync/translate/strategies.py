@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model import State
-from offset_sync.translate.admission import PartitionView
+from offset_sync.model.values import State
+from offset_sync.translate.preconditions import PartitionView
 from offset_sync.translate.exact import Answers
-from offset_sync.translate.header import answer_by_header
-from offset_sync.translate.logindex import LogIndex
-from offset_sync.translate.runs import Int64s
-from offset_sync.translate.times import TimeIndex
-from offset_sync.translate.timestamp import answer_by_timestamp
+from offset_sync.translate.header_strategy import answer_by_header
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.index.time_index import TimeIndex
+from offset_sync.translate.timestamp_strategy import answer_by_timestamp
 
 
 @dataclass(frozen=True)

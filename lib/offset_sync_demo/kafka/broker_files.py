@@ -9,7 +9,7 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from offset_sync.errors import OffsetSyncError
+from offset_sync.model.errors import OffsetSyncError
 
 JARS_VARIABLE = "OFFSET_SYNC_BROKER_JARS"
 _JARS = Path(__file__).resolve().parents[3] / "jars" / "broker"

@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from offset_sync.errors import ClusterError
+from offset_sync.model.errors import ClusterError
 
 _SILENT = logging.getLogger("offset_sync_demo.librdkafka")
 _SILENT.addHandler(logging.NullHandler())

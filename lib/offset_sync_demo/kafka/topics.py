@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from offset_sync_demo.kafka.clients import Endpoint, admin_of
-from offset_sync.errors import ClusterError
+from offset_sync.model.errors import ClusterError
 
 _SECONDS = 20.0
 

@@ -20,9 +20,9 @@ from offset_sync_demo.story.acts import FULL, QUICK, Story
 from offset_sync_demo.story.jobs import REPOSITORY
 from offset_sync_demo.story.report import Narrator, show_results
 from offset_sync_demo.story.world import World
-from offset_sync.errors import OffsetSyncError
-from offset_sync.spark.session import open_session
-from offset_sync.spark.tables import Tables
+from offset_sync.model.errors import OffsetSyncError
+from offset_sync.jobs.spark_session import open_session
+from offset_sync.tables.store import Tables
 
 DIRECTORY = REPOSITORY / "data" / "demo"
 

@@ -9,7 +9,7 @@ from broker.crafted_logs import Clusters
 from broker.committed_offsets import Place, committed
 from broker.installation import Installation, Row
 
-from offset_sync.kafka.admin import Committed
+from offset_sync.kafka.cluster_admin import Committed
 
 
 @dataclass

@@ -20,7 +20,7 @@ from broker.committed_offsets import Place, admin_for
 
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options
-from offset_sync.model import TopicPartition
+from offset_sync.model.values import TopicPartition
 from generators.mirrored_logs import World, write_logs
 from oracles.translation import MALFORMED, Case, Log, LogRecord
 

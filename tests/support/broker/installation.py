@@ -19,9 +19,9 @@ import deltalake
 import yaml
 
 from offset_sync.config import load_config
-from offset_sync.index_records import index_records
-from offset_sync.maintain_tables import maintain_tables
-from offset_sync.sync_offsets import sync_offsets
+from offset_sync.jobs.index_records import index_records
+from offset_sync.jobs.maintain_tables import maintain_tables
+from offset_sync.jobs.sync_offsets import sync_offsets
 
 REPO = Path(__file__).resolve().parents[3]
 Row = dict[str, Any]

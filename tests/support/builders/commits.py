@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fakes.clusters import CommitRecord, to_records
 from fakes.reconciler_site import ORDERS
-from offset_sync.translate.commits import OWN_TAG, CommitBook
+from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
 
 
 def commit(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from offset_sync.spark.columns import Table
+from offset_sync.tables.definition import Table
 
 
 def write_tables(root: Path, rows: Mapping[Table, pa.Table]) -> None:

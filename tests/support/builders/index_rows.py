@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from offset_sync.spark.columns import Table
+from offset_sync.tables.definition import Table
 from fakes.tables import MemoryTables
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from offset_sync.model import State
+from offset_sync.model.values import State
 from oracles.translation_check import translated
 from oracles.translation import MALFORMED, Answer, Case, Log, LogRecord, answers
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from offset_sync.spark.columns import Table
-from offset_sync.spark.tables import Tables
+from offset_sync.tables.definition import Table
+from offset_sync.tables.store import Tables
 
 
 def append_all(tables: Tables, rows: Mapping[Table, pa.Table]) -> None:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from offset_sync.errors import ClusterError
-from offset_sync.model import OffsetWrite, TopicPartition
-from offset_sync.survey import Look
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OffsetWrite, TopicPartition
+from offset_sync.state.cluster_metadata import Look
 from oracles.translation_check import extend_index
 from oracles.translation import MALFORMED, Log
 from generators.runs import Increment, maximal_runs
-from offset_sync.translate.commits import CommitRecords
-from offset_sync.translate.logindex import LogIndex
-from offset_sync.translate.runs import UNKNOWN_ORIGIN
+from offset_sync.state.committed_offsets import CommitRecords
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 
 Place = tuple[str, TopicPartition]
 """A group's partition."""
@@ -95,7 +95,7 @@ class MemoryCluster:
             self.standing[record.group_id, record.place] = Standing(record.offset, record.metadata)
 
     def look(self, partitions: Collection[TopicPartition]) -> Look | ClusterError:
-        """Answer what :class:`offset_sync.survey.Survey` asks."""
+        """Answer what :class:`offset_sync.state.cluster_metadata.Survey` asks."""
         self.questions += 1
         if self.is_down:
             return self._silence()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from offset_sync.metrics.positions import Positions
-from offset_sync.metrics.syncing import SyncMetrics
+from offset_sync.jobs.metrics.group_collector import Positions
+from offset_sync.jobs.metrics.sync_collector import SyncMetrics
 from tools.prometheus_scrape import Scrape, read
 from fakes.reconciler_site import Site
 

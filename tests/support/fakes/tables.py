@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from offset_sync.spark.columns import Table
+from offset_sync.tables.definition import Table
 
 _TYPES = {
     "string": pa.string(), "bigint": pa.int64(), "int": pa.int32(), "smallint": pa.int16(), "boolean": pa.bool_(),

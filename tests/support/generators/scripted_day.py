@@ -17,9 +17,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from offset_sync.spark.columns import Table
-from offset_sync.spark.report_schemas import SYNC_DRIFT, SYNC_STATUS
-from offset_sync.spark.schemas import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
+from offset_sync.tables.definition import Table
+from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
 from generators.scripted_day_rows import commit_row, run_row, status_row, translation_row
 
 PARTITIONS = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from offset_sync.translate.commits import OWN_TAG
+from offset_sync.state.committed_offsets import OWN_TAG
 
 OFFSETS_PARTITIONS = 4
 

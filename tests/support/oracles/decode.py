@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from offset_sync.decode.cursor import Cursor, DecodeError, to_text
-from offset_sync.decode.groups import decode_group_value
-from offset_sync.decode.layout import (
+from offset_sync.decode.group_values import decode_group_value
+from offset_sync.decode.record_layouts import (
     COMMIT,
     COMMIT_LAYOUTS,
     IGNORED,

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from offset_sync.model import State
+from offset_sync.model.values import State
 
 MALFORMED = ""
 """Origin of a record whose headers cannot be read: it has no identity and is unread by everyone."""

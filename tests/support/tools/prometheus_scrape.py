@@ -8,7 +8,7 @@ from urllib.request import urlopen
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from offset_sync.metrics.endpoint import Collector, registry_of
+from offset_sync.jobs.metrics.endpoint import Collector, registry_of
 
 Labels = frozenset[tuple[str, str]]
 

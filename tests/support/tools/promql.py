@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from offset_sync.metrics.catalogue import CATALOGUE
+from offset_sync.jobs.metrics.catalog import CATALOGUE
 
 _TOKEN = re.compile(
     r"""\s+ | \#[^\n]*

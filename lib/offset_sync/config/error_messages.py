@@ -1,0 +1,72 @@
+"""Pydantic's errors in our words: ``path.to.key: what is wrong; remedy``, never quoting a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from offset_sync.config.problem import PROBLEM, Place, Problem
+
+_TEXTS = {
+    "missing": "is missing; add it as in conf/reference.yaml",
+    "string_type": "must be text; put it in quotes",
+    "string_too_short": "is empty; give it a value or remove the line",
+    "too_short": "is empty; add at least one entry",
+    "tuple_type": "must be a list; write it as [one, two]",
+    "dict_type": "must be a mapping of names to values; write it as {name: value}",
+    "model_type": "must be a mapping of names to values; write it as {name: value}",
+    "greater_than": "must be above 0; choose a larger number",
+    "less_than": "is too large; choose a smaller number",
+}
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Problem]:
+    """Yield one problem for each error that validating against *model* found."""
+    for detail in error.errors(include_url=False):
+        place = tuple(detail["loc"])
+        if detail["type"] == "too_short" and detail["input"]:
+            continue  # its entries are wrong, and each is reported
+        yield Problem(place, _text(detail, place, model))
+
+
+def _text(detail: ErrorDetails, place: Place, model: type[BaseModel]) -> str:
+    kind, value = detail["type"], detail["input"]
+    if kind == "extra_forbidden":
+        return _unknown_key_text(str(place[-1]), sorted(_fields_at(place[:-1], model)))
+    if value is None and kind != "missing":
+        return "is empty; give it a value or remove the line"
+    if kind == PROBLEM:
+        return detail["msg"]
+    if kind == "literal_error":
+        shown = repr(value) if isinstance(value, str) else "this"
+        return f"{shown} is none of its values; use {detail['ctx']['expected']}"
+    if kind.startswith("int_"):
+        return "must be a whole number; write it in digits"
+    return _TEXTS.get(kind, f"{detail['msg']}; see conf/reference.yaml")
+
+
+def _unknown_key_text(name: str, known: list[str]) -> str:
+    nearest = get_close_matches(name.lower(), known, n=1)
+    if nearest:
+        return f"unknown key; did you mean {nearest[0]}?"
+    return f"unknown key; remove it, known here: {', '.join(known)}"
+
+
+def _fields_at(place: Place, model: type[BaseModel]) -> set[str]:
+    """Return the names of the fields of the section at *place*: a key of a mapping and an index choose no field."""
+    for part in place:
+        field = model.model_fields.get(str(part)) if isinstance(part, str) else None
+        if field is not None:
+            model = _section_in(field.annotation) or model
+    return set(model.model_fields)
+
+
+def _section_in(annotation: object) -> type[BaseModel] | None:
+    """Return the model inside ``Section``, ``dict[str, Section]`` or ``tuple[Section, ...]``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for inner in get_args(annotation) if (found := _section_in(inner))), None)

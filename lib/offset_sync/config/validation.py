@@ -1,0 +1,113 @@
+"""What the sections cannot say by themselves: rules between values, checked on the tree before it is typed.
+
+Working on the tree, which may be wrong in any other way too, lets them be reported together with everything else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from posixpath import normpath
+from typing import Any
+
+from offset_sync.config.client_options import bootstrap_problem, login_problem, option_problems
+from offset_sync.config.problem import Place, Problem
+from offset_sync.config.sections import Cluster, Mirror, Section, Tables
+
+_ALIAS = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def rule_problems(tree: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield every rule that *tree* breaks; parts of the wrong shape are skipped, their type is refused elsewhere."""
+    clusters = _mapping(tree.get("clusters"))
+    if isinstance(tree.get("clusters"), Mapping) and len(clusters) < 2:
+        yield Problem(("clusters",), "fewer than two clusters, so there is nothing to sync to; add another")
+    for alias, cluster in clusters.items():
+        yield from _alias_problems(alias)
+        if isinstance(cluster, (Mapping, Cluster)):
+            yield from _option_map_problems(alias, _mapping(cluster))
+    yield from _origin_problems(clusters)
+    yield from _direction_problems(tree.get("directions", "all"), list(clusters))
+    yield from _header_problems(_mapping(tree.get("mirror")))
+    yield from _path_problems(_mapping(tree.get("tables")))
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    if isinstance(value, Section):
+        return dict(value)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _alias_problems(alias: str) -> Iterator[Problem]:
+    # An alias becomes a folder of its own below the checkpoints, so "." and ".." would leave it.
+    if not _ALIAS.fullmatch(alias) or alias in (".", ".."):
+        yield Problem(("clusters", alias), "not an alias; use 1 to 64 of A-Z a-z 0-9 . _ -")
+
+
+def _option_map_problems(alias: str, cluster: Mapping[str, Any]) -> Iterator[Problem]:
+    place: Place = ("clusters", alias)
+    for stack in ("kafka", "spark", "admin"):
+        for name, reason in option_problems(_mapping(cluster.get(stack)), stack):
+            yield Problem((*place, stack, name), reason)
+    kafka, admin = _mapping(cluster.get("kafka")), _mapping(cluster.get("admin"))
+    if text := login_problem({**kafka, **admin}):
+        yield Problem((*place, "admin"), text)
+    servers = kafka.get("bootstrap.servers")
+    if "bootstrap.servers" not in kafka and isinstance(cluster.get("kafka", kafka), Mapping):
+        yield Problem((*place, "kafka"), "missing bootstrap.servers; add the cluster's brokers as host:port")
+    elif isinstance(servers, (str, int, float)) and (text := bootstrap_problem(str(servers))):
+        yield Problem((*place, "kafka", "bootstrap.servers"), text)
+
+
+def _origin_problems(clusters: Mapping[str, Any]) -> Iterator[Problem]:
+    owners: dict[str, str] = {}
+    for alias, cluster in clusters.items():
+        origin = _mapping(cluster).get("origin") or alias
+        if not isinstance(origin, str):
+            continue
+        place = ("clusters", alias, "origin")
+        if origin != alias and origin in clusters:
+            yield Problem(place, f"{origin!r} is the alias of another cluster; correct it or rename that alias")
+        elif origin in owners:
+            yield Problem(place, f"{origin!r} is the origin of clusters.{owners[origin]} too; give each its own")
+        else:
+            owners[origin] = alias
+
+
+def _direction_problems(directions: object, aliases: Sequence[str]) -> Iterator[Problem]:
+    if directions == "all":
+        return
+    if not isinstance(directions, (list, tuple)) or not directions:
+        yield Problem(("directions",), "not a list of directions; write all, or [[source, target], …]")
+        return
+    seen: set[tuple[str, str]] = set()
+    for index, direction in enumerate(directions):
+        place: Place = ("directions", index)
+        is_pair = isinstance(direction, (list, tuple)) and len(direction) == 2
+        if not is_pair or not all(isinstance(alias, str) for alias in direction):
+            yield Problem(place, "not a direction; write [source, target]")
+            continue
+        source, target = direction
+        unknown = sorted({alias for alias in direction if alias not in aliases})
+        if unknown and aliases:
+            yield Problem(place, f"no cluster {' or '.join(map(repr, unknown))}; use aliases below clusters")
+        elif source == target:
+            yield Problem(place, "source and target are the same cluster; name two")
+        elif (source, target) in seen:
+            yield Problem(place, "stands twice; remove one")
+        seen.add((source, target))
+
+
+def _header_problems(mirror: Mapping[str, Any]) -> Iterator[Problem]:
+    defaults = Mirror()
+    origin = mirror.get("origin_header", defaults.origin_header)
+    if origin and origin == mirror.get("offset_header", defaults.offset_header):
+        yield Problem(("mirror", "offset_header"), "is the same as mirror.origin_header; name the other header")
+
+
+def _path_problems(tables: Mapping[str, Any]) -> Iterator[Problem]:
+    defaults = Tables()
+    root, checkpoints = tables.get("root", defaults.root), tables.get("checkpoints", defaults.checkpoints)
+    is_text = isinstance(root, str) and isinstance(checkpoints, str) and root and checkpoints
+    if is_text and normpath(root) == normpath(checkpoints):
+        yield Problem(("tables", "checkpoints"), "is the same as tables.root; choose a folder of its own")

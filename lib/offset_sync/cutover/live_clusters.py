@@ -1,0 +1,192 @@
+"""The two clusters of a move and the tables about them, as ``moving.Site`` wants them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable
+
+import numpy as np
+
+from offset_sync.config import Config
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
+from offset_sync.cutover.plan import Committed, Standing
+from offset_sync.sync.reconciler import CommitWrites, Settler
+from offset_sync.state.snapshot import Settlement, frontier
+from offset_sync.status.rows import Rows
+from offset_sync.status.live_state import StatusTables
+from offset_sync.status.stream_lag import coordinator_hash
+from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.state.key_index import Keys
+from offset_sync.translate.replication_gap import missing_of
+from offset_sync.state.ownership import owners
+from offset_sync.state.last_translations import OUTCOMES
+from offset_sync.translate.index.runs import Int64s
+
+
+class LiveSite:
+    """Moves go from *source* to *target*; *commit* writes at the target, *record* takes the settlements."""
+
+    def __init__(
+        self,
+        config: Config,
+        state: StatusTables,
+        source: str,
+        target: str,
+        commit: CommitWrites,
+        record: Callable[[Settlement], None],
+    ) -> None:
+        self._config = config.model_copy(update={"directions": ((source, target),)})
+        self._state, self._source, self._target = state, source, target
+        self._settled: list[Settlement] = []
+        self._marked: dict[tuple[str, TopicPartition], int] = {}
+
+        def note(settlement: Settlement) -> None:
+            self._settled.append(settlement)
+            record(settlement)
+
+        self._settler = Settler(
+            self._config, state.book, state.index, state.look, commit, note, lambda: int(time.time() * 1000), state.lock
+        )
+
+    def groups(self) -> list[str]:
+        """Return every included group that has ever committed on an included topic, as the tables know it."""
+        included = self._config
+        return sorted(
+            {
+                group_id
+                for group_id, topic, _ in self._state.book.keys
+                if included.is_group_included(group_id) and included.is_topic_included(topic)
+            }
+        )
+
+    def members(self, alias: str) -> Collection[str] | ClusterError:
+        """Return the groups of a cluster that have members now."""
+        return self._state.active_groups(alias)
+
+    def standing(self, groups: Collection[str]) -> dict[str, list[Standing]]:
+        """Return how the partitions of each group stand whose newest commit is the source's."""
+        rows = self._state.report(int(time.time() * 1000), lambda book: _keys_of(book, groups))
+        found: dict[str, list[Standing]] = {}
+        for each in _standings(rows, self._source, self._target):
+            found.setdefault(each.group_id, []).append(each)
+        return found
+
+    def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:
+        """Return, per group, the clusters that hold its newest commit of some partition and are not the source."""
+        book = self._state.book
+        with self._state.lock:
+            key = _keys_of(book, groups)
+            key = key[[self._config.is_topic_included(book.keys[one][1]) for one in key.tolist()]] if len(key) else key
+            owner = owners(book.column("genuine_at_ms")[:, key])
+        aliases = list(book.clusters)
+        found: dict[str, set[str]] = {}
+        for one, number in zip(key.tolist(), owner.tolist(), strict=True):
+            if number >= 0 and aliases[number] != self._source:
+                found.setdefault(book.keys[one][0], set()).add(aliases[number])
+        return {group_id: sorted(names) for group_id, names in found.items()}
+
+    def mark_ends(self) -> None:
+        """Forget where the logs ended, so that :meth:`unread` asks anew."""
+        self._marked.clear()
+
+    def unread(self, groups: Collection[str]) -> dict[str, int]:
+        """Return what the jobs have not read yet: commits of the groups, and records up to the ends first asked for."""
+        streams = self._state.refresh(int(time.time() * 1000))
+        aliases = (self._source, self._target)
+        hashes = np.array([coordinator_hash(group_id) for group_id in groups], np.int64)
+        answers = [streams.unread_commits(alias, hashes) for alias in aliases]
+        commits = sum(int(unread.sum()) for unread, _ in answers)
+        unknown = sum(int((~is_known).sum()) for _, is_known in answers)
+        self._state.index.refresh()
+        with self._state.lock:
+            places = {TopicPartition(*self._state.book.keys[key][1:]) for key in _keys_of(self._state.book, groups)}
+            places = {place for place in places if self._config.is_topic_included(place.topic)}
+        found = {"commits to read": commits, "groups whose commits nobody can tell of": unknown}
+        return found | {what: count for alias in aliases for what, count in self._unread_records(alias, places).items()}
+
+    def _unread_records(self, alias: str, places: Collection[TopicPartition]) -> dict[str, int]:
+        """Count what the index lacks below the marked ends, and partitions without leader or right to be described."""
+        unmarked = [place for place in places if (alias, place) not in self._marked]
+        look = self._state.look([alias], unmarked)[alias] if unmarked else None
+        if isinstance(look, ClusterError):
+            return {f"partitions of {alias}, which does not answer": len(unmarked)}
+        if look is not None:
+            ends = {(alias, place): look.log_end(place) for place in unmarked}
+            self._marked |= {where: end for where, end in ends.items() if end is not None}
+        index = self._state.index
+        records = sum(max(0, self._marked.get((alias, place), 0) - frontier(index, alias, place)) for place in places)
+        unknown = sum((alias, place) not in self._marked for place in places)
+        return {f"records of {alias} to index": records, f"partitions of {alias} whose end nobody can tell": unknown}
+
+    def settle(self, groups: Collection[str]) -> list[Committed]:
+        """Translate and commit at the target."""
+        self._settled.clear()
+        with self._state.lock:
+            keys = _keys_of(self._state.book, groups)
+        self._settler.settle_keys(self._source, keys)
+        return [row for settlement in self._settled for row in _committed(settlement, self._state.book)]
+
+    def read_back(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, int] | ClusterError]:
+        """Return what the target itself says that it holds."""
+        try:
+            answers = self._state.admins[self._target].committed_offsets(list(groups))
+        except ClusterError as error:
+            return dict.fromkeys(groups, error)
+        return {
+            group_id: held if isinstance(held, ClusterError) else {place: each.offset for place, each in held.items()}
+            for group_id, held in answers.items()
+        }
+
+    def never_mirrored(self, groups: Collection[str]) -> dict[str, list[str]]:
+        """Return, per group, which unread records of the source's own the target has not got, as offsets there.
+
+        As far as the index knows: what the source took in after the index last read it is not among them.
+        """
+        state, index = self._state, self._state.index
+        with state.lock:
+            committed = state.book.clusters[self._source].columns["genuine_offset"]
+            code = index.code(self._source)
+            found: dict[str, list[str]] = {}
+            for key in _keys_of(state.book, groups).tolist():
+                group_id, topic, partition = state.book.keys[key]
+                source = index.log(self._source, topic, partition)
+                if source is None or committed[key] < 0 or not self._config.is_topic_included(topic):
+                    continue
+                missing = missing_of(code, source, index.log(self._target, topic, partition))
+                for part in (missing.dropped, missing.late):
+                    unread = part.from_offset(int(committed[key]))
+                    ranges = _ranges(unread.start, unread.length)
+                    found.setdefault(group_id, []).extend(f"{topic}-{partition} {self._source} {r}" for r in ranges)
+        return found
+
+
+def _keys_of(book: CommitBook, groups: Collection[str]) -> Keys:
+    wanted = set(groups)
+    return np.array([row for row, (group_id, _, _) in enumerate(book.keys) if group_id in wanted], np.intp)
+
+
+def _standings(rows: Rows, source: str, target: str) -> Iterable[Standing]:
+    for row in (dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)):
+        if (row["source_cluster"], row["target_cluster"]) == (source, target):
+            yield Standing(
+                row["group_id"], TopicPartition(row["topic"], row["partition"]), row["status"], row["reason"],
+                row["state"], row["source_offset"], row["wanted_offset"], row["target_offset"], row["duplicates"],
+                row["lost"], row["not_mirrored"],
+            )  # fmt: skip
+
+
+def _committed(settlement: Settlement, book: CommitBook) -> Iterable[Committed]:
+    answers = settlement.answers
+    for row, key in enumerate(settlement.key.tolist()):
+        group_id, topic, partition = book.keys[key]
+        wanted = int(answers.wanted[row])
+        yield Committed(
+            group_id, TopicPartition(topic, partition), int(settlement.source_offset[row]),
+            None if wanted < 0 else wanted, int(answers.duplicates[row]), int(answers.lost[row]),
+            OUTCOMES[int(settlement.outcome[row])].value, settlement.error.get(row),
+        )  # fmt: skip
+
+
+def _ranges(start: Int64s, length: Int64s) -> list[str]:
+    return [f"[{first}, {first + count})" for first, count in zip(start.tolist(), length.tolist(), strict=True)]

@@ -1,0 +1,97 @@
+"""What a streaming query's checkpoint says: its id, and which offsets a micro-batch covers.
+
+Spark writes a batch's end offsets before it runs the batch, and the same ones when the batch is repeated, so they
+say exactly how far the batch reads, also where the last offsets hold no record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+
+from pyspark.sql import SparkSession
+
+from offset_sync.tables.delta.filesystem import HadoopFiles
+
+Offsets = dict[tuple[str, int], int]
+"""Offset by (topic, partition)."""
+
+
+class Checkpoint:
+    """The checkpoint directory of one query, on any Hadoop file system."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self.path = path.rstrip("/")
+        self._files = HadoopFiles(spark)
+
+    def query_id(self) -> str:
+        """Return the id of the query; a new checkpoint gets a new one."""
+        return str(json.loads(self._read("metadata"))["id"])
+
+    def start_offsets(self, batch_id: int) -> Offsets:
+        """Return where *batch_id* starts; partitions met for the first time are missing, except in batch 0."""
+        if batch_id > 0:
+            return self.end_offsets(batch_id - 1)
+        # Version line, then the offsets that the source resolved `startingOffsets` to.
+        return _parse(self._read("sources/0/0").split("\n", 1)[1])
+
+    def end_offsets(self, batch_id: int) -> Offsets:
+        """Return the first offset of each partition that *batch_id* does not read."""
+        return _parse(self._read(f"offsets/{batch_id}").split("\n")[2])
+
+    def leave_out(self, topics: Collection[str]) -> None:
+        """Take *topics* out of the micro-batch that is planned and not done; the query must not be running.
+
+        Spark repeats such a batch as it was planned, so one topic that may not be read would fail it for ever. Of these
+        topics it then ends where it starts, and a later batch reads them: twice, if this one was done but for the word.
+        """
+        planned, done = self._last("offsets"), self.last_committed()
+        if planned is None or planned == done:
+            return
+        name = f"offsets/{planned}"
+        *before, text = self._read(name).split("\n")
+        ends: dict[str, dict[str, int]] = json.loads(text)
+        left = {topic: by for topic, by in ends.items() if topic not in topics}
+        for (topic, partition), offset in self.start_offsets(planned).items():
+            if topic in topics and topic in ends:
+                left.setdefault(topic, {})[str(partition)] = offset
+        if left != ends:
+            self._files.replace_text(f"{self.path}/{name}", "\n".join([*before, json.dumps(left)]))
+
+    def last_committed(self) -> int | None:
+        """Return the last micro-batch that is done; None: none has ever been.
+
+        Its rows are in the tables: they are written before Spark calls a batch done.
+        """
+        return self._last("commits")
+
+    def last_sign_ms(self) -> int | None:
+        """Return when the query began or ended a micro-batch last, in milliseconds; None: it never did."""
+        signs = [(folder, self._last(folder)) for folder in ("commits", "offsets")]
+        try:
+            times = [
+                self._files.modified_ms(f"{self.path}/{folder}/{last}") for folder, last in signs if last is not None
+            ]
+        except FileNotFoundError:  # cleaned up by the running query meanwhile, so there is a later one
+            return self.last_sign_ms()
+        return max(times, default=None)
+
+    def _last(self, folder: str) -> int | None:
+        return max((int(name) for name in self._files.names(f"{self.path}/{folder}") if name.isdigit()), default=None)
+
+    def record_limit(self, batch_id: int) -> int:
+        """Return the greatest number of records that *batch_id* can have; of a compacted log some are missing."""
+        return count_offsets(self.start_offsets(batch_id), self.end_offsets(batch_id))
+
+    def _read(self, name: str) -> str:
+        return self._files.read_text(f"{self.path}/{name}")
+
+
+def count_offsets(start: Offsets, end: Offsets) -> int:
+    """Return how many offsets lie between *start* and *end*; a partition that is not in *start* begins at 0."""
+    return sum(offset - start.get(place, 0) for place, offset in end.items())
+
+
+def _parse(text: str) -> Offsets:
+    found = json.loads(text)
+    return {(topic, int(partition)): offset for topic, by in found.items() for partition, offset in by.items()}

@@ -1,0 +1,152 @@
+"""Records to runs inside Spark tasks: Arrow batches of headers in, Arrow batches of runs out, no shuffle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from offset_sync.decode.mirror_headers import Encoding, decode_identities
+from offset_sync.ingest.run_encoding import MALFORMED_CODE, RunColumns, cut_runs, join_runs
+
+CUT_SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("start_offset", pa.int64()),
+        ("length", pa.int64()),
+        ("origin", pa.string()),
+        ("origin_start", pa.int64()),
+        ("min_timestamp_ms", pa.int64()),
+        ("max_timestamp_ms", pa.int64()),
+        ("error", pa.string()),
+        ("origin_header", pa.binary()),
+        ("offset_header", pa.binary()),
+    ]
+)
+"""Runs, and between them one row per malformed record with the reason in ``error`` and a length of 0."""
+
+
+@dataclass(frozen=True)
+class RunCutter:
+    """What a task has to know to cut the records of one cluster; pickled to the executors.
+
+    *origins* maps header values to aliases; *is_timed* says of which topics a run also ends where the timestamp
+    changes.
+    """
+
+    alias: str
+    origins: dict[str, str]
+    encoding: Encoding
+    is_timed: Callable[[str], bool]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Cut the record batches of one task; rows of a partition come in offset order, partition after partition."""
+        carried: tuple[str, int, list[str], RunColumns] | None = None
+        for batch in batches:
+            for part in _by_partition(batch):
+                topic, partition = part.column("topic")[0].as_py(), part.column("partition")[0].as_py()
+                runs, origins, malformed = self._cut(part, topic, [] if carried is None else carried[2])
+                if malformed is not None:
+                    yield malformed
+                if carried is not None:
+                    if carried[:2] == (topic, partition):
+                        runs = join_runs(carried[3], runs, self.is_timed(topic))
+                    else:
+                        yield _to_batch(*carried)
+                # The last run may go on in the next batch; all before it is done.
+                yield _to_batch(topic, partition, origins, _part(runs, slice(None, -1)))
+                carried = (topic, partition, origins, _part(runs, slice(-1, None)))
+        if carried is not None:
+            yield _to_batch(*carried)
+
+    def _cut(
+        self, part: pa.RecordBatch, topic: str, known: list[str]
+    ) -> tuple[RunColumns, list[str], pa.RecordBatch | None]:
+        """Return the runs of one partition's records, the aliases their codes count into, and the malformed rows.
+
+        Codes go on from *known*, so that a carried run can be compared with the runs that follow it.
+        """
+        offset = _int64(part.column("offset"))
+        timestamp_ms = _int64(part.column("timestamp").cast(pa.timestamp("us", tz="UTC"))) // 1000
+        found = decode_identities(part.column("origin_header"), part.column("offset_header"), self.encoding)
+        aliases = [self.origins.get(origin, origin) for origin in found.origins]
+        names = list(dict.fromkeys([*known, self.alias, *aliases]))
+        code_of = {name: code for code, name in enumerate(names)}
+        codes = np.array([*(code_of[alias] for alias in aliases), code_of[self.alias]], np.int32)[found.origin_code]
+        reasons = dict(found.reasons)
+        # An echo of a record of this very cluster stands above the original; any other place is impossible.
+        is_impossible = found.is_mirrored & (codes == code_of[self.alias]) & (found.origin_offset > offset)
+        for row in np.flatnonzero(is_impossible).tolist():
+            reasons[row] = f"origin offset {found.origin_offset[row]} of this very cluster is not yet written"
+        is_malformed = found.is_malformed | is_impossible
+        codes = np.where(is_malformed, np.int32(MALFORMED_CODE), codes)
+        is_mirrored = found.is_mirrored & ~is_malformed
+        runs = cut_runs(
+            offset, timestamp_ms, codes, np.where(is_mirrored, found.origin_offset, offset), self.is_timed(topic)
+        )
+        return runs, names, _malformed_rows(part, reasons)
+
+
+def _by_partition(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Cut a batch where topic or partition changes; a task may read several partitions one after the other."""
+    if batch.num_rows == 0:
+        return
+    topic = batch.column("topic").dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    partition = batch.column("partition").to_numpy(zero_copy_only=False)
+    is_new = (topic[1:] != topic[:-1]) | (partition[1:] != partition[:-1])
+    borders = [0, *(np.flatnonzero(is_new) + 1).tolist(), batch.num_rows]
+    for first, end in pairwise(borders):
+        yield batch.slice(first, end - first)
+
+
+def _malformed_rows(part: pa.RecordBatch, reasons: dict[int, str]) -> pa.RecordBatch | None:
+    if not reasons:
+        return None
+    rows = part.take(pa.array(sorted(reasons)))
+    count = rows.num_rows
+    columns = {
+        "topic": rows.column("topic"),
+        "partition": rows.column("partition"),
+        "start_offset": rows.column("offset"),
+        "length": pa.array(np.zeros(count, np.int64)),
+        "error": pa.array([reasons[row] for row in sorted(reasons)], pa.string()),
+        "origin_header": rows.column("origin_header"),
+        "offset_header": rows.column("offset_header"),
+    }
+    return _batch(columns, count)
+
+
+def _to_batch(topic: str, partition: int, names: list[str], runs: RunColumns) -> pa.RecordBatch:
+    count = len(runs)
+    origins = pa.array([*names, ""], pa.string()).take(
+        pa.array(np.where(runs.origin_code < 0, len(names), runs.origin_code))
+    )
+    columns = {
+        "topic": pa.repeat(pa.scalar(topic), count),
+        "partition": pa.repeat(pa.scalar(partition, pa.int32()), count),
+        "origin": origins,
+        **{
+            name: pa.array(getattr(runs, name))
+            for name in ("start_offset", "length", "origin_start", "min_timestamp_ms", "max_timestamp_ms")
+        },
+    }
+    return _batch(columns, count)
+
+
+def _batch(columns: dict[str, pa.Array], count: int) -> pa.RecordBatch:
+    arrays = [columns[field.name] if field.name in columns else pa.nulls(count, field.type) for field in CUT_SCHEMA]
+    return pa.RecordBatch.from_arrays(arrays, schema=CUT_SCHEMA)
+
+
+def _part(runs: RunColumns, chosen: slice) -> RunColumns:
+    return RunColumns(**{field.name: getattr(runs, field.name)[chosen] for field in fields(RunColumns)})
+
+
+def _int64(column: pa.Array) -> NDArray[np.int64]:
+    values: NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return values

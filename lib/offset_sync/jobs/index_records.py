@@ -1,0 +1,87 @@
+"""The job ``index_records``: every included topic of every cluster, headers only, into ``record_runs``."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from collections.abc import Sequence
+from functools import partial
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from offset_sync.config import Config
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.ingest.topic_access import Rights
+from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.run_builder import RunCutter
+from offset_sync.ingest.record_indexer import RunIndexer
+from offset_sync.ingest.query_supervisor import QueryGroup
+from offset_sync.jobs.spark_session import open_session
+from offset_sync.ingest.kafka_source import read_mirrored_records
+from offset_sync.tables.store import Tables
+
+
+class TimedTopics:
+    """True for topics of strategy ``timestamp``: their runs also end where the timestamp changes."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def __call__(self, topic: str) -> bool:
+        """Return whether the runs of *topic* have one timestamp each."""
+        return self._config.is_timed(topic)
+
+
+def index_records(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
+    """Index until stopped, or with ``--once`` up to what is there now; return one line per cluster that failed."""
+    spark = open_session("offset-sync index_records", clusters=len(config.clusters))
+    tables = Tables(spark, config.tables.root)
+    tables.create()
+    queries = QueryGroup(stop)
+    admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
+    rights = Rights(config, admins)
+    for alias, admin in admins.items():
+        queries.add(alias, partial(_start_query, spark, config, admin, rights, tables, queries, arguments.once))
+
+    def take_up_what_was_granted() -> None:
+        for alias in rights.granted():
+            queries.restart(alias)
+
+    try:
+        if arguments.once:
+            queries.run_once()
+            return queries.failures() + rights.refusals()
+        queries.run_until_stopped(take_up_what_was_granted)
+        return []
+    finally:
+        spark.stop()
+
+
+def _start_query(
+    spark: SparkSession,
+    config: Config,
+    admin: ClusterAdmin,
+    rights: Rights,
+    tables: Tables,
+    queries: QueryGroup,
+    once: bool,
+) -> StreamingQuery | None:
+    alias = admin.alias
+    is_anything_there, refused = rights.readable(alias)
+    if not is_anything_there:
+        # Spark dies on a pattern that matches nothing yet.
+        return None
+    checkpoint = Checkpoint(spark, f"{config.tables.checkpoints}/index_records/{alias}")
+    checkpoint.leave_out(refused)
+    cutter = RunCutter(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))
+    indexer = RunIndexer(tables, checkpoint, cutter, lambda topics: dict(admin.describe(topics)))
+    writer = (
+        read_mirrored_records(spark, config, alias, refused)
+        .writeStream.queryName(f"index_records {alias}")
+        .option("checkpointLocation", checkpoint.path)
+        .foreachBatch(queries.guard(indexer))
+    )
+    seconds = config.index.trigger_interval.total_seconds()
+    spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
+    return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=f"{seconds} seconds")).start()

@@ -1,0 +1,182 @@
+"""The job ``maintain_tables``: compact the tables, cut the index where nobody can need it, delete what is left over."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from offset_sync.config import Config
+from offset_sync.model.errors import ClusterError
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.model.values import TopicPartition
+from offset_sync.state.index_retention import Retention, Rows, Where, lowest_commits
+from offset_sync.state.snapshot import Looks
+from offset_sync.tables.definition import Table
+from offset_sync.tables.maintenance import BEGINS_SCHEMA, PLACE, Maintainer
+from offset_sync.tables.report_tables import REPORT_TABLES
+from offset_sync.state.restore import restore_commits
+from offset_sync.state.record_index import RunCache, borders
+from offset_sync.tables.catalog import OFFSET_COMMITS, RECORD_RUNS, TABLES
+from offset_sync.jobs.spark_session import open_session
+from offset_sync.tables.store import Tables
+from offset_sync.state.cluster_metadata import Look, Survey
+from offset_sync.state.committed_offsets import CommitBook
+
+logger = logging.getLogger(__name__)
+_DEADLINE_SECONDS = 30.0
+
+
+def maintain_tables(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
+    """Maintain until stopped, or with ``--once`` one time; return one line per failure."""
+    spark = open_session("offset-sync maintain_tables")
+    try:
+        job = MaintainJob(config, spark, stop)
+        while True:
+            failures = job.run()
+            if arguments.once:
+                return failures
+            for failure in failures:
+                logger.warning("%s", failure)
+            if stop.wait(config.maintenance.interval.total_seconds()):
+                return []
+    finally:
+        spark.stop()
+
+
+class MaintainJob:
+    """One pass over all tables; what fails concerns one table or one cluster, and the rest goes on."""
+
+    def __init__(self, config: Config, spark: SparkSession, stop: threading.Event) -> None:
+        self._config, self._spark, self._stop = config, spark, stop
+        self._admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
+        self._tables = Tables(spark, config.tables.root)
+        self._tables.create()
+        self._maintainer = Maintainer(spark, config.maintenance.keep_versions)
+
+    def run(self) -> list[str]:
+        """Maintain every table; return one line per failure."""
+        failures: list[str] = []
+        for table in (*TABLES, *REPORT_TABLES):
+            if self._stop.is_set():
+                break
+            try:
+                if self._maintainer.is_there(self._tables.path(table)):
+                    failures += self._maintain(table)
+            except Exception as problem:  # the next pass sees the same table and tries again
+                logger.exception("%s was not maintained", table.name)
+                reason = next(iter(str(problem).splitlines()), type(problem).__name__)
+                failures.append(f"tables.{table.name}: {reason}")
+        return failures
+
+    def _maintain(self, table: Table) -> list[str]:
+        path, began_at = self._tables.path(table), time.monotonic()
+        before, cut, failures = self._maintainer.size(path), 0, list[str]()
+        if table in TABLES:
+            self._maintainer.prepare(path, table)
+        if table is RECORD_RUNS:
+            cut, failures = self._cut_runs()
+        if not table.is_replaced:
+            self._maintainer.compact(path)
+        self._maintainer.clean_up(path)
+        after = self._maintainer.size(path)
+        logger.info(
+            "%s: %d rows cut, %d files of %.1f MiB are now %d of %.1f MiB, in its folder %d are now %d, %.1f s",
+            table.name, cut, before.files, before.size / 2**20, after.files, after.size / 2**20,
+            before.on_disk, after.on_disk, time.monotonic() - began_at,
+        )  # fmt: skip
+        return failures
+
+    def _cut_runs(self) -> tuple[int, list[str]]:
+        """Remove the runs that nobody can need; return how many rows, and a line per cluster that did not answer."""
+        looks = look_at(self._config, self._admins)
+        failures = [str(error) for look in looks.values() for error in errors_of(look)]
+        if self._tables.version(OFFSET_COMMITS) == 0:
+            logger.info("no commits are captured yet, so nobody knows what they need: no runs are cut")
+            return 0, failures
+        begins = self._begins(looks)
+        return self._maintainer.cut(self._tables.path(RECORD_RUNS), begins), failures
+
+    def _begins(self, looks: Looks) -> pa.Table:
+        """Return where the index of each partition may begin; *looks* are older than what is read here."""
+        seen = _SeenTables(self._spark, self._config.tables.root)
+        index = RunCache(seen, threading.RLock())
+        index.refresh()
+        book = CommitBook(list(self._config.clusters))
+        restore_commits(self._tables, book, threading.RLock())
+        keep = max(self._config.maintenance.keep_runs, self._config.sync.hole_grace)
+        old_before_ms = int((time.time() - keep.total_seconds()) * 1000)
+        rows = rows_by_place(seen.runs)
+        lowest = lowest_commits(book, self._config.is_group_included)
+        retention = Retention(index, rows, looks, lowest, old_before_ms)
+        places = {place for _, place in rows if self._config.strategy_of(place.topic) == "exact"}
+        for reason, count in sorted(retention.reasons(places).items()):
+            logger.info("the index of %d partitions stays whole: %s", count, reason)
+        return to_begins(retention.begins(places))
+
+
+class _SeenTables(Tables):
+    """Keeps the rows of the index that were read, as the index itself has joined them."""
+
+    runs = RECORD_RUNS.arrow_schema.empty_table()
+
+    def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
+        rows = super().rows_since(table, known, until)
+        self.runs = rows if table is RECORD_RUNS else self.runs
+        return rows
+
+
+def errors_of(look: Look | ClusterError) -> list[ClusterError]:
+    """Return why a cluster said nothing, or nothing of some topics."""
+    return [look] if isinstance(look, ClusterError) else list(look.refused.values())
+
+
+def look_at(config: Config, admins: Mapping[str, ClusterAdmin]) -> Looks:
+    """Return what each cluster says of every partition of the included topics, or why it says nothing.
+
+    Named topics are asked for whether a list has them or not: lists leave out what may not be described.
+    """
+    topics = dict.fromkeys(config.named_topics(), 1)
+    errors: dict[str, ClusterError] = {}
+    for alias, admin in admins.items():
+        try:
+            found = admin.topics(_DEADLINE_SECONDS)
+        except ClusterError as error:
+            errors[alias] = error
+            continue
+        for name, info in found.items():
+            if config.is_topic_included(name):
+                topics[name] = max(topics.get(name, 0), info.partitions)
+    places = [TopicPartition(name, number) for name, count in topics.items() for number in range(count)]
+    answering = [alias for alias in admins if alias not in errors]
+    return {**errors, **Survey(admins, _DEADLINE_SECONDS).look(answering, places)}
+
+
+def rows_by_place(runs: pa.Table) -> dict[Where, Rows]:
+    """Return the rows of the index, by cluster and partition."""
+    if runs.num_rows == 0:
+        return {}
+    order = [(name, "ascending") for name in (*PLACE, "start_offset")]
+    rows = runs.sort_by(order).combine_chunks()
+    start = rows.column("start_offset").to_numpy()
+    seen_ms = rows.column("indexed_at").cast(pa.int64()).fill_null(0).to_numpy() // 1000
+    found: dict[Where, Rows] = {}
+    for first, end in pairwise(borders(rows)):
+        alias, topic, partition = (rows.column(name)[first].as_py() for name in PLACE)
+        found[alias, TopicPartition(topic, partition)] = Rows(start[first:end], seen_ms[first:end])
+    return found
+
+
+def to_begins(begins: Mapping[Where, int]) -> pa.Table:
+    """Return the same as rows of :data:`BEGINS_SCHEMA`."""
+    rows = [
+        {"cluster": alias, "topic": place.topic, "partition": place.partition, "begin": begin}
+        for (alias, place), begin in begins.items()
+    ]
+    return pa.Table.from_pylist(rows, BEGINS_SCHEMA)

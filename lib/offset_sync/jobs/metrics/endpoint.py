@@ -1,0 +1,94 @@
+"""The HTTP endpoint that Prometheus scrapes. Whatever goes wrong here is logged, and never stops a job."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, Protocol
+
+from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+from prometheus_client.metrics_core import Metric as Family
+
+from offset_sync import __version__
+from offset_sync.config import Metrics
+from offset_sync.jobs.metrics.catalog import BUILD_INFO
+from offset_sync.jobs.metrics.samples import Samples
+
+logger = logging.getLogger(__name__)
+Part = Literal["sync_offsets", "report_status"]
+
+
+class Collector(Protocol):
+    """Says at each scrape what is to be told; called by the threads of the endpoint."""
+
+    def collect(self) -> Iterable[Family]:
+        """Return the families with their samples of now."""
+
+
+class Endpoint:
+    """A running endpoint at *port*."""
+
+    def __init__(self, part: Part, address: str, port: int, collectors: Sequence[Collector]) -> None:
+        """Open it; raises OSError where the address or port cannot be had."""
+        registry = registry_of(part, collectors)
+        self._server, self._thread = start_http_server(port, address, registry)
+        self.port: int = self._server.server_port
+
+    def close(self) -> None:
+        """Stop answering and give the port back."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def open_endpoint(part: Part, config: Metrics, collectors: Sequence[Collector]) -> Endpoint | None:
+    """Open the endpoint of *part* as configured; None where it is off, or cannot be opened, which is logged."""
+    option = f"{part}_port"
+    port = config.sync_offsets_port if part == "sync_offsets" else config.report_status_port
+    if port == "off":
+        return None
+    try:
+        endpoint = Endpoint(part, str(config.address), port, collectors)
+    except (OSError, OverflowError, UnicodeError) as problem:
+        logger.error(
+            "metrics.%s: %s:%s cannot be opened (%s), so this job goes on without metrics; free the port or choose "
+            "another (0: any free one), check metrics.address, and start again",
+            option, config.address, port, problem,
+        )  # fmt: skip
+        return None
+    logger.info("metrics: http://%s:%d/metrics", config.address, endpoint.port)
+    return endpoint
+
+
+def registry_of(part: Part, collectors: Sequence[Collector]) -> CollectorRegistry:
+    """Return a registry of *collectors*, of the process and of what it runs; one that fails leaves the others alone."""
+    registry = CollectorRegistry(auto_describe=False)
+    for collector in (_Build(part), *collectors):
+        registry.register(_Careful(collector))
+    ProcessCollector(registry=registry)
+    return registry
+
+
+class _Build:
+    def __init__(self, part: Part) -> None:
+        self._part = part
+
+    def collect(self) -> Iterable[Family]:
+        samples = Samples([BUILD_INFO])
+        samples.add(BUILD_INFO, 1, self._part, __version__)
+        return samples
+
+
+class _Careful:
+    """Answers nothing where *collector* fails: one that raises would void the whole scrape."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+
+    def collect(self) -> Iterator[Family]:
+        try:
+            found = list(self._collector.collect())
+        except Exception:
+            logger.exception("metrics: %s failed at a scrape; its metrics are missing", type(self._collector).__name__)
+            return
+        yield from found

@@ -1,0 +1,154 @@
+"""How the group partitions of every pair stand, worked out when Prometheus asks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.jobs.runner.metrics import catalog
+from offset_sync.jobs.metrics.samples import Family, Samples, to_label
+from offset_sync.jobs.metrics.commit_latency import HAS_IT, Waiting
+from offset_sync.state.committed_offsets import CommitBook, Key
+from offset_sync.translate.index.growable_array import GrowingArray
+from offset_sync.state.key_index import Keys
+from offset_sync.state.last_translations import OUTCOMES, PairState
+from offset_sync.translate.partition import IS_WITHHELD, STATES
+from offset_sync.translate.index.runs import Int64s
+
+PENDING = len(OUTCOMES)
+OUTCOME_NAMES = (*(outcome.value for outcome in OUTCOMES), "PENDING")
+"""Outcomes by code, and what a commit is before it has one."""
+_LACKS = [code for code in range(len(OUTCOME_NAMES)) if code == PENDING or not HAS_IT[code]]
+
+
+class Answers(Protocol):
+    """Whose commits count where, and what was answered, as ``settle.Settler`` offers it."""
+
+    def owned(self) -> Iterator[tuple[str, str, Keys]]:
+        """Yield each pair with the keys that count for it."""
+
+    def pair(self, source: str, target: str) -> PairState:
+        """Return what was last answered."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The group partitions of one pair, shape (keys,); *since_ms* is -1 where the target lacks nothing.
+
+    *state* and the counts hold where *is_answered*: the newest commit has an answer.
+    """
+
+    pair: tuple[str, str]
+    group: NDArray[np.intp]
+    outcome: NDArray[np.intp]
+    since_ms: Int64s
+    is_answered: NDArray[np.bool_]
+    state: NDArray[np.intp]
+    duplicates: Int64s
+    duplicates_at_most: Int64s
+    lost: Int64s
+
+
+class Positions:
+    """Collects the metrics of positions; *lock* guards *answers* and *book*, and is held for a copy only."""
+
+    def __init__(
+        self,
+        answers: Answers,
+        book: CommitBook,
+        lock: threading.RLock,
+        waiting: Mapping[tuple[str, str], Waiting],
+        worst: int,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._answers, self._book, self._lock = answers, book, lock
+        self._waiting, self._worst, self._now_ms = waiting, worst, now_ms
+        self._groups = _GroupNumbers()
+        self._scraping = threading.Lock()
+
+    def collect(self) -> Iterable[Family]:
+        """Return how everything stands now."""
+        samples = Samples(catalog.POSITION_METRICS)
+        with self._scraping, self._lock:
+            group = self._groups.fit(self._book.keys)
+            standings = [self._standing(source, target, key, group) for source, target, key in self._answers.owned()]
+        for standing in standings:
+            _add_counts(samples, standing)
+            _add_staleness(samples, standing, self._now_ms(), self._groups.names, self._worst)
+            _add_duplicates(samples, standing, self._groups.names, self._worst)
+        return samples
+
+    def _standing(self, source: str, target: str, key: Keys, group: NDArray[np.intp]) -> Standing:
+        pair, mine = self._answers.pair(source, target).columns, self._book.clusters[source].columns
+        is_answered = (pair["source_offset"][key] == mine["genuine_offset"][key]) & (pair["outcome"][key] >= 0)
+        is_answered &= pair["source_at_ms"][key] == mine["genuine_at_ms"][key]
+        outcome = np.where(is_answered, pair["outcome"][key], PENDING)
+        since = self._waiting[source, target].since_ms(key)
+        # No settlement of this driver has looked at it yet.
+        is_unseen = np.isin(outcome, _LACKS) & (since < 0)
+        since = np.where(is_unseen, mine["genuine_at_ms"][key], since)
+        columns = (pair[name][key] for name in ("state", "duplicates", "duplicates_at_most", "lost"))
+        return Standing((source, target), group[key], outcome, since, is_answered, *columns)
+
+
+def _add_counts(samples: Samples, standing: Standing) -> None:
+    outcomes = np.bincount(standing.outcome, minlength=len(OUTCOME_NAMES)).tolist()
+    for name, count in zip(OUTCOME_NAMES, outcomes, strict=True):
+        samples.add(catalog.POSITIONS, count, *standing.pair, name)
+    states = np.bincount(standing.state[standing.is_answered], minlength=len(STATES)).tolist()
+    for code, count in enumerate(states):
+        metric = catalog.WITHHELD if IS_WITHHELD[code] else catalog.ANSWERS
+        samples.add(metric, count, *standing.pair, STATES[code].value)
+
+
+def _add_staleness(samples: Samples, standing: Standing, now_ms: int, names: list[str], worst: int) -> None:
+    for code in _LACKS:
+        since = standing.since_ms[standing.outcome == code]
+        age_ms = max(0, now_ms - int(since.min())) if len(since) else 0
+        samples.add(catalog.STALENESS, age_ms / 1000, *standing.pair, OUTCOME_NAMES[code])
+    rows = np.flatnonzero(np.isin(standing.outcome, _LACKS))
+    rows = rows[np.argsort(standing.since_ms[rows], kind="stable")]
+    _, first = np.unique(standing.group[rows], return_index=True)
+    for row in rows[np.sort(first)[:worst]].tolist():
+        age_s = max(0, now_ms - int(standing.since_ms[row])) / 1000
+        name = to_label(names[standing.group[row]])
+        samples.add(catalog.GROUP_STALENESS, age_s, *standing.pair, OUTCOME_NAMES[standing.outcome[row]], name)
+
+
+def _add_duplicates(samples: Samples, standing: Standing, names: list[str], worst: int) -> None:
+    duplicates = np.where(standing.is_answered, standing.duplicates, 0)
+    for metric, values in (
+        (catalog.DUPLICATES, duplicates),
+        (catalog.DUPLICATES_AT_MOST, np.where(standing.is_answered, standing.duplicates_at_most, 0)),
+        (catalog.LOST, np.where(standing.is_answered, standing.lost, 0)),
+    ):
+        samples.add(metric, int(values.sum()), *standing.pair)
+    samples.add(catalog.DUPLICATES_WORST, int(duplicates.max(initial=0)), *standing.pair)
+    by_group = np.bincount(standing.group, weights=duplicates)
+    for group in np.argsort(-by_group, kind="stable")[:worst].tolist():
+        if by_group[group] > 0:
+            samples.add(catalog.GROUP_DUPLICATES, by_group[group], *standing.pair, to_label(names[group]))
+
+
+class _GroupNumbers:
+    """Numbers groups as their keys are met."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._known: dict[str, int] = {}
+        self._of_key = GrowingArray()
+
+    def fit(self, keys: list[Key]) -> NDArray[np.intp]:
+        """Return the number of each key's group."""
+        fresh = [group_id for group_id, _, _ in keys[len(self._of_key) :]]
+        for group_id in fresh:
+            if group_id not in self._known:
+                self._known[group_id] = len(self.names)
+                self.names.append(group_id)
+        self._of_key.append(np.array([self._known[group_id] for group_id in fresh], np.int64))
+        return self._of_key.values

@@ -1,0 +1,130 @@
+"""The job ``report_status``: how every group stands between every two clusters, and whether the sync is healthy."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import threading
+import time
+from collections.abc import Collection, Sequence
+from datetime import datetime, timezone
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offset_sync.config import Config
+from offset_sync.status.drift import Drift, DriftWindow, Offsets
+from offset_sync.jobs.metrics.endpoint import open_endpoint
+from offset_sync.jobs.metrics.report_collector import ReportMetrics
+from offset_sync.status.rollup import newest_drift
+from offset_sync.status.render.outputs import Show, open_shows, unhealthy
+from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.jobs.spark_session import open_session
+from offset_sync.status.rows import Rows
+from offset_sync.status.live_state import StatusTables
+
+logger = logging.getLogger(__name__)
+_SHOWN = 6
+"""So many windows of the drift are shown as curves."""
+
+
+class StatusJob:
+    """Reports once, or every ``status.interval`` until stopped."""
+
+    def __init__(self, config: Config, state: StatusTables, stop: threading.Event, show: Sequence[Show]) -> None:
+        self._config, self._state, self._stop, self._show = config, state, stop, show
+        window_ms = int(config.status.drift_window.total_seconds() * 1000)
+        self._drift = DriftWindow(window_ms, config.status.drift_threshold)
+        self._series = SYNC_DRIFT.arrow_schema.empty_table()
+
+    def run_once(self) -> tuple[pa.Table, pa.Table]:
+        """Make a report, write it down and show it."""
+        now_ms = int(time.time() * 1000)
+        now = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
+        status = to_status_table(self._state.report(now_ms), now)
+        drift = to_drift_table(self._drift.add(now_ms, standing_of(status)), now)
+        self._state.tables.replace(SYNC_STATUS, status)
+        self._state.tables.append(SYNC_DRIFT, drift)
+        self._series = pa.concat_tables([self._series, drift])
+        since = pa.scalar(now - _SHOWN * self._config.status.drift_window, self._series.schema.field("at").type)
+        self._series = self._series.filter(pc.greater_equal(self._series["at"], since))
+        for show in self._show:
+            show(status, self._series, now)
+        return status, self._series
+
+    def run_until_stopped(self) -> None:
+        """Report again and again; what fails is tried again at the next interval."""
+        while True:
+            began = time.monotonic()
+            try:
+                self.run_once()
+            except Exception:  # the next one may well succeed, and nobody is served by a dead report
+                logger.exception("no report could be made")
+            left = self._config.status.interval.total_seconds() - (time.monotonic() - began)
+            if self._stop.wait(max(0.0, left)):
+                return
+
+
+def report_status(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
+    """Report until stopped, or with ``--once`` now; return one line where what is shown is not healthy."""
+    spark = open_session("offset-sync report_status")
+    metrics = ReportMetrics(config)
+    endpoint = None if arguments.once else open_endpoint("report_status", config.metrics, [metrics])
+    try:
+        shows = [_observed_by(metrics), *open_shows(config, arguments, sys.stdout)]
+        job = StatusJob(config, StatusTables(config, spark), stop, shows)
+        if not arguments.once:
+            job.run_until_stopped()
+            return []
+        return unhealthy(config, *job.run_once(), arguments)
+    finally:
+        if endpoint is not None:
+            endpoint.close()
+        spark.stop()
+
+
+def _observed_by(metrics: ReportMetrics) -> Show:
+    return lambda status, drift, _at: metrics.observe_report(status, newest_drift(drift))
+
+
+def to_status_table(rows: Rows, now: datetime) -> pa.Table:
+    """Return rows of sync_status."""
+    schema = SYNC_STATUS.arrow_schema
+    count = len(rows["group_id"]) if rows else 0
+    columns = {"reported_at": pa.repeat(pa.scalar(now, pa.timestamp("us", "UTC")), count)}
+    for field in schema:
+        if field.name == "source_committed_at":
+            times = pa.array(rows.get(field.name, []), pa.int64()).cast(pa.timestamp("ms", "UTC"))
+            columns[field.name] = times.cast(field.type)
+        elif field.name not in columns:
+            columns[field.name] = pa.array(rows.get(field.name, []), field.type)
+    return pa.table(columns).select(SYNC_STATUS.names).cast(schema)
+
+
+def standing_of(status: pa.Table) -> dict[tuple[str, str, str, str, int], Offsets]:
+    """Return where each group stands at both clusters, where it stands at both."""
+    names = ("source_cluster", "target_cluster", "group_id", "topic", "partition", "source_offset", "target_offset")
+    rows = zip(*(status.column(name).to_pylist() for name in names), strict=True)
+    return {row[:5]: Offsets(row[5], row[6]) for row in rows if row[6] is not None}
+
+
+def to_drift_table(drifts: Collection[Drift], now: datetime) -> pa.Table:
+    """Return rows of sync_drift."""
+    rows = [
+        {
+            "at": now,
+            "source_cluster": each.series[0],
+            "target_cluster": each.series[1],
+            "group_id": each.series[2],
+            "partitions": each.partitions,
+            "source_offsets": each.source_offsets,
+            "target_offsets": each.target_offsets,
+            "drift": each.drift,
+            "change": each.change,
+            "windowed_change": each.windowed_change,
+            "is_converged": each.is_converged,
+        }
+        for each in drifts
+    ]
+    return pa.Table.from_pylist(rows, SYNC_DRIFT.arrow_schema)

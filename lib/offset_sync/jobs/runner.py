@@ -1,0 +1,70 @@
+"""What every job script does first and last: arguments, configuration, log, signals, exit code."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from types import FrameType
+
+from offset_sync.config import Config, load_config
+from offset_sync.model.errors import ConfigError, OffsetSyncError
+from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
+
+DONE, FAILED, BAD_ARGUMENTS = 0, 1, 2
+
+JobFunction = Callable[[Config, argparse.Namespace, threading.Event], Sequence[str]]
+"""Does the job and returns one line per failure."""
+
+
+def job_arguments(description: str, *, has_once: bool = True) -> argparse.ArgumentParser:
+    """Return a parser with the options that all jobs share; wrong arguments exit with 2.
+
+    *has_once* is false for what ends by itself.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--conf", required=True, metavar="FILE", help="configuration (YAML)")
+    if has_once:
+        parser.add_argument("--once", action="store_true", help="catch up with what is there now, then exit")
+    parser.add_argument(
+        "--log-format",
+        choices=FORMATS,
+        default=default_format(),
+        help=f"log lines as text or one JSON object each; default: ${VARIABLE}, else text",
+    )
+    return parser
+
+
+def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
+    """Run *function* until it is done or SIGTERM comes; return the exit code and print one line per failure."""
+    arguments = parser.parse_args(argv)
+    log_format = arguments.log_format
+    start_logging(log_format)
+    try:
+        config = load_config(arguments.conf)
+    except ConfigError as error:
+        tell(str(error), log_format)
+        return BAD_ARGUMENTS
+    try:
+        failures = function(config, arguments, _stop_on_signal())
+    except ConfigError as error:
+        tell(str(error), log_format)
+        return BAD_ARGUMENTS
+    except OffsetSyncError as error:
+        failures = [str(error)]
+    for failure in failures:
+        tell(failure, log_format)
+    return FAILED if failures else DONE
+
+
+def _stop_on_signal() -> threading.Event:
+    """Return an event that SIGTERM and SIGINT set, so that the micro-batch in hand can finish."""
+    stop = threading.Event()
+
+    def on_signal(_signal: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    return stop

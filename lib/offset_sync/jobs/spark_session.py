@@ -1,0 +1,94 @@
+"""The Spark session every job uses, with the settings without which it would be silently wrong."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.conf import SparkConf
+from pyspark.sql import SparkSession
+
+from offset_sync.config import HIDDEN_NAMES
+from offset_sync.model.errors import ConfigError
+
+_REQUIRED = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    # The default offset reader leaves out internal topics: __consumer_offsets would read as empty, without an error.
+    "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
+}
+_DEFAULTS = {
+    "spark.scheduler.mode": "FAIR",
+    # What tasks send to the driver lies in its heap twice; of two million runs of one record each that was too much for
+    # 1 GiB. Not lz4: Arrow's in Java is many times slower.
+    "spark.sql.execution.arrow.compression.codec": "zstd",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.shuffle.partitions": "4",
+    # Appends of some hundred rows: two jobs each instead of four, a quarter less processor time (measured).
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.streaming.metricsEnabled": "true",
+    "spark.sql.streaming.stopTimeout": "60s",
+    "spark.sql.streaming.minBatchesToRetain": "20",
+    # Checkpoints and logs on a local disk: Hadoop starts a process for the permissions of every file that it writes,
+    # and this leaves out the second file, of checksums. No other file system is touched.
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    # One consumer per partition and executor stays open: a closed one costs a connection and a metadata request.
+    "spark.kafka.consumer.cache.capacity": "4096",
+    "spark.redaction.regex": HIDDEN_NAMES,
+    "spark.sql.redaction.options.regex": HIDDEN_NAMES,
+}
+LOG_FORMAT = "OFFSET_SYNC_LOG_FORMAT"
+"""Set by the job's log (``logs.VARIABLE``); conf/log4j2.properties reads it, in the executors too."""
+
+
+_EVERY_CORE = "local[*]"
+_MOST_SLOTS = 32
+"""Of more than the cores; each may hold 20 MiB of fetched records in the driver's heap."""
+
+
+def open_session(name: str, *, reads_internal_topics: bool = False, clusters: int = 1) -> SparkSession:
+    """Return the session of this application; what ``spark-submit --conf`` sets wins over our defaults.
+
+    *reads_internal_topics* switches to the offset reader that sees ``__consumer_offsets``. It is one setting for the
+    whole session, so a job reads either internal topics or topics by pattern. On ``local[*]`` each of *clusters* gets
+    as many task slots as there are cores, so that its share (``sharing.in_its_share``) is enough for all of them.
+    """
+    if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
+        raise ConfigError(["SPARK_REMOTE: Spark Connect runs foreachBatch elsewhere; unset it and use spark-submit"])
+    # Before there is a JVM nobody has read what spark-submit was given: the defaults below would win over it.
+    SparkContext._ensure_initialized()
+    conf = SparkConf()
+    conf.setIfMissing("spark.app.name", name)
+    for key, value in _DEFAULTS.items():
+        conf.setIfMissing(key, value)
+    for key, value in _REQUIRED.items():
+        conf.set(key, value)
+    if log_format := os.environ.get(LOG_FORMAT):
+        conf.setIfMissing(f"spark.executorEnv.{LOG_FORMAT}", log_format)
+    conf.setIfMissing("spark.master", _EVERY_CORE)
+    conf.set("spark.master", with_slots(str(conf.get("spark.master")), _cores(), clusters))
+    if not reads_internal_topics:
+        # Otherwise the size of a batch to Python is added up anew with every row; rows of the index are small.
+        conf.setIfMissing("spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1))
+    reader = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+    conf.set(reader, str(reads_internal_topics).lower())
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    spark.conf.set(reader, str(reads_internal_topics).lower())
+    return spark
+
+
+def with_slots(master: str, cores: int, clusters: int) -> str:
+    """Return *master*, where it is ``local[*]`` with a task slot per core for every cluster, up to a bound."""
+    if master != _EVERY_CORE:
+        return master
+    return f"local[{max(cores, min(cores * clusters, _MOST_SLOTS))}]"
+
+
+def _cores() -> int:
+    """Return what ``*`` in ``local[*]`` stands for; Java knows of a container's limits."""
+    jvm: Any = SparkContext._jvm
+    return int(jvm.java.lang.Runtime.getRuntime().availableProcessors())

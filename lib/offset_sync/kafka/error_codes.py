@@ -1,0 +1,71 @@
+"""Kafka's and librdkafka's error names, sorted by what may be done about them; imports no client.
+
+The names are those of ``rd_kafka_err2name``: a leading underscore marks errors of the client itself.
+"""
+
+from __future__ import annotations
+
+from offset_sync.model.errors import ClusterError
+
+
+class TransientError(ClusterError):
+    """The same question may well be answered a little later."""
+
+
+class NotAuthorizedError(ClusterError):
+    """A topic may not be described or not be read.
+
+    Of one that may not be described nobody can tell whether it is there: it is not to be taken for absent.
+    """
+
+    def __init__(self, cluster: str, topic: str, operation: str = "Describe") -> None:
+        remedy = "grant Read, which brings it," if operation == "Describe" else f"grant {operation}"
+        or_else = "" if topic.startswith("__") else ", or exclude the topic in the configuration"
+        super().__init__(
+            cluster,
+            f"topic {topic}: TOPIC_AUTHORIZATION_FAILED: the operation {operation} is not allowed; {remedy} "
+            f"to the principal of this program (docs/operations.md, Minimal ACLs){or_else}",
+        )
+
+
+NOT_AUTHORIZED = frozenset({"TOPIC_AUTHORIZATION_FAILED"})
+"""The topic may not be described, whether it is there or not."""
+
+UNREACHABLE = frozenset(
+    {"_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "NETWORK_EXCEPTION"}
+)
+"""No answer came. A write may have been applied all the same."""
+
+MOVED_COORDINATOR = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"})
+"""The broker that was asked does not (or not now) coordinate the group: ask again who does."""
+
+UNSTABLE = "UNSTABLE_OFFSET_COMMIT"
+"""A transaction that is still open has committed an offset for the partition."""
+
+RETRIABLE = (
+    UNREACHABLE
+    | MOVED_COORDINATOR
+    | {
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "REQUEST_TIMED_OUT",
+        "LEADER_NOT_AVAILABLE",
+        "NOT_LEADER_FOR_PARTITION",
+        "OFFSET_NOT_AVAILABLE",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+        "NOT_ENOUGH_REPLICAS",
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+        "KAFKA_STORAGE_ERROR",
+        "THROTTLING_QUOTA_EXCEEDED",
+        UNSTABLE,
+    }
+)
+"""The same request may well succeed a little later."""
+
+ACTIVE_GROUP = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS", "STALE_MEMBER_EPOCH"})
+"""The group has members, so the broker takes its offsets from them alone (wire-format, section 7)."""
+
+ABSENT_TOPIC = frozenset(
+    {"UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_ID", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "TOPIC_EXCEPTION", "_NOENT"}
+)
+"""The topic or the partition is not there (or its name could not be one)."""

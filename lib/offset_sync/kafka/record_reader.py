@@ -1,0 +1,97 @@
+"""Single records, read where a group would read next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as ClientPartition
+
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import RecordContent, TopicPartition
+
+DEADLINE_S = 10.0
+_POLL_S = 0.2
+# The group id is never joined and nothing is committed: partitions are assigned by number.
+_OPTIONS = {
+    "group.id": "offset-sync-reader",
+    "client.id": "offset-sync",
+    "enable.auto.commit": "false",
+    "enable.auto.offset.store": "false",
+    "isolation.level": "read_committed",
+    "enable.partition.eof": "true",
+    # Of an offset that retention has overtaken the first record left is wanted; beyond the end there is none.
+    "auto.offset.reset": "earliest",
+    # One record of each partition is wanted, and not what comes after it.
+    "queued.min.messages": "1",
+    "fetch.message.max.bytes": "65536",
+    "fetch.wait.max.ms": "50",
+    "log_level": "2",
+}
+
+
+class RecordReader:
+    """Reads from one cluster; *options* are librdkafka's."""
+
+    def __init__(self, alias: str, options: Mapping[str, str]) -> None:
+        self._alias = alias
+        self._options: dict[str, Any] = {**_OPTIONS, **options, "error_cb": lambda error: None}
+
+    def first_at(
+        self, places: Mapping[TopicPartition, int], deadline: float = DEADLINE_S
+    ) -> dict[TopicPartition, RecordContent] | ClusterError:
+        """Return the first record at or above each offset; where none came within *deadline* seconds it is left out.
+
+        Of an end of a log the client hears at once. Of a topic or partition that is not there it never does.
+        """
+        try:
+            consumer = Consumer(self._options)
+        except (KafkaException, ValueError, TypeError) as error:
+            return ClusterError(self._alias, f"the client refuses its options: {error}")
+        try:
+            return self._first_at(consumer, places, time.monotonic() + deadline)
+        except KafkaException as error:
+            return ClusterError(self._alias, str(error.args[0]))
+        finally:
+            consumer.close()
+
+    def _first_at(
+        self, consumer: Consumer, places: Mapping[TopicPartition, int], ends_at: float
+    ) -> dict[TopicPartition, RecordContent]:
+        found: dict[TopicPartition, RecordContent] = {}
+        waiting = dict(places)
+        consumer.assign([ClientPartition(each.topic, each.partition, offset) for each, offset in places.items()])
+        while waiting and time.monotonic() < ends_at:
+            for message in consumer.consume(len(waiting), _POLL_S):
+                place = TopicPartition(str(message.topic()), int(message.partition() or 0))
+                if place not in waiting:
+                    continue
+                error = message.error()
+                if error is None:
+                    if int(message.offset() or 0) >= waiting[place]:
+                        found[place] = to_content(message)
+                elif not _is_the_end(error):
+                    continue
+                del waiting[place]
+                consumer.incremental_unassign([ClientPartition(place.topic, place.partition)])
+        return found
+
+
+def to_content(message: Message) -> RecordContent:
+    """Return what a consumed message holds."""
+    headers: Any = message.headers() or []
+    return RecordContent(
+        int(message.offset() or 0), int(message.timestamp()[1]), _to_bytes(message.key()), _to_bytes(message.value()),
+        tuple((str(name), _to_bytes(value)) for name, value in headers),
+    )  # fmt: skip
+
+
+def _is_the_end(error: KafkaError) -> bool:
+    """True where nothing will come; of anything else the client tries again by itself."""
+    return error.name() == "_PARTITION_EOF"
+
+
+def _to_bytes(value: Any) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value

@@ -1,0 +1,66 @@
+"""What must not reach the client: values that C or the wire would cut off, wrap round or choke on.
+
+Each check returns None or the reason. One bad value must cost its own row only: a string above 32,767 bytes makes the
+broker close the connection, with hundreds of other requests on it; a NUL would silently name *another* group.
+"""
+
+from __future__ import annotations
+
+import re
+
+from offset_sync.model.values import OffsetWrite
+
+_WIRE_STRING_BYTES = 32_767
+_INT32_MAX = 2**31 - 1
+_INT64_MAX = 2**63 - 1
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+def invalid_group(group_id: str) -> str | None:
+    """Return why *group_id* cannot be asked for, or None."""
+    if not group_id:
+        return "the empty group id has no coordinator that a client could look up"
+    if "\0" in group_id:
+        return "the group id contains a NUL, which would name another group"
+    size = _utf8_size(group_id)
+    if size is None:
+        return "the group id is no valid Unicode"
+    if size > _WIRE_STRING_BYTES:
+        return f"the group id takes {size} bytes, more than {_WIRE_STRING_BYTES}"
+    return None
+
+
+def invalid_place(topic: str, partition: int) -> str | None:
+    """Return why no partition can have this name and number, or None."""
+    if not is_topic_name(topic):
+        return "no valid topic name"
+    if not 0 <= partition <= _INT32_MAX:
+        return f"partition {partition} is out of range"
+    return None
+
+
+def invalid_write(write: OffsetWrite) -> str | None:
+    """Return why *write* cannot be sent, or None; it begins with a Kafka error name."""
+    reason = invalid_place(write.topic, write.partition)
+    if reason is not None:
+        return f"_INVALID_ARG: {reason}"
+    if not 0 <= write.offset <= _INT64_MAX:
+        return f"_INVALID_ARG: offset {write.offset} is out of range"
+    size = _utf8_size(write.metadata)
+    if size is None:
+        return "_INVALID_ARG: the metadata is no valid Unicode"
+    if size > _WIRE_STRING_BYTES:
+        return f"OFFSET_METADATA_TOO_LARGE: the metadata takes {size} bytes"
+    return None
+
+
+def is_topic_name(topic: str) -> bool:
+    """Return whether Kafka would accept *topic* as a name."""
+    return _TOPIC_NAME.fullmatch(topic) is not None and topic not in (".", "..")
+
+
+def _utf8_size(text: str) -> int | None:
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError:  # a lone surrogate
+        return None

@@ -1,1 +1,0 @@
-"""The DataFrame rim around the pure core; knows Spark and Delta, never a Kafka client."""

@@ -1,0 +1,165 @@
+"""The present state of all clusters' commits, one row per (group, topic, partition).
+
+Level, not edge: whatever arrives in whatever order and however often, the state afterwards is the same, and what has
+to be done follows from the state alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.state.column_store import Columns
+from offset_sync.state.own_writes import NOTHING, Ledger
+from offset_sync.translate.index.runs import Int64s
+
+OWN_TAG = "offset-sync"
+"""Metadata of a commit that we wrote where the source's own was empty."""
+
+Key = tuple[str, str, int]
+"""Group, topic, partition."""
+
+
+@dataclass(frozen=True)
+class CommitRecords:
+    """Commit records of one cluster in log order; all of shape (records,). A tombstone has offset -1."""
+
+    key: NDArray[np.intp]
+    offset: Int64s
+    is_tombstone: NDArray[np.bool_]
+    committed_at_ms: Int64s
+    log_offset: Int64s
+    metadata: Sequence[str]
+    topic_id: Sequence[str | None]
+
+    def with_key(self, key: NDArray[np.intp]) -> CommitRecords:
+        """Return the same records, of these keys."""
+        return replace(self, key=key)
+
+
+class ClusterCommits:
+    """What one cluster's coordinator holds, as far as its log was read, and which of it is genuine."""
+
+    def __init__(self) -> None:
+        self.columns = Columns(
+            {
+                "log_offset": -1,
+                "actual_offset": -1,
+                "actual_at_ms": -1,
+                "actual_is_own": False,
+                "own_offset": NOTHING,
+                "genuine_offset": -1,
+                "genuine_at_ms": -1,
+                "rewound_at_ms": -1,
+                "is_deleted": False,
+            }
+        )
+        self.ledger = Ledger()
+        self.metadata: dict[int, str] = {}
+        self.topic_id: dict[int, str] = {}
+
+    def record(self, records: CommitRecords, told_own: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+        """Take in *records* and return which of them are our own; records read before change nothing.
+
+        A record is our own by its tag, or by the ledger of what we wrote; or as *told_own* says, for whoever reads
+        what another process has told apart.
+        """
+        column = self.columns
+        is_new = records.log_offset > column["log_offset"][records.key]
+        is_own = self._own(records, is_new) if told_own is None else told_own
+        last = _last_of_each(records.key, is_new)
+        key = records.key[last]
+        column["log_offset"][key] = records.log_offset[last]
+        column["actual_offset"][key] = np.maximum(records.offset[last], -1)
+        column["actual_at_ms"][key] = records.committed_at_ms[last]
+        column["actual_is_own"][key] = is_own[last]
+        column["is_deleted"][key] = records.is_tombstone[last]
+        if told_own is not None:
+            column["own_offset"][key] = np.where(is_own[last], records.offset[last], NOTHING)
+        self._record_genuine(records, is_new & ~is_own & ~records.is_tombstone & (records.offset >= 0))
+        return is_own
+
+    def _own(self, records: CommitRecords, is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        is_own = np.fromiter((text == OWN_TAG for text in records.metadata), np.bool_, len(records.key))
+        # What was read before is judged by what stands: the ledger has forgotten what came before that.
+        is_own |= ~is_new & (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
+        is_own[is_new] = self.ledger.read_back(
+            records.key[is_new],
+            records.offset[is_new],
+            records.is_tombstone[is_new],
+            is_own[is_new],
+            self.columns["own_offset"],
+        )
+        return is_own
+
+    def _record_genuine(self, records: CommitRecords, chosen: NDArray[np.bool_]) -> None:
+        column = self.columns
+        rows = np.flatnonzero(chosen)
+        rows = rows[np.argsort(records.key[rows], kind="stable")]
+        key, offset = records.key[rows], records.offset[rows]
+        is_same = np.concatenate(([False], key[1:] == key[:-1])) if len(rows) else np.empty(0, np.bool_)
+        before = np.where(is_same, np.concatenate(([-1], offset[:-1]))[: len(rows)], column["genuine_offset"][key])
+        went_back = offset < before
+        column["rewound_at_ms"][key[went_back]] = records.committed_at_ms[rows[went_back]]
+        for row in rows[np.concatenate((~is_same[1:], [True]))] if len(rows) else ():
+            place = int(records.key[row])
+            column["genuine_offset"][place] = records.offset[row]
+            column["genuine_at_ms"][place] = records.committed_at_ms[row]
+            _keep(self.metadata, place, records.metadata[row])
+            _keep(self.topic_id, place, records.topic_id[row])
+
+    def wrote(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
+        """Note what the cluster acknowledged as written by us."""
+        self.ledger.wrote(key, offset)
+        column = self.columns
+        column["actual_offset"][key] = offset
+        column["actual_at_ms"][key] = at_ms
+        column["actual_is_own"][key] = True
+        column["is_deleted"][key] = False
+
+    def deleted(self, key: NDArray[np.intp]) -> None:
+        """Note that the cluster has deleted what we had written."""
+        self.columns["actual_offset"][key] = -1
+        self.columns["actual_is_own"][key] = False
+        self.columns["is_deleted"][key] = True
+
+
+class CommitBook:
+    """Keys of all clusters, and each cluster's commits by key."""
+
+    def __init__(self, clusters: Sequence[str]) -> None:
+        self.clusters = {alias: ClusterCommits() for alias in clusters}
+        self.keys: list[Key] = []
+        self._ids: dict[Key, int] = {}
+
+    def ids(self, keys: Sequence[Key]) -> NDArray[np.intp]:
+        """Return the row of each key; keys not met before get a new one."""
+        ids = self._ids
+        for key in keys:
+            if key not in ids:
+                ids[key] = len(self.keys)
+                self.keys.append(key)
+        for commits in self.clusters.values():
+            commits.columns.fit(len(self.keys))
+        return np.fromiter((ids[key] for key in keys), np.intp, len(keys))
+
+    def column(self, name: str) -> NDArray[np.int64]:
+        """Return a column of all clusters, shape (clusters, keys)."""
+        return np.stack([commits.columns[name] for commits in self.clusters.values()])
+
+
+def _last_of_each(key: NDArray[np.intp], chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the row of each key's last chosen record."""
+    rows = np.flatnonzero(chosen)[::-1]
+    _, first = np.unique(key[rows], return_index=True)
+    return rows[first]
+
+
+def _keep(texts: dict[int, str], place: int, text: str | None) -> None:
+    if text:
+        texts[place] = text
+    else:
+        texts.pop(place, None)

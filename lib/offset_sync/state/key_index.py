@@ -1,0 +1,87 @@
+"""Keys by partition: which rows of the book belong to which topic-partition, and which are to be synced at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.model.values import TopicPartition
+from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.translate.index.growable_array import GrowingArray
+
+Keys = NDArray[np.intp]
+
+
+class KeyPlaces:
+    """Keeps up with the keys of *book*; *is_group_included* and *is_topic_included* are asked once per name."""
+
+    def __init__(
+        self, book: CommitBook, is_group_included: Callable[[str], bool], is_topic_included: Callable[[str], bool]
+    ) -> None:
+        self._book = book
+        self._is_included = (_remembering(is_group_included), _remembering(is_topic_included))
+        self._codes: dict[TopicPartition, int] = {}
+        self._places: list[TopicPartition] = []
+        self._code = GrowingArray()
+        self._included = GrowingArray()
+        self._members: list[GrowingArray] = []
+
+    def fit(self) -> None:
+        """Take in the keys that are new in the book."""
+        first = len(self._code)
+        is_group_included, is_topic_included = self._is_included
+        codes, included = [], []
+        for number, (group_id, topic, partition) in enumerate(self._book.keys[first:], first):
+            code = self._code_of(TopicPartition(topic, partition))
+            self._members[code].append(np.array([number], np.int64))
+            codes.append(code)
+            included.append(is_group_included(group_id) and is_topic_included(topic))
+        self._code.append(np.array(codes, np.int64))
+        self._included.append(np.array(included, np.int64))
+
+    def _code_of(self, place: TopicPartition) -> int:
+        code = self._codes.get(place)
+        if code is None:
+            code = self._codes[place] = len(self._places)
+            self._places.append(place)
+            self._members.append(GrowingArray())
+        return code
+
+    def is_included(self, key: Keys) -> NDArray[np.bool_]:
+        """Return which keys are to be synced."""
+        self.fit()
+        return self._included.values[key].astype(np.bool_)
+
+    def partitions_of(self, key: Keys) -> list[TopicPartition]:
+        """Return the distinct partitions of *key*."""
+        return [self._places[code] for code in np.unique(self._code.values[key])]
+
+    def by_partition(self, key: Keys) -> Keys:
+        """Return *key* sorted by partition."""
+        return key[np.argsort(self._code.values[key], kind="stable")]
+
+    def slices(self, key: Keys) -> Iterator[tuple[TopicPartition, slice]]:
+        """Return each partition with its rows in *key*, which is sorted by partition."""
+        code = self._code.values[key]
+        borders = np.concatenate(([0], np.flatnonzero(np.diff(code)) + 1, [len(code)]))
+        for first, end in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
+            if first < end:
+                yield self._places[int(code[first])], slice(first, end)
+
+    def keys_in(self, place: TopicPartition) -> Keys:
+        """Return all keys of a partition; none of one that no group has committed."""
+        code = self._codes.get(place)
+        return self._members[code].values if code is not None else np.empty(0, np.int64)
+
+
+def _remembering(ask: Callable[[str], bool]) -> Callable[[str], bool]:
+    known: dict[str, bool] = {}
+
+    def answer(name: str) -> bool:
+        if name not in known:
+            known[name] = ask(name)
+        return known[name]
+
+    return answer

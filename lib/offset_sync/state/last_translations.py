@@ -1,0 +1,115 @@
+"""What was last answered from one source to one target, per key: what need not be asked, done or written again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.model.values import Outcome, State
+from offset_sync.state.column_store import Columns
+from offset_sync.translate.partition import STATES, Translations
+from offset_sync.translate.index.runs import Int64s
+
+OUTCOMES = tuple(Outcome)
+"""Outcomes by code."""
+IS_HELD = np.array([outcome in (Outcome.COMMITTED, Outcome.UNCHANGED) for outcome in OUTCOMES])
+"""True for outcomes after which the target holds the wanted offset."""
+_EXACT = STATES.index(State.EXACT)
+_WAITS_FOR_INDEX = [STATES.index(state) for state in (State.AT_FRONTIER, State.INDEX_BEHIND, State.NOT_INDEXED)]
+_REPEATS = 2
+"""So many equal answers make a key settled."""
+
+
+class PairState:
+    """Last answers from one source to one target."""
+
+    def __init__(self) -> None:
+        self.columns = Columns(
+            {
+                "source_offset": -1,
+                "source_at_ms": -1,
+                "wanted": -1,
+                "state": -1,
+                "outcome": -1,
+                "duplicates": -1,
+                "duplicates_at_most": -1,
+                "lost": -1,
+                "may_move": True,
+                "repeats": 0,
+                "known_commit": -1,
+                "known_offset": 0,
+                "known_revision": -1,
+            }
+        )
+
+    def window_start(self, keys_of_partition: NDArray[np.intp], lowest_commit: int, revision: int) -> int:
+        """Return a target offset below which all is read for every commit from *lowest_commit* on.
+
+        Any earlier answer of the partition to a commit that was not higher is one, as long as nothing arrived at the
+        source below an origin offset already seen (*revision*, see ``LogIndex.changed_back``).
+        """
+        column = self.columns
+        commit = column["known_commit"][keys_of_partition]
+        is_bound = (commit >= 0) & (commit <= lowest_commit)
+        is_bound &= column["known_revision"][keys_of_partition] == revision
+        return int(column["known_offset"][keys_of_partition][is_bound].max(initial=0))
+
+    def is_settled(self, key: NDArray[np.intp], source_offset: Int64s, source_at_ms: Int64s) -> NDArray[np.bool_]:
+        """Return which keys have an answer that nothing can change but a new commit or a change at the target."""
+        column = self.columns
+        is_settled: NDArray[np.bool_] = (
+            (column["source_offset"][key] == source_offset)
+            & (column["source_at_ms"][key] == source_at_ms)
+            & IS_HELD[column["outcome"][key]]
+            & (column["state"][key] == _EXACT)
+            & ~column["may_move"][key]
+            & (column["repeats"][key] >= _REPEATS)
+        )
+        return is_settled
+
+    def is_waiting(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return which keys may have another answer as soon as the index knows more of their partition."""
+        return np.isin(self.columns["state"][key], _WAITS_FOR_INDEX)
+
+    def note(
+        self,
+        key: NDArray[np.intp],
+        source_offset: Int64s,
+        source_at_ms: Int64s,
+        answers: Translations,
+        outcome: NDArray[np.intp],
+    ) -> NDArray[np.bool_]:
+        """Remember the answers and outcomes; return which of them say anything new, as every write does."""
+        column = self.columns
+        fresh: dict[str, NDArray[Any]] = {
+            "source_offset": source_offset,
+            "source_at_ms": source_at_ms,
+            "wanted": answers.wanted,
+            "state": answers.state,
+            "duplicates": answers.duplicates,
+            "duplicates_at_most": answers.duplicates_at_most,
+            "lost": answers.lost,
+        }
+        is_same = np.ones(len(key), np.bool_)
+        for name, values in fresh.items():
+            is_same &= column[name][key] == values
+        before = column["outcome"][key]
+        is_same &= (before >= 0) & ((before == outcome) | (IS_HELD[before] & (outcome == _UNCHANGED)))
+        is_same &= outcome != _COMMITTED
+        for name, values in (fresh | {"outcome": outcome, "may_move": answers.may_move}).items():
+            column[name][key] = values
+        column["repeats"][key] = np.where(is_same, column["repeats"][key] + 1, 0)
+        return ~is_same
+
+    def note_window(self, key: NDArray[np.intp], committed: Int64s, offset: Int64s, revision: int) -> None:
+        """Remember unclamped answers as bounds for later windows."""
+        column = self.columns
+        answered = offset >= 0
+        column["known_commit"][key[answered]] = committed[answered]
+        column["known_offset"][key[answered]] = offset[answered]
+        column["known_revision"][key[answered]] = revision
+
+
+_UNCHANGED, _COMMITTED = OUTCOMES.index(Outcome.UNCHANGED), OUTCOMES.index(Outcome.COMMITTED)

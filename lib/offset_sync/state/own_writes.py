@@ -1,0 +1,109 @@
+"""What we wrote at one cluster, key by key: how our own commits are told from genuine ones where our tag is missing.
+
+The source's metadata wins over our tag, so a commit of ours may look like any other. It is *pending* from the moment
+it is sent, because the log may bring it before the cluster's answer is heard, until it is read back; then it *stands*
+until somebody else commits::
+
+    we write      100  120                               both pending
+    the log says       100  100  120  120  150  100      the last one is genuine: a group reset to where it began
+                       ours                genuine
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.translate.index.runs import Int64s
+
+NOTHING = -1
+_LONGEST = 64
+"""So many writes of one key are remembered until they are read back; compaction may keep the earlier ones from it."""
+
+
+class Intent(NamedTuple):
+    """A value that is about to be written, or may have been."""
+
+    target: str
+    group_id: str
+    topic: str
+    partition: int
+    offset: int
+
+
+class Ledger:
+    """Writes that were sent and have not been read back, by key and in their order."""
+
+    def __init__(self) -> None:
+        self._pending: dict[int, list[int]] = {}
+        self._announced: set[tuple[int, int]] = set()
+
+    def announce(self, key: NDArray[np.intp], offset: Int64s) -> None:
+        """Note what is about to be sent; shapes (writes,). Nothing of these keys may be under way already."""
+        for write in zip(key.tolist(), offset.tolist(), strict=True):
+            self._announced.add(write)
+            self._add(*write)
+
+    def withdraw(self, key: NDArray[np.intp], offset: Int64s) -> None:
+        """Note which announcements came to nothing; shapes (writes,).
+
+        Only the last of equal values goes: an earlier one was written and may still be on its way back.
+        """
+        self.leave_open(key, offset)
+        for place, unwritten in zip(key.tolist(), offset.tolist(), strict=True):
+            pending = self._pending.get(place, [])
+            if unwritten in pending:
+                del pending[len(pending) - 1 - pending[::-1].index(unwritten)]
+            if not pending:
+                self._pending.pop(place, None)
+
+    def leave_open(self, key: NDArray[np.intp], offset: Int64s) -> None:
+        """Note what was announced and may be written or not: nobody will ever say; shapes (writes,)."""
+        self._announced.difference_update(zip(key.tolist(), offset.tolist(), strict=True))
+
+    def wrote(self, key: NDArray[np.intp], offset: Int64s) -> None:
+        """Note what the cluster acknowledged, whether it was announced or not; shapes (writes,)."""
+        for place, written in zip(key.tolist(), offset.tolist(), strict=True):
+            if (place, written) in self._announced:
+                self._announced.remove((place, written))
+            else:
+                self._add(place, written)
+
+    def _add(self, place: int, written: int) -> None:
+        pending = self._pending.setdefault(place, [])
+        pending.append(written)
+        del pending[:-_LONGEST]
+
+    def read_back(
+        self, key: NDArray[np.intp], offset: Int64s, is_tombstone: NDArray[np.bool_], is_tagged: NDArray[np.bool_],
+        standing: Int64s,
+    ) -> NDArray[np.bool_]:  # fmt: skip
+        """Return which records are ours; they come in log order and never twice, shapes (records,).
+
+        *standing*, shape (keys,), is our value that stands, :data:`NOTHING` where there is none, and is brought up to
+        date. A commit that repeats it says nothing new and counts as ours. Errs to genuine, which at worst makes a
+        cluster the owner of a position that we brought there, and that is never ahead.
+        """
+        is_own: NDArray[np.bool_] = is_tagged.copy()
+        ours = self._pending.keys() | set(key[is_tagged].tolist())
+        is_known = np.fromiter((place in ours for place in key.tolist()), np.bool_, len(key))
+        for row in np.flatnonzero(is_known | (standing[key] != NOTHING)).tolist():
+            place, value = int(key[row]), int(offset[row])
+            if is_tombstone[row] or value < 0:
+                standing[place] = NOTHING
+            else:
+                is_own[row] |= self._is_pending(place, value) or value == standing[place]
+                standing[place] = value if is_own[row] else NOTHING
+        return is_own
+
+    def _is_pending(self, place: int, value: int) -> bool:
+        """Return whether we wrote *value*; it and what we wrote before it are pending no longer."""
+        pending = self._pending.get(place, [])
+        if value not in pending:
+            return False
+        del pending[: pending.index(value) + 1]
+        if not pending:
+            del self._pending[place]
+        return True

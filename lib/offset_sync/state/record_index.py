@@ -1,0 +1,148 @@
+"""The record index in the driver's memory, kept up with ``record_runs`` by reading only what was added."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from offset_sync.model.values import TopicPartition
+from offset_sync.tables.catalog import BEGINS, INDEXED_TOPICS, RECORD_RUNS
+from offset_sync.tables.store import Tables
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.index.time_index import TimeIndex
+
+_COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", "indexed_at"]
+_COLUMNS += ["min_timestamp", "max_timestamp"]
+
+
+class RunCache:
+    """One :class:`LogIndex` per (cluster, topic, partition); about 50 bytes per joined run.
+
+    *lock* guards the logs; whoever reads them holds it. *is_timed* says of which topics the timestamps are kept too.
+    """
+
+    def __init__(
+        self, tables: Tables, lock: threading.RLock, is_timed: Callable[[str], bool] = lambda topic: False
+    ) -> None:
+        self._tables = tables
+        self._is_timed = is_timed
+        self._logs: dict[tuple[str, str, int], LogIndex] = {}
+        self._partitions: dict[tuple[str, str], int] = {}
+        self._codes: dict[str, int] = {"": UNKNOWN_ORIGIN}
+        self._version: int | None = None
+        self._topics_version: int | None = None
+        self._ids: dict[tuple[str, str], set[str]] = {}
+        self._grown: set[TopicPartition] = set()
+        self._reading = threading.Lock()
+        self._lock = lock
+
+    def refresh(self) -> None:
+        """Read what was added to the tables since the last call; the lock is held only to take it in."""
+        with self._reading:
+            version = self._tables.version(RECORD_RUNS, self._version)
+            if version != self._version:
+                self._extend(self._tables.rows_since(RECORD_RUNS, self._version, version).select(_COLUMNS))
+                self._version = version
+            # The ids come after the runs and are written before them: no run is seen without its topic's id.
+            topics_version = self._tables.version(INDEXED_TOPICS, self._topics_version)
+            if topics_version != self._topics_version:
+                for row in self._tables.rows_since(INDEXED_TOPICS, self._topics_version, topics_version).to_pylist():
+                    self._ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
+                self._topics_version = topics_version
+
+    def take_grown(self) -> set[TopicPartition]:
+        """Return the partitions of which any cluster's index has grown since the last call."""
+        with self._lock:
+            grown, self._grown = self._grown, set()
+            return grown
+
+    def log(self, cluster: str, topic: str, partition: int) -> LogIndex | None:
+        """Return what is indexed of a partition, None if nothing is."""
+        return self._logs.get((cluster, topic, partition))
+
+    def all_logs(self) -> Mapping[tuple[str, str, int], LogIndex]:
+        """Return all that is indexed, by cluster, topic and partition; whoever reads it holds the lock."""
+        return self._logs
+
+    def topic_ids(self, cluster: str, topic: str) -> set[str]:
+        """Return the incarnations of a topic that the index has met."""
+        return self._ids.get((cluster, topic), set())
+
+    def partitions(self, cluster: str, topic: str) -> int:
+        """Return how many partitions of a topic the index has met; it meets empty ones too."""
+        return self._partitions.get((cluster, topic), 0)
+
+    def code(self, origin: str) -> int:
+        """Return the code that *origin* has in the logs."""
+        return self._codes.setdefault(origin, len(self._codes) - 1)
+
+    def _extend(self, rows: pa.Table) -> None:
+        if rows.num_rows == 0:
+            return
+        order = [(name, "ascending") for name in ("cluster", "topic", "partition", "start_offset", "length")]
+        rows = rows.sort_by(order).combine_chunks()
+        with self._lock:
+            self._take_in(rows)
+
+    def _take_in(self, rows: pa.Table) -> None:
+        origin = self._to_codes(rows.column("origin"))
+        start, length, origin_start = (_int64(rows.column(n)) for n in ("start_offset", "length", "origin_start"))
+        seen_ms = _int64(rows.column("indexed_at").cast(pa.int64())) // 1000
+        least_ms, most_ms = (
+            _int64(rows.column(n).cast(pa.int64())) // 1000 for n in ("min_timestamp", "max_timestamp")
+        )
+        edges = borders(rows)
+        for first, end in pairwise(edges):
+            place = tuple(rows.column(name)[first].as_py() for name in ("cluster", "topic", "partition"))
+            part = slice(first, end)
+            self._grown.add(TopicPartition(*place[1:]))
+            log = self._logs.get(place)
+            if log is None:
+                log = self._logs[place] = LogIndex(int(start[first]))
+                self._partitions[place[:2]] = self._partitions.get(place[:2], 0) + 1
+            runs = Runs.of(start[part], length[part], origin[part], origin_start[part], seen_ms[part])
+            log.extend(_with_gaps(runs, log.frontier), int(runs.end.max()))
+            if self._is_timed(place[1]):
+                log.times = log.times or TimeIndex()
+                log.times.extend(start[part], length[part], least_ms[part], most_ms[part])
+
+    def _to_codes(self, origins: pa.ChunkedArray) -> NDArray[np.int32]:
+        encoded = origins.combine_chunks().dictionary_encode()
+        codes = np.array([self.code(name) for name in encoded.dictionary.to_pylist()], np.int32)
+        taken: NDArray[np.int32] = codes[encoded.indices.to_numpy(zero_copy_only=False)]
+        return taken
+
+
+def _with_gaps(rows: Runs, frontier: int) -> Runs:
+    """Return the runs among *rows*, and as records unread by everyone what nobody has read.
+
+    A query with a new checkpoint may begin beyond what the one before has read up to; there may be records between.
+    """
+    covered = np.concatenate(([frontier], np.maximum.accumulate(rows.end)[:-1]))
+    is_gap = (rows.length == 0) & (rows.origin_start == BEGINS) & (rows.start > covered)
+    if is_gap.any():
+        start = np.where(is_gap, covered, rows.start)
+        origin = np.where(is_gap, np.int32(UNKNOWN_ORIGIN), rows.origin)
+        length = np.where(is_gap, rows.start - covered, rows.length)
+        rows = Runs(start, length, origin, np.where(is_gap, start, rows.origin_start), rows.indexed_at_ms)
+    return rows.take(rows.length > 0)
+
+
+def borders(rows: pa.Table) -> list[int]:
+    """Return where the partition changes in sorted rows, with 0 in front and the number of rows at the end."""
+    changed = np.zeros(rows.num_rows - 1, np.bool_)
+    for name in ("cluster", "topic", "partition"):
+        codes = rows.column(name).combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        changed |= codes[1:] != codes[:-1]
+    return [0, *(np.flatnonzero(changed) + 1).tolist(), rows.num_rows]
+
+
+def _int64(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    values: NDArray[np.int64] = column.cast(pa.int64()).fill_null(0).to_numpy()
+    return values

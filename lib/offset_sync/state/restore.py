@@ -1,0 +1,166 @@
+"""The state of the last driver, from the tables: whose commits were seen, and what was answered to them.
+
+The tables know what a dead cluster's ``__consumer_offsets`` can no longer tell. What was in hand when the last driver
+died is missing; the streams bring it again, and the reconcile pass looks at every target anyway.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from offset_sync.model.values import Outcome, State
+from offset_sync.sync.reconciler import Settler
+from offset_sync.sync.intent_log import Intents
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
+from offset_sync.tables.store import Tables
+from offset_sync.state.committed_offsets import ClusterCommits, CommitBook, CommitRecords
+from offset_sync.state.key_index import Keys
+from offset_sync.state.own_writes import NOTHING
+from offset_sync.state.last_translations import OUTCOMES
+from offset_sync.translate.partition import STATES
+
+_KEY = ["group_id", "topic", "partition"]
+_CLOCKS_APART_MS = 60_000
+_TIMES = ("actual_at_ms", "genuine_at_ms", "rewound_at_ms")
+
+
+def restore_commits(tables: Tables, book: CommitBook, lock: threading.RLock) -> None:
+    """Fill *book* with the last commit of every key and cluster, and the last genuine one."""
+    if tables.version(OFFSET_COMMITS) == 0:
+        return
+    rows = _last_commits(tables.read(OFFSET_COMMITS)).toArrow()
+    for alias, commits in book.clusters.items():
+        mine = rows.filter(pc.equal(rows.column("cluster"), alias))
+        with lock:
+            key = _ids(book, mine)
+            for name in ("log_offset", "actual_offset", "genuine_offset", *_TIMES):
+                commits.columns[name][key] = mine.column(name).cast(pa.int64()).fill_null(-1).to_numpy()
+            for name in ("actual_is_own", "is_deleted"):
+                commits.columns[name][key] = mine.column(name).to_numpy()
+            is_ours = commits.columns["actual_is_own"][key]
+            commits.columns["own_offset"][key] = np.where(is_ours, commits.columns["actual_offset"][key], NOTHING)
+            for name, texts in (("metadata", commits.metadata), ("topic_id", commits.topic_id)):
+                values = zip(key.tolist(), mine.column(name).to_pylist(), strict=True)
+                texts.update({place: text for place, text in values if text})
+
+
+def follow_commits(tables: Tables, book: CommitBook, lock: threading.RLock, known: int) -> int:
+    """Take in what was appended after the version *known* of offset_commits; return the version that *book* is at.
+
+    For whoever only reads the tables. What is read twice changes nothing.
+    """
+    version = tables.version(OFFSET_COMMITS, known)
+    if version == known:
+        return known
+    rows = tables.rows_since(OFFSET_COMMITS, known, version)
+    rows = rows.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+    for alias, commits in book.clusters.items():
+        mine = rows.filter(pc.equal(rows.column("cluster"), alias))
+        with lock:
+            commits.record(to_commit_records(mine, _ids(book, mine)), told_own=mine.column("is_own").to_numpy())
+    return version
+
+
+def to_commit_records(rows: pa.Table, key: Keys) -> CommitRecords:
+    """Return rows of offset_commits as the records that they were."""
+    return CommitRecords(
+        key=key,
+        offset=rows.column("committed_offset").fill_null(-1).to_numpy(),
+        is_tombstone=rows.column("is_tombstone").to_numpy(),
+        committed_at_ms=rows.column("committed_at").cast(pa.int64()).to_numpy() // 1000,
+        log_offset=rows.column("log_offset").to_numpy(),
+        metadata=[text or "" for text in rows.column("metadata").to_pylist()],
+        topic_id=rows.column("topic_id").to_pylist(),
+    )
+
+
+def _last_commits(commits: DataFrame) -> DataFrame:
+    """Reduce the history to one row per cluster and key; a commit below the one before it is a rewind."""
+    is_position = ~F.col("is_tombstone") & (F.col("committed_offset") >= 0)
+    genuine = F.when(is_position & ~F.col("is_own"), F.col("committed_offset"))
+    in_log_order = Window.partitionBy("cluster", *_KEY).orderBy("log_offset")
+    before = F.last(genuine, ignorenulls=True).over(in_log_order.rowsBetween(Window.unboundedPreceding, -1))
+    place = F.col("log_offset")
+    genuine_place = F.when(genuine.isNotNull(), place)
+    at_ms = F.unix_millis("committed_at")
+    marked = commits.withColumn("genuine", genuine).withColumn("went_back_at", F.when(genuine < before, at_ms))
+    return marked.groupBy("cluster", *_KEY).agg(
+        F.max("log_offset").alias("log_offset"),
+        F.max_by(F.when(is_position, F.col("committed_offset")), place).alias("actual_offset"),
+        F.max_by(at_ms, place).alias("actual_at_ms"),
+        F.max_by("is_own", place).alias("actual_is_own"),
+        F.max_by("is_tombstone", place).alias("is_deleted"),
+        F.max_by("committed_offset", genuine_place).alias("genuine_offset"),
+        F.max_by(at_ms, genuine_place).alias("genuine_at_ms"),
+        F.max("went_back_at").alias("rewound_at_ms"),
+        F.max_by("metadata", genuine_place).alias("metadata"),
+        F.max_by("topic_id", genuine_place).alias("topic_id"),
+    )
+
+
+def restore_answers(tables: Tables, book: CommitBook, settler: Settler, lock: threading.RLock) -> None:
+    """Fill the ledger of own commits and each pair's last answers, so that what is known is not written again."""
+    if tables.version(OFFSET_TRANSLATIONS) == 0:
+        return
+    columns = ["source_offset", "source_committed_at", "target_offset", "state", "outcome", "duplicates"]
+    columns += ["duplicates_at_most", "lost"]
+    answers = tables.read(OFFSET_TRANSLATIONS).where(F.col("outcome") != Outcome.DRY_RUN.value)
+    committed_at = F.when(F.col("outcome") == Outcome.COMMITTED.value, F.col("translated_at"))
+    last = answers.groupBy("source_cluster", "target_cluster", *_KEY).agg(
+        F.max_by(F.struct(*columns), "translated_at").alias("last"),
+        F.max_by("target_offset", committed_at).alias("own_offset"),
+        F.max(committed_at).alias("own_at"),
+    )
+    rows = last.select("source_cluster", "target_cluster", *_KEY, "own_offset", "own_at", "last.*").orderBy("own_at")
+    table = rows.toArrow()
+    for source, target in settler.pairs():
+        is_source = pc.equal(table.column("source_cluster"), source)
+        is_pair = pc.and_(is_source, pc.equal(table.column("target_cluster"), target))
+        with lock:
+            _restore_pair(table.filter(is_pair), book, settler, source, target)
+
+
+def restore_intents(intents: Intents, book: CommitBook, lock: threading.RLock) -> None:
+    """Take for our own what a driver may have written before it died, and of which the tables do not know."""
+    left = [intent for intent in intents.remaining() if intent.target in book.clusters]
+    with lock:
+        key = book.ids([(intent.group_id, intent.topic, intent.partition) for intent in left])
+        for target, commits in book.clusters.items():
+            mine = np.array([intent.target == target for intent in left], np.bool_)
+            offset = np.array([intent.offset for intent in left], np.int64)
+            commits.ledger.wrote(key[mine], offset[mine])
+
+
+def _restore_pair(rows: pa.Table, book: CommitBook, settler: Settler, source: str, target: str) -> None:
+    key = _ids(book, rows)
+    _restore_ledger(rows, key, book.clusters[target])
+    pair = settler.pair(source, target).columns
+    pair.fit(len(book.keys))
+    for name, column in (
+        ("source_offset", "source_offset"), ("wanted", "target_offset"), ("duplicates", "duplicates"),
+        ("duplicates_at_most", "duplicates_at_most"), ("lost", "lost"),
+    ):  # fmt: skip
+        default = -1 if name in ("source_offset", "wanted") else 0
+        pair[name][key] = rows.column(column).fill_null(default).to_numpy()
+    pair["source_at_ms"][key] = rows.column("source_committed_at").cast(pa.int64()).to_numpy() // 1000
+    pair["state"][key] = [STATES.index(State(name)) for name in rows.column("state").to_pylist()]
+    pair["outcome"][key] = [OUTCOMES.index(Outcome(name)) for name in rows.column("outcome").to_pylist()]
+
+
+def _restore_ledger(rows: pa.Table, key: Keys, there: ClusterCommits) -> None:
+    """Note the writes that may not have been read back: later than all that was read, by clocks a minute apart."""
+    own = rows.column("own_offset").fill_null(NOTHING).to_numpy()
+    own_at_ms = rows.column("own_at").cast(pa.int64()).fill_null(0).to_numpy() // 1000
+    is_earlier = own_at_ms + _CLOCKS_APART_MS < there.columns["actual_at_ms"][key]
+    is_pending = (own != NOTHING) & (own != there.columns["own_offset"][key]) & ~is_earlier
+    there.ledger.wrote(key[is_pending], own[is_pending])
+
+
+def _ids(book: CommitBook, rows: pa.Table) -> Keys:
+    return book.ids(list(zip(*(rows.column(name).to_pylist() for name in _KEY), strict=True)))

@@ -1,0 +1,77 @@
+"""How far the running jobs have got, from their checkpoints; whoever asks need not be the process that runs them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from pyspark.sql import SparkSession
+
+from offset_sync.config import Config
+from offset_sync.model.errors import ClusterError
+from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
+from offset_sync.status.stream_lag import StreamLag, Streams
+
+LogEndsOf = Callable[[str], "Sequence[int | None] | ClusterError"]
+"""The log end of each partition of ``__consumer_offsets``, None of one without a leader; empty: no such topic."""
+_POLL_S = 0.1
+
+
+class JobProgress:
+    """Asks the checkpoints of sync_offsets and index_records; *log_ends_of* asks a cluster.
+
+    On a busy cluster some commit is always unread. So what was there when the ends were asked is waited for, for
+    *patience_s* seconds, but not again for a query that has not moved since it was waited for in vain.
+    """
+
+    def __init__(self, spark: SparkSession, config: Config, log_ends_of: LogEndsOf, patience_s: float = 5.0) -> None:
+        self._log_ends_of = log_ends_of
+        self._patience_s = patience_s
+        root = config.tables.checkpoints
+        self._sync = {alias: Checkpoint(spark, f"{root}/sync_offsets/{alias}") for alias in config.clusters}
+        self._index = {alias: Checkpoint(spark, f"{root}/index_records/{alias}") for alias in config.clusters}
+        self._stuck_at: dict[str, int | None] = {}
+
+    def streams(self, now_ms: int) -> Streams:
+        """Return how far the jobs have read; a query that has never finished a batch has read nothing."""
+        asked = {alias: self._log_ends_of(alias) for alias in self._sync}
+        ends = {alias: each for alias, each in asked.items() if not isinstance(each, ClusterError)}
+        self._wait(ends)
+        silent = {alias: _silent_ms(checkpoint, now_ms) for alias, checkpoint in self._index.items()}
+        return Streams({alias: _lag(self._sync[alias], each, now_ms) for alias, each in ends.items()}, silent)
+
+    def _wait(self, ends: Mapping[str, Sequence[int | None]]) -> None:
+        until, behind = time.monotonic() + self._patience_s, self._behind(ends)
+        while any(self._stuck_at.get(alias, -1) != batch for alias, batch in behind.items()):
+            if time.monotonic() >= until:
+                break
+            time.sleep(_POLL_S)
+            behind = self._behind(ends)
+        self._stuck_at = behind
+
+    def _behind(self, ends: Mapping[str, Sequence[int | None]]) -> dict[str, int | None]:
+        """Return the last finished batch of each query that has not read all."""
+        last = {alias: self._sync[alias].last_committed() for alias in ends}
+        return {
+            alias: last[alias] for alias in ends if any(_unread(self._sync[alias], last[alias], ends[alias]).values())
+        }
+
+
+def _lag(checkpoint: Checkpoint, ends: Sequence[int | None], now_ms: int) -> StreamLag:
+    unread = _unread(checkpoint, checkpoint.last_committed(), ends)
+    return StreamLag(unread, _silent_ms(checkpoint, now_ms) if any(unread.values()) else 0, len(ends))
+
+
+def _unread(checkpoint: Checkpoint, batch_id: int | None, ends: Sequence[int | None]) -> dict[int, int]:
+    done = checkpoint.end_offsets(batch_id) if batch_id is not None else {}
+    return {
+        number: max(0, end - done.get((CONSUMER_OFFSETS, number), 0))
+        for number, end in enumerate(ends)
+        if end is not None
+    }
+
+
+def _silent_ms(checkpoint: Checkpoint, now_ms: int) -> int:
+    at_ms = checkpoint.last_sign_ms()
+    return max(0, now_ms - at_ms) if at_ms is not None else 0

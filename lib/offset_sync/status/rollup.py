@@ -1,0 +1,140 @@
+"""Roll-ups of sync_status: what a group, a topic or a pair of clusters amounts to. Tables in, tables out.
+
+How bad a row is, worst first:
+
+1. *skipped* above 0, whatever the status: unread records that the target holds, below the group's position. That is
+   the one unforgivable thing, and always 0. (``lost`` less ``not_mirrored``: what the mirror has yet to bring is lost
+   only if the source never comes back, and a mirror at work always has some of it under way.)
+2. The status, in the order of :data:`BADNESS`. *Withheld* first: nothing is written and nobody knows the cost, until a
+   person acts. *Stalled*: the sync does not do its work. *Behind*: it does, late. *TargetActive*: nothing to do, but
+   the group runs at the target, so it cannot be moved there. *Mirroring*: the sync is done, the mirror is not.
+3. More lost, more duplicates, staler; then by name, so that equal reports look alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offset_sync.model.errors import OffsetSyncError
+
+BADNESS = ("Withheld", "Stalled", "Behind", "TargetActive", "Mirroring", "InSync")
+"""The words of the column ``status``, worst first."""
+PAIR = ("source_cluster", "target_cluster")
+GROUP = (*PAIR, "group_id")
+TOPIC = (*PAIR, "topic")
+NOW, AT_COST, NO = "now", "at_cost", "no"
+"""May a group be moved: at no cost; at the cost that is shown; not, or nobody can tell what it would cost."""
+SUMS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "source_lag", "target_lag")
+"""Added up over partitions; what is null counts as 0 here and in ``unknown``."""
+PER_LOG = ("mirror_lag", "mirror_gaps")
+"""The same for all groups of a partition, so they are added up once per partition of a topic, not once per group."""
+_ORDER = ("is_skipping", "rank", "lost", "duplicates", "staleness_ms")
+
+
+def rank_statuses(status: pa.Table) -> pa.Table:
+    """Return the rows of *status*, worst first, with ``rank`` (place in BADNESS), ``skipped`` and ``is_skipping``.
+
+    Raise OffsetSyncError for a status that is none of BADNESS: an unknown word must not pass for a good one.
+    """
+    rank = pc.index_in(status["status"], pa.array(BADNESS))
+    if rank.null_count:
+        wrong = pc.unique(status["status"].filter(pc.is_null(rank))).to_pylist()
+        raise OffsetSyncError(f"sync_status.status: {wrong} is none of {', '.join(BADNESS)}; report and reader differ")
+    lost, not_mirrored = (pc.fill_null(status[name], 0) for name in ("lost", "not_mirrored"))
+    skipped = pc.max_element_wise(pc.subtract(lost, not_mirrored), 0)
+    ranked = status.append_column("rank", rank).append_column("skipped", skipped)
+    ranked = ranked.append_column("is_skipping", pc.greater(skipped, 0))
+    return _worst_first(ranked, (*GROUP, "topic", "partition"))
+
+
+def roll_up(status: pa.Table, by: Sequence[str]) -> pa.Table:
+    """Return one row per *by* (GROUP, PAIR or TOPIC), worst first.
+
+    Columns: *by*; ``status`` and ``reason`` of the worst partition; a count for each word of BADNESS; ``partitions``,
+    ``topics``, ``groups`` (how many); ``unknown`` (partitions whose duplicates nobody can tell); SUMS and PER_LOG;
+    ``staleness_ms`` and ``mirror_lag_ms`` (the greatest); ``move`` (NOW, AT_COST or NO: see :func:`decide_moves`).
+    """
+    ranked = _with_counts(rank_statuses(status), by)
+    sums = [*BADNESS, "unknown", "no_answer", *SUMS, *PER_LOG]
+    worst = pc.ScalarAggregateOptions(skip_nulls=False, min_count=0)
+    found = ranked.group_by(list(by), use_threads=False).aggregate(
+        [
+            ("rank", "min"),
+            ("reason", "first", worst),
+            ("rank", "count"),
+            *((name, "count_distinct") for name in ("topic", "group_id") if name not in by),
+            *((name, "sum") for name in sums),
+            *((name, "max") for name in ("is_skipping", "staleness_ms", "mirror_lag_ms")),
+        ]
+    )
+    names = {"rank_min": "rank", "rank_count": "partitions", "reason_first": "reason"} | {
+        f"{name}_{how}": name
+        for how, columns in (("sum", sums), ("max", ("is_skipping", "staleness_ms", "mirror_lag_ms")))
+        for name in columns
+    }
+    names |= {"topic_count_distinct": "topics", "group_id_count_distinct": "groups"}
+    found = found.rename_columns([names.get(name, name) for name in found.column_names])
+    words = pa.array(BADNESS).take(found["rank"].combine_chunks())
+    found = found.append_column("status", words).append_column("move", decide_moves(found))
+    return _worst_first(found, by).drop_columns(["no_answer"])
+
+
+def decide_moves(found: pa.Table) -> pa.Array:
+    """Return, for each row of a roll-up, whether everything in it may be moved to the target now.
+
+    NOW only where every partition is InSync and neither loses nor repeats a record. NO where a partition is withheld,
+    the target's group has members, the target did not answer, records would be skipped, or the cost is not known. Errs
+    to NO.
+    """
+    count = {name: found[name].to_numpy() for name in (*BADNESS, "unknown", "no_answer", *SUMS, "partitions")}
+    blocked = sum(count[name] for name in ("Withheld", "TargetActive", "unknown", "no_answer", "skipped"))
+    cost = count["lost"] + count["duplicates"] + count["duplicates_at_most"]
+    is_free = (count["InSync"] == count["partitions"]) & (cost == 0)
+    return pa.array(np.select([np.asarray(blocked) > 0, is_free], [NO, NOW], AT_COST).tolist(), pa.string())
+
+
+def newest_drift(drift: pa.Table) -> pa.Table:
+    """Return the rows of *drift* that each pair's newest report wrote: one per group, and the pair's own (null).
+
+    Rows of one report share their ``at``. A group that is not reported on any more has none.
+    """
+    newest = drift.group_by(list(PAIR)).aggregate([("at", "max")])
+    joined = drift.join(newest, list(PAIR)).filter(pc.field("at") == pc.field("at_max"))
+    order = [(name, "ascending") for name in GROUP]
+    return joined.select(drift.column_names).sort_by(order)
+
+
+def _with_counts(ranked: pa.Table, by: Sequence[str]) -> pa.Table:
+    rank = ranked["rank"].to_numpy()
+    for place, word in enumerate(BADNESS):
+        ranked = ranked.append_column(word, pa.array((rank == place).astype(np.int64)))
+    for name, column in (("unknown", "duplicates"), ("no_answer", "is_target_active")):
+        ranked = ranked.append_column(name, pc.cast(pc.is_null(ranked[column]), pa.int64()))
+    for name in SUMS:
+        place = ranked.schema.get_field_index(name)
+        ranked = ranked.set_column(place, name, pc.fill_null(ranked[name], 0))
+    is_first = _is_first(ranked, (*PAIR, *(name for name in by if name not in PAIR), "topic", "partition"))
+    for name in PER_LOG:
+        once = pc.if_else(is_first, pc.fill_null(ranked[name], 0), 0)
+        ranked = ranked.set_column(ranked.schema.get_field_index(name), name, once)
+    return ranked
+
+
+def _is_first(rows: pa.Table, by: Sequence[str]) -> pa.Array:
+    """Return True for the first row of each distinct *by*."""
+    number = pa.array(np.arange(rows.num_rows))
+    keys = list(dict.fromkeys(by))
+    first = rows.select(keys).append_column("row", number).group_by(keys).aggregate([("row", "min")])
+    return pc.is_in(number, first["row_min"])
+
+
+def _worst_first(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Sort by badness. The greatest comes first but for the rank and the names; null counts as 0."""
+    keys = {name: pc.fill_null(pc.cast(rows[name], pa.int64()), 0) for name in _ORDER}
+    order = [(name, "ascending" if name == "rank" else "descending") for name in _ORDER]
+    sortable = pa.table(keys | {f"name {name}": rows[name] for name in names})
+    return rows.take(pc.sort_indices(sortable, [*order, *((f"name {name}", "ascending") for name in names)]))

@@ -1,0 +1,71 @@
+"""How far the running jobs have read: whether what the tables say is still what the clusters hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.translate.index.runs import Int64s
+
+
+@dataclass(frozen=True)
+class StreamLag:
+    """What one query has not read of ``__consumer_offsets``, and for how long it has shown no sign of life.
+
+    *unread* are offsets per partition, of *partitions* in all; one that is missing has no leader now, and nobody knows.
+    *silent_ms* is 0 where nothing is unread.
+    """
+
+    unread: Mapping[int, int] = field(default_factory=dict)
+    silent_ms: int = 0
+    partitions: int = 0
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Per cluster: *commits* is what sync_offsets has not read of ``__consumer_offsets``, *silent_ms* index_records.
+
+    A cluster that is missing does not answer, and nobody knows.
+    """
+
+    commits: Mapping[str, StreamLag] = field(default_factory=dict)
+    index_silent_ms: Mapping[str, int] = field(default_factory=dict)
+
+    def unread_commits(self, cluster: str, hashes: Int64s) -> tuple[Int64s, NDArray[np.bool_]]:
+        """Return how many offsets of each group's partition nobody has read yet, and where that is known.
+
+        *hashes* are :func:`coordinator_hash` of the groups. A cluster without ``__consumer_offsets`` has none unread.
+        """
+        lag = self.commits.get(cluster)
+        if lag is None or not lag.partitions:
+            return np.zeros(len(hashes), np.int64), np.full(len(hashes), lag is not None)
+        unread = np.full(lag.partitions, -1, np.int64)
+        numbers = [number for number in lag.unread if number < lag.partitions]
+        unread[numbers] = [lag.unread[number] for number in numbers]
+        found = unread[hashes % lag.partitions]
+        return np.maximum(found, 0), found >= 0
+
+    def sync_silent_ms(self, source: str, target: str) -> int:
+        """Return for how long sync_offsets has stood still at either cluster, with commits to read."""
+        return max(self.commits.get(alias, StreamLag()).silent_ms for alias in (source, target))
+
+    def index_still_ms(self, source: str, target: str) -> int:
+        """Return for how long index_records has read nothing at one of the clusters, be there anything or not."""
+        return max(self.index_silent_ms.get(alias, 0) for alias in (source, target))
+
+
+def coordinator_hash(group_id: str) -> int:
+    """Return what a group's partition of ``__consumer_offsets`` is found by, as Kafka's ``partitionFor`` has it.
+
+    Java's ``String.hashCode`` over UTF-16 units, without its sign; of the least number, which has no positive
+    counterpart, 0 (``Utils.abs``).
+    """
+    units = group_id.encode("utf-16-be", "surrogatepass")
+    code = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
+    size = code if code < 1 << 31 else (1 << 32) - code
+    return 0 if size == 1 << 31 else size

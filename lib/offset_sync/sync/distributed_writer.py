@@ -1,0 +1,94 @@
+"""A wave of commits spread over the executors, for when there are too many groups for one client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
+
+CommitWave = Callable[[Sequence[OffsetWrite]], "list[WriteOutcome]"]
+"""Commits at one target, one outcome per write, in order; pickled to the executors."""
+
+GROUPS_PER_TASK = 1000
+"""Up to so many groups the driver commits by itself: the requests take less time than a Spark job would."""
+
+_WRITES = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("group_id", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("metadata", pa.string()),
+        ("rule", pa.string()),
+        ("expected_offset", pa.int64()),
+        ("refresh", pa.bool_()),
+    ]
+)
+_OUTCOMES = pa.schema(
+    [("row", pa.int64()), ("outcome", pa.string()), ("previous_offset", pa.int64()), ("error", pa.string())]
+)
+_OUTCOMES_SQL = "row bigint, outcome string, previous_offset bigint, error string"
+
+
+class DistributedCommit:
+    """Commits a wave with *commit*, in the driver or, from a thousand groups on, in tasks that share it by group."""
+
+    def __init__(self, spark: SparkSession, commit: CommitWave, groups_per_task: int = GROUPS_PER_TASK) -> None:
+        self._spark = spark
+        self._commit = commit
+        self._groups_per_task = groups_per_task
+
+    def __call__(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+        """Return one outcome per write, in order; all writes of a group are made by one task."""
+        tasks = -(-len({write.group_id for write in writes}) // self._groups_per_task)
+        if tasks <= 1:
+            return self._commit(writes)
+        frame = self._spark.createDataFrame(_to_table(writes)).repartition(tasks, "group_id")
+        outcomes = frame.mapInArrow(_CommitTask(self._commit), _OUTCOMES_SQL).toArrow().sort_by("row")
+        return [_to_outcome(write, found) for write, found in zip(writes, outcomes.to_pylist(), strict=True)]
+
+
+class _CommitTask:
+    def __init__(self, commit: CommitWave) -> None:
+        self._commit = commit
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = [row for batch in batches for row in batch.to_pylist()]
+        writes = [_to_write(row) for row in rows]
+        found = [
+            {
+                "row": row["row"],
+                "outcome": outcome.outcome.value,
+                "previous_offset": outcome.previous_offset,
+                "error": outcome.error,
+            }
+            for row, outcome in zip(rows, self._commit(writes), strict=True)
+        ]
+        yield pa.RecordBatch.from_pylist(found, schema=_OUTCOMES)
+
+
+def _to_table(writes: Sequence[OffsetWrite]) -> pa.Table:
+    names = _WRITES.names[1:]
+    columns: dict[str, list[object]] = {name: [getattr(write, name) for write in writes] for name in names}
+    columns["rule"] = [write.rule.value for write in writes]
+    return pa.table({"row": list(range(len(writes))), **columns}, schema=_WRITES)
+
+
+def _to_write(row: dict[str, object]) -> OffsetWrite:
+    fields = {name: row[name] for name in _WRITES.names[1:]} | {"rule": Rule(row["rule"])}
+    return OffsetWrite(**fields)  # type: ignore[arg-type]
+
+
+def _to_outcome(write: OffsetWrite, found: dict[str, object]) -> WriteOutcome:
+    return WriteOutcome(
+        write.group_id,
+        write.topic,
+        write.partition,
+        Outcome(found["outcome"]),
+        found["previous_offset"],  # type: ignore[arg-type]
+        found["error"],  # type: ignore[arg-type]
+    )

@@ -1,0 +1,99 @@
+"""What is about to be written without our tag, in small files, until the history tells of it.
+
+The history is written after the commit. A driver that dies in between leaves commits on a target which carry the
+source's metadata and of which no table knows: read back, they would pass for genuine ones. So such a wave costs a file
+of its own first, a few milliseconds; the next driver takes what it finds there for its own::
+
+    file ─▶ commit ─▶ offset_translations ─▶ file deleted
+         ✝        ✝                                        the next driver reads the file
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import uuid
+from collections.abc import Iterable, Sequence
+
+from pyspark.sql import SparkSession
+
+from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.state.own_writes import Intent
+
+logger = logging.getLogger(__name__)
+
+
+_Place = tuple[str, str, str, int]  # an intent without its offset
+
+
+class Intents:
+    """The files in *folder*, on any Hadoop file system; threads may share it."""
+
+    def __init__(self, spark: SparkSession, folder: str) -> None:
+        self._files = HadoopFiles(spark)
+        self._folder = folder.rstrip("/")
+        self._noted: dict[_Place, tuple[int, str]] = {}  # the offset and the file that says so
+        self._places_in: dict[str, set[_Place]] = {}
+        self._lock = threading.Lock()
+
+    def note(self, intents: Sequence[Intent]) -> list[Intent]:
+        """Write *intents* down and return those that were not; when it returns they would all survive this process."""
+        with self._lock:
+            fresh = [each for each in intents if self._noted.get(each[:-1], (None,))[0] != each.offset]
+        if fresh:
+            name = f"{uuid.uuid4().hex}.json"
+            self._files.write_text(self._path(name), json.dumps(fresh))
+            with self._lock:
+                self._adopt(name, fresh)
+        return fresh
+
+    @property
+    def is_empty(self) -> bool:
+        """True where there is nothing to forget."""
+        return not self._noted
+
+    def forget(self, intents: Iterable[Intent]) -> None:
+        """Drop what is known otherwise by now; a file with nothing left is deleted."""
+        with self._lock:
+            for intent in intents:
+                if self._noted.get(intent[:-1], (None,))[0] == intent.offset:
+                    self._drop(intent[:-1])
+
+    def remaining(self) -> list[Intent]:
+        """Return what drivers before this one have left, and go on keeping it until it is forgotten.
+
+        A file that cannot be read was being written when its driver died: nothing of it had been sent.
+        """
+        found: list[Intent] = []
+        for name in self._files.names(self._folder):
+            try:
+                intents = [Intent(*fields) for fields in json.loads(self._files.read_text(self._path(name)))]
+            except ValueError:
+                logger.warning("%s/%s: unfinished, dropped", self._folder, name)
+                self._files.delete(self._path(name))
+                continue
+            with self._lock:
+                self._adopt(name, intents)
+            found += intents
+        return found
+
+    def _adopt(self, name: str, intents: Iterable[Intent]) -> None:
+        for intent in intents:
+            place = intent[:-1]
+            self._drop(place)
+            self._noted[place] = (intent.offset, name)
+            self._places_in.setdefault(name, set()).add(place)
+
+    def _drop(self, place: _Place) -> None:
+        if place not in self._noted:
+            return
+        _, name = self._noted.pop(place)
+        places = self._places_in[name]
+        places.discard(place)
+        if not places:
+            del self._places_in[name]
+            self._files.delete(self._path(name))
+
+    def _path(self, name: str) -> str:
+        return f"{self._folder}/{name}"

@@ -1,0 +1,205 @@
+"""Write wanted offsets to a target cluster: read what stands there, decide, write, read every partition's error.
+
+Each try reads anew, also after a failed one: while we waited somebody else may have written, and a write whose answer
+was lost may have been applied. So a repetition never goes over what it has not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, groupby, islice
+from operator import itemgetter
+from typing import Protocol, TypeAlias
+
+from offset_sync.model.errors import ClusterError
+from offset_sync.kafka.error_codes import ACTIVE_GROUP, RETRIABLE, TransientError
+from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock, attempts
+from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+
+GROUPS_AT_ONCE = 1000
+_READ_S = 3.0  # groups that do not answer by then are read with the next try, after the others have been written
+_Place: TypeAlias = "tuple[str, str, int]"  # group, topic, partition
+
+
+class Actual(Protocol):
+    """What stands at the target for one partition of a group."""
+
+    @property
+    def offset(self) -> int: ...
+
+    @property
+    def metadata(self) -> str: ...
+
+
+class TargetOffsets(Protocol):
+    """The target cluster; both calls end within *deadline* seconds. See ``kafka.admin.ClusterAdmin``."""
+
+    def committed_offsets(
+        self, groups: Sequence[str], deadline: float
+    ) -> Mapping[str, Mapping[TopicPartition, Actual] | ClusterError]: ...
+
+    def write_offsets(
+        self, writes: Mapping[str, Sequence[OffsetWrite]], deadline: float
+    ) -> Mapping[str, Mapping[TopicPartition, str | None] | ClusterError]: ...
+
+
+def commit_wave(
+    writes: Sequence[OffsetWrite],
+    admin: TargetOffsets,
+    *,
+    own_tag: str,
+    dry_run: bool,
+    deadline: float,
+    clock: Clock = SYSTEM_CLOCK,
+) -> list[WriteOutcome]:
+    """Return one outcome per write, in their order; no write raises and none is left out.
+
+    *deadline* is in seconds, for every thousand groups, so that a long wave is not cut off; a target that does not
+    answer at all ends the whole wave after one of them. *own_tag* is the metadata that marks our own commits. Errs to
+    FAILED: a write whose answer was lost may have been applied, which the next wave finds out.
+
+    Raises ValueError where two writes name the same partition of the same group.
+    """
+    by_place = _by_place(writes)
+    outcomes: dict[_Place, WriteOutcome] = {}
+    unreachable: ClusterError | None = None
+    for some in _by_groups(by_place, GROUPS_AT_ONCE):
+        wave = _Wave(admin, own_tag, dry_run, clock, unsettled={place: by_place[place] for place in some})
+        if unreachable is None:
+            unreachable = wave.run(clock.now() + deadline)
+        outcomes |= wave.settled(str(unreachable or "the deadline passed"))
+    return [outcomes[place] for place in by_place]
+
+
+def decide(write: OffsetWrite, actual: Actual | None, own_tag: str) -> Outcome | None:
+    """Return what becomes of *write* without writing, or None: it is to be written.
+
+    Errs to leaving alone: what is neither as expected nor marked as ours was written by somebody else since.
+    """
+    if actual is None:
+        return None
+    if actual.offset == write.offset:
+        return None if write.refresh else Outcome.UNCHANGED
+    if own_tag and actual.metadata == own_tag:
+        return None
+    if actual.offset != write.expected_offset:
+        return Outcome.NOT_FORWARD
+    if write.rule is Rule.FORWARD and write.offset < actual.offset:
+        return Outcome.NOT_FORWARD
+    return None
+
+
+@dataclass
+class _Wave:
+    """The state of one thousand groups: each write is unsettled until it has an outcome."""
+
+    admin: TargetOffsets
+    own_tag: str
+    dry_run: bool
+    clock: Clock
+    unsettled: dict[_Place, OffsetWrite]
+    _outcomes: dict[_Place, WriteOutcome] = field(default_factory=dict)
+    _previous: dict[_Place, int | None] = field(default_factory=dict)  # what stood there before our first try
+    _errors: dict[_Place, str] = field(default_factory=dict)  # of the last try
+
+    def run(self, ends_at: float) -> ClusterError | None:
+        """Settle what can be settled until *ends_at*; return the error of a cluster that does not answer."""
+        unreachable: ClusterError | None = None
+        for left in attempts(ends_at, self.clock):
+            try:
+                self._try(left, ends_at)
+                unreachable = None
+            except TransientError as error:
+                unreachable = error
+            except ClusterError as error:
+                return error
+            if not self.unsettled:
+                break
+        return unreachable
+
+    def settled(self, reason: str) -> dict[_Place, WriteOutcome]:
+        """Return every outcome; what is still unsettled has failed, by the error of its last try or for *reason*."""
+        for place in list(self.unsettled):
+            self._settle(place, Outcome.FAILED, self._errors.get(place, reason))
+        return self._outcomes
+
+    def _try(self, left: float, ends_at: float) -> None:
+        wanted = self._read(min(left / 2, _READ_S))
+        if not self.dry_run:
+            self._write(wanted, ends_at - self.clock.now())
+            return
+        for place in wanted:
+            self._settle(place, Outcome.DRY_RUN, None)
+
+    def _read(self, deadline: float) -> list[_Place]:
+        """Read the target, settle what needs no write or cannot be read, and return what is to be written."""
+        groups = list(dict.fromkeys(write.group_id for write in self.unsettled.values()))
+        found = self.admin.committed_offsets(groups, deadline=deadline)
+        places = list(self.unsettled)  # a copy: what is settled leaves it
+        return [place for place in places if self._is_to_be_written(place, found[place[0]])]
+
+    def _is_to_be_written(self, place: _Place, found: Mapping[TopicPartition, Actual] | ClusterError) -> bool:
+        if isinstance(found, TransientError):
+            self._errors[place] = str(found)
+            return False
+        if isinstance(found, ClusterError):
+            self._settle(place, Outcome.FAILED, str(found))
+            return False
+        write, actual = self.unsettled[place], found.get(TopicPartition(place[1], place[2]))
+        was_tried = place in self._previous
+        self._previous.setdefault(place, actual.offset if actual else None)
+        outcome = decide(write, actual, self.own_tag)
+        if outcome is None:
+            return True
+        if outcome is Outcome.UNCHANGED and was_tried:
+            outcome = Outcome.COMMITTED  # the try whose answer was lost did reach the target
+        self._settle(place, outcome, _why_not(write, actual) if outcome is Outcome.NOT_FORWARD else None)
+        return False
+
+    def _write(self, wanted: Sequence[_Place], deadline: float) -> None:
+        by_group: dict[str, list[OffsetWrite]] = {}
+        for place in wanted:
+            by_group.setdefault(place[0], []).append(self.unsettled[place])
+        answers = self.admin.write_offsets(by_group, deadline=max(deadline, 0.0)) if by_group else {}
+        for place in wanted:
+            answer = answers[place[0]]
+            error = str(answer) if isinstance(answer, ClusterError) else answer[TopicPartition(place[1], place[2])]
+            self._heard(place, error)
+
+    def _heard(self, place: _Place, error: str | None) -> None:
+        if error is None:
+            self._settle(place, Outcome.COMMITTED, None)
+        elif error in RETRIABLE:
+            self._errors[place] = error
+        else:
+            self._settle(place, Outcome.TARGET_ACTIVE if error in ACTIVE_GROUP else Outcome.FAILED, error)
+
+    def _settle(self, place: _Place, outcome: Outcome, error: str | None) -> None:
+        del self.unsettled[place]
+        self._outcomes[place] = WriteOutcome(*place, outcome, self._previous.get(place), error)
+
+
+def _why_not(write: OffsetWrite, actual: Actual | None) -> str:
+    stands = actual.offset if actual else "nothing"
+    if stands != write.expected_offset:
+        expected = "nothing" if write.expected_offset is None else write.expected_offset
+        return f"the target holds {stands} where {expected} was expected: somebody wrote since"
+    return f"the target holds {stands}, which is ahead of {write.offset}, and was not written by us"
+
+
+def _by_place(writes: Iterable[OffsetWrite]) -> dict[_Place, OffsetWrite]:
+    by_place: dict[_Place, OffsetWrite] = {}
+    for write in writes:
+        place = (write.group_id, write.topic, write.partition)
+        if place in by_place:
+            raise ValueError(f"two writes for group {write.group_id!a}, {write.topic}-{write.partition} in one wave")
+        by_place[place] = write
+    return by_place
+
+
+def _by_groups(places: Iterable[_Place], size: int) -> Iterator[list[_Place]]:
+    """Yield the places of *size* groups at a time, all places of a group together."""
+    groups = (list(each) for _, each in groupby(sorted(places), key=itemgetter(0)))
+    while some := list(islice(groups, size)):
+        yield list(chain.from_iterable(some))

@@ -1,0 +1,36 @@
+"""Commit at one target from any process: what the driver and the executors' tasks run alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.model.values import OffsetWrite, WriteOutcome
+from offset_sync.sync.offset_writer import commit_wave
+from offset_sync.state.committed_offsets import OWN_TAG
+
+
+@dataclass(frozen=True)
+class TargetCommit:
+    """Commits waves at the cluster *alias*; pickled with its options, which may hold secrets, to the executors.
+
+    A process keeps one client per target, so that a task finds the connections of the task before it.
+    """
+
+    alias: str
+    options: Mapping[str, str] = field(repr=False)
+    requests_in_flight: int
+    deadline_seconds: float
+    is_dry_run: bool
+
+    def __call__(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+        """Return one outcome per write, in order."""
+        admin = _client(self.alias, tuple(sorted(self.options.items())), self.requests_in_flight)
+        return commit_wave(writes, admin, own_tag=OWN_TAG, dry_run=self.is_dry_run, deadline=self.deadline_seconds)
+
+
+@lru_cache(maxsize=64)
+def _client(alias: str, options: tuple[tuple[str, str], ...], requests_in_flight: int) -> ClusterAdmin:
+    return ClusterAdmin(alias, dict(options), requests_in_flight=requests_in_flight)

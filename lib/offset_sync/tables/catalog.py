@@ -1,0 +1,112 @@
+"""The Delta tables that index_records and sync_offsets write. The contract with everyone who reads them."""
+
+from __future__ import annotations
+
+from offset_sync.tables.definition import Table, columns
+
+BEGINS = -1
+"""The origin_start of the row that says where a query begins to read a partition."""
+RECORD_RUNS = Table(
+    "record_runs",
+    "Runs: stretches of a log in which offset and origin offset grow together. A row of length 0 is no run: it says "
+    "that a query begins to read (origin_start -1), or has read on without finding a record, at start_offset.",
+    columns(
+        "cluster | string | alias of the cluster whose log this is",
+        "topic | string | topic",
+        "partition | int | partition",
+        "start_offset | bigint | offset of the run's first record",
+        "length | bigint | records in the run",
+        "origin | string | alias of the cluster where the records were produced; empty: their headers are unreadable",
+        "origin_start | bigint | offset of the first record at its origin",
+        "min_timestamp | timestamp | smallest record timestamp in the run",
+        "max_timestamp | timestamp | largest record timestamp in the run",
+        "indexed_at | timestamp | when the index saw the run",
+    ),
+    cluster_by=("topic", "partition", "start_offset"),
+    is_cut=True,
+)
+INDEXED_TOPICS = Table(
+    "indexed_topics",
+    "Every incarnation of a topic that the index has met. More than one for a topic: it was deleted and created anew.",
+    columns(
+        "cluster | string | alias of the cluster",
+        "topic | string | topic",
+        "topic_id | string | Kafka's id of this incarnation; empty: it was gone before anybody could ask",
+        "partitions | int | partitions when it was first seen",
+        "seen_at | timestamp | when it was first seen",
+    ),
+)
+OFFSET_COMMITS = Table(
+    "offset_commits",
+    "Every offset commit record seen in __consumer_offsets of every cluster: the offset history.",
+    columns(
+        "cluster | string | alias of the cluster where the commit was made",
+        "group_id | string | consumer group",
+        "topic | string | topic",
+        "partition | int | partition",
+        "committed_offset | bigint | next offset to read; null for a tombstone",
+        "leader_epoch | int | leader epoch the consumer knew; null when it sent none",
+        "metadata | string | free text of the client",
+        "topic_id | string | id of the topic's incarnation; null when the broker stored none",
+        "committed_at | timestamp | the coordinator's clock at the commit",
+        "expires_at | timestamp | when an old client wants it forgotten; null otherwise",
+        "is_tombstone | boolean | the offset was deleted or has expired",
+        "is_own | boolean | Offset Sync wrote it",
+        "log_partition | int | partition of __consumer_offsets",
+        "log_offset | bigint | offset in that partition",
+        "captured_at | timestamp | when Offset Sync read it",
+    ),
+)
+GROUP_EVENTS = Table(
+    "group_events",
+    "Who is active where, from the group metadata records.",
+    columns(
+        "cluster | string | alias of the cluster",
+        "group_id | string | consumer group",
+        "kind | string | classic, epoch, member, or their *_removed",
+        "generation | int | generation or group epoch; null when the record has none",
+        "members | int | members of a classic group; null otherwise",
+        "at | timestamp | timestamp of the record",
+    ),
+)
+OFFSET_TRANSLATIONS = Table(
+    "offset_translations",
+    "Every answer and what became of it.",
+    columns(
+        "source_cluster | string | where the group committed",
+        "target_cluster | string | where we commit",
+        "group_id | string | consumer group",
+        "topic | string | topic",
+        "partition | int | partition",
+        "source_offset | bigint | the commit at the source",
+        "source_committed_at | timestamp | when it was made",
+        "target_offset | bigint | the translated offset; null when withheld",
+        "previous_target_offset | bigint | what stood at the target before; null: nothing",
+        "strategy | string | exact, header or timestamp",
+        "state | string | EXACT, AT_FRONTIER, INDEX_BEHIND, REWIND, or the reason for withholding",
+        "duplicates | bigint | records a failover now would read again",
+        "duplicates_at_most | bigint | the same, counting what may have been read",
+        "lost | bigint | unread records that the target has already deleted",
+        "timestamp_disordered | boolean | a larger timestamp stood before the commit (strategy timestamp)",
+        "outcome | string | COMMITTED, UNCHANGED, NOT_FORWARD, TARGET_ACTIVE, FAILED, DRY_RUN or WITHHELD",
+        "error | string | what the target answered, or why nothing was asked",
+        "batch_id | bigint | micro-batch of the source's query; null for the reconcile pass",
+        "translated_at | timestamp | when the answer was computed",
+        "committed_at | timestamp | when the target acknowledged it; null when nothing was written",
+    ),
+)
+QUARANTINE = Table(
+    "quarantine",
+    "Records whose bytes could not be decoded, kept whole so that they can be replayed.",
+    columns(
+        "cluster | string | alias of the cluster",
+        "topic | string | topic",
+        "partition | int | partition",
+        "offset | bigint | offset",
+        "key | binary | the record's key; for a mirrored record its origin header",
+        "value | binary | the record's value; for a mirrored record its offset header",
+        "error | string | why it could not be decoded",
+        "seen_at | timestamp | when Offset Sync read it",
+    ),
+)
+TABLES = (RECORD_RUNS, INDEXED_TOPICS, OFFSET_COMMITS, GROUP_EVENTS, OFFSET_TRANSLATIONS, QUARANTINE)

@@ -1,0 +1,84 @@
+"""Create Delta tables, whoever else is creating them at the same moment or was killed while doing so."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from offset_sync.tables.definition import Table
+from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.tables.delta.lock import alone_at
+
+logger = logging.getLogger(__name__)
+
+_PROPERTIES = {
+    # Plain protocol: delta-rs and DuckDB read the tables as they are.
+    "delta.enableDeletionVectors": "false",
+    "delta.checkpointInterval": "50",
+    # A writer that was away longer than this would repeat its last batch.
+    "delta.setTransactionRetentionDuration": "interval 90 days",
+}
+_PAUSE_SECONDS = 0.5
+PATIENCE_SECONDS = 10.0
+"""So long another job may take from the table's folder to its first version."""
+
+
+def create_table(spark: SparkSession, path: str, table: Table, patience_seconds: float = PATIENCE_SECONDS) -> None:
+    """Create *table* at *path* unless it is there.
+
+    Between its folder and its first version a table is neither there nor can it be created. So what fails is tried
+    again; what somebody killed in between has left there, and nothing else, is removed in the end.
+    """
+    with alone_at(HadoopFiles(spark).local(path)):
+        _create(spark, path, table, patience_seconds)
+
+
+def _create(spark: SparkSession, path: str, table: Table, patience_seconds: float) -> None:
+    gives_up_at = time.monotonic() + patience_seconds
+    is_cleared = False
+    while not DeltaTable.isDeltaTable(spark, path):
+        try:
+            _build(spark, path, table)
+        except Exception:
+            if DeltaTable.isDeltaTable(spark, path):
+                return
+            if time.monotonic() < gives_up_at:
+                time.sleep(_PAUSE_SECONDS)
+            elif is_cleared or not _clear(spark, path):
+                raise
+            else:
+                is_cleared = True
+        else:
+            return
+
+
+def _build(spark: SparkSession, path: str, table: Table) -> None:
+    builder = DeltaTable.createIfNotExists(spark).location(path).comment(table.comment)
+    for column in table.columns:
+        builder = builder.addColumn(column.name, column.type, comment=column.comment)
+    for key, value in {**_PROPERTIES, "delta.appendOnly": str(table.is_append_only).lower()}.items():
+        builder = builder.property(key, value)
+    if table.cluster_by:
+        builder = builder.clusterBy(*table.cluster_by)
+    builder.execute()
+
+
+def _clear(spark: SparkSession, path: str) -> bool:
+    """Remove the folder of a table that has no version; return False, and touch nothing, where it holds any data."""
+    jvm: Any = spark._jvm
+    folder = jvm.org.apache.hadoop.fs.Path(path)
+    file_system = folder.getFileSystem(spark._jsc.hadoopConfiguration())
+    if not file_system.exists(folder):
+        return False
+    files = file_system.listFiles(folder, True)
+    while files.hasNext():
+        name = str(files.next().getPath().getName())
+        # Delta writes a version under a hidden name and renames it; only such a file may be left over.
+        if not name.startswith("."):
+            return False
+    logger.warning("%s: removed what a job that was killed while creating the table has left", path)
+    return bool(file_system.delete(folder, True))

@@ -1,0 +1,70 @@
+"""Follow a Delta table as it grows, without a Spark job: read the log's new entries, then the files they add.
+
+The record index grows every second; asking Spark for what was added costs a query each time. The log is a folder of
+numbered JSON files, and its protocol is open: github.com/delta-io/delta/blob/master/PROTOCOL.md.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from offset_sync.tables.delta.filesystem import HadoopFiles, read_json_lines
+
+
+def last_version(files: HadoopFiles, table: str, known: int) -> int:
+    """Return the last version of the table at the path *table*, from a version *known* to have been there.
+
+    Raises FileNotFoundError where the log was cleaned up beyond it: what comes next is not to be told from its names.
+    """
+    first = known
+    while files.exists(_entry(table, known + 1)):
+        known += 1
+    if known == first and not files.exists(_entry(table, known)):
+        raise FileNotFoundError(_entry(table, known))
+    return known
+
+
+def read_appended(files: HadoopFiles, table: str, after: int, until: int, schema: pa.Schema) -> pa.Table:
+    """Return the rows appended by versions in ``(after, until]``; raises FileNotFoundError where one is gone.
+
+    A version that removes a file is a compaction or a clean-up: it has no row that was not there before.
+    """
+    found = [schema.empty_table()]
+    for version in range(after + 1, until + 1):
+        actions = read_json_lines(files.read_text(_entry(table, version)))
+        if any("remove" in action for action in actions):
+            continue
+        for added in (action["add"] for action in actions if "add" in action):
+            path = unquote(added["path"])
+            # A path without a scheme is relative to the table, or absolute on its file system.
+            path = path if "://" in path or path.startswith(("/", "file:")) else f"{table}/{path}"
+            found.append(files.read_parquet(path, schema.names).cast(schema))
+    return pa.concat_tables(found)
+
+
+def is_only_appended(files: HadoopFiles, table: str, after: int, until: int) -> bool:
+    """Return whether versions in ``(after, until]`` did nothing but append; False where one is gone."""
+    kinds = {"remove", "metaData", "protocol", "domainMetadata"}
+    try:
+        texts = [files.read_text(_entry(table, version)) for version in range(after + 1, until + 1)]
+    except FileNotFoundError:
+        return False
+    return not any(kinds & action.keys() for text in texts for action in read_json_lines(text))
+
+
+def plain_bytes(files: HadoopFiles, table: str, until: int) -> float:
+    """Return the size of a table to which nothing but appends was ever done; infinity for any other."""
+    total = 0.0
+    for version in range(1, until + 1):
+        try:
+            actions = read_json_lines(files.read_text(_entry(table, version)))
+        except FileNotFoundError:
+            return float("inf")
+        total += sum(float("inf") if "remove" in each else each.get("add", {}).get("size", 0) for each in actions)
+    return total
+
+
+def _entry(table: str, version: int) -> str:
+    return f"{table}/_delta_log/{version:020d}.json"

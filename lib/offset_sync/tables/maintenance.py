@@ -1,0 +1,183 @@
+"""Keep Delta tables small beside the jobs that append to them: cut rows, compact files, clean up what is left.
+
+All of it leaves out what is appended meanwhile, and to a follower of the log every version made here is one that
+removes files: nothing in it was not there before. On a local disk the entries are written under the lock of the table
+(``locking.py``), and appends wait for a compaction as long as it takes.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+from delta.exceptions import ConcurrentAppendException
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from offset_sync.tables.definition import Table
+from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.tables.delta.transaction_log import is_only_appended
+from offset_sync.tables.delta.lock import alone_at
+
+PLACE = ("cluster", "topic", "partition")
+BEGINS_SCHEMA = pa.schema(
+    [("cluster", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("begin", pa.int64())]
+)
+"""Where the index of each partition is to begin."""
+_SESSION = {
+    # What is as large is not compacted again: otherwise every run would write the whole table anew.
+    "spark.databricks.delta.optimize.minFileSize": str(64 << 20),
+    "spark.databricks.delta.optimize.maxFileSize": str(128 << 20),
+    "spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize.threshold": str(256 << 20),
+    "spark.databricks.delta.optimize.clustering.mergeStrategy.targetCubeSize": str(384 << 20),
+    # VACUUM lists folders in so many tasks, 10,000 by default; it writes no entries into the log.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
+    "spark.databricks.delta.vacuum.logging.enabled": "false",
+}
+_ATTEMPTS = 50
+_LEAST_SHARE = 0.1
+"""Files are written anew when so much of them may go: a few rows less are not worth it."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A table now: its *files*, their *size* in bytes, and how many files lie in its folder, its log among them."""
+
+    files: int
+    size: int
+    on_disk: int
+
+
+class Maintainer:
+    """Works on tables at their paths; readers and writers elsewhere may go on.
+
+    A version can be read for *keep* after the next one was there, and so can its files.
+    """
+
+    def __init__(self, spark: SparkSession, keep: timedelta) -> None:
+        self._spark = spark
+        self._jvm: Any = spark._jvm
+        self._files = HadoopFiles(spark)
+        self._keep = keep
+        for name, value in _SESSION.items():
+            spark.conf.set(name, value)
+
+    def is_there(self, path: str) -> bool:
+        """Return whether there is a table."""
+        return bool(DeltaTable.isDeltaTable(self._spark, path))
+
+    def size(self, path: str) -> Size:
+        """Return how large a table is."""
+        row = self._spark.sql(f"DESCRIBE DETAIL delta.`{path}`").select("numFiles", "sizeInBytes").collect()[0]
+        return Size(row["numFiles"], row["sizeInBytes"], self._files.count(path))
+
+    def prepare(self, path: str, table: Table) -> bool:
+        """Set the properties that maintenance needs, where the table has others; return whether it had."""
+        seconds = f"interval {int(self._keep.total_seconds())} seconds"
+        wanted = {
+            "delta.appendOnly": str(table.is_append_only).lower(),
+            "delta.logRetentionDuration": seconds,
+            "delta.deletedFileRetentionDuration": seconds,
+        }
+        found = self._spark.sql(f"DESCRIBE DETAIL delta.`{path}`").select("properties").collect()[0][0]
+        changed = {name: value for name, value in wanted.items() if found.get(name) != value}
+        if changed:
+            words = ", ".join(f"'{name}' = '{value}'" for name, value in changed.items())
+            with alone_at(self._files.local(path)):
+                self._spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({words})")
+        return bool(changed)
+
+    def compact(self, path: str) -> None:
+        """Join small files into larger ones, sorted by the columns that the table is clustered by."""
+        with alone_at(self._files.local(path)):
+            self._spark.sql(f"OPTIMIZE delta.`{path}`")
+
+    def clean_up(self, path: str) -> None:
+        """Delete entries of the log, and files that no version needs, after the time that they are kept.
+
+        Delta itself removes entries by whole days only: at a version a second, hundreds of thousands of them.
+        """
+        log, none = self._log(path), self._jvm.scala.Option.empty()
+        minute = self._jvm.org.apache.spark.sql.delta.TruncationGranularity.MINUTE()
+        log.cleanUpExpiredLogs(log.update(False, none, none), none, none, minute)
+        self._spark.sql(f"VACUUM delta.`{path}`")
+
+    def cut(self, path: str, begins: pa.Table) -> int:
+        """Remove the rows that begin below their partition's *begins* and end at or below it; return how many.
+
+        None are where it is not worth it. What is appended meanwhile stays, whatever it is. Raises RuntimeError where
+        somebody else removes files at the same time or a row that stays was not written; nothing is changed then.
+        """
+        if begins.num_rows == 0:
+            return 0
+        cuts = self._spark.createDataFrame(begins.cast(BEGINS_SCHEMA))
+        none = self._jvm.scala.Option.empty()
+        log = self._log(path)
+        transaction = log.startTransaction(none, none)
+        snapshot = transaction.snapshot()
+        rows = self._spark.read.format("delta").option("versionAsOf", snapshot.version()).load(path)
+        marked = _with_cut(rows.withColumn("file", F.col("_metadata.file_path")), cuts)
+        by_file = marked.groupBy("file").agg(F.count_if("is_cut").alias("cut"), F.count("*").alias("rows")).collect()
+        touched = {row["file"].rsplit("/", 1)[1]: row for row in by_file if row["cut"]}
+        gone, held = (sum(row[name] for row in touched.values()) for name in ("cut", "rows"))
+        if not touched or gone < _LEAST_SHARE * held:
+            return 0
+        files = [file for file in snapshot.allFiles().collectAsList() if file.path().rsplit("/", 1)[-1] in touched]
+        old = DataFrame(log.createDataFrame(snapshot, self._to_seq(files), False, none), self._spark)
+        kept = _with_cut(old, cuts).where(~F.col("is_cut")).select(*rows.columns)
+        added = transaction.writeFiles(kept.coalesce(_files_for(held - gone))._jdf)
+        written = self._rows_in(added)
+        if len(files) != len(touched) or written != held - gone:
+            raise RuntimeError(f"{path}: {written} rows were to be kept instead of {held - gone}; nothing is removed")
+        removed = [file.removeWithTimestamp(int(time.time() * 1000), True) for file in files]
+        self._enter(path, int(snapshot.version()), added.appendedAll(self._to_seq(removed)))
+        return int(gone)
+
+    def _enter(self, path: str, version: int, actions: Any) -> None:
+        """Write *actions*, made from what *version* held, into the log.
+
+        Delta lets nobody remove files while others append: what they append could be meant too. Here it is not, so a
+        new transaction is tried until nobody comes between its beginning and its end, which takes a moment only.
+        """
+        none, log = self._jvm.scala.Option.empty(), self._log(path)
+        operation = getattr(getattr(self._jvm.org.apache.spark.sql.delta, "DeltaOperations$ManualUpdate$"), "MODULE$")
+        for _ in range(_ATTEMPTS):
+            with alone_at(self._files.local(path)):
+                transaction = log.startTransaction(none, none)
+                latest = int(transaction.snapshot().version())
+                if not is_only_appended(self._files, path, version, latest):
+                    raise RuntimeError(f"{path}: somebody else has removed files or changed a property; try again")
+                version = latest
+                try:
+                    transaction.commit(actions, operation)
+                except ConcurrentAppendException:
+                    continue
+                return
+        raise RuntimeError(f"{path}: others have appended {_ATTEMPTS} times in between; try again")
+
+    def _rows_in(self, added: Any) -> int:
+        return sum(int(added.apply(number).numPhysicalRecords().get()) for number in range(added.size()))
+
+    def _log(self, path: str) -> Any:
+        return self._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self._spark._jsparkSession, path)
+
+    def _to_seq(self, items: list[Any]) -> Any:
+        found = self._jvm.java.util.ArrayList()
+        for item in items:
+            found.add(item)
+        return self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(found).toSeq()
+
+
+def _with_cut(rows: DataFrame, cuts: DataFrame) -> DataFrame:
+    """Return *rows* with ``is_cut``; a partition that is not among the *cuts* keeps all of its rows."""
+    is_below = (F.col("start_offset") < F.col("begin")) & (F.col("start_offset") + F.col("length") <= F.col("begin"))
+    marked = rows.join(F.broadcast(cuts), list(PLACE), "left")
+    return marked.withColumn("is_cut", F.coalesce(is_below, F.lit(False)))
+
+
+def _files_for(rows: int) -> int:
+    return max(1, rows // 2_000_000)

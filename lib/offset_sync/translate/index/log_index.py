@@ -1,0 +1,114 @@
+"""What the index knows of one (cluster, topic, partition): its runs, and how far they reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.translate.index.growable_array import GrowingArray
+from offset_sync.translate.index.indexing_times import IndexMarks
+from offset_sync.translate.index.origin_positions import OriginPositions
+from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index.time_index import TimeIndex
+
+
+class LogIndex:
+    """Runs of one log in memory, extended as ``record_runs`` grows.
+
+    Everything in ``[begin, frontier)`` is known: an offset in there without a run holds no record (a transaction
+    marker, a compaction hole). Nothing is known outside. An invariant that losing would lose records: the frontier
+    never passes a record that is not among the runs.
+
+    *is_contradicted*: the index was told two things of one offset. The log was cut there and has grown anew, and which
+    of them holds cannot be told from here: nothing of it may be translated any more. *times* is there for topics that
+    are translated by timestamp. *grew_at_ms*: when the last record was indexed, *marks*: when the others were.
+    """
+
+    def __init__(self, begin: int = 0) -> None:
+        self._columns = tuple(GrowingArray() for _ in range(5))
+        self._positions: dict[int, tuple[OriginPositions, int]] = {}
+        self.begin = begin
+        self.frontier = begin
+        self.is_contradicted = False
+        self.times: TimeIndex | None = None
+        self.origins: set[int] = set()
+        self.grew_at_ms = 0
+        self.marks = IndexMarks()
+
+    @property
+    def runs(self) -> Runs:
+        """All runs, by ascending offset; neighbours that continue each other are joined."""
+        start, length, origin, origin_start, indexed_at_ms = (column.values for column in self._columns)
+        return Runs(start, length, origin, origin_start, indexed_at_ms)  # type: ignore[arg-type]
+
+    def extend(self, runs: Runs, frontier: int) -> None:
+        """Add newly indexed *runs*, by ascending offset, and move the frontier to *frontier* if that is further.
+
+        What lies below the old frontier is known already and left out, as is what *runs* themselves say twice: a
+        table repeats it all after a re-index.
+        """
+        fresh = runs.without_repeats().from_offset(self.frontier) if len(runs) else runs
+        if len(fresh):
+            self.grew_at_ms = max(self.grew_at_ms, int(fresh.indexed_at_ms.max()))
+            self.origins.update(np.unique(fresh.origin).tolist())
+            self.marks.extend(fresh.start, fresh.indexed_at_ms)
+            fresh = fresh.joined()
+            self._append(fresh)
+            frontier = max(frontier, int(fresh.start[-1] + fresh.length[-1]))
+        self.frontier = max(self.frontier, frontier)
+        self.is_contradicted = self.is_contradicted or not self._confirms(runs)
+
+    def _confirms(self, runs: Runs) -> bool:
+        """Return whether all of *runs*, as far as it lies in here, is what the index holds of it."""
+        start, end = np.maximum(runs.start, self.begin), np.minimum(runs.end, self.frontier)
+        asked = np.flatnonzero(start < end)
+        known, wanted = self.runs, runs.take(asked)
+        at = np.searchsorted(known.start, start[asked], "right") - 1
+        if len(at) == 0:
+            return True
+        if at.min() < 0:
+            return False
+        # Known runs are as long as can be, so one of them holds the whole of what it confirms.
+        is_same = (known.end[at] >= end[asked]) & (known.origin[at] == wanted.origin)
+        is_same &= known.origin_start[at] - known.start[at] == wanted.origin_start - wanted.start
+        return bool(is_same.all())
+
+    def _append(self, fresh: Runs) -> None:
+        known = self.runs
+        if len(known):
+            last = known.take(slice(len(known) - 1, None))
+            if len(Runs(*map(_concatenate, _columns_of(last), _columns_of(fresh.take(slice(0, 1))))).joined()) == 1:
+                self._columns[1].set_last(int(last.length[0] + fresh.length[0]))
+                fresh = fresh.take(slice(1, None))
+        for column, values in zip(self._columns, _columns_of(fresh), strict=True):
+            column.append(values)
+
+    def positions(self, origin: int) -> OriginPositions:
+        """Return where the records of *origin* stand in this log, up to date with the runs."""
+        known = self._positions.get(origin)
+        positions, done = known if known is not None else (OriginPositions(), self.begin)
+        if done < self.frontier:
+            fresh = self.runs.from_offset(done)
+            positions.extend(fresh.take(np.asarray(fresh.origin == origin)))
+            self._positions[origin] = (positions, self.frontier)
+        return positions
+
+    def changed_back(self) -> int:
+        """Return how often a record came below an origin offset already seen: earlier answers may then fall."""
+        return sum(self.positions(origin).changed_back for origin in list(self._positions))
+
+    def first_runs(self) -> Runs:
+        """Return the first run of each origin: what a log whose beginning is not indexed is judged by."""
+        runs = self.runs
+        _, first = np.unique(runs.origin, return_index=True)
+        return runs.take(first)
+
+
+def _columns_of(runs: Runs) -> tuple[NDArray[Any], ...]:
+    return runs.start, runs.length, runs.origin, runs.origin_start, runs.indexed_at_ms
+
+
+def _concatenate(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate((first, second))

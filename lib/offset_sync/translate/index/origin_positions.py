@@ -1,0 +1,143 @@
+"""Where the records of one origin stand in a cluster's log: identity to lowest offset.
+
+A segment is a stretch of origin offsets that stand side by side in the log. Segments are disjoint and sorted by
+origin offset; where the mirror re-sent records only the first occurrence counts::
+
+    log of X      ..  o5 o6 o7 o5 o6 o7 o9 ..        segments of o:  [5, 8) at 100,  [9, 10) at 106
+    offset           100      103      106           hole: 8, read once the group has passed 106
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.translate.index.growable_array import GrowingArray
+from offset_sync.translate.index.runs import Int64s, Runs
+
+NO_LIMIT = 1 << 62
+"""Larger than any offset: the position of a record that the cluster has not got."""
+
+
+class OriginPositions:
+    """Segments of one origin in one log, extended as the log grows.
+
+    ``changed_back`` counts how often a record arrived *below* an origin offset already seen (late, re-sent or
+    reordered). Whoever keeps a bound derived from earlier answers has to drop it then: a hole may have been filled.
+    """
+
+    def __init__(self) -> None:
+        self._columns = tuple(GrowingArray() for _ in range(5))
+        self._seen_ms = GrowingArray()
+        self.changed_back = 0
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    @property
+    def start(self) -> Int64s:
+        """First origin offset of each segment."""
+        return self._columns[0].values
+
+    @property
+    def end(self) -> Int64s:
+        """First origin offset after each segment."""
+        return self._columns[1].values
+
+    @property
+    def position(self) -> Int64s:
+        """Offset in the log of each segment's first record."""
+        return self._columns[2].values
+
+    @property
+    def lowest_later(self) -> Int64s:
+        """Lowest offset of any record of this or a later segment: what a hole before the segment counts as."""
+        return self._columns[3].values
+
+    @property
+    def lowest_later_seen_ms(self) -> Int64s:
+        """When the record of :attr:`lowest_later` was indexed: the age of a hole before the segment."""
+        return self._columns[4].values
+
+    def extend(self, runs: Runs) -> None:
+        """Add *runs* of this origin, in log order and all later in the log than what is here."""
+        if len(runs) == 0:
+            return
+        start, end = runs.origin_start, runs.origin_start + runs.length
+        known_end = int(self.end[-1]) if len(self) else -1
+        if start[0] >= known_end and bool(np.all(start[1:] >= end[:-1])):
+            # Later in the log is higher in offset: what earlier segments call their lowest stays so.
+            self._append(start, end, runs.start, runs.indexed_at_ms)
+            return
+        self.changed_back += 1
+        segments = first_occurrences(
+            np.concatenate((self.start, start)),
+            np.concatenate((self.end, end)),
+            np.concatenate((self.position, runs.start)),
+            np.concatenate((self._seen_ms.values, runs.indexed_at_ms)),
+        )
+        for column in (*self._columns, self._seen_ms):
+            column.replace(np.empty(0, np.int64))
+        self._append(*segments)
+
+    def _append(self, start: Int64s, end: Int64s, position: Int64s, seen_ms: Int64s) -> None:
+        if len(self) and start[0] == self.end[-1] and position[0] == self.position[-1] + (start[0] - self.start[-1]):
+            # The first segment goes on where the last one ended; its first record still shows the holes before it.
+            self._columns[1].set_last(int(end[0]))
+            start, end, position, seen_ms = start[1:], end[1:], position[1:], seen_ms[1:]
+        if len(start) == 0:
+            return
+        lowest, lowest_at = _suffix_minimum(position)
+        self._seen_ms.append(seen_ms)
+        for column, values in zip(self._columns, (start, end, position, lowest, seen_ms[lowest_at]), strict=True):
+            column.append(values)
+
+
+def _suffix_minimum(values: Int64s) -> tuple[Int64s, NDArray[np.intp]]:
+    """Return, for each place, the smallest value from there on, and where it stands."""
+    backwards = values[::-1]
+    smallest = np.minimum.accumulate(backwards)
+    is_new = backwards == smallest
+    place = np.maximum.accumulate(np.where(is_new, np.arange(len(values)), 0))
+    return smallest[::-1], (len(values) - 1 - place)[::-1]
+
+
+def first_occurrences(
+    start: Int64s, end: Int64s, position: Int64s, seen_ms: Int64s
+) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    """Cut overlapping stretches ``[start, end)`` into disjoint ones, the one lowest in the log winning.
+
+    Any order, shape (stretches,) each. Along the elementary intervals between all starts and ends the winner is the
+    smallest index by log order; it is found for all of them at once with a table of intervals of powers of two,
+    painted from wide to narrow: O(n log n) whatever overlaps what.
+    """
+    order = np.argsort(position, kind="stable")
+    start, end, position, seen_ms = start[order], end[order], position[order], seen_ms[order]
+    cuts = np.unique(np.concatenate((start, end)))
+    winner = _lowest_cover(np.searchsorted(cuts, start), np.searchsorted(cuts, end), len(cuts) - 1)
+    covered = np.flatnonzero(winner < len(start))
+    won = winner[covered]
+    is_first = np.concatenate(([True], (won[1:] != won[:-1]) | (covered[1:] != covered[:-1] + 1)))
+    is_last = np.concatenate((is_first[1:], [True]))
+    won = won[is_first]
+    low, high = cuts[covered[is_first]], cuts[covered[is_last] + 1]
+    return low, high, position[won] + (low - start[won]), seen_ms[won]
+
+
+def _lowest_cover(left: NDArray[np.intp], right: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+    """Return, for each of *size* places, the smallest i with ``left[i] <= place < right[i]`` (len(left): none)."""
+    count = len(left)
+    index = np.arange(count)
+    level = np.floor(np.log2(right - left)).astype(np.intp)
+    best = np.full(size, count, np.intp)
+    for exponent in range(int(level.max()), -1, -1):
+        width = 1 << exponent
+        if exponent < int(level.max()):
+            # best[i] spoke of [i, i + 2 * width): hand it down to both halves.
+            halves = best.copy()
+            halves[width:] = np.minimum(halves[width:], best[:-width])
+            best = halves
+        here = level == exponent
+        np.minimum.at(best, left[here], index[here])
+        np.minimum.at(best, right[here] - width, index[here])
+    return best

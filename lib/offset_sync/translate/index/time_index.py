@@ -1,0 +1,140 @@
+"""The timestamps of one log, for topics that are translated by them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.translate.index.growable_array import GrowingArray
+from offset_sync.translate.index.runs import Int64s
+
+
+class TimeIndex:
+    """Stretches of a log with their least and greatest record timestamp, by ascending offset.
+
+    For topics of strategy ``timestamp`` the index is cut where the timestamp changes, so both are the same; a topic
+    that got the strategy later has older stretches in which the order of the timestamps is not known.
+    """
+
+    def __init__(self) -> None:
+        self._columns = tuple(GrowingArray() for _ in range(4))
+        self._records_to = GrowingArray()
+        self._greatest_to = GrowingArray()
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    @property
+    def start(self) -> Int64s:
+        """First offset of each stretch."""
+        return self._columns[0].values
+
+    @property
+    def length(self) -> Int64s:
+        """Records in each stretch; they stand side by side."""
+        return self._columns[1].values
+
+    @property
+    def end(self) -> Int64s:
+        """First offset after each stretch."""
+        end: Int64s = self.start + self.length
+        return end
+
+    @property
+    def least_ms(self) -> Int64s:
+        """Least timestamp in each stretch."""
+        return self._columns[2].values
+
+    @property
+    def most_ms(self) -> Int64s:
+        """Greatest timestamp in each stretch."""
+        return self._columns[3].values
+
+    @property
+    def greatest_to(self) -> Int64s:
+        """Greatest timestamp up to and including each stretch; never falls."""
+        return self._greatest_to.values
+
+    def records_below(self, offset: Int64s) -> Int64s:
+        """Return how many records stand below each offset, shape (offsets,)."""
+        if len(self) == 0:
+            return np.zeros(len(offset), np.int64)
+        row = np.searchsorted(self.start, offset, "right") - 1
+        at = np.maximum(row, 0)
+        into = np.clip(offset - self.start[at], 0, self.length[at])
+        return np.where(row >= 0, self._records_to.values[at] - self.length[at] + into, 0)
+
+    def extend(self, start: Int64s, length: Int64s, least_ms: Int64s, most_ms: Int64s) -> None:
+        """Add stretches by ascending offset, shape (stretches,) each; what is known already is left out.
+
+        Of a stretch that is known in part the times of the whole are kept, which errs to a wider range.
+        """
+        known_to = int(self.end[-1]) if len(self) else 0
+        cut = np.maximum(np.maximum.accumulate(np.concatenate(([known_to], start + length)))[:-1] - start, 0)
+        is_kept = (length > 0) & (cut < length)
+        start, length = (start + cut)[is_kept], (length - cut)[is_kept]
+        if len(start) == 0:
+            return
+        records, greatest = (int(c.values[-1]) if len(self) else low for c, low in self._totals())
+        for column, values in zip(self._columns, (start, length, least_ms[is_kept], most_ms[is_kept]), strict=True):
+            column.append(values)
+        self._records_to.append(records + np.cumsum(length))
+        self._greatest_to.append(np.maximum(np.maximum.accumulate(most_ms[is_kept]), greatest))
+
+    def _totals(self) -> tuple[tuple[GrowingArray, int], tuple[GrowingArray, int]]:
+        return (self._records_to, 0), (self._greatest_to, int(np.iinfo(np.int64).min))
+
+
+class Ranked:
+    """The records from a stretch on, by timestamp and then by offset: the n-th record of a timestamp in one search."""
+
+    def __init__(self, times: TimeIndex, first_row: int) -> None:
+        self._start, self._length = times.start[first_row:], times.length[first_row:]
+        self._at_ms = times.least_ms[first_row:]
+        self.is_known = bool(np.array_equal(self._at_ms, times.most_ms[first_row:]))
+        self._order = np.argsort(self._at_ms, kind="stable")
+        self._sorted_ms = self._at_ms[self._order]
+        self._records_to = np.concatenate(([0], np.cumsum(self._length[self._order])))
+
+    def count(self, at_ms: Int64s) -> Int64s:
+        """Return how many records have each timestamp."""
+        count: Int64s = self._to(at_ms, "right") - self._to(at_ms, "left")
+        return count
+
+    def rank(self, offset: Int64s, at_ms: Int64s) -> Int64s:
+        """Return how many records of timestamp *at_ms* stand below *offset*; shapes (commits,)."""
+        place = np.empty(len(self._order), np.intp)
+        place[self._order] = np.arange(len(self._order))
+        # Of all stretches of that time those that begin below the offset come first, by offset.
+        low, high = (np.searchsorted(self._sorted_ms, at_ms, side) for side in ("left", "right"))
+        row = _last_below(self._start[self._order], low, high, offset)
+        into = np.clip(offset - self._start[self._order][row], 0, self._length[self._order][row])
+        has_any = row >= low
+        rank: Int64s = np.where(has_any, self._records_to[row] + into - self._records_to[low], 0)
+        return rank
+
+    def offset_of(self, rank: Int64s, at_ms: Int64s) -> Int64s:
+        """Return the offset of the record with *rank* among those of its time; of the one after the last: its end."""
+        wanted = self._to(at_ms, "left") + rank
+        is_end = rank >= self.count(at_ms)
+        row = np.searchsorted(self._records_to, np.where(is_end, wanted - 1, wanted), "right") - 1
+        offset: Int64s = self._start[self._order][row] + (wanted - self._records_to[row])
+        return offset
+
+    def _to(self, at_ms: Int64s, side: str) -> Int64s:
+        to: Int64s = self._records_to[np.searchsorted(self._sorted_ms, at_ms, side)]  # type: ignore[call-overload]
+        return to
+
+
+def _last_below(start: Int64s, low: NDArray[np.intp], high: NDArray[np.intp], offset: Int64s) -> NDArray[np.intp]:
+    """Return the last row in ``[low, high)`` whose start is below *offset*, ``low - 1`` where there is none.
+
+    *start* ascends within every such range, not across them; halving the ranges of all commits at once.
+    """
+    low, high = low.copy(), high.copy()
+    while bool((low < high).any()):
+        middle = (low + high) // 2
+        is_below = (low < high) & (start[np.minimum(middle, len(start) - 1)] < offset)
+        low = np.where(is_below, middle + 1, low)
+        high = np.where((low < high) & ~is_below, middle, high)
+    return low - 1

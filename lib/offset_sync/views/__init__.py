@@ -1,9 +1,0 @@
-"""Views and questions over the Delta tables, each defined once, in SQL that Spark and DuckDB both run as it is."""
-
-from __future__ import annotations
-
-from .moments import Version, version_at
-from .questions import failover_cost, lagging_groups
-from .texts import QUESTIONS, VIEWS, View
-
-__all__ = ["QUESTIONS", "VIEWS", "Version", "View", "failover_cost", "lagging_groups", "version_at"]
