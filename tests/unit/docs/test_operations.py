@@ -14,7 +14,7 @@ from offset_sync.tables.report_tables import ALL_TABLES
 from spark_options import split_options
 from submit import IN_IMAGE
 
-REPO = Path(__file__).resolve().parents[2]
+REPO = Path(__file__).resolve().parents[3]
 TEXT = (REPO / "docs" / "operations.md").read_text()
 # Jobs and their options as agreed with the parts that bring them; those that are here are asked themselves.
 JOBS = {

@@ -10,7 +10,7 @@ import pytest
 
 from offset_sync.tables.delta import lock
 
-REPO = Path(__file__).resolve().parents[2]
+REPO = Path(__file__).resolve().parents[4]
 KERNEL_CHOICE = "io/delta/kernel/defaults/internal/logstore/LogStoreProvider.class"
 SPARK_CHOICE = "org/apache/spark/sql/delta/storage/DelegatingLogStore$.class"
 

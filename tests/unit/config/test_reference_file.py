@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from offset_sync.config import Config, Override, load_config, parse_config
 
-CONF = Path(__file__).parents[2] / "conf"
+CONF = Path(__file__).parents[3] / "conf"
 REFERENCE = CONF / "reference.yaml"
 EXAMPLES = {"clusters.*.origin", "clusters.*.kafka", "topics.include"}  # required, so there is no default to show
 OVERRIDE = "topics.overrides[]."  # the default is empty: its fields are shown in the comment

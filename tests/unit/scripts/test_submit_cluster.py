@@ -15,7 +15,7 @@ from spark_options import OptionError, split_options
 from spark_properties import read_properties
 from submit import IN_IMAGE, build_command
 
-REPO = Path(__file__).resolve().parents[2]
+REPO = Path(__file__).resolve().parents[3]
 YARN = "--properties-file conf/yarn.conf --principal sync@R --keytab /k/sync.keytab --files dc1.password --conf my.yaml"
 KUBERNETES = "--master k8s://https://h:6443 --properties-file conf/kubernetes/spark-submit.conf"
 IN_POD = "/etc/offset-sync/conf/offset-sync.yaml"

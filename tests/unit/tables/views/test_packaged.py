@@ -13,7 +13,7 @@ from setuptools import Distribution
 from bundle import build_zip
 from offset_sync.tables.views import QUESTIONS, VIEWS
 
-REPO = Path(__file__).resolve().parents[2]
+REPO = Path(__file__).resolve().parents[4]
 
 
 def test_the_views_are_read_from_inside_the_zip(tmp_path: Path) -> None:

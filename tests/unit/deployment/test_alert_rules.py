@@ -12,7 +12,7 @@ import yaml
 from metrics_page import to_markdown
 from tools.promql import find_promtool, problems, run_promtool
 
-REPO = Path(__file__).parents[2]
+REPO = Path(__file__).parents[3]
 FOLDER = REPO / "conf" / "prometheus"
 RULES: list[dict[str, Any]] = yaml.safe_load((FOLDER / "alerts.yaml").read_text())["groups"][0]["rules"]
 TESTED = Path(__file__).parent / "alert_rules_test.yaml"

@@ -12,7 +12,7 @@ import jars
 from archive import pack
 from requirements import requirements
 
-REPO = Path(__file__).resolve().parents[2]
+REPO = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")

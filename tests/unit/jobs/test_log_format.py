@@ -18,7 +18,7 @@ from offset_sync.jobs.runner import log_format
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.spark_session import LOG_FORMAT
 
-REPO = Path(__file__).resolve().parents[2]
+REPO = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,7 @@ from offset_sync.status.rollup import GROUP, roll_up
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 
-LIB = Path(__file__).resolve().parents[2] / "lib"
+LIB = Path(__file__).resolve().parents[5] / "lib"
 PLOTLY = LIB / "offset_sync" / "page" / "files" / "plotly-basic.min.js"
 CHANCE = random.Random(6)
 HOSTILE = random_status(CHANCE, HOSTILE_NAMES, topics=HOSTILE_NAMES, partitions=2)

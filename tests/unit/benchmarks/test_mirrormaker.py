@@ -11,7 +11,7 @@ import pytest
 
 from offset_sync_demo.load.records import Records
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 from mirrormaker_judge import Answers, Commit, JudgedPartition, broken_promises, rows_of
 from mirrormaker_process import FASTEST, properties

@@ -13,7 +13,7 @@ import yaml
 
 from tools.promql import find_promtool, problems, read_expression, run_promtool, series
 
-FILE = Path(__file__).parents[2] / "conf" / "grafana" / "offset-sync.json"
+FILE = Path(__file__).parents[3] / "conf" / "grafana" / "offset-sync.json"
 BOARD: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 ROWS = [panel for panel in BOARD["panels"] if panel["type"] == "row"]
 PANELS = [panel for panel in BOARD["panels"] if panel["type"] != "row"]

@@ -17,7 +17,7 @@ import yaml
 
 from offset_sync.tables.report_tables import ALL_TABLES
 
-REPO = Path(__file__).resolve().parents[2]
+REPO = Path(__file__).resolve().parents[3]
 LIB = REPO / "lib" / "offset_sync"
 PAGES = [REPO / "README.md", REPO / "CHANGELOG.md", *sorted((REPO / "docs").glob("*.md"))]
 JOBS = sorted(path.stem for path in (REPO / "jobs").glob("*.py"))

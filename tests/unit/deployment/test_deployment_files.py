@@ -20,7 +20,7 @@ from offset_sync.ingest.query_supervisor import QueryGroup
 from spark_properties import read_properties
 from submit import IN_IMAGE, JAVA_OPTIONS
 
-REPO = Path(__file__).resolve().parents[2]
+REPO = Path(__file__).resolve().parents[3]
 KUBERNETES = REPO / "conf" / "kubernetes"
 DOCKERFILE = (REPO / "Dockerfile").read_text()
 IMAGE = f"offset-sync:{offset_sync.__version__}"

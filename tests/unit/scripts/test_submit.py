@@ -14,7 +14,7 @@ from spark_options import OptionError, split_options
 from spark_properties import read_properties
 from submit import Command, build_command
 
-REPO = Path(__file__).resolve().parents[2]
+REPO = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from offset_sync.tables.report_tables import ALL_TABLES
 from offset_sync.tables.store import Tables
 from builders.spark_tables import append_all
 
-TAKEN = Path(__file__).parents[1] / "golden" / "demo"
+TAKEN = Path(__file__).parents[2] / "golden" / "demo"
 GROUPS = {"billing", "shipping", "reports", "fraud", "rebates", "audit", "search"}
 Row = dict[str, Any]
 KEY = ("group_id", "topic", "partition")

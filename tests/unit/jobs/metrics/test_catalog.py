@@ -23,7 +23,7 @@ from tools.prometheus_scrape import Scrape, read
 from fakes.reconciler_site import Site, config_of, mirrored_site
 from builders.logs import log
 
-PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+PAGE = Path(__file__).parents[4] / "docs" / "metrics.md"
 PLACE = TopicPartition("pay-1", 0)
 LABELS = {"part", "version", "cluster", "source", "target", "outcome", "state", "reason", "status", "kind", "why"}
 LABELS |= {"origin", "group_id", "topic"}
