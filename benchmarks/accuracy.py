@@ -22,13 +22,13 @@ from results import save
 from workloads import ClusterLog, Route, Workload, bursts, one_side_after, read_before, steady, write_logs
 
 from offset_sync.ingest.run_encoding import cut_runs
-from offset_sync.translate.preconditions import PartitionView
 from offset_sync.translate.header_strategy import answer_by_header
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.partition import translate_partition
 from offset_sync.translate.index.runs import Runs
-from offset_sync.translate.strategies import Logs, Strategy
 from offset_sync.translate.index.time_index import TimeIndex
+from offset_sync.translate.partition import translate_partition
+from offset_sync.translate.preconditions import PartitionView
+from offset_sync.translate.strategies import Logs, Strategy
 from offset_sync.translate.timestamp_strategy import answer_by_timestamp
 
 Ints = NDArray[np.int64]

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 from results import save
 
-from offset_sync.tables.catalog import OFFSET_COMMITS
 from offset_sync.jobs.spark_session import open_session
+from offset_sync.tables.catalog import OFFSET_COMMITS
 from offset_sync.tables.store import Tables
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -24,10 +24,10 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from results import save
 
-from offset_sync_demo.kafka.brokers import running_clusters
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
 from offset_sync.sync.offset_writer import commit_wave
+from offset_sync_demo.kafka.brokers import running_clusters
 
 TOPIC = "committed"
 PARTITIONS = 8

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from results import save
 
-from offset_sync.decode.consumer_offsets import decode_records
 from builders.offset_records import commit_key, commit_value
+from offset_sync.decode.consumer_offsets import decode_records
 
 BLOCK = 100_000
 COLUMNS = ["key", "value"]

@@ -29,8 +29,8 @@ from results import save
 
 from offset_sync_demo.kafka.broker_files import find_jars, find_java
 from offset_sync_demo.kafka.brokers import running_clusters
-from offset_sync_demo.story.jobs import REPOSITORY, write_config
 from offset_sync_demo.kafka.topics import create_topic
+from offset_sync_demo.story.jobs import REPOSITORY, write_config
 
 TOPIC = "measured"
 PRODUCERS = 2

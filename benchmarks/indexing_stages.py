@@ -13,11 +13,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.config import Config, load_config
-from offset_sync_demo.story.jobs import REPOSITORY
+from offset_sync.ingest.kafka_source import read_mirrored_records, read_whole_records
+from offset_sync.ingest.map_batches import in_its_share, to_sql
 from offset_sync.ingest.run_builder import CUT_SCHEMA, RunCutter
 from offset_sync.jobs.spark_session import open_session
-from offset_sync.ingest.map_batches import in_its_share, to_sql
-from offset_sync.ingest.kafka_source import read_mirrored_records, read_whole_records
+from offset_sync_demo.story.jobs import REPOSITORY
 
 PLAIN = ["topic", "partition", "offset", "timestamp"]
 CLUSTERS = 2

@@ -28,16 +28,16 @@ from processes import Meter
 from results import save
 
 from offset_sync.decode.consumer_offsets import decode_records
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OffsetWrite, Rule
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
 from offset_sync_demo.kafka.clients import list_partitions, read_partition
+from offset_sync_demo.kafka.topics import create_topic
 from offset_sync_demo.load.mirror import Mirror
 from offset_sync_demo.load.producer import TopicLoad
-from offset_sync_demo.story.jobs import RunningJob, write_config
-from offset_sync_demo.kafka.topics import create_topic
 from offset_sync_demo.load.workload import Producers
-from offset_sync.model.errors import ClusterError
-from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.model.values import OffsetWrite, Rule
+from offset_sync_demo.story.jobs import RunningJob, write_config
 
 STEP = 3
 """Records that each group reads between two commits."""

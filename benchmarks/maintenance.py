@@ -26,11 +26,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from results import save
 
-from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
+from offset_sync.jobs.spark_session import open_session
 from offset_sync.state.record_index import RunCache
 from offset_sync.tables.catalog import RECORD_RUNS
-from offset_sync.jobs.spark_session import open_session
 from offset_sync.tables.delta.statistics import statistics_of
+from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
 from offset_sync.tables.store import Tables
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from mirrormaker_judge import GROUPS, Answers, Commit
 from mirrormaker_process import SOURCE, TARGET
 
-from offset_sync_demo.kafka.clients import Endpoint, Partition
-from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
+from offset_sync_demo.kafka.clients import Endpoint, Partition
 
 MM2, OURS = "mm2", "ours"
 _STOPS_AT_SHARE = 0.5

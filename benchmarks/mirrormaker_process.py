@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from offset_sync.model.errors import OffsetSyncError
 from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java, write_log_configuration
 from offset_sync_demo.kafka.clients import Endpoint
-from offset_sync.model.errors import OffsetSyncError
 
 SOURCE, TARGET = "dc1", "dc2"
 DEFAULTS: dict[str, str] = {}

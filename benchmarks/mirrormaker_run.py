@@ -15,14 +15,14 @@ from mirrormaker_judge import Answers, JudgedPartition, rows_of
 from mirrormaker_process import SOURCE, TARGET, MirrorMaker2, compile_transform, properties, running_mirror_maker
 from processes import Meter, Use, child_pid
 
+from offset_sync.model.errors import OffsetSyncError
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
 from offset_sync_demo.kafka.clients import Partition, admin_of, list_partitions, read_partition
 from offset_sync_demo.kafka.log_dump import dump_ids
-from offset_sync_demo.load.producer import TopicLoad
-from offset_sync_demo.story.jobs import RunningJob
 from offset_sync_demo.kafka.topics import create_topic, delete_topic
+from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.workload import Producers
-from offset_sync.model.errors import OffsetSyncError
+from offset_sync_demo.story.jobs import RunningJob
 
 STAMPED, PLAIN = "orders", "legacy"
 PARTITIONS = {STAMPED: 4, PLAIN: 1}

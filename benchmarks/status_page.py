@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 from PIL import Image
 
+from generators.reports import REPORTED_AT, random_drift, random_status
 from offset_sync.status.render.page import render_page, write_page
 from offset_sync.status.rollup import GROUP, roll_up
 from tools.chromium import find_browser, running_browser
-from generators.reports import REPORTED_AT, random_drift, random_status
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "status-page.png"
 TEAMS = ("billing", "checkout", "fraud", "ledger", "mailer", "pricing", "search", "stock")

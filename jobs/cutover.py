@@ -2,7 +2,7 @@
 
 import sys
 
-from offset_sync.cutover.session import cutover_arguments, cutover_groups
+from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.runner import job_arguments, run_job
 
 if __name__ == "__main__":

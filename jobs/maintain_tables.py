@@ -2,8 +2,8 @@
 
 import sys
 
-from offset_sync.jobs.runner import job_arguments, run_job
 from offset_sync.jobs.maintain_tables import maintain_tables
+from offset_sync.jobs.runner import job_arguments, run_job
 
 if __name__ == "__main__":
     sys.exit(run_job(maintain_tables, job_arguments("Compact the Delta tables, remove what nobody can need any more.")))

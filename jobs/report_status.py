@@ -2,8 +2,8 @@
 
 import sys
 
-from offset_sync.jobs.runner import job_arguments, run_job
 from offset_sync.jobs.report_status import report_status
+from offset_sync.jobs.runner import job_arguments, run_job
 from offset_sync.status.render.outputs import status_arguments
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from offset_sync.jobs.runner.metrics import catalog
+from offset_sync.jobs.metrics import catalog
 from offset_sync.jobs.metrics.catalog import Metric
 from offset_sync.jobs.metrics.group_collector import OUTCOME_NAMES
 from offset_sync.jobs.metrics.report_collector import OTHER, REASONS, STATUSES

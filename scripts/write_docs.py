@@ -15,7 +15,7 @@ from offset_sync.tables.report_tables import ALL_TABLES
 from offset_sync.tables.views import QUESTIONS, VIEWS, View, failover_cost
 from offset_sync.tables.views.definitions import ViewColumn
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "tables.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "tables.md"
 COMMAND = "python -m write_docs"
 _PART = re.compile(r"(<!-- begin (\w+)[^>]*-->\n).*?(<!-- end \2 -->)", re.DOTALL)
 _MOMENT = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
-from broker.committed_offsets import commit, committed
-from broker.installation import Installation, install
 
+from broker.committed_offsets import commit, committed
+from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.installation import Installation, install
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync_demo.kafka import brokers
 from offset_sync_demo.kafka.broker_files import free_ports, java_command, write_broker_files
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters
-from offset_sync.kafka.cluster_admin import ClusterAdmin
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
 

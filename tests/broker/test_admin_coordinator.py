@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from confluent_kafka import cimpl
 
-from offset_sync.model.errors import ClusterError
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.error_codes import TransientError
 from offset_sync.kafka.librdkafka import library
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
 from offset_sync.sync.offset_writer import commit_wave
 

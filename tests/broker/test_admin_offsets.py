@@ -12,12 +12,12 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import NewTopic
 
-from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import admin_of, client_options, read_partition
-from offset_sync.model.errors import ClusterError
 from offset_sync.kafka.cluster_admin import ClusterAdmin, Committed
 from offset_sync.kafka.error_codes import TransientError
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of, client_options, read_partition
 
 pytestmark = pytest.mark.broker
 

@@ -10,14 +10,14 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
-from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import admin_of, client_options
-from offset_sync.model.errors import ClusterError
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.error_codes import TransientError
 from offset_sync.kafka.topic_metadata import LogEnds
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
 from offset_sync.sync.offset_writer import commit_wave
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of, client_options
 
 pytestmark = pytest.mark.broker
 

@@ -9,18 +9,18 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from broker.crafted_logs import Clusters, create_topics, wait_for_ends
-from broker.committed_offsets import commit, committed
-from broker.installation import Installation, install, until
 
+from broker.committed_offsets import commit, committed
+from broker.crafted_logs import Clusters, create_topics, wait_for_ends
+from broker.installation import Installation, install, until
 from offset_sync.config import load_config
-from offset_sync.cutover.session import cutover_arguments, cutover_groups
+from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
+from offset_sync.jobs.report_status import report_status
+from offset_sync.jobs.runner import job_arguments
+from offset_sync.model.errors import ConfigError
+from offset_sync.status.render.outputs import status_arguments
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
-from offset_sync.model.errors import ConfigError
-from offset_sync.jobs.runner import job_arguments
-from offset_sync.jobs.report_status import report_status
-from offset_sync.status.render.outputs import status_arguments
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaException
 
+from offset_sync.model.errors import ClusterError
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
 from offset_sync_demo.kafka.clients import admin_of
 from offset_sync_demo.kafka.topics import add_partitions, create_topic, delete_topic, partition_count
-from offset_sync.model.errors import ClusterError
 
 pytestmark = [
     pytest.mark.broker,

@@ -11,15 +11,15 @@ from confluent_kafka import TopicPartition
 
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import Partition, open_partition_reader, stable_ends
-from offset_sync_demo.load.group_member import ReaderOptions
 from offset_sync_demo.kafka.log_dump import dump_ids
-from offset_sync_demo.load.mirror import Mirror
-from offset_sync_demo.story.oracle import Measured, compare_group, expected_duplicates
-from offset_sync_demo.load.producer import TopicLoad
-from offset_sync_demo.load.group_reader import GroupReader
-from offset_sync_demo.load.records import Records
 from offset_sync_demo.kafka.topics import create_topic
+from offset_sync_demo.load.group_member import ReaderOptions
+from offset_sync_demo.load.group_reader import GroupReader
+from offset_sync_demo.load.mirror import Mirror
+from offset_sync_demo.load.producer import TopicLoad
+from offset_sync_demo.load.records import Records
 from offset_sync_demo.load.workload import Producers
+from offset_sync_demo.story.oracle import Measured, compare_group, expected_duplicates
 
 pytestmark = [
     pytest.mark.broker,

@@ -9,8 +9,8 @@ from confluent_kafka import Producer
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options, stable_ends
 from offset_sync_demo.kafka.log_dump import LogRecord, dump_log
-from offset_sync_demo.load.mirror import Mirror
 from offset_sync_demo.kafka.topics import create_topic
+from offset_sync_demo.load.mirror import Mirror
 
 pytestmark = [
     pytest.mark.broker,

@@ -9,11 +9,11 @@ from confluent_kafka import KafkaException, TopicPartition
 
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import Partition, admin_of, open_partition_reader, stable_ends
-from offset_sync_demo.load.group_member import ReaderOptions
 from offset_sync_demo.kafka.log_dump import dump_ids
-from offset_sync_demo.load.producer import TopicLoad
-from offset_sync_demo.load.group_reader import GroupReader, stop_readers
 from offset_sync_demo.kafka.topics import create_topic
+from offset_sync_demo.load.group_member import ReaderOptions
+from offset_sync_demo.load.group_reader import GroupReader, stop_readers
+from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.workload import Producers
 
 pytestmark = [

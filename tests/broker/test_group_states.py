@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
-from broker.crafted_logs import create_topics
-from broker.committed_offsets import commit
 
+from broker.committed_offsets import commit
+from broker.crafted_logs import create_topics
+from offset_sync.kafka.group_members import GroupStates
+from offset_sync.model.errors import ClusterError
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
-from offset_sync.model.errors import ClusterError
-from offset_sync.kafka.group_members import GroupStates
 
 pytestmark = pytest.mark.broker
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from broker.crafted_logs import Clusters, Entries, Stamp, crafted_logs, create_topics, question, write_log
-from broker.committed_offsets import Place, commit, committed
-from broker.installation import Installation, install
 
+from broker.committed_offsets import Place, commit, committed
+from broker.crafted_logs import Clusters, Entries, Stamp, crafted_logs, create_topics, question, write_log
+from broker.installation import Installation, install
 from generators.mirrored_logs import World
 from oracles.translation import answers
 

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Producer
+
 from broker.crafted_logs import create_topics
 from broker.installation import until
-
-from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import client_options
-from offset_sync.model.errors import ClusterError
+from builders.logs import log
+from fakes.clusters import MemoryIndex
+from offset_sync.jobs.metrics.log_collector import LogWatch
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.topic_metadata import Reach
-from offset_sync.jobs.metrics.log_collector import LogWatch
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from fakes.clusters import MemoryIndex
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import client_options
 from tools.prometheus_scrape import read
-from builders.logs import log
 
 pytestmark = pytest.mark.broker
 

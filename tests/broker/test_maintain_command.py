@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from confluent_kafka import TopicPartition as ClientPartition
-from broker.crafted_logs import Clusters, admin_of, copied_log, create_topics, native_log, write_log
+
 from broker.committed_offsets import commit, committed
+from broker.crafted_logs import Clusters, admin_of, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, install
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]

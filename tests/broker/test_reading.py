@@ -7,14 +7,14 @@ import time
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from broker.crafted_logs import create_topics, wait_for_ends, write_log
 
-from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import admin_of, client_options
-from offset_sync.model.errors import ClusterError
+from broker.crafted_logs import create_topics, wait_for_ends, write_log
 from offset_sync.kafka.record_reader import RecordReader
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent
 from offset_sync.model.values import TopicPartition as Place
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of, client_options
 from oracles.translation import LogRecord
 
 pytestmark = pytest.mark.broker

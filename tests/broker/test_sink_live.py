@@ -10,11 +10,11 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import NewTopic
 
-from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import admin_of, client_options
 from offset_sync.kafka.cluster_admin import ClusterAdmin, Committed
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.sync.offset_writer import commit_wave
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of, client_options
 
 pytestmark = pytest.mark.broker
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+
 from broker.committed_offsets import commit, commits_recorded, committed
+from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, Job, install
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]

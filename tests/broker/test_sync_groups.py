@@ -10,17 +10,17 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import pytest
-from broker.cluster_actions import Acts
 from confluent_kafka import Consumer, Message, Producer
 from confluent_kafka import TopicPartition as Position
-from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
-from broker.committed_offsets import Place, commit
-from broker.installation import install
 
-from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import client_options
+from broker.cluster_actions import Acts
+from broker.committed_offsets import Place, commit
+from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.installation import install
 from offset_sync.kafka.cluster_admin import Committed
 from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import client_options
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 

@@ -12,10 +12,20 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from broker.crafted_logs import Clusters, Entries, Stamp, copied_log, crafted_logs, create_topics, native_log, question, write_log
-from broker.committed_offsets import Place, commit, commits_recorded, committed
-from broker.installation import Installation, Job, install
 
+from broker.committed_offsets import Place, commit, commits_recorded, committed
+from broker.crafted_logs import (
+    Clusters,
+    Entries,
+    Stamp,
+    copied_log,
+    crafted_logs,
+    create_topics,
+    native_log,
+    question,
+    write_log,
+)
+from broker.installation import Installation, Job, install
 from generators.mirrored_logs import World
 from oracles.translation import answers
 

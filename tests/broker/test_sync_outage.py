@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from broker.crafted_logs import Clusters, create_topics
-from broker.committed_offsets import admin_for
 
+from broker.committed_offsets import admin_for
+from broker.crafted_logs import Clusters, create_topics
 from offset_sync.kafka.cluster_admin import Committed
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
 from offset_sync.sync.offset_writer import commit_wave

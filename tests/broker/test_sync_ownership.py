@@ -12,14 +12,14 @@ import base64
 import time
 
 import pytest
-from broker.cluster_actions import Acts, only
-from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
-from broker.committed_offsets import Place, commit
-from broker.installation import install
 
-from offset_sync_demo.kafka.clients import admin_of
+from broker.cluster_actions import Acts, only
+from broker.committed_offsets import Place, commit
+from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.installation import install
 from offset_sync.kafka.cluster_admin import Committed
 from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync_demo.kafka.clients import admin_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 

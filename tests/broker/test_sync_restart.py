@@ -9,12 +9,12 @@ from collections import Counter
 from dataclasses import dataclass
 
 import pytest
-from broker.crafted_logs import Clusters, Entries, crafted_logs, create_topics, question, write_log
-from broker.committed_offsets import Place, commit, commits_recorded, committed
-from broker.installation import Installation, Row, install
 
-from offset_sync.ingest import failpoints
+from broker.committed_offsets import Place, commit, commits_recorded, committed
+from broker.crafted_logs import Clusters, Entries, crafted_logs, create_topics, question, write_log
+from broker.installation import Installation, Row, install
 from generators.mirrored_logs import World
+from offset_sync.ingest import failpoints
 from oracles.translation import answers
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1800)]

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import NewPartitions
-from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
-from broker.committed_offsets import Place, commit, committed
-from broker.installation import Installation, Job, Row, install, until
 
+from broker.committed_offsets import Place, commit, committed
+from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.installation import Installation, Job, Row, install, until
 from offset_sync_demo.kafka.clients import admin_of, client_options
-from tools.promql import series
 from tools.prometheus_scrape import Scrape, fetch
+from tools.promql import series
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 

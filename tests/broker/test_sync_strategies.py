@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from itertools import chain
 
 import pytest
-from broker.cluster_actions import Acts, only
 from confluent_kafka import Producer
-from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, question, write_log
-from broker.committed_offsets import Place, commit
-from broker.installation import install
 
+from broker.cluster_actions import Acts, only
+from broker.committed_offsets import Place, commit
+from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, question, write_log
+from broker.installation import install
+from generators.mirrored_logs import LogRecord
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
-from generators.mirrored_logs import LogRecord
 from oracles.translation import answers
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]

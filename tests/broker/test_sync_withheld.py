@@ -8,16 +8,16 @@ from __future__ import annotations
 import time
 
 import pytest
-from broker.cluster_actions import Acts, only
 from confluent_kafka import TopicPartition as Position
-from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
-from broker.committed_offsets import Place, admin_for, commit
-from broker.installation import install
 
-from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import admin_of
+from broker.cluster_actions import Acts, only
+from broker.committed_offsets import Place, admin_for, commit
+from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.installation import install
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 

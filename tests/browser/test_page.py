@@ -15,11 +15,11 @@ from urllib.parse import urlencode
 import pyarrow as pa
 import pytest
 
+from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
+from offset_sync.status.format import visible
 from offset_sync.status.render.page import render_page, write_page
 from offset_sync.status.rollup import GROUP, roll_up
 from tools.chromium import Browser
-from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
-from offset_sync.status.format import visible
 
 CHANCE = random.Random(21)
 GROUPS = [*(f"billing-{n}" for n in range(30)), *HOSTILE_NAMES]

@@ -11,14 +11,14 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from offset_sync.sync.target_writer import TargetCommit
-from offset_sync.jobs.runner import job_arguments
-from offset_sync.jobs.log_format import start_logging
-from offset_sync.model.values import OffsetWrite, Rule
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
-from offset_sync.sync.distributed_writer import DistributedCommit
-from offset_sync.jobs.spark_session import open_session
 from offset_sync.ingest.map_batches import to_sql
+from offset_sync.jobs.log_format import start_logging
+from offset_sync.jobs.runner import job_arguments
+from offset_sync.jobs.spark_session import open_session
+from offset_sync.model.values import OffsetWrite, Rule
+from offset_sync.sync.distributed_writer import DistributedCommit
+from offset_sync.sync.target_writer import TargetCommit
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "captured-4.3.0.json"
 NOBODY_LISTENS = {"bootstrap.servers": "127.0.0.1:1"}

@@ -1,4 +1,7 @@
-"""The arrows between the parts of the package: an import against them fails here, with its place."""
+"""The twelve rooms of the package: an import against the arrows fails here, with its place.
+
+A room may import what lies on a lower level, and itself; nothing beside it and nothing above.
+"""
 
 from __future__ import annotations
 
@@ -7,123 +10,55 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "lib" / "offset_sync"
 
-# Part -> parts it may import. What is not named here wires the others together and may import all but demo and testing.
-INSIDE = {
-    "model": set(),
-    "errors": set(),
-    "faults": set(),
-    "config": {"model", "errors"},
-    "decode": {"model"},
-    "translate": {"model"},
-    "kafka": {"model", "errors", "config"},
-    "spark": {
-        "model",
-        "errors",
-        "faults",
-        "config",
-        "decode",
-        "translate",
-        "planning",
-        "settle",
-        "settlement",
-        "survey",
-        "streams",
-        "translating",
-        "views",
-    },
-    "views": {"errors"},
-    # Of spark only what the tables are made of, see SPARKS.
-    "analysis": {"errors", "spark", "views"},
-    "planning": {"model", "translate"},
-    "settlement": {"model", "errors", "planning", "survey", "translate"},
-    "survey": {"model", "errors"},
-    "drift": set(),
-    "translating": {"model", "errors", "config", "settlement", "translate"},
-    "settle": {"model", "errors", "config", "translate", "planning", "settlement", "survey", "translating"},
-    # It watches what others offer through protocols; what runs the sync never knows of it.
-    "metrics": {"model", "errors", "config", "settlement", "translate"},
-    "streams": {"translate"},
-    "status": {"model", "translate"},
-    "holdings": {"translate"},
-    "measuring": {"holdings", "translate"},
-    "watching": {"translate"},
-    # Only what is written in terms of plain values there: no client, see CLIENTS.
-    "sink": {"model", "errors", "kafka"},
-    "wording": set(),
-    "rollup": {"errors"},
-    "selection": {"errors", "rollup"},
-    "health": {"rollup", "wording"},
-    "status_table": {"health", "rollup", "wording"},
-    "status_json": {"health", "rollup"},
-    "page": {"health", "rollup", "wording"},
+
+class Room(NamedTuple):
+    """Where a room stands and which libraries are its own."""
+
+    level: int
+    libraries: frozenset[str]
+
+
+def room(level: int, libraries: str = "") -> Room:
+    return Room(level, frozenset(libraries.split()))
+
+
+ROOMS = {
+    "model": room(1),
+    "decode": room(1, "numpy pyarrow"),
+    "config": room(2, "pydantic pydantic_core yaml"),
+    "translate": room(2, "numpy"),
+    "kafka": room(2, "confluent_kafka"),
+    "tables": room(2, "delta deltalake duckdb py4j pyarrow pyspark"),
+    "state": room(3, "numpy pyarrow pyspark"),
+    "ingest": room(4, "numpy pyarrow pyspark"),
+    "sync": room(4, "numpy pyarrow pyspark"),
+    "status": room(5, "numpy pyarrow pyspark rich"),
+    "cutover": room(6, "numpy pyarrow rich"),
+    "jobs": room(7, "numpy prometheus_client pyarrow pyspark rich"),
 }
-# Part -> libraries it may import. What is not named here may import all of them.
-LIBRARIES = {
-    "model": set(),
-    "errors": set(),
-    "faults": set(),
-    "config": {"pydantic", "pydantic_core", "yaml"},
-    "decode": {"numpy", "pyarrow"},
-    "translate": {"numpy"},
-    "kafka": {"confluent_kafka"},
-    "spark": {"delta", "numpy", "pandas", "py4j", "pyarrow", "pyspark"},
-    "views": set(),
-    "analysis": {"deltalake", "duckdb", "pandas", "plotly"},
-    "planning": {"numpy"},
-    "settlement": {"numpy"},
-    "survey": set(),
-    "settle": {"numpy"},
-    "drift": set(),
-    "translating": set(),
-    "metrics": {"numpy", "prometheus_client", "pyarrow"},
-    "streams": {"numpy"},
-    "status": {"numpy"},
-    "holdings": {"numpy"},
-    "measuring": {"numpy"},
-    "watching": {"numpy"},
-    "sink": set(),
-    "wording": set(),
-    "rollup": {"numpy", "pyarrow"},
-    "selection": {"pyarrow"},
-    "health": {"pyarrow"},
-    "status_table": {"pyarrow", "rich"},
-    "status_json": {"pyarrow"},
-    "page": {"numpy", "pyarrow"},
-}
-# Bytes in, values out: no clock, no logging, no chance, nothing of the machine.
-PURE = {"model", "errors", "decode", "translate", "planning", "views", "streams", "status", "drift"}
-PURE |= {"wording", "rollup", "selection", "health", "status_json", "holdings", "measuring", "watching"}
+# Bytes and arrays in, values out: no clock, no logging, no chance, nothing of the machine.
+PURE = ("model", "decode", "translate")
 IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "subprocess", "threading", "time"}
-# Executors that only decode and translate have no compiled client, so nothing they load may lead to one.
-CLIENTS = {"confluent_kafka"}
-WITHOUT_CLIENTS = {
-    "model",
-    "errors",
-    "config",
-    "decode",
-    "translate",
-    "spark",
-    "planning",
-    "settle",
-    "settlement",
-    "sink",
-    "views",
-    "analysis",
+# What executors unpickle that have no compiled client, and what is read without a JVM, may lead to neither.
+WITHOUT = {
+    "confluent_kafka": ("ingest.decode_commits", "ingest.run_builder", "sync.distributed_writer", "tables"),
+    "pyspark": ("tables.views.duckdb", "status.render", "kafka", "config"),
 }
-# A notebook that reads tables starts no JVM.
-SPARKS = {"delta", "py4j", "pyspark"}
-WITHOUT_SPARK = {"analysis", "views"}
 
 
 def module_name(path: Path) -> str:
     """Return the dotted name below the package: ``decode.keys``; the package itself is ``""``."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+SOURCES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 @cache
@@ -137,18 +72,11 @@ def _imports(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            if node.level:
-                folder = ["offset_sync", *path.relative_to(PACKAGE).parts[: -node.level]]
-                base = ".".join([*folder, *filter(None, [node.module])])
-            else:
-                base = node.module or ""
-            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+            assert not node.level, f"{path}:{node.lineno}: a relative import hides where it leads"
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
 
 
-SOURCES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-
-
-def part_of(module: str) -> str:
+def room_of(module: str) -> str:
     return module.partition(".")[0]
 
 
@@ -162,69 +90,61 @@ def inner(name: str) -> str | None:
     return below
 
 
-def offences(allowed: dict[str, set[str]], target: str) -> list[str]:
-    found = []
+def every_import() -> Iterator[tuple[str, str, str]]:
+    """Yield (room, place, name imported) of the whole package."""
     for module, path in SOURCES.items():
         for line, name in imports(path):
-            below, library = inner(name), name.partition(".")[0]
-            reached = part_of(below) if below is not None else library
-            is_inside = below is not None
-            if is_inside != (target == "inside") or reached in ("", part_of(module), "__future__"):
-                continue
-            if not is_inside and reached in sys.stdlib_module_names:
-                continue
-            if part_of(module) in allowed and reached not in allowed[part_of(module)]:
-                found.append(f"{path.relative_to(PACKAGE)}:{line}: {part_of(module)} must not import {reached}")
-    return found
+            yield room_of(module), f"{path.relative_to(PACKAGE)}:{line}", name
 
 
-def test_the_parts_import_each_other_only_along_the_arrows() -> None:
-    assert offences(INSIDE, "inside") == []
+def test_the_package_is_its_rooms() -> None:
+    assert {room_of(module) for module in SOURCES} - {""} == ROOMS.keys()
+    entries = {path.name for path in PACKAGE.iterdir()} - {"__pycache__", "__init__.py", "py.typed"}
+    assert entries == ROOMS.keys()
+    assert len({each.level for each in ROOMS.values()}) == 7
 
 
-def test_each_part_uses_only_the_libraries_that_are_its_own() -> None:
-    assert offences(LIBRARIES, "libraries") == []
+def test_rooms_import_only_from_the_levels_below() -> None:
+    against = [
+        f"{place}: {here} must not import {there}"
+        for here, place, name in every_import()
+        if (there := room_of(inner(name) or "")) not in ("", here) and here and ROOMS[there].level >= ROOMS[here].level
+    ]
+    assert against == []
+
+
+def test_each_room_uses_only_the_libraries_that_are_its_own() -> None:
+    against = [
+        f"{place}: {here} must not import {library}"
+        for here, place, name in every_import()
+        if inner(name) is None
+        and (library := name.partition(".")[0]) not in {"__future__", *sys.stdlib_module_names}
+        and library not in (ROOMS[here].libraries if here else ())
+    ]
+    assert against == []
 
 
 def test_the_pure_core_has_no_clock_no_log_and_no_machine() -> None:
-    found = [
-        f"{path.relative_to(PACKAGE)}:{line}: {name}"
-        for module, path in SOURCES.items()
-        if part_of(module) in PURE
-        for line, name in imports(path)
-        if name.partition(".")[0] in IMPURE_MODULES
-    ]
+    found = [(place, name) for here, place, name in every_import() if here in PURE and is_impure(name)]
     assert found == []
 
 
-@pytest.mark.parametrize("part", ["demo", "testing"])
-def test_nothing_that_runs_in_production_imports(part: str) -> None:
-    found = [
-        f"{path.relative_to(PACKAGE)}:{line}: {name}"
-        for module, path in SOURCES.items()
-        if part_of(module) not in {"demo", "testing"}
-        for line, name in imports(path)
-        if part_of(inner(name) or "") == part
-    ]
-    assert found == []
+def is_impure(name: str) -> bool:
+    return name.partition(".")[0] in IMPURE_MODULES
 
 
-@pytest.mark.parametrize(("parts", "libraries"), [(WITHOUT_CLIENTS, CLIENTS), (WITHOUT_SPARK, SPARKS)])
-def test_what_executors_and_notebooks_load_leads_to_no_client_or_engine(parts: set[str], libraries: set[str]) -> None:
-    def reaches(module: str, seen: set[str]) -> list[str]:
+@pytest.mark.parametrize("library", WITHOUT)
+def test_what_executors_and_notebooks_load_leads_to_no_client_and_no_engine(library: str) -> None:
+    def way_to_library(module: str, seen: set[str]) -> list[str]:
         seen.add(module)
         for _, name in imports(SOURCES[module]):
-            if name.partition(".")[0] in libraries:
+            if name.partition(".")[0] == library:
                 return [module]
             below = inner(name)
-            if below and below not in seen and (way := reaches(below, seen)):
+            if below and below not in seen and (way := way_to_library(below, seen)):
                 return [module, *way]
         return []
 
-    starts = [module for module in SOURCES if part_of(module) in parts]
-    assert [" -> ".join(way) for start in starts if (way := reaches(start, set()))] == []
-
-
-def test_the_table_of_arrows_names_only_parts_that_exist() -> None:
-    parts = {part_of(module) for module in SOURCES}
-    assert (INSIDE.keys() | LIBRARIES.keys() | PURE | WITHOUT_CLIENTS | WITHOUT_SPARK) - parts == set()
+    starts = [each for each in SOURCES if any(each == name or each.startswith(f"{name}.") for name in WITHOUT[library])]
+    assert len(starts) >= len(WITHOUT[library])
+    assert [" -> ".join(way) for start in starts if (way := way_to_library(start, set()))] == []

@@ -10,7 +10,18 @@ from __future__ import annotations
 from offset_sync.config.configuration import Config
 from offset_sync.config.load import load_config, parse_config
 from offset_sync.config.secret import HIDDEN_NAMES
-from offset_sync.config.sections import Cluster, Groups, Index, Metrics, Mirror, Override, Strategy, Sync, Tables, Topics
+from offset_sync.config.sections import (
+    Cluster,
+    Groups,
+    Index,
+    Metrics,
+    Mirror,
+    Override,
+    Strategy,
+    Sync,
+    Tables,
+    Topics,
+)
 
 __all__ = [
     "HIDDEN_NAMES",

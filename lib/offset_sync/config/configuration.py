@@ -19,13 +19,11 @@ from pydantic import (
     model_validator,
 )
 
-from offset_sync.model.errors import ConfigError
 from offset_sync.config.client_options import to_librdkafka
 from offset_sync.config.duration import format_duration
 from offset_sync.config.error_messages import explain
 from offset_sync.config.name_patterns import is_match, java_any
 from offset_sync.config.problem import Place, Problem, first_per_place
-from offset_sync.config.validation import rule_problems
 from offset_sync.config.secret import HIDDEN, Secret
 from offset_sync.config.sections import (
     Cluster,
@@ -41,6 +39,8 @@ from offset_sync.config.sections import (
     Tables,
     Topics,
 )
+from offset_sync.config.validation import rule_problems
+from offset_sync.model.errors import ConfigError
 
 _NOTHING = "(?!)"  # a Java expression that never matches
 

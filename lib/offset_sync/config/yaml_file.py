@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from offset_sync.model.errors import ConfigError
 from offset_sync.config.problem import Place, Problem
+from offset_sync.model.errors import ConfigError
 
 _TAG = "tag:yaml.org,2002:"
 

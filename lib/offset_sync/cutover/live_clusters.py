@@ -8,20 +8,21 @@ from collections.abc import Callable, Collection, Iterable
 import numpy as np
 
 from offset_sync.config import Config
+from offset_sync.cutover.plan import Committed, Standing
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.cutover.plan import Committed, Standing
-from offset_sync.sync.reconciler import CommitWrites, Settler
-from offset_sync.state.snapshot import Settlement, frontier
-from offset_sync.status.rows import Rows
-from offset_sync.status.live_state import StatusTables
-from offset_sync.status.stream_lag import coordinator_hash
 from offset_sync.state.committed_offsets import CommitBook
 from offset_sync.state.key_index import Keys
-from offset_sync.translate.replication_gap import missing_of
-from offset_sync.state.ownership import owners
 from offset_sync.state.last_translations import OUTCOMES
+from offset_sync.state.ownership import owners
+from offset_sync.state.snapshot import frontier
+from offset_sync.status.live_state import StatusTables
+from offset_sync.status.rows import Rows
+from offset_sync.status.stream_lag import coordinator_hash
+from offset_sync.sync.reconciler import CommitWrites, Settler
+from offset_sync.sync.reconciliation import Settlement
 from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.replication_gap import missing_of
 
 
 class LiveSite:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from offset_sync.model.errors import ClusterError
-from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
-from offset_sync.model.values import Outcome, TopicPartition
 from offset_sync.cutover.plan import Committed, GroupPlan, Mode, Site, Standing, Step
+from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import Outcome, TopicPartition
 
 _PAUSE_S = 1.0
 _PATIENCE_S = 30.0

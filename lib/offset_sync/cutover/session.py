@@ -1,76 +1,29 @@
-"""The command ``cutover``: plan, apply or verify the move of groups from one cluster to another."""
+"""One run of ``cutover``: what moves groups is opened, and every step and answer is written down."""
 
 from __future__ import annotations
 
-import argparse
 import getpass
-import re
 import socket
-import sys
-import threading
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from functools import partial
 
 import pyarrow as pa
-from rich.console import Console
 
-from offset_sync.sync.target_writer import TargetCommit
 from offset_sync.config import Config
-from offset_sync.config.duration import parse_duration
-from offset_sync.cutover.procedure import Cutover
 from offset_sync.cutover.live_clusters import LiveSite
-from offset_sync.model.errors import ConfigError, OffsetSyncError
 from offset_sync.cutover.plan import Mode, Step
-from offset_sync.cutover.plan_table import print_plan
-from offset_sync.sync.reconciler import CommitWrites
-from offset_sync.sync.translation_history import HistoryWriter
-from offset_sync.tables.report_tables import CUTOVERS
-from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
-from offset_sync.jobs.spark_session import open_session
-from offset_sync.tables.store import Tables
+from offset_sync.cutover.procedure import Cutover
+from offset_sync.model.errors import OffsetSyncError
 from offset_sync.status.live_state import StatusTables
-
-
-def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add what the command takes, and return *parser*."""
-    parser.add_argument("action", choices=["plan", "apply", "verify"], help="look; move; compare both sides")
-    parser.add_argument("--from", dest="source", required=True, metavar="CLUSTER", help="where the groups are now")
-    parser.add_argument("--to", dest="target", required=True, metavar="CLUSTER", help="where they shall go on")
-    parser.add_argument(
-        "--groups", nargs="+", required=True, metavar="PATTERN", help="regular expressions, each for a whole group id"
-    )
-    kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("--planned", action="store_true", help="both clusters answer; nothing is lost or repeated")
-    kind.add_argument("--disaster", action="store_true", help="the source is lost; works from the tables alone")
-    parser.add_argument(
-        "--timeout", type=_duration, default="10m", metavar="DURATION", help="wait so long for the index (default 10m)"
-    )
-    return parser
-
-
-def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
-    """Do what *arguments* ask for; return one line per group or partition that is not as it should be."""
-    _check(config, arguments)
-    mode: Mode = "disaster" if arguments.disaster else "planned"
-    spark = open_session("offset-sync cutover")
-    try:
-        # In a disaster the source is not asked, whether it answers or not: the tables say what is known of it.
-        state = StatusTables(config, spark, given_up=[arguments.source] if mode == "disaster" else [])
-        say = partial(print, file=sys.stderr, flush=True)
-        with opened(config, state, arguments.source, arguments.target, mode, say) as (cutover, site):
-            groups = chosen_groups(site.groups(), arguments.groups)
-            if arguments.action == "plan":
-                plans = cutover.plan(groups, mode)
-                print_plan(plans, arguments.source, arguments.target, Console())
-                return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
-            if arguments.action == "verify":
-                return cutover.verify(groups)
-            return cutover.apply(groups, mode, arguments.timeout.total_seconds())
-    finally:
-        spark.stop()
+from offset_sync.sync.reconciler import CommitWrites
+from offset_sync.sync.target_writer import TargetCommit
+from offset_sync.sync.translation_history import HistoryWriter
+from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
+from offset_sync.tables.report_tables import CUTOVERS
+from offset_sync.tables.store import Tables
 
 
 @contextmanager
@@ -90,40 +43,6 @@ def opened(
         history.close()
     if history.error:
         raise OffsetSyncError(history.error)
-
-
-def _duration(text: str) -> timedelta:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def chosen_groups(known: Collection[str], patterns: Sequence[str]) -> list[str]:
-    """Return the known groups that match; raises ConfigError for a pattern that matches none or is none."""
-    chosen: set[str] = set()
-    problems = []
-    for pattern in patterns:
-        try:
-            found = {group_id for group_id in known if re.fullmatch(pattern, group_id)}
-        except re.error as error:
-            problems.append(f"--groups {pattern!a} is no regular expression: {error}")
-            continue
-        if not found:
-            problems.append(f"--groups {pattern!a} matches none of the {len(known)} groups in the tables")
-        chosen |= found
-    if problems:
-        raise ConfigError(problems)
-    return sorted(chosen)
-
-
-def _check(config: Config, arguments: argparse.Namespace) -> None:
-    pair = (arguments.source, arguments.target)
-    if pair not in config.pairs():
-        known = ", ".join(f"{source} to {target}" for source, target in config.pairs())
-        raise ConfigError([f"--from {pair[0]} --to {pair[1]}: not a direction of the configuration, which has {known}"])
-    if arguments.action == "apply" and not (arguments.planned or arguments.disaster):
-        raise ConfigError(["apply needs --planned (both clusters answer) or --disaster (the source is lost)"])
 
 
 def _commit_at(config: Config, target: str) -> CommitWrites:

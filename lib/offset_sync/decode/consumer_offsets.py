@@ -9,11 +9,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from offset_sync.decode.arrow_buffers import ByteRows, to_byte_rows
+from offset_sync.decode.commit_values import Commits, decode_commits
 from offset_sync.decode.cursor import DecodeError
 from offset_sync.decode.group_values import GroupValue, decode_group_value
 from offset_sync.decode.keys import Keys, decode_keys
 from offset_sync.decode.record_layouts import COMMIT, GROUP, GROUP_EPOCH, KINDS, MALFORMED, MEMBER
-from offset_sync.decode.commit_values import Commits, decode_commits
 
 RECORDS = pa.schema(
     [

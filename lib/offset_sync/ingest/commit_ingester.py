@@ -16,14 +16,14 @@ from pyspark.sql import DataFrame
 
 from offset_sync.ingest import failpoints
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.tables.definition import Table
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
-from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
-from offset_sync.ingest.map_batches import map_batches
 from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
-from offset_sync.tables.store import Tables
+from offset_sync.ingest.map_batches import map_batches
 from offset_sync.state.committed_offsets import CommitBook, CommitRecords
 from offset_sync.state.key_index import Keys
+from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
+from offset_sync.tables.definition import Table
+from offset_sync.tables.store import Tables
 from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)

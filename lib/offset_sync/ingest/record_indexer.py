@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest import failpoints
-from offset_sync.model.errors import ClusterError
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets, count_offsets
-from offset_sync.ingest.run_builder import CUT_SCHEMA, RunCutter
-from offset_sync.tables.catalog import BEGINS, INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
 from offset_sync.ingest.map_batches import map_batches
+from offset_sync.ingest.run_builder import CUT_SCHEMA, RunCutter
+from offset_sync.model.errors import ClusterError
+from offset_sync.tables.catalog import BEGINS, INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
 from offset_sync.tables.store import Tables
 
 logger = logging.getLogger(__name__)

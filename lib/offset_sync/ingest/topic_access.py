@@ -6,9 +6,9 @@ import logging
 from collections.abc import Mapping
 
 from offset_sync.config import Config
-from offset_sync.model.errors import ClusterError
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
+from offset_sync.model.errors import ClusterError
 
 logger = logging.getLogger(__name__)
 EVERY_S = 60.0

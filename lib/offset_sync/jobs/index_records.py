@@ -11,14 +11,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
-from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.ingest.topic_access import Rights
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.ingest.run_builder import RunCutter
-from offset_sync.ingest.record_indexer import RunIndexer
-from offset_sync.ingest.query_supervisor import QueryGroup
-from offset_sync.jobs.spark_session import open_session
 from offset_sync.ingest.kafka_source import read_mirrored_records
+from offset_sync.ingest.query_supervisor import QueryGroup
+from offset_sync.ingest.record_indexer import RunIndexer
+from offset_sync.ingest.run_builder import RunCutter
+from offset_sync.ingest.topic_access import Rights
+from offset_sync.jobs.spark_session import open_session
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.tables.store import Tables
 
 

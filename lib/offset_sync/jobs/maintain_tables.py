@@ -13,21 +13,21 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
-from offset_sync.model.errors import ClusterError
+from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
+from offset_sync.state.cluster_metadata import Look, Survey
+from offset_sync.state.committed_offsets import CommitBook
 from offset_sync.state.index_retention import Retention, Rows, Where, lowest_commits
+from offset_sync.state.record_index import RunCache, borders
+from offset_sync.state.restore import restore_commits
 from offset_sync.state.snapshot import Looks
+from offset_sync.tables.catalog import OFFSET_COMMITS, RECORD_RUNS, TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, PLACE, Maintainer
 from offset_sync.tables.report_tables import REPORT_TABLES
-from offset_sync.state.restore import restore_commits
-from offset_sync.state.record_index import RunCache, borders
-from offset_sync.tables.catalog import OFFSET_COMMITS, RECORD_RUNS, TABLES
-from offset_sync.jobs.spark_session import open_session
 from offset_sync.tables.store import Tables
-from offset_sync.state.cluster_metadata import Look, Survey
-from offset_sync.state.committed_offsets import CommitBook
 
 logger = logging.getLogger(__name__)
 _DEADLINE_SECONDS = 30.0

@@ -14,15 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.config import Config
-from offset_sync.status.drift import Drift, DriftWindow, Offsets
 from offset_sync.jobs.metrics.endpoint import open_endpoint
 from offset_sync.jobs.metrics.report_collector import ReportMetrics
-from offset_sync.status.rollup import newest_drift
-from offset_sync.status.render.outputs import Show, open_shows, unhealthy
-from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 from offset_sync.jobs.spark_session import open_session
-from offset_sync.status.rows import Rows
+from offset_sync.status.drift import Drift, DriftWindow, Offsets
 from offset_sync.status.live_state import StatusTables
+from offset_sync.status.render.outputs import Show, open_shows, unhealthy
+from offset_sync.status.rollup import newest_drift
+from offset_sync.status.rows import Rows
+from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
 logger = logging.getLogger(__name__)
 _SHOWN = 6

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 
 from offset_sync.config import Config, load_config
-from offset_sync.model.errors import ConfigError, OffsetSyncError
 from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
+from offset_sync.model.errors import ConfigError, OffsetSyncError
 
 DONE, FAILED, BAD_ARGUMENTS = 0, 1, 2
 

@@ -14,34 +14,34 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from offset_sync.ingest import failpoints
-from offset_sync.sync.write_ahead import AnnouncedCommit
-from offset_sync.sync.target_writer import TargetCommit
 from offset_sync.config import Config
-from offset_sync.sync.deletions import follow_deletions
-from offset_sync.model.errors import ClusterError
-from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
-from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
-from offset_sync.jobs.metrics.group_collector import Positions
-from offset_sync.jobs.metrics.sync_collector import SyncMetrics
-from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
-from offset_sync.sync.reconciler import Settler
+from offset_sync.ingest import failpoints
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.sync.distributed_writer import DistributedCommit
-from offset_sync.sync.translation_history import HistoryWriter
 from offset_sync.ingest.commit_ingester import CommitIngester
-from offset_sync.sync.intent_log import Intents
-from offset_sync.ingest.query_supervisor import STOPPED, QueryGroup
-from offset_sync.state.restore import restore_answers, restore_commits, restore_intents
-from offset_sync.state.record_index import RunCache
-from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
-from offset_sync.jobs.spark_session import open_session
 from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS, read_consumer_offsets
-from offset_sync.tables.store import Tables
+from offset_sync.ingest.query_supervisor import STOPPED, QueryGroup
+from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
+from offset_sync.jobs.metrics.group_collector import Positions
+from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
+from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.jobs.spark_session import open_session
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import Survey
 from offset_sync.state.committed_offsets import CommitBook
 from offset_sync.state.own_writes import Intent
+from offset_sync.state.record_index import RunCache
+from offset_sync.state.restore import restore_answers, restore_commits
+from offset_sync.sync.deletions import follow_deletions
+from offset_sync.sync.distributed_writer import DistributedCommit
+from offset_sync.sync.intent_log import Intents, restore_intents
+from offset_sync.sync.reconciler import Settler
+from offset_sync.sync.target_writer import TargetCommit
+from offset_sync.sync.translation_history import HistoryWriter
+from offset_sync.sync.write_ahead import AnnouncedCommit
+from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
+from offset_sync.tables.store import Tables
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +94,8 @@ class SyncJob:
         for alias in config.clusters:
             self._queries.add(alias, self._metrics.starting(alias, partial(self._start_query, alias)))
         restore_commits(self._tables, self._book, self._lock)
-        restore_answers(self._tables, self._book, self._settler, self._lock)
+        last = {pair: self._settler.pair(*pair) for pair in self._settler.pairs()}
+        restore_answers(self._tables, self._book, last, self._lock)
         restore_intents(self._intents, self._book, self._lock)
 
     def run_once(self) -> list[str]:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from offset_sync.model.errors import ClusterError
 from offset_sync.kafka.error_codes import (
     ABSENT_TOPIC,
     MOVED_COORDINATOR,
@@ -24,9 +23,10 @@ from offset_sync.kafka.error_codes import (
 )
 from offset_sync.kafka.group_offset_requests import GroupAnswer, GroupOffsets, Limits, RequestFailure
 from offset_sync.kafka.librdkafka import BindingError
+from offset_sync.kafka.request_limits import invalid_group, invalid_place, invalid_write
 from offset_sync.kafka.retry import attempts
 from offset_sync.kafka.topic_metadata import LogEnds, Reach, TopicInfo, Topics, to_topic_infos
-from offset_sync.kafka.request_limits import invalid_group, invalid_place, invalid_write
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition
 
 DEADLINE_S = 15.0

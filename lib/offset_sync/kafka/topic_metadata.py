@@ -16,10 +16,10 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCol
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
 
-from offset_sync.model.errors import ClusterError
 from offset_sync.kafka.error_codes import ABSENT_TOPIC, NOT_AUTHORIZED, RETRIABLE, NotAuthorizedError
-from offset_sync.kafka.retry import attempts
 from offset_sync.kafka.request_limits import is_topic_name
+from offset_sync.kafka.retry import attempts
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 
 _REQUEST_S = 6.0

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.snapshot import Index, Looks
 from offset_sync.state.committed_offsets import CommitBook
 from offset_sync.state.ownership import owners
+from offset_sync.state.snapshot import Index, Looks
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index_retention import IndexedLog, begins
 from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.index_retention import IndexedLog, begins
 
 Where = tuple[str, TopicPartition]
 """A partition at a cluster."""

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import Outcome, State
 from offset_sync.state.column_store import Columns
-from offset_sync.translate.partition import STATES, Translations
 from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition import STATES, Translations
 
 OUTCOMES = tuple(Outcome)
 """Outcomes by code."""

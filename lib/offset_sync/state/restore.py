@@ -7,6 +7,7 @@ died is missing; the streams bring it again, and the reconcile pass looks at eve
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -15,14 +16,12 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from offset_sync.model.values import Outcome, State
-from offset_sync.sync.reconciler import Settler
-from offset_sync.sync.intent_log import Intents
-from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
-from offset_sync.tables.store import Tables
 from offset_sync.state.committed_offsets import ClusterCommits, CommitBook, CommitRecords
 from offset_sync.state.key_index import Keys
+from offset_sync.state.last_translations import OUTCOMES, PairState
 from offset_sync.state.own_writes import NOTHING
-from offset_sync.state.last_translations import OUTCOMES
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
+from offset_sync.tables.store import Tables
 from offset_sync.translate.partition import STATES
 
 _KEY = ["group_id", "topic", "partition"]
@@ -104,7 +103,9 @@ def _last_commits(commits: DataFrame) -> DataFrame:
     )
 
 
-def restore_answers(tables: Tables, book: CommitBook, settler: Settler, lock: threading.RLock) -> None:
+def restore_answers(
+    tables: Tables, book: CommitBook, pairs: Mapping[tuple[str, str], PairState], lock: threading.RLock
+) -> None:
     """Fill the ledger of own commits and each pair's last answers, so that what is known is not written again."""
     if tables.version(OFFSET_TRANSLATIONS) == 0:
         return
@@ -119,28 +120,17 @@ def restore_answers(tables: Tables, book: CommitBook, settler: Settler, lock: th
     )
     rows = last.select("source_cluster", "target_cluster", *_KEY, "own_offset", "own_at", "last.*").orderBy("own_at")
     table = rows.toArrow()
-    for source, target in settler.pairs():
+    for (source, target), pair in pairs.items():
         is_source = pc.equal(table.column("source_cluster"), source)
         is_pair = pc.and_(is_source, pc.equal(table.column("target_cluster"), target))
         with lock:
-            _restore_pair(table.filter(is_pair), book, settler, source, target)
+            _restore_pair(table.filter(is_pair), book, pair, target)
 
 
-def restore_intents(intents: Intents, book: CommitBook, lock: threading.RLock) -> None:
-    """Take for our own what a driver may have written before it died, and of which the tables do not know."""
-    left = [intent for intent in intents.remaining() if intent.target in book.clusters]
-    with lock:
-        key = book.ids([(intent.group_id, intent.topic, intent.partition) for intent in left])
-        for target, commits in book.clusters.items():
-            mine = np.array([intent.target == target for intent in left], np.bool_)
-            offset = np.array([intent.offset for intent in left], np.int64)
-            commits.ledger.wrote(key[mine], offset[mine])
-
-
-def _restore_pair(rows: pa.Table, book: CommitBook, settler: Settler, source: str, target: str) -> None:
+def _restore_pair(rows: pa.Table, book: CommitBook, last: PairState, target: str) -> None:
     key = _ids(book, rows)
     _restore_ledger(rows, key, book.clusters[target])
-    pair = settler.pair(source, target).columns
+    pair = last.columns
     pair.fit(len(book.keys))
     for name, column in (
         ("source_offset", "source_offset"), ("wanted", "target_offset"), ("duplicates", "duplicates"),

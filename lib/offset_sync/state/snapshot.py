@@ -1,4 +1,4 @@
-"""What settling works with and what it results in."""
+"""What an answer rests on: the index, what the clusters said, and the commits that count."""
 
 from __future__ import annotations
 
@@ -6,18 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import Outcome, TopicPartition
-from offset_sync.sync.write_plan import Plan
+from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import Look
-from offset_sync.state.committed_offsets import Key
 from offset_sync.state.key_index import Keys
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.state.last_translations import OUTCOMES
-from offset_sync.translate.partition import Translations
 from offset_sync.translate.index.runs import Int64s
 
 Looks = Mapping[str, "Look | ClusterError"]
@@ -78,48 +71,3 @@ class Seen:
             return dict.fromkeys(range(len(topics)), str(there))
         refused = dict(there.refused) if isinstance(here, ClusterError) else {**there.refused, **here.refused}
         return {row: str(refused[topic]) for row, topic in enumerate(topics) if topic in refused}
-
-
-@dataclass(frozen=True)
-class Task:
-    """What to settle: *keys* of one *source*'s micro-batch, or (None) all keys of all sources that are not settled.
-
-    *is_waiting*: of all sources those *keys* whose answer the index held back.
-    """
-
-    keys: Keys | None
-    source: str | None
-    batch_id: int | None
-    is_first: bool = False
-    is_waiting: bool = False
-
-
-@dataclass(frozen=True)
-class Settlement:
-    """Answers from one source to one target and what became of them, one row per key; see offset_translations."""
-
-    source: str
-    target: str
-    batch_id: int | None
-    translated_at_ms: int
-    committed_at_ms: int
-    key: Keys
-    source_offset: Int64s
-    source_at_ms: Int64s
-    answers: Translations
-    plan: Plan
-    previous: Int64s
-    outcome: NDArray[np.intp]
-    error: Mapping[int, str]
-    is_news: NDArray[np.bool_]
-
-    def failures(self, keys: Sequence[Key]) -> list[str]:
-        """Return one line per distinct reason why something could not be done."""
-        by_reason: dict[str, list[int]] = {}
-        for row in np.flatnonzero(self.outcome == OUTCOMES.index(Outcome.FAILED)).tolist():
-            by_reason.setdefault(self.error.get(row, "no reason given"), []).append(row)
-        return [
-            f"{self.source} to {self.target}: {len(rows)} offsets not committed, "
-            f"first {'/'.join(map(str, keys[int(self.key[rows[0]])]))}: {reason}"
-            for reason, rows in by_reason.items()
-        ]

@@ -7,13 +7,13 @@ from collections.abc import Collection
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import State, TopicPartition
-from offset_sync.state.snapshot import Commits, Index, Seen, frontier
-from offset_sync.translate.preconditions import PartitionView, remembered
 from offset_sync.state.committed_offsets import CommitBook
 from offset_sync.state.key_index import KeyPlaces, Keys
-from offset_sync.state.ownership import owners
 from offset_sync.state.last_translations import PairState
+from offset_sync.state.ownership import owners
+from offset_sync.state.snapshot import Commits, Index, Seen, frontier
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
+from offset_sync.translate.preconditions import PartitionView, remembered
 from offset_sync.translate.strategies import Strategy
 
 

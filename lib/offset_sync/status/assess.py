@@ -9,19 +9,19 @@ from datetime import timedelta
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.status.log_comparison import NO_END, Holdings, Sides, holdings_of
-from offset_sync.status.measure import NOBODY_KNOWS, Measured, end_of, measure
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.snapshot import Commits, Index, Seen
-from offset_sync.status.rows import Found
-from offset_sync.translate.preconditions import PartitionView
 from offset_sync.state.committed_offsets import CommitBook
 from offset_sync.state.key_index import KeyPlaces
 from offset_sync.state.last_translations import PairState
-from offset_sync.translate.partition import Translations, concatenate
-from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.strategies import Logs
+from offset_sync.state.snapshot import Commits, Index, Seen
 from offset_sync.state.translator import Translator
+from offset_sync.status.log_comparison import NO_END, Holdings, Sides, holdings_of
+from offset_sync.status.measure import NOBODY_KNOWS, Measured, end_of, measure
+from offset_sync.status.rows import Found
+from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition import Translations, concatenate
+from offset_sync.translate.preconditions import PartitionView
+from offset_sync.translate.strategies import Logs
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import State
-from offset_sync.translate.partition import IS_WITHHELD, STATES
 from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition import IS_WITHHELD, STATES
 
 Bools = NDArray[np.bool_]
 

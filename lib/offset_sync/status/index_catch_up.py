@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from offset_sync.model.errors import ClusterError
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.snapshot import Index, Looks, frontier
 

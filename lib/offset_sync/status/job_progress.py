@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
-from offset_sync.model.errors import ClusterError
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
+from offset_sync.model.errors import ClusterError
 from offset_sync.status.stream_lag import StreamLag, Streams
 
 LogEndsOf = Callable[[str], "Sequence[int | None] | ClusterError"]

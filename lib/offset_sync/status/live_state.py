@@ -7,28 +7,28 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
-from offset_sync.status.index_catch_up import CatchUp
-from offset_sync.status.record_comparison import Comparer
 from offset_sync.config import Config
-from offset_sync.model.errors import ClusterError
+from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.record_reader import RecordReader
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
-from offset_sync.status.reporter import Reporter
-from offset_sync.state.snapshot import Looks
-from offset_sync.status.job_progress import JobProgress
-from offset_sync.tables.report_tables import REPORT_TABLES
-from offset_sync.state.restore import follow_commits, restore_commits
-from offset_sync.state.record_index import RunCache
-from offset_sync.tables.catalog import OFFSET_COMMITS, TABLES
-from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
-from offset_sync.tables.store import Tables
-from offset_sync.status.rows import Rows
-from offset_sync.status.stream_lag import Streams
 from offset_sync.state.cluster_metadata import Survey
 from offset_sync.state.committed_offsets import CommitBook
 from offset_sync.state.key_index import Keys
+from offset_sync.state.record_index import RunCache
+from offset_sync.state.restore import follow_commits, restore_commits
+from offset_sync.state.snapshot import Looks
+from offset_sync.status.index_catch_up import CatchUp
+from offset_sync.status.job_progress import JobProgress
+from offset_sync.status.record_comparison import Comparer
+from offset_sync.status.reporter import Reporter
+from offset_sync.status.rows import Rows
+from offset_sync.status.stream_lag import Streams
+from offset_sync.tables.catalog import OFFSET_COMMITS, TABLES
+from offset_sync.tables.report_tables import REPORT_TABLES
+from offset_sync.tables.store import Tables
 
 _PATIENCE_S = 5.0
 

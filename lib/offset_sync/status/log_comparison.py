@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from offset_sync.translate.preconditions import PartitionView
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.replication_gap import Missing, Stretches, deleted_of, joined, missing_of
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
+from offset_sync.translate.preconditions import PartitionView
+from offset_sync.translate.replication_gap import Missing, Stretches, deleted_of, joined, missing_of
 
 NO_END = int(np.iinfo(np.int64).max)
 _NEWEST = 10_000

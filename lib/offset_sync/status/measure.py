@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.status.log_comparison import Holdings, Sides
-from offset_sync.translate.preconditions import PartitionView
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.position_cost import difference
+from offset_sync.translate.preconditions import PartitionView
 
 NOBODY_KNOWS = -1
 

@@ -10,21 +10,21 @@ from datetime import timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.status.assess import Assessor
-from offset_sync.status.record_comparison import Question
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
-from offset_sync.status.measure import NOBODY_KNOWS
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.snapshot import Commits, Index, Looks, Seen
-from offset_sync.status.classify import STATUSES, Facts, Status, decide, is_comparable, is_there, reasons
-from offset_sync.status.rows import Found, Rows, joined_rows, to_columns
-from offset_sync.status.stream_lag import Streams, coordinator_hash
 from offset_sync.state.committed_offsets import CommitBook
 from offset_sync.state.key_index import KeyPlaces, Keys
-from offset_sync.translate.index.runs import Int64s
+from offset_sync.state.snapshot import Commits, Index, Looks, Seen
 from offset_sync.state.translator import Translator, owned_keys, to_commits
+from offset_sync.status.assess import Assessor
+from offset_sync.status.classify import STATUSES, Facts, Status, decide, is_comparable, is_there, reasons
+from offset_sync.status.measure import NOBODY_KNOWS
+from offset_sync.status.record_comparison import Question
+from offset_sync.status.rows import Found, Rows, joined_rows, to_columns
 from offset_sync.status.staleness import Watch
+from offset_sync.status.stream_lag import Streams, coordinator_hash
+from offset_sync.translate.index.runs import Int64s
 
 LookAt = Callable[[Collection[str], Collection[TopicPartition]], Looks]
 ActiveGroups = Callable[[str], "Collection[str] | ClusterError"]

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.status.measure import NOBODY_KNOWS, Measured
+from offset_sync.state.committed_offsets import Key
 from offset_sync.state.snapshot import Commits
 from offset_sync.status.classify import STATUSES, Facts
-from offset_sync.state.committed_offsets import Key
-from offset_sync.translate.partition import IS_WITHHELD, STATES, Translations
+from offset_sync.status.measure import NOBODY_KNOWS, Measured
 from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition import IS_WITHHELD, STATES, Translations
 
 Rows = dict[str, list[Any]]
 """Columns of sync_status but ``reported_at``, by name."""

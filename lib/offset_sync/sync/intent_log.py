@@ -16,10 +16,12 @@ import threading
 import uuid
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 from pyspark.sql import SparkSession
 
-from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.state.committed_offsets import CommitBook
 from offset_sync.state.own_writes import Intent
+from offset_sync.tables.delta.filesystem import HadoopFiles
 
 logger = logging.getLogger(__name__)
 
@@ -97,3 +99,14 @@ class Intents:
 
     def _path(self, name: str) -> str:
         return f"{self._folder}/{name}"
+
+
+def restore_intents(intents: Intents, book: CommitBook, lock: threading.RLock) -> None:
+    """Take for our own what a driver may have written before it died, and of which the tables do not know."""
+    left = [intent for intent in intents.remaining() if intent.target in book.clusters]
+    with lock:
+        key = book.ids([(intent.group_id, intent.topic, intent.partition) for intent in left])
+        for target, commits in book.clusters.items():
+            mine = np.array([intent.target == target for intent in left], np.bool_)
+            offset = np.array([intent.offset for intent in left], np.int64)
+            commits.ledger.wrote(key[mine], offset[mine])

@@ -12,9 +12,9 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Protocol, TypeAlias
 
-from offset_sync.model.errors import ClusterError
 from offset_sync.kafka.error_codes import ACTIVE_GROUP, RETRIABLE, TransientError
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock, attempts
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 
 GROUPS_AT_ONCE = 1000

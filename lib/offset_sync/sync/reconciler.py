@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition, WriteOutcome
-from offset_sync.sync.write_plan import plan_writes, refresh_due
-from offset_sync.state.snapshot import Commits, Index, Looks, Seen, Settlement, Task
 from offset_sync.state.committed_offsets import CommitBook
 from offset_sync.state.key_index import KeyPlaces, Keys
 from offset_sync.state.last_translations import OUTCOMES, PairState
+from offset_sync.state.snapshot import Commits, Index, Looks, Seen
 from offset_sync.state.translator import Translator, owned_keys, to_commits
+from offset_sync.sync.reconciliation import Settlement, Task
+from offset_sync.sync.write_plan import plan_writes, refresh_due
 
 LookAt = Callable[[Collection[str], Collection[TopicPartition]], Looks]
 CommitWrites = Callable[[str, Sequence[OffsetWrite]], Sequence[WriteOutcome]]

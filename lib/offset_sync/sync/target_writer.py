@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import OffsetWrite, WriteOutcome
-from offset_sync.sync.offset_writer import commit_wave
 from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.sync.offset_writer import commit_wave
 
 
 @dataclass(frozen=True)

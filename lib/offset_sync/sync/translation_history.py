@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from offset_sync.model.values import Outcome
-from offset_sync.state.snapshot import Settlement
-from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.state.committed_offsets import Key
 from offset_sync.state.key_index import Keys
 from offset_sync.state.last_translations import OUTCOMES
+from offset_sync.sync.reconciliation import Settlement
+from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.translate.partition import IS_WITHHELD, STATES
 
 logger = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ from typing import Protocol
 import numpy as np
 
 from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
-from offset_sync.sync.reconciler import CommitWrites
 from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
 from offset_sync.state.own_writes import Intent
+from offset_sync.sync.reconciler import CommitWrites
 
 _MAY_STAND = (Outcome.COMMITTED, Outcome.FAILED)
 """Outcomes of writes that have reached the cluster, or may have."""

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, State
 from offset_sync.state.column_store import Columns
 from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
-from offset_sync.state.ownership import RULES, rules
 from offset_sync.state.last_translations import OUTCOMES
-from offset_sync.translate.partition import IS_WITHHELD, STATES, Translations
+from offset_sync.state.ownership import RULES, rules
 from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition import IS_WITHHELD, STATES, Translations
 
 Keys = NDArray[np.intp]
 

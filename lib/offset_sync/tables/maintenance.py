@@ -20,8 +20,8 @@ from pyspark.sql import functions as F
 
 from offset_sync.tables.definition import Table
 from offset_sync.tables.delta.filesystem import HadoopFiles
-from offset_sync.tables.delta.transaction_log import is_only_appended
 from offset_sync.tables.delta.lock import alone_at
+from offset_sync.tables.delta.transaction_log import is_only_appended
 
 PLACE = ("cluster", "topic", "partition")
 BEGINS_SCHEMA = pa.schema(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from offset_sync.tables.definition import Table, columns
 from offset_sync.tables.catalog import TABLES
+from offset_sync.tables.definition import Table, columns
 
 SYNC_STATUS = Table(
     "sync_status",

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from offset_sync.tables.delta.append import Appender
-from offset_sync.tables.definition import Table
-from offset_sync.tables.create import create_table
-from offset_sync.tables.delta.filesystem import HadoopFiles
-from offset_sync.tables.delta.transaction_log import last_version, plain_bytes, read_appended
-from offset_sync.tables.delta.replace import Replacer
 from offset_sync.tables.catalog import TABLES
+from offset_sync.tables.create import create_table
+from offset_sync.tables.definition import Table
+from offset_sync.tables.delta.append import Appender
+from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.tables.delta.replace import Replacer
+from offset_sync.tables.delta.transaction_log import last_version, plain_bytes, read_appended
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

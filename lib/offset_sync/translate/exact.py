@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.pieces import Pieces, cut_pieces
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.pieces import Pieces, cut_pieces
 
 
 @dataclass(frozen=True)

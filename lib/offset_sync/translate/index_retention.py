@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from offset_sync.translate.exact import translate
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.pieces import cut_pieces
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
+from offset_sync.translate.pieces import cut_pieces
 
 _NEVER = int(NO_LIMIT)
 """No hole is too young: what shows one stands below the lowest commit and is old, or counts as unread anyway."""

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import State
-from offset_sync.translate.preconditions import PartitionView, reason_to_withhold
 from offset_sync.translate.exact import Answers, needs_of_unindexed, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s
+from offset_sync.translate.preconditions import PartitionView, reason_to_withhold
 from offset_sync.translate.strategies import EXACT, Choice, Logs, Strategy, choose, reason_to_refuse, unverified
 
 STATES = tuple(State)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from offset_sync.translate.exact import count_read
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.pieces import Pieces, cut_pieces
 from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.pieces import Pieces, cut_pieces
 
 _AT_ONCE = 1 << 20
 """So many pieces, of all groups together, are looked at in one go."""

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import State
-from offset_sync.translate.preconditions import PartitionView
 from offset_sync.translate.exact import Answers
 from offset_sync.translate.header_strategy import answer_by_header
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.index.time_index import TimeIndex
+from offset_sync.translate.preconditions import PartitionView
 from offset_sync.translate.timestamp_strategy import answer_by_timestamp
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException
 
+from offset_sync.model.errors import ClusterError
 from offset_sync_demo.kafka.broker_files import free_ports, java_command, write_broker_files
 from offset_sync_demo.kafka.clients import admin_of
-from offset_sync.model.errors import ClusterError
 
 _START_SECONDS = 90.0
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-from offset_sync_demo.kafka.clients import Endpoint, admin_of
 from offset_sync.model.errors import ClusterError
+from offset_sync_demo.kafka.clients import Endpoint, admin_of
 
 _SECONDS = 20.0
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
+from offset_sync.tables.store import Tables
 from offset_sync_demo.kafka.clients import Partition
-from offset_sync_demo.story.oracle import Measured, compare_group
 from offset_sync_demo.load.records import Records
 from offset_sync_demo.story.jobs import RunningJob, write_config
 from offset_sync_demo.story.moves import Moves
+from offset_sync_demo.story.oracle import Measured, compare_group
 from offset_sync_demo.story.tables import Answer, GroupPartition, StoryTables
 from offset_sync_demo.story.world import DC1, DC2, GROUPS, PARTITIONS, TOPICS, World
-from offset_sync.tables.store import Tables
 
 Say = Callable[[str], None]
 _STAYED = Answer(0, None, "NOT_MOVED", "UNCHANGED", 0, 0, 0)

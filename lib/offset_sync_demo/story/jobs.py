@@ -10,8 +10,8 @@ from pathlib import Path
 
 import yaml
 
-from offset_sync_demo.kafka.clients import Endpoint
 from offset_sync.model.errors import OffsetSyncError
+from offset_sync_demo.kafka.clients import Endpoint
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from offset_sync.config import load_config
-from offset_sync.cutover.session import opened
-from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync.cutover.plan import Mode
+from offset_sync.cutover.session import opened
 from offset_sync.jobs.report_status import StatusJob
-from offset_sync.status.render.outputs import open_shows
+from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync.status.live_state import StatusTables
+from offset_sync.status.render.outputs import open_shows
 
 WAIT_SECONDS = 90.0
 

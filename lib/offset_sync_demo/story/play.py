@@ -15,14 +15,14 @@ from pathlib import Path
 
 from rich.console import Console
 
+from offset_sync.jobs.spark_session import open_session
+from offset_sync.model.errors import OffsetSyncError
+from offset_sync.tables.store import Tables
 from offset_sync_demo.kafka.clients import CLIENT_ERRORS
 from offset_sync_demo.story.acts import FULL, QUICK, Story
 from offset_sync_demo.story.jobs import REPOSITORY
 from offset_sync_demo.story.report import Narrator, show_results
 from offset_sync_demo.story.world import World
-from offset_sync.model.errors import OffsetSyncError
-from offset_sync.jobs.spark_session import open_session
-from offset_sync.tables.store import Tables
 
 DIRECTORY = REPOSITORY / "data" / "demo"
 

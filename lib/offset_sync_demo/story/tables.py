@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from offset_sync_demo.kafka.clients import Partition
 from offset_sync.model.errors import OffsetSyncError
-from offset_sync.tables.definition import Table
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
+from offset_sync.tables.definition import Table
 from offset_sync.tables.store import Tables
+from offset_sync_demo.kafka.clients import Partition
 
 GroupPartition = tuple[str, str, int]
 

@@ -10,13 +10,13 @@ from typing import Literal
 
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters, start_clusters
 from offset_sync_demo.kafka.clients import CLIENT_ERRORS, Partition, list_partitions, stable_ends
-from offset_sync_demo.load.group_member import ReaderOptions
 from offset_sync_demo.kafka.log_dump import dump_ids
+from offset_sync_demo.kafka.topics import create_topic
+from offset_sync_demo.load.group_member import ReaderOptions
+from offset_sync_demo.load.group_reader import GroupReader, stop_readers
 from offset_sync_demo.load.mirror import Mirror
 from offset_sync_demo.load.producer import TopicLoad
-from offset_sync_demo.load.group_reader import GroupReader, stop_readers
 from offset_sync_demo.load.records import Records
-from offset_sync_demo.kafka.topics import create_topic
 from offset_sync_demo.load.workload import Producers
 
 PARTITIONS = 4

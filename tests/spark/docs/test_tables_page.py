@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from offset_sync.tables.views.duckdb import open_tables
-from write_docs import PAGE
-from offset_sync.tables.report_tables import SYNC_STATUS
-from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
-from offset_sync.tables.store import Tables
-from offset_sync.tables.views.spark import register_views
-from oracles.failover_cost import failover_cost
+from builders.spark_tables import append_all
 from generators.scripted_day import Day
 from generators.scripted_day_rows import commit_row
-from builders.spark_tables import append_all
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
+from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.store import Tables
+from offset_sync.tables.views.duckdb import open_tables
+from offset_sync.tables.views.spark import register_views
+from oracles.failover_cost import failover_cost
+from write_docs import PAGE
 
 BLOCKS = re.findall(r"^```(\w+)( [\w-]+)?\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 SQL = [text for language, engine, text in BLOCKS if (language, engine) == ("sql", "")]

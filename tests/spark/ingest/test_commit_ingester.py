@@ -11,13 +11,13 @@ import pyarrow as pa
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
-from oracles.decode import decode_record
 from offset_sync.ingest.commit_ingester import CommitIngester
+from offset_sync.state.committed_offsets import CommitBook
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.store import Tables
-from offset_sync.state.committed_offsets import CommitBook
+from oracles.decode import decode_record
 
-GOLDEN = Path(__file__).parent.parent / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 RECORDS = pa.schema(
     [("key", pa.binary()), ("value", pa.binary()), ("partition", pa.int32()), ("offset", pa.int64()),
      ("timestamp", pa.timestamp("us", "UTC"))]

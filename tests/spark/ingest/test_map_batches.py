@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
-from offset_sync.ingest.run_builder import CUT_SCHEMA
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA
 from offset_sync.ingest.map_batches import FEW_RECORDS, in_its_share, map_batches, to_sql
+from offset_sync.ingest.run_builder import CUT_SCHEMA
 
 PLACES = pa.schema([("place", pa.int64()), ("process", pa.string())])
 

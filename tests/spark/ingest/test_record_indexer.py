@@ -8,12 +8,12 @@ import pyarrow as pa
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
+from fakes.clusters import MemoryTopic
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.ingest.run_builder import RunCutter
 from offset_sync.ingest.record_indexer import RunIndexer
+from offset_sync.ingest.run_builder import RunCutter
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
 from offset_sync.tables.store import Tables
-from fakes.clusters import MemoryTopic
 
 RECORDS = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64()),

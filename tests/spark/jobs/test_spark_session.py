@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.config import HIDDEN_NAMES
-from offset_sync.model.errors import ConfigError
 from offset_sync.jobs.spark_session import open_session, with_slots
+from offset_sync.model.errors import ConfigError
 
 
 def test_it_knows_delta_and_times_are_utc(spark: SparkSession) -> None:

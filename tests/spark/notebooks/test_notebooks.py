@@ -6,10 +6,10 @@ import pytest
 from notebook_runs import run
 from pyspark.sql import SparkSession
 
+from builders.spark_tables import append_all
+from generators.scripted_day import Day
 from offset_sync.model.errors import TableError
 from offset_sync.tables.store import Tables
-from generators.scripted_day import Day
-from builders.spark_tables import append_all
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from offset_sync.tables.definition import Table
 from offset_sync.state.record_index import RunCache
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
+from offset_sync.tables.definition import Table
 from offset_sync.tables.store import Tables
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from fakes.driver import GROUPS, MINUTES_MS, Driver, differences, driver, known, live, read_to_the_end
+from fakes.reconciler_site import Site
 from offset_sync.model.values import Outcome
+from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.state.last_translations import IS_HELD, OUTCOMES
 from offset_sync.state.restore import follow_commits, restore_answers, restore_commits
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import Tables
-from fakes.driver import GROUPS, MINUTES_MS, Driver, differences, driver, known, live, read_to_the_end
-from fakes.reconciler_site import Site
-from offset_sync.state.committed_offsets import CommitBook
-from offset_sync.state.last_translations import IS_HELD, OUTCOMES
 from offset_sync.translate.partition import STATES
 
 LATE = "late"
@@ -52,7 +52,7 @@ def restarted(made: Driver, tables: Tables) -> Driver:
     fresh.position = dict(made.position)
     fresh.is_ready.set()
     restore_commits(tables, fresh.book, fresh.lock)
-    restore_answers(tables, fresh.book, fresh.settler, fresh.lock)
+    restore_answers(tables, fresh.book, {each: fresh.settler.pair(*each) for each in fresh.settler.pairs()}, fresh.lock)
     return fresh
 
 

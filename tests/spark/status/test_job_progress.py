@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
+from fakes.reconciler_site import config_of
 from offset_sync.config import Config
-from offset_sync.model.errors import ClusterError
 from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.model.errors import ClusterError
 from offset_sync.status.job_progress import JobProgress
 from offset_sync.status.stream_lag import StreamLag
-from fakes.reconciler_site import config_of
 
 NOW_MS = 1_795_000_000_000
 PATIENCE_S = 0.4

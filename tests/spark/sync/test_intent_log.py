@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from offset_sync.sync.intent_log import Intents
-from offset_sync.state.restore import restore_intents
 from builders.commits import commit, take_in
 from offset_sync.state.committed_offsets import CommitBook
 from offset_sync.state.own_writes import Intent
+from offset_sync.sync.intent_log import Intents, restore_intents
 
 NINE, TEN = Intent("Y", "grün", "orders", 0, 9), Intent("Y", "other", "orders", 3, 10)
 

@@ -14,8 +14,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
 from offset_sync.tables.catalog import OFFSET_COMMITS, RECORD_RUNS
+from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
 from offset_sync.tables.store import Tables
 from tools.background import going_on
 

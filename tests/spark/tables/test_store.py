@@ -12,9 +12,9 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from offset_sync.tables.definition import Table
-from offset_sync.tables.create import create_table
 from offset_sync.tables.catalog import GROUP_EVENTS, RECORD_RUNS, TABLES
+from offset_sync.tables.create import create_table
+from offset_sync.tables.definition import Table
 from offset_sync.tables.store import Tables
 
 EXAMPLES = {

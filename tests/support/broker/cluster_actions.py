@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from broker.crafted_logs import Clusters
 from broker.committed_offsets import Place, committed
+from broker.crafted_logs import Clusters
 from broker.installation import Installation, Row
-
 from offset_sync.kafka.cluster_admin import Committed
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from offset_sync.kafka.cluster_admin import ClusterAdmin, Committed
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, read_partition
-from offset_sync.model.errors import ClusterError
-from offset_sync.kafka.cluster_admin import ClusterAdmin, Committed
-from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 
 Place = tuple[str, int]
 """A topic and a partition number."""

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
-from broker.committed_offsets import Place, admin_for
 
+from broker.committed_offsets import Place, admin_for
+from generators.mirrored_logs import World, write_logs
+from offset_sync.model.values import TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options
-from offset_sync.model.values import TopicPartition
-from generators.mirrored_logs import World, write_logs
 from oracles.translation import MALFORMED, Case, Log, LogRecord
 
 Clusters = Mapping[str, EmbeddedCluster]

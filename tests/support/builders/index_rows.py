@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from offset_sync.tables.definition import Table
 from fakes.tables import MemoryTables
+from offset_sync.tables.definition import Table
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 Place = tuple[str, str, int]

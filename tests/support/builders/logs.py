@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from offset_sync.model.values import State
-from oracles.translation_check import translated
 from oracles.translation import MALFORMED, Answer, Case, Log, LogRecord, answers
+from oracles.translation_check import translated
 
 HOUR_MS = 3_600_000
 NOW_MS = 1_795_000_000_000

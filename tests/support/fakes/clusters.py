@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from generators.runs import Increment, maximal_runs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import Look
-from oracles.translation_check import extend_index
-from oracles.translation import MALFORMED, Log
-from generators.runs import Increment, maximal_runs
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
+from oracles.translation import MALFORMED, Log
+from oracles.translation_check import extend_index
 
 Place = tuple[str, TopicPartition]
 """A group's partition."""

@@ -8,15 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from offset_sync.sync.translation_history import HistoryWriter
-from offset_sync.ingest.commit_ingester import CommitIngester
-from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
-from fakes.clusters import CommitRecord
+from builders.logs import log
 from builders.offset_records import commit_key, commit_value
+from fakes.clusters import CommitRecord
 from fakes.reconciler_site import ORDERS, Site, config_of
 from fakes.tables import MemoryFrame, MemoryTables
-from builders.logs import log
+from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.state.key_index import Keys
+from offset_sync.sync.translation_history import HistoryWriter
+from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 
 GROUPS = [f"g{number}" for number in range(60)]
 MINUTES_MS = 60_000

@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from offset_sync.ingest.commit_ingester import CommitIngester
-from offset_sync.tables.catalog import OFFSET_COMMITS
 from fakes.tables import MemoryFrame, MemoryTables
+from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.state.committed_offsets import CommitBook
 from offset_sync.state.key_index import Keys
+from offset_sync.tables.catalog import OFFSET_COMMITS
 
 RECORDS = pa.schema(
     [("key", pa.binary()), ("value", pa.binary()), ("partition", pa.int32()), ("offset", pa.int64()),

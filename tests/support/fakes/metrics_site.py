@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from fakes.reconciler_site import Site
 from offset_sync.jobs.metrics.group_collector import Positions
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
 from tools.prometheus_scrape import Scrape, read
-from fakes.reconciler_site import Site
 
 XY = {"source": "X", "target": "Y"}
 WORST = 3

@@ -6,21 +6,21 @@ import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from offset_sync.config import Config, parse_config
-from offset_sync.model.errors import ClusterError
-from offset_sync.kafka.retry import Clock
-from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
-from offset_sync.sync.reconciler import Settler
-from offset_sync.state.snapshot import Settlement
-from offset_sync.sync.offset_writer import commit_wave
-from offset_sync.state.cluster_metadata import Look
-from fakes.clusters import MemoryCluster, MemoryEnds, MemoryIndex, MemoryTopic, to_records
-from oracles.translation import Log
 from builders.logs import log
+from fakes.clusters import MemoryCluster, MemoryEnds, MemoryIndex, MemoryTopic, to_records
+from offset_sync.config import Config, parse_config
+from offset_sync.kafka.retry import Clock
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
+from offset_sync.state.cluster_metadata import Look
 from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
 from offset_sync.state.key_index import Keys
 from offset_sync.state.last_translations import OUTCOMES
+from offset_sync.sync.offset_writer import commit_wave
+from offset_sync.sync.reconciler import Settler
+from offset_sync.sync.reconciliation import Settlement
 from offset_sync.translate.partition import STATES
+from oracles.translation import Log
 
 ORDERS = TopicPartition("orders", 0)
 STARTED_MS = 1_795_000_000_000

@@ -6,16 +6,16 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from offset_sync.status.record_comparison import Question
+from builders.logs import log
+from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
+from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.status.record_comparison import Question
 from offset_sync.status.reporter import Reporter
 from offset_sync.status.stream_lag import StreamLag, Streams
-from oracles.translation import Log, LogRecord
-from fakes.reconciler_site import ORDERS, Site, config_of
 from oracles.status import identity
-from builders.logs import log
-from offset_sync.state.committed_offsets import OWN_TAG
+from oracles.translation import Log, LogRecord
 
 Row = dict[str, Any]
 IN_SYNC = ("InSync", None)

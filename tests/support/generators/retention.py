@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from builders.index_rows import Place, begin, edge, run
+from fakes.tables import MemoryTables
+from generators.mirrored_logs import observe, random_world, write_logs
+from generators.runs import increments
 from offset_sync.state.record_index import RunCache
 from offset_sync.tables.catalog import RECORD_RUNS
-from builders.index_rows import Place, begin, edge, run
-from generators.mirrored_logs import observe, random_world, write_logs
-from oracles.translation import Answer, Case, Log
-from generators.runs import increments
-from fakes.tables import MemoryTables
-from offset_sync.translate.preconditions import PartitionView
-from offset_sync.translate.partition import STATES, Translations, translate_partition
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index_retention import IndexedLog, begins
+from offset_sync.translate.partition import STATES, Translations, translate_partition
+from offset_sync.translate.preconditions import PartitionView
+from oracles.translation import Answer, Case, Log
 
 Row = dict[str, Any]
 

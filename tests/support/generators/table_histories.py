@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from offset_sync.model.values import Outcome, State
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.report_tables import SYNC_STATUS
-from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
 
 CLUSTERS = ("dc1", "dc2", "dc3")
 GROUPS = ("g", "grün'", 'x"y')

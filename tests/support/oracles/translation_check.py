@@ -14,13 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from offset_sync.model.values import State
 from generators.mirrored_logs import random_cases, random_world
-from oracles.translation import MALFORMED, Answer, Case, Log, answers
 from generators.runs import Increment, increments
+from offset_sync.model.values import State
 from offset_sync.translate.exact import translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from oracles.translation import MALFORMED, Answer, Case, Log, answers
 
 
 def origin_codes(case: Case) -> dict[str, int]:

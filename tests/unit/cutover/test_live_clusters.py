@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from fakes.clusters import MemoryEnds, MemoryTopic
 from offset_sync.cutover.live_clusters import LiveSite
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import Look
-from fakes.clusters import MemoryEnds, MemoryTopic
 
 READ, LED, LEADERLESS, BEYOND = (TopicPartition("orders", number) for number in range(4))
 GONE, REFUSED = TopicPartition("gone", 0), TopicPartition("secret", 0)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from offset_sync.cutover.procedure import Cutover
-from offset_sync.model.errors import ClusterError
-from offset_sync.kafka.retry import Clock
-from offset_sync.model.values import TopicPartition
 from offset_sync.cutover.plan import Committed, Mode, Standing, Step
+from offset_sync.cutover.procedure import Cutover
+from offset_sync.kafka.retry import Clock
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
 
 PLACE, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 GOOD = Standing("g", PLACE, "InSync", None, "EXACT", 5, 7, 7, 0, 0, 0)

@@ -10,9 +10,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.offset_records import commit_key, commit_value, group_key, member_key, tagged, varint
 from offset_sync.decode.consumer_offsets import decode_records
 from oracles.decode import decode_record
-from builders.offset_records import commit_key, commit_value, group_key, member_key, tagged, varint
 
 Raw = tuple[bytes | None, bytes | None]
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from offset_sync.decode.consumer_offsets import RECORDS, decode_records
 from oracles.decode import decode_record
 
-GOLDEN = Path(__file__).parent.parent / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 Row = dict[str, Any]
 Raw = tuple[bytes | None, bytes | None]
 

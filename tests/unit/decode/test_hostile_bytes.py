@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from builders.offset_records import commit_key, commit_value, group_key, member_key, varint
 from offset_sync.decode.consumer_offsets import decode_records
 from oracles.decode import decode_record
-from builders.offset_records import commit_key, commit_value, group_key, member_key, varint
 
 KEY = commit_key("g", "t", 0)
 V3 = struct.pack(">hqi", 3, 42, -1)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from offset_sync_demo.story.oracle import compare, compare_group, expected_duplicates
 from offset_sync_demo.load.records import Records
+from offset_sync_demo.story.oracle import compare, compare_group, expected_duplicates
 
 
 def records(ids: list[int], first_offset: int = 0, offsets: list[int] | None = None) -> Records:

@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from offset_sync.tables.definition import Table
-from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
+from builders.offset_records import commit_key, commit_value, group_key, member_key
 from fakes.ingest import WRITTEN_MS, Raw
 from fakes.ingest import IngestingJob as Job
-from builders.offset_records import commit_key, commit_value, group_key, member_key
 from fakes.tables import PowerFailure
 from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.key_index import Keys
+from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
+from offset_sync.tables.definition import Table
 
 CLASSIC_EMPTY = bytes.fromhex("00030008636f6e73756d657200000005ffffffff0000018bcfe5680000000000")
 

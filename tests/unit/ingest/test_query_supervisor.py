@@ -7,10 +7,10 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from offset_sync.model.errors import ClusterError
+from fakes.streaming_query import WAITING, Clock, Query, Starts, Stop
 from offset_sync.ingest import query_supervisor
 from offset_sync.ingest.query_supervisor import LONGEST_BACK_OFF_SECONDS, QueryGroup, StopRequestedError
-from fakes.streaming_query import WAITING, Clock, Query, Starts, Stop
+from offset_sync.model.errors import ClusterError
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from offset_sync.model.errors import ClusterError
-from offset_sync.tables.definition import Table
-from offset_sync.ingest.run_builder import RunCutter
-from offset_sync.ingest.record_indexer import RunIndexer
-from offset_sync.tables.catalog import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
 from fakes.clusters import MemoryTopic
 from fakes.tables import MemoryFrame, MemoryTables, PowerFailure
+from offset_sync.ingest.record_indexer import RunIndexer
+from offset_sync.ingest.run_builder import RunCutter
+from offset_sync.model.errors import ClusterError
+from offset_sync.tables.catalog import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
+from offset_sync.tables.definition import Table
 
 Place = tuple[str, int]
 ORDERS, SECOND, PAY = ("orders", 0), ("orders", 1), ("pay", 0)

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.config import parse_config
-from offset_sync.jobs.index_records import TimedTopics
-from offset_sync.ingest.run_builder import CUT_SCHEMA, RunCutter
 from generators.hypothesis_strategies import law
+from offset_sync.config import parse_config
+from offset_sync.ingest.run_builder import CUT_SCHEMA, RunCutter
+from offset_sync.jobs.index_records import TimedTopics
 
 INPUT = pa.schema(
     [

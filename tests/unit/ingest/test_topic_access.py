@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from offset_sync.jobs.runner import index_records
-from offset_sync.model.errors import ClusterError
-from offset_sync.kafka.retry import Clock
-from offset_sync.ingest.topic_access import EVERY_S, Rights
-from offset_sync.ingest.query_supervisor import QueryGroup
 from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import config_of
+from offset_sync.ingest.query_supervisor import QueryGroup
+from offset_sync.ingest.topic_access import EVERY_S, Rights
+from offset_sync.jobs import index_records
+from offset_sync.kafka.retry import Clock
+from offset_sync.model.errors import ClusterError
 
 INCLUDED = ["orders", "pay-.*"]
 

@@ -10,13 +10,13 @@ from datetime import timedelta
 import pytest
 from rich.console import Console
 
-from offset_sync.cutover.session import chosen_groups, cutover_arguments, cutover_groups
-from offset_sync.model.errors import ConfigError
-from offset_sync.jobs.runner import job_arguments
-from offset_sync.model.values import TopicPartition
+from fakes.reconciler_site import config_of
 from offset_sync.cutover.plan import GroupPlan, Standing
 from offset_sync.cutover.plan_table import print_plan
-from fakes.reconciler_site import config_of
+from offset_sync.jobs.cutover import chosen_groups, cutover_arguments, cutover_groups
+from offset_sync.jobs.runner import job_arguments
+from offset_sync.model.errors import ConfigError
+from offset_sync.model.values import TopicPartition
 
 KNOWN = ["billing", "shipping", "ship.it", "reports"]
 

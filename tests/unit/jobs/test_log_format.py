@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from offset_sync.jobs.runner import log_format
-from offset_sync.jobs.runner import job_arguments
+from offset_sync.jobs.runner import job_arguments, log_format
 from offset_sync.jobs.spark_session import LOG_FORMAT
 
 REPO = Path(__file__).resolve().parents[3]

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from offset_sync.config import Config
-from offset_sync.model.errors import ClusterError, ConfigError
 from offset_sync.jobs.runner import JobFunction, job_arguments, run_job
+from offset_sync.model.errors import ClusterError, ConfigError
 
 CONF = """
 clusters: {x: {kafka: {bootstrap.servers: "x:9092"}}, y: {kafka: {bootstrap.servers: "y:9092"}}}

@@ -11,16 +11,16 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
 
-from offset_sync.jobs.runner import maintain_tables
-from offset_sync.model.errors import ClusterError
-from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.error_codes import NotAuthorizedError
-from offset_sync.jobs.maintain_tables import errors_of
-from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_metadata import Look, Survey
+from builders.logs import log
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.reconciler_site import Site, config_of, mirrored_site
-from builders.logs import log
+from offset_sync.jobs import maintain_tables
+from offset_sync.jobs.maintain_tables import errors_of
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.error_codes import NotAuthorizedError
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
+from offset_sync.state.cluster_metadata import Look, Survey
 
 PAY = TopicPartition("pay-in", 0)
 REMEDY = (

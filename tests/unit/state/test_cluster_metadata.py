@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from offset_sync.state import cluster_metadata
+from fakes.clusters import MemoryEnds, MemoryTopic
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
+from offset_sync.state import cluster_metadata
 from offset_sync.state.cluster_metadata import SILENCE_SECONDS, Look, Survey
-from fakes.clusters import MemoryEnds, MemoryTopic
 
 ORDERS = [TopicPartition("orders", number) for number in range(3)]
 

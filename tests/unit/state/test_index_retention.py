@@ -11,17 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from offset_sync.model.errors import ClusterError
-from offset_sync.jobs.maintain_tables import rows_by_place, to_begins
-from offset_sync.model.values import TopicPartition
-from offset_sync.state.index_retention import Retention, lowest_commits
-from offset_sync.tables.maintenance import BEGINS_SCHEMA
-from offset_sync.state.record_index import RunCache
-from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
-from offset_sync.state.cluster_metadata import Look
 from builders.index_rows import add, begin, edge, run, topic
 from fakes.tables import MemoryTables
+from offset_sync.jobs.maintain_tables import rows_by_place, to_begins
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
+from offset_sync.state.cluster_metadata import Look
 from offset_sync.state.committed_offsets import CommitBook, CommitRecords
+from offset_sync.state.index_retention import Retention, lowest_commits
+from offset_sync.state.record_index import RunCache
+from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
+from offset_sync.tables.maintenance import BEGINS_SCHEMA
 
 ORDERS = TopicPartition("orders", 0)
 X, Y = ("X", "orders", 0), ("Y", "orders", 0)

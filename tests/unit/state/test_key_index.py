@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.model.values import TopicPartition
 from generators.hypothesis_strategies import law
+from offset_sync.model.values import TopicPartition
 from offset_sync.state.committed_offsets import CommitBook
 from offset_sync.state.key_index import KeyPlaces
 

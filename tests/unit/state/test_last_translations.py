@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.model.values import Outcome, State
-from oracles.translation_check import ask, every_commit, growing
-from oracles.translation import Case
 from generators.hypothesis_strategies import any_cases, cases, generators, law
+from offset_sync.model.values import Outcome, State
 from offset_sync.state.last_translations import OUTCOMES, PairState
 from offset_sync.translate.partition import STATES, Translations
+from oracles.translation import Case
+from oracles.translation_check import ask, every_commit, growing
 
 KEYS = np.arange(3)
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.index_rows import Place, add, begin, edge, run, topic
+from fakes.tables import MemoryTables
+from generators.hypothesis_strategies import law
 from offset_sync.model.values import TopicPartition
-from offset_sync.tables.definition import Table
 from offset_sync.state.record_index import RunCache
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
-from builders.index_rows import Place, add, begin, edge, run, topic
-from generators.hypothesis_strategies import law
-from fakes.tables import MemoryTables
+from offset_sync.tables.definition import Table
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.status.stream_lag import StreamLag
-from fakes.status_site import IN_SYNC, StatusSite, moved, standing_at, status_site
-from fakes.reconciler_site import ORDERS, config_of
 from builders.logs import log
+from fakes.reconciler_site import ORDERS, config_of
+from fakes.status_site import IN_SYNC, StatusSite, moved, standing_at, status_site
+from offset_sync.status.stream_lag import StreamLag
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.time_index import TimeIndex
 

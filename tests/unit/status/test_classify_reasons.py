@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from builders.logs import log
+from fakes.reconciler_site import ORDERS
+from fakes.status_site import IN_SYNC, moved, standing_at, status_site
 from offset_sync.model.errors import ClusterError
 from offset_sync.status.classify import Status
 from offset_sync.status.stream_lag import StreamLag
-from fakes.status_site import IN_SYNC, moved, standing_at, status_site
-from fakes.reconciler_site import ORDERS
-from builders.logs import log
 
 MINUTE_MS = 60_000
 MINUTE = {"stalled_after": "60s"}

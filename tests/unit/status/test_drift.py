@@ -7,8 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.status.drift import Drift, DriftWindow, Offsets, Partition
 from generators.hypothesis_strategies import law
+from offset_sync.status.drift import Drift, DriftWindow, Offsets, Partition
 
 A: Partition = ("X", "Y", "a", "orders", 0)
 B: Partition = ("X", "Y", "b", "orders", 1)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from generators.reports import HOSTILE_NAMES, random_drift, random_status
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.status.filters import select_drift, select_status
-from generators.reports import HOSTILE_NAMES, random_drift, random_status
 
 STATUS = random_status(random.Random(5), ["pay", "pay-eu", "audit", *HOSTILE_NAMES], pairs=[("a", "b"), ("b", "a")])
 

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from generators.reports import random_drift
 from offset_sync.status.health import Limits, find_problems, is_healthy
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
-from generators.reports import random_drift
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
 NORMAL: dict[str, Any] = {

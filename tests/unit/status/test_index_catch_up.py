@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from offset_sync.status.index_catch_up import CatchUp
-from offset_sync.model.errors import ClusterError
+from builders.logs import log
+from fakes.clusters import MemoryEnds, MemoryIndex
 from offset_sync.kafka.retry import Clock
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import Look
-from fakes.clusters import MemoryEnds, MemoryIndex
-from builders.logs import log
+from offset_sync.status.index_catch_up import CatchUp
 
 PLACE, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

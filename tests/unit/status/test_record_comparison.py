@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from offset_sync.status.record_comparison import Comparer, Question
+from fakes.reconciler_site import ORDERS
 from offset_sync.config import parse_config
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
-from fakes.reconciler_site import ORDERS
+from offset_sync.status.record_comparison import Comparer, Question
 
 PAY = TopicPartition("pay-in", 3)
 QUESTION = Question("X", "Y", ORDERS, 4, 6)

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.model.values import TopicPartition
-from offset_sync.status.reporter import Reporter
-from generators.mirrored_logs import CLUSTERS, random_cases, random_world
-from oracles.translation import Case
-from fakes.status_site import IN_SYNC, Row, StatusSite, moved, standing_at, status_site
-from fakes.reconciler_site import ORDERS, config_of
-from generators.hypothesis_strategies import law
 from builders.logs import log
+from fakes.reconciler_site import ORDERS, config_of
+from fakes.status_site import IN_SYNC, Row, StatusSite, moved, standing_at, status_site
+from generators.hypothesis_strategies import law
+from generators.mirrored_logs import CLUSTERS, random_cases, random_world
+from offset_sync.model.values import TopicPartition
 from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.status.reporter import Reporter
+from oracles.translation import Case
 
 PAY = TopicPartition("pay-in", 0)
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generators.mirrored_logs import CLUSTERS, random_cases, random_world
-from oracles.translation import Case, Log
-from fakes.status_site import IN_SYNC, StatusSite, moved
-from fakes.reconciler_site import ORDERS, config_of
-from oracles.status import identity
-from generators.hypothesis_strategies import law
 from builders.logs import log
+from fakes.reconciler_site import ORDERS, config_of
+from fakes.status_site import IN_SYNC, StatusSite, moved
+from generators.hypothesis_strategies import law
+from generators.mirrored_logs import CLUSTERS, random_cases, random_world
 from offset_sync.state.committed_offsets import OWN_TAG
+from oracles.status import identity
+from oracles.translation import Case, Log
 
 LATE = ("Mirroring", "2 records not mirrored yet")
 

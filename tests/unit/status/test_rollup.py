@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.status.rollup import (
     AT_COST,
@@ -25,7 +26,6 @@ from offset_sync.status.rollup import (
     roll_up,
 )
 from offset_sync.tables.report_tables import SYNC_STATUS
-from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 
 PAIRS = (("dc1", "dc2"), ("dc1", "dc3"), ("dc2", "dc3"))
 Row = dict[str, Any]

@@ -10,13 +10,13 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generators.mirrored_logs import CLUSTERS, random_cases, random_world
-from oracles.translation import Case, Log
-from fakes.status_site import Row, StatusSite
 from fakes.reconciler_site import ORDERS, config_of
-from oracles.status import Cost, Identity, cost, identity
+from fakes.status_site import Row, StatusSite
 from generators.hypothesis_strategies import law
+from generators.mirrored_logs import CLUSTERS, random_cases, random_world
 from offset_sync.state.committed_offsets import OWN_TAG
+from oracles.status import Cost, Identity, cost, identity
+from oracles.translation import Case, Log
 
 Standing = tuple[int, int]
 """Commit at the source, offset at the target."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fakes.target_cluster import OURS, Target, outcomes, wave, write
 from offset_sync.kafka.cluster_admin import Committed
 from offset_sync.model.values import Outcome, Rule, TopicPartition
-from fakes.target_cluster import OURS, Target, outcomes, wave, write
 
 
 def test_every_write_has_one_outcome_in_the_order_of_the_writes() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from offset_sync.model.errors import ClusterError
+from fakes.target_cluster import Target, once, outcomes, wave, write
 from offset_sync.kafka.cluster_admin import Committed
 from offset_sync.kafka.error_codes import RETRIABLE, TransientError
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, Rule, TopicPartition
 from offset_sync.sync.offset_writer import GROUPS_AT_ONCE
-from fakes.target_cluster import Target, once, outcomes, wave, write
 
 
 @pytest.mark.parametrize("error", sorted(RETRIABLE))

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generators.mirrored_logs import World, observe, random_world, write_logs
-from oracles.translation import Case, Log, answers
 from fakes.reconciler_site import ORDERS, Site, config_of
 from generators.hypothesis_strategies import law
+from generators.mirrored_logs import World, observe, random_world, write_logs
+from oracles.translation import Case, Log, answers
 
 GROUPS = ("a", "b")
 METADATA = ("", "", "of a client")

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pytest
 
-from offset_sync.sync.write_ahead import AnnouncedCommit
-from offset_sync.model.values import OffsetWrite, WriteOutcome
 from builders.commits import commit, take_in
 from fakes.reconciler_site import Site, mirrored_site
+from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.committed_offsets import CommitBook
 from offset_sync.state.own_writes import Intent
+from offset_sync.sync.write_ahead import AnnouncedCommit
 
 
 class HastySite(Site):

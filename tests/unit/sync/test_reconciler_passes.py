@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from offset_sync.model.values import TopicPartition
-from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
 from builders.logs import indexed_at, log
+from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
+from offset_sync.model.values import TopicPartition
 from offset_sync.state.committed_offsets import OWN_TAG
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from offset_sync.model.values import Rule, TopicPartition
-from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
 from builders.logs import log
+from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
+from offset_sync.model.values import Rule, TopicPartition
 
 PAY = TopicPartition("pay-out", 0)
 HOURS_MS = 3_600_000

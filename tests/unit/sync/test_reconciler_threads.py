@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Sequence
 
 import pytest
 
+from fakes.reconciler_site import mirrored_site
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import Look
-from fakes.reconciler_site import mirrored_site
 
 PATIENCE_S = 10.0
 

@@ -6,12 +6,12 @@ from collections.abc import Collection
 
 import pytest
 
+from builders.logs import log
+from fakes.clusters import MemoryEnds, MemoryTopic
+from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import Look
-from fakes.clusters import MemoryEnds, MemoryTopic
-from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
-from builders.logs import log
 
 SECOND = TopicPartition("orders", 1)
 

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from offset_sync.state.snapshot import Settlement
-from offset_sync.sync import translation_history
-from offset_sync.sync.translation_history import HistoryWriter, to_rows
-from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from fakes.clusters import MemoryEnds
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, mirrored_site
+from offset_sync.sync import translation_history
+from offset_sync.sync.reconciliation import Settlement
+from offset_sync.sync.translation_history import HistoryWriter, to_rows
+from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 
 PATIENCE_S = 10.0
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from offset_sync.model.values import OffsetWrite, Outcome, Rule, State, TopicPartition
-from offset_sync.sync.write_plan import Plan, plan_writes, refresh_due
 from fakes.clusters import CommitRecord, to_records
+from offset_sync.model.values import OffsetWrite, Outcome, Rule, State, TopicPartition
 from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
 from offset_sync.state.last_translations import OUTCOMES
+from offset_sync.sync.write_plan import Plan, plan_writes, refresh_due
 from offset_sync.translate.partition import STATES, Translations
 
 ORDERS = TopicPartition("orders", 3)

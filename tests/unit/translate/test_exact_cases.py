@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import pytest
 
-from offset_sync.model.values import State
-from oracles import translation_check
-from oracles.translation_check import extend_index, origin_codes
-from oracles.translation import Answer, Case, Log, f_by_offset
-from generators.runs import Increment, maximal_runs
 from builders.logs import NOW_MS, ask, at_frontier, exact, indexed_at, log, offsets
+from generators.runs import Increment, maximal_runs
+from offset_sync.model.values import State
 from offset_sync.translate.index.log_index import LogIndex
+from oracles import translation_check
+from oracles.translation import Answer, Case, Log, f_by_offset
+from oracles.translation_check import extend_index, origin_codes
 
 # What the mirror does to order
 

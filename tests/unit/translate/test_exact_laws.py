@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from generators.hypothesis_strategies import NOW_MS, any_cases, cases, generators, histories, law
+from generators.mirrored_logs import arrives_in_order
 from offset_sync.model.values import State
 from oracles import translation_check
-from oracles.translation_check import disagreements, every_commit, translated
-from generators.mirrored_logs import arrives_in_order
 from oracles.translation import UNREAD, Case, Log, LogRecord, f_by_offset
-from generators.hypothesis_strategies import NOW_MS, any_cases, cases, generators, histories, law
+from oracles.translation_check import disagreements, every_commit, translated
 
 
 @law(800)

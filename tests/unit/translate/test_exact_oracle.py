@@ -7,10 +7,10 @@ import random
 
 import pytest
 
-from offset_sync.model.values import State
 from generators.mirrored_logs import clean_world, random_cases, random_world
-from oracles.translation import MALFORMED, Answer, Case, Log, LogRecord, answers, f_by_offset, pos
 from generators.runs import increments, maximal_runs
+from offset_sync.model.values import State
+from oracles.translation import MALFORMED, Answer, Case, Log, LogRecord, answers, f_by_offset, pos
 
 Entry = tuple[str, int] | None
 

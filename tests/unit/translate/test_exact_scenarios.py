@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from oracles.translation_check import translated
-from oracles.translation import Case
 from builders.logs import NOW_MS, ask, at_frontier, exact, log, offsets
 from offset_sync.translate.exact import translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
+from oracles.translation import Case
+from oracles.translation_check import translated
 
 
 def test_commits_at_between_and_before_its_syncs_are_all_exact_s01() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 from builders.index_rows import begin, edge, run
-from oracles.translation import Log
-from generators.retention import Indexes, place_of, rows_of
 from builders.logs import NOW_MS, log
+from generators.retention import Indexes, place_of, rows_of
+from oracles.translation import Log
 
 
 def kept(*logs: Log, **commits: list[int]) -> dict[str, int]:

@@ -8,9 +8,9 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracles.translation import answers, f_by_offset
-from generators.retention import Indexes, answers_of, place_of, random_indexes
 from generators.hypothesis_strategies import generators, law
+from generators.retention import Indexes, answers_of, place_of, random_indexes
+from oracles.translation import answers, f_by_offset
 
 indexes = st.integers(0, 2**32).map(random_indexes)
 KEPT_MS = 5

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.model.values import State
+from builders.logs import NOW_MS, indexed_at, log
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import ORDERS
-from builders.logs import NOW_MS, indexed_at, log
-from offset_sync.translate.preconditions import PartitionView
+from offset_sync.model.values import State
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.partition import STATES, Translations, concatenate, translate_partition, withhold
 from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.partition import STATES, Translations, concatenate, translate_partition, withhold
+from offset_sync.translate.preconditions import PartitionView
 
 GRACE_MS = 60_000
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from offset_sync.model.values import State
-from offset_sync.translate.preconditions import PartitionView, reason_to_withhold, remembered
 from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.preconditions import PartitionView, reason_to_withhold, remembered
 
 INDEX = LogIndex()
 SOUND = PartitionView("id", 4, 0, 100, frozenset({"id"}), INDEX, 100)

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracles.translation_check import growing, origin_codes
-from generators.mirrored_logs import random_cases, random_world
-from oracles.translation import NO_RECORD, Case, answers, f_by_offset
 from generators.hypothesis_strategies import law
+from generators.mirrored_logs import random_cases, random_world
 from offset_sync.translate.exact import translate
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.replication_gap import Missing, Stretches, joined, missing_of
 from offset_sync.translate.position_cost import difference
+from offset_sync.translate.replication_gap import Missing, Stretches, joined, missing_of
+from oracles.translation import NO_RECORD, Case, answers, f_by_offset
+from oracles.translation_check import growing, origin_codes
 
 
 def indexed(case: Case) -> tuple[LogIndex, LogIndex]:

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.model.values import State
-from oracles.translation_check import growing, origin_codes
-from generators.mirrored_logs import World, write_logs
-from oracles.translation import Case, Log, LogRecord, answers
 from generators.hypothesis_strategies import law
-from offset_sync.translate.preconditions import PartitionView
+from generators.mirrored_logs import World, write_logs
+from offset_sync.model.values import State
 from offset_sync.translate.header_strategy import NO_ANSWER, answer_by_header
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.partition import STATES, Translations, translate_partition
-from offset_sync.translate.strategies import Strategy
 from offset_sync.translate.index.time_index import TimeIndex
+from offset_sync.translate.partition import STATES, Translations, translate_partition
+from offset_sync.translate.preconditions import PartitionView
+from offset_sync.translate.strategies import Strategy
 from offset_sync.translate.timestamp_strategy import answer_by_timestamp
+from oracles.translation import Case, Log, LogRecord, answers
+from oracles.translation_check import growing, origin_codes
 
 ONE_WAY = World(("A", "B"), ("A",), (("A", "B"),), 40, marker=0.2)
 BOTH_WAYS = World(("A", "B"), ("A", "B"), (("A", "B"), ("B", "A")), 40, marker=0.2)

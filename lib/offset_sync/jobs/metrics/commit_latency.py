@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import Outcome
-from offset_sync.state.snapshot import Settlement
 from offset_sync.state.column_store import Columns
 from offset_sync.state.key_index import Keys
 from offset_sync.state.last_translations import OUTCOMES, PairState
+from offset_sync.sync.reconciliation import Settlement
 from offset_sync.translate.index.runs import Int64s
 
 HAS_IT = np.array([each in (Outcome.COMMITTED, Outcome.UNCHANGED, Outcome.NOT_FORWARD) for each in OUTCOMES])

@@ -10,15 +10,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.jobs.runner.metrics import catalog
-from offset_sync.jobs.metrics.samples import Family, Samples, to_label
+from offset_sync.jobs.metrics import catalog
 from offset_sync.jobs.metrics.commit_latency import HAS_IT, Waiting
+from offset_sync.jobs.metrics.samples import Family, Samples, to_label
 from offset_sync.state.committed_offsets import CommitBook, Key
-from offset_sync.translate.index.growable_array import GrowingArray
 from offset_sync.state.key_index import Keys
 from offset_sync.state.last_translations import OUTCOMES, PairState
-from offset_sync.translate.partition import IS_WITHHELD, STATES
+from offset_sync.translate.index.growable_array import GrowingArray
 from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition import IS_WITHHELD, STATES
 
 PENDING = len(OUTCOMES)
 OUTCOME_NAMES = (*(outcome.value for outcome in OUTCOMES), "PENDING")

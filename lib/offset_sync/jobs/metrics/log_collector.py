@@ -14,10 +14,10 @@ from typing import Protocol
 
 import numpy as np
 
-from offset_sync.model.errors import ClusterError
-from offset_sync.jobs.runner.metrics import catalog
-from offset_sync.jobs.metrics.samples import Family, Samples, to_label
+from offset_sync.jobs.metrics import catalog
 from offset_sync.jobs.metrics.log_stalls import Backlog, Reach, Stalls
+from offset_sync.jobs.metrics.samples import Family, Samples, to_label
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.config import Config
-from offset_sync.jobs.runner.metrics import catalog
+from offset_sync.jobs.metrics import catalog
 from offset_sync.jobs.metrics.catalog import Metric
 from offset_sync.jobs.metrics.samples import Family, Samples, to_label
 from offset_sync.model.values import State

@@ -11,12 +11,12 @@ from typing import TypeVar
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.jobs.runner.metrics import catalog
+from offset_sync.jobs.metrics import catalog
 from offset_sync.jobs.metrics.catalog import Metric
-from offset_sync.jobs.metrics.samples import Distribution, Family, Samples, Tally
 from offset_sync.jobs.metrics.commit_latency import Waiting
-from offset_sync.state.snapshot import Settlement
+from offset_sync.jobs.metrics.samples import Distribution, Family, Samples, Tally
 from offset_sync.state.last_translations import OUTCOMES
+from offset_sync.sync.reconciliation import Settlement
 
 logger = logging.getLogger(__name__)
 Record = Callable[[Settlement], None]

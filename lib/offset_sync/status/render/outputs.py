@@ -12,10 +12,10 @@ import pyarrow as pa
 from rich.console import Console
 
 from offset_sync.config import Config
-from offset_sync.status.health import Limits, find_problems
-from offset_sync.status.render.page import render_page, write_page
 from offset_sync.status.filters import select_drift, select_status
+from offset_sync.status.health import Limits, find_problems
 from offset_sync.status.render.json_report import to_json
+from offset_sync.status.render.page import render_page, write_page
 from offset_sync.status.render.terminal import render_table
 
 logger = logging.getLogger(__name__)

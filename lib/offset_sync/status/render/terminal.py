@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from offset_sync.status.format import to_count, to_duration, to_range, visible
 from offset_sync.status.health import Limits, find_problems
 from offset_sync.status.rollup import AT_COST, GROUP, NO, NOW, PAIR, newest_drift, rank_statuses, roll_up
-from offset_sync.status.format import to_count, to_duration, to_range, visible
 
 WIDE = 120
 """From this width on, tables have all their columns."""

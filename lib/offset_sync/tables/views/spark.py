@@ -1,4 +1,4 @@
-"""The base tables and the views of ``offset_sync.tables.views`` in a Spark session, as they are now or stood at a moment."""
+"""The base tables and the views of ``tables.views`` in a Spark session, as they are now or stood at a moment."""
 
 from __future__ import annotations
 

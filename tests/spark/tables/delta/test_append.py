@@ -14,10 +14,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.delta.append import Appender
 from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.delta.transaction_log import last_version, read_appended
-from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.store import Tables
 
 

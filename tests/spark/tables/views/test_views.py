@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from offset_sync.tables.views.duckdb import open_tables
-from offset_sync.model.errors import TableError
-from offset_sync.tables.report_tables import ALL_TABLES, SYNC_STATUS
-from offset_sync.tables.catalog import OFFSET_COMMITS
-from offset_sync.tables.store import Tables
-from offset_sync.tables.views.spark import register_views
+from builders.spark_tables import append_all
 from generators.scripted_day import Day
 from generators.table_histories import BEGINS, LASTS, random_history
-from builders.spark_tables import append_all
+from offset_sync.model.errors import TableError
+from offset_sync.tables.catalog import OFFSET_COMMITS
+from offset_sync.tables.report_tables import ALL_TABLES, SYNC_STATUS
+from offset_sync.tables.store import Tables
 from offset_sync.tables.views import QUESTIONS, VIEWS, failover_cost, lagging_groups
+from offset_sync.tables.views.duckdb import open_tables
+from offset_sync.tables.views.spark import register_views
 
 TEN_MINUTES, ONE_MINUTE = timedelta(minutes=10), timedelta(minutes=1)
 

@@ -8,20 +8,20 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from offset_sync.jobs.runner.metrics import catalog
-from offset_sync.jobs.metrics.catalog import CATALOGUE, OF_REPORT_STATUS, OF_SYNC_OFFSETS, Metric
+from builders.logs import log
+from fakes.reconciler_site import Site, config_of, mirrored_site
 from metrics_page import to_markdown
-from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
+from offset_sync.jobs.metrics import catalog
+from offset_sync.jobs.metrics.catalog import CATALOGUE, OF_REPORT_STATUS, OF_SYNC_OFFSETS, Metric
 from offset_sync.jobs.metrics.group_collector import Positions
-from offset_sync.jobs.metrics.report_collector import ReportMetrics
+from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
 from offset_sync.jobs.metrics.log_stalls import Reach
+from offset_sync.jobs.metrics.report_collector import ReportMetrics
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
 from offset_sync.model.values import TopicPartition
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
-from tools.promql import find_promtool, run_promtool
 from tools.prometheus_scrape import Scrape, read
-from fakes.reconciler_site import Site, config_of, mirrored_site
-from builders.logs import log
+from tools.promql import find_promtool, run_promtool
 
 PAGE = Path(__file__).parents[4] / "docs" / "metrics.md"
 PLACE = TopicPartition("pay-1", 0)
@@ -127,7 +127,7 @@ def test_a_metric_is_named_as_prometheus_wants_it_and_its_labels_are_bounded(met
 
 
 def test_every_metric_that_is_defined_is_in_the_catalogue_once() -> None:
-    defined = [value for value in vars(catalogue).values() if isinstance(value, Metric)]
+    defined = [value for value in vars(catalog).values() if isinstance(value, Metric)]
     assert sorted(metric.name for metric in defined) == sorted(metric.name for metric in CATALOGUE)
     assert len({metric.name for metric in CATALOGUE}) == len(CATALOGUE)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from offset_sync.model.values import State, TopicPartition
-from fakes.clusters import MemoryEnds, MemoryTopic
-from fakes.reconciler_site import ORDERS, mirrored_site
-from fakes.metrics_site import XY, Watched
 from builders.logs import log
+from fakes.clusters import MemoryEnds, MemoryTopic
+from fakes.metrics_site import XY, Watched
+from fakes.reconciler_site import ORDERS, mirrored_site
+from offset_sync.model.values import State, TopicPartition
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from offset_sync.model.errors import ClusterError
+from builders.logs import log
+from fakes.clusters import MemoryIndex
 from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
 from offset_sync.jobs.metrics.log_stalls import Backlog, Stalls
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from fakes.clusters import MemoryIndex
 from tools.prometheus_scrape import Scrape, read
-from builders.logs import log
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
 OFFSETS = TopicPartition("__consumer_offsets", 7)

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from offset_sync.jobs.metrics.sync_collector import SyncMetrics
-from offset_sync.state.snapshot import Settlement
-from fakes.reconciler_site import mirrored_site
 from fakes.metrics_site import XY, Watched
+from fakes.reconciler_site import mirrored_site
+from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.sync.reconciliation import Settlement
 
 
 @pytest.fixture

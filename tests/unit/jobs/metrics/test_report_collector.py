@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from fakes.reconciler_site import config_of
 from offset_sync.jobs.metrics.report_collector import ReportMetrics
 from offset_sync.model.values import State
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 from tools.prometheus_scrape import Scrape, read
-from fakes.reconciler_site import config_of
 
 AB = {"source": "a", "target": "b"}
 NOON = datetime(2027, 1, 1, 12, tzinfo=timezone.utc)

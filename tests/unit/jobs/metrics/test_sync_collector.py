@@ -8,14 +8,14 @@ import threading
 import pyarrow as pa
 import pytest
 
-from offset_sync.jobs.metrics.sync_collector import SyncMetrics
-from offset_sync.ingest.commit_ingester import CommitIngester
-from offset_sync.ingest.query_supervisor import QueryGroup
 from builders.offset_records import commit_key, commit_value
-from tools.prometheus_scrape import Scrape, read
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryFrame, MemoryTables, PowerFailure
+from offset_sync.ingest.commit_ingester import CommitIngester
+from offset_sync.ingest.query_supervisor import QueryGroup
+from offset_sync.jobs.metrics.sync_collector import SyncMetrics
 from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
+from tools.prometheus_scrape import Scrape, read
 
 RECORDS = pa.schema(
     [("key", pa.binary()), ("value", pa.binary()), ("partition", pa.int32()), ("offset", pa.int64()),

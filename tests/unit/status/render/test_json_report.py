@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
+from offset_sync.status.render.json_report import to_json
 from offset_sync.status.rollup import BADNESS, GROUP, roll_up
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
-from offset_sync.status.render.json_report import to_json
-from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 
 CHANCE = random.Random(2)
 STATUS = random_status(CHANCE, ["a", "b", *HOSTILE_NAMES], pairs=[("dc1", "dc2"), ("dc2", "dc1")])

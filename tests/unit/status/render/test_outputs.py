@@ -12,11 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from fakes.reconciler_site import config_of
 from offset_sync.config import Config
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.status.render.outputs import limits_of, open_shows, status_arguments, unhealthy
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
-from fakes.reconciler_site import config_of
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
 DRIFT = SYNC_DRIFT.arrow_schema.empty_table()

@@ -13,11 +13,11 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from offset_sync.status.rollup import GROUP, roll_up
-from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
-from offset_sync.status.render.terminal import render_table
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.status.format import visible
+from offset_sync.status.render.terminal import render_table
+from offset_sync.status.rollup import GROUP, roll_up
+from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
 CHANCE = random.Random(11)
 GROUPS = [*(f"billing-service-{n}" for n in range(30)), *HOSTILE_NAMES]

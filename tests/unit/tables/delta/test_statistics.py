@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.tables.delta.statistics import statistics_of
 from generators.hypothesis_strategies import law
+from offset_sync.tables.delta.statistics import statistics_of
 
 UTC = timezone.utc
 MICROSECONDS = pa.timestamp("us", tz="UTC")

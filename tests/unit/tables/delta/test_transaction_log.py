@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from offset_sync.state.restore import follow_commits
-from offset_sync.tables.catalog import OFFSET_COMMITS
 from fakes.driver import Driver, differences, driver, known, live, read_to_the_end
 from fakes.tables import MemoryTables
 from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.state.restore import follow_commits
+from offset_sync.tables.catalog import OFFSET_COMMITS
 
 
 class Follower:

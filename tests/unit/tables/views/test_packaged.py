@@ -36,5 +36,5 @@ def test_the_wheel_takes_every_sql_file(monkeypatch: pytest.MonkeyPatch) -> None
     build.ensure_finalized()
     packaged = {(package, name) for package, _, _, names in build.data_files for name in names}
     assert packaged >= {("offset_sync.tables.views", f"{each.name}.sql") for each in (*VIEWS, *QUESTIONS)}
-    files = {path.stem for path in (REPO / "lib" / "offset_sync" / "views").glob("*.sql")}
+    files = {path.stem for path in (REPO / "lib" / "offset_sync" / "tables" / "views").glob("*.sql")}
     assert files == {each.name for each in (*VIEWS, *QUESTIONS)}

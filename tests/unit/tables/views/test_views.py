@@ -10,28 +10,28 @@ from typing import Any
 import duckdb
 import pytest
 
-from offset_sync.tables.views.duckdb import open_tables
-from offset_sync.model.errors import TableError
-from offset_sync.model.values import Outcome, State
-from offset_sync.tables.report_tables import SYNC_STATUS
-from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
-from oracles import failover_cost
-from oracles import views
 from builders.delta_rs_tables import write_tables
 from generators.table_histories import BEGINS, LASTS, random_history
+from offset_sync.model.errors import TableError
+from offset_sync.model.values import Outcome, State
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
+from offset_sync.tables.report_tables import SYNC_STATUS
 from offset_sync.tables.views import QUESTIONS, VIEWS, Version, View, failover_cost, lagging_groups, version_at
 from offset_sync.tables.views.definitions import parse_view
+from offset_sync.tables.views.duckdb import open_tables
+from oracles import failover_cost as cost_oracle
+from oracles import views as view_oracle
 
 TYPES = {
     "BIGINT": "bigint", "VARCHAR": "string", "INTEGER": "int", "DOUBLE": "double", "BOOLEAN": "boolean",
     "TIMESTAMP WITH TIME ZONE": "timestamp", "TIMESTAMP": "timestamp",
 }  # fmt: skip
 ORACLES = {
-    "current_offsets": (views.current_offsets, OFFSET_COMMITS),
-    "offset_history": (views.offset_history, OFFSET_COMMITS),
-    "lag": (views.lag, SYNC_STATUS),
-    "translation_quality": (views.translation_quality, OFFSET_TRANSLATIONS),
-    "sync_decisions": (views.sync_decisions, OFFSET_TRANSLATIONS),
+    "current_offsets": (view_oracle.current_offsets, OFFSET_COMMITS),
+    "offset_history": (view_oracle.offset_history, OFFSET_COMMITS),
+    "lag": (view_oracle.lag, SYNC_STATUS),
+    "translation_quality": (view_oracle.translation_quality, OFFSET_TRANSLATIONS),
+    "sync_decisions": (view_oracle.sync_decisions, OFFSET_TRANSLATIONS),
 }
 SEEDS = range(6)
 AN_HOUR = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
@@ -81,7 +81,7 @@ def test_percentiles_of_many_answers_are_those_of_plain_python(tmp_path: Path) -
     (view,) = [view for view in VIEWS if view.name == "translation_quality"]
     found = rows(open_tables(str(tmp_path)), f"SELECT * FROM {view.name}")
     assert min(row["answers"] for row in found) > 40
-    assert comparable(found, view.names) == comparable(views.translation_quality(made.to_pylist()), view.names)
+    assert comparable(found, view.names) == comparable(view_oracle.translation_quality(made.to_pylist()), view.names)
 
 
 def test_the_cost_of_a_failover_is_what_plain_python_finds_at_any_moment(
@@ -95,7 +95,7 @@ def test_the_cost_of_a_failover_is_what_plain_python_finds_at_any_moment(
     wanted = [
         row
         for moment in moments
-        for row in failover_cost.failover_cost(moment, made[OFFSET_COMMITS], made[OFFSET_TRANSLATIONS], made[RECORD_RUNS])
+        for row in cost_oracle.failover_cost(moment, made[OFFSET_COMMITS], made[OFFSET_TRANSLATIONS], made[RECORD_RUNS])
     ]
     names = question("failover_cost")[0].names
     assert comparable(found, names) == comparable(wanted, names)

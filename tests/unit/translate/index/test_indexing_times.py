@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.indexing_times import IndexMarks
+from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from offset_sync.model.values import State
-from offset_sync.translate.preconditions import PartitionView
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.partition import STATES, translate_partition
 from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.partition import STATES, translate_partition
+from offset_sync.translate.preconditions import PartitionView
 
 Row = tuple[int, int, int, int]  # start, length, origin, origin start
 

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offset_sync.status.format import visible
 from offset_sync.status.health import Problem
 from offset_sync.status.render.page.column_encoding import pack_table
 from offset_sync.status.render.page.drift_curves import pack_drift, to_ms
 from offset_sync.status.render.page.topic_shapes import with_shapes
 from offset_sync.status.rollup import BADNESS, GROUP, PAIR, TOPIC, newest_drift, rank_statuses, roll_up
-from offset_sync.status.format import visible
 
 _ROLLED = (
     "status", "reason", "move", *BADNESS, "partitions", "unknown", "lost", "skipped", "not_mirrored", "duplicates",

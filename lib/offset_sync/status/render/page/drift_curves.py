@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offset_sync.status.format import visible
 from offset_sync.status.render.page.column_encoding import exact
 from offset_sync.status.rollup import GROUP, PAIR, newest_drift
-from offset_sync.status.format import visible
 
 POINTS = 600
 """At most so many points in a curve of a pair; a quarter of it in one of a group."""

@@ -18,9 +18,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from offset_sync.status.format import visible
 from offset_sync.status.health import Limits, find_problems
 from offset_sync.status.render.page.content import page_content
-from offset_sync.status.format import visible
 
 SCRIPTS = ("unpack", "show", "places", "overview", "rows", "details", "curves", "start")
 """The page's own scripts, in the order in which they stand in one function."""

@@ -9,8 +9,8 @@ from functools import cache
 
 import pyarrow as pa
 
-from offset_sync.status.rollup import TOPIC
 from offset_sync.status.format import visible
+from offset_sync.status.rollup import TOPIC
 
 _TINY = 0.0005
 

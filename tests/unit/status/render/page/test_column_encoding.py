@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from generators.reports import random_drift
+from offset_sync.status.format import visible
 from offset_sync.status.render.page.column_encoding import pack_column, pack_table
 from offset_sync.status.render.page.drift_curves import pack_drift, thin
 from offset_sync.status.render.page.topic_shapes import with_shapes
 from offset_sync.status.rollup import TOPIC, roll_up
 from offset_sync.tables.report_tables import SYNC_STATUS
-from generators.reports import random_drift
-from offset_sync.status.format import visible
 
 INTEGERS = st.none() | st.integers(-(2**63), 2**63 - 1) | st.sampled_from([0, 1])
 

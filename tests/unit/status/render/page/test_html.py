@@ -21,15 +21,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bundle import build_zip
+from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.status.render.page import render_page, write_page
 from offset_sync.status.render.page.content import by_group
 from offset_sync.status.render.page.html import to_script_json
 from offset_sync.status.rollup import GROUP, roll_up
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
-from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 
 LIB = Path(__file__).resolve().parents[5] / "lib"
-PLOTLY = LIB / "offset_sync" / "page" / "files" / "plotly-basic.min.js"
+PLOTLY = LIB / "offset_sync" / "status" / "render" / "page" / "files" / "plotly-basic.min.js"
 CHANCE = random.Random(6)
 HOSTILE = random_status(CHANCE, HOSTILE_NAMES, topics=HOSTILE_NAMES, partitions=2)
 DRIFT = random_drift(CHANCE, HOSTILE_NAMES, reports=12, broken=HOSTILE_NAMES)
