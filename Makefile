@@ -18,7 +18,7 @@ ARGS ?=
 # `make test` runs so many side by side; every worker of tests/spark and tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-unit test-spark test-broker test-browser bench-accuracy bench-mm2 bench-speed bench check format zip archive clean distclean
+.PHONY: help install demo test test-unit test-spark test-broker test-browser bench-accuracy bench-mm2 bench-speed bench docs check format zip archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -65,6 +65,9 @@ bench-speed: install ## Each part beside the limit of the same run, into docs/be
 	@$(BENCH) benchmarks/report.py
 
 bench: bench-accuracy bench-mm2 bench-speed ## All benchmarks, half an hour
+
+docs: install ## Write anew what docs/tables.md and docs/metrics.md say of the code
+	@PYTHONPATH=lib $(BIN)/python scripts/write_docs.py
 
 check: install ## Lint, format and types
 	@$(BIN)/ruff check

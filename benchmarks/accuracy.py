@@ -27,7 +27,7 @@ from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.index.time_index import TimeIndex
 from offset_sync.translate.partition import translate_partition
-from offset_sync.translate.preconditions import PartitionView
+from offset_sync.translate.preconditions import PartitionMetadata
 from offset_sync.translate.strategies import Logs, Strategy
 from offset_sync.translate.timestamp_strategy import answer_by_timestamp
 
@@ -153,7 +153,7 @@ def answers_of(trial: Trial, is_idle: bool) -> Iterator[tuple[str, Ints]]:
 def ours(trial: Trial, strategy: Strategy) -> Ints:
     """Return what the product commits, :data:`NO_ANSWER` where it withholds."""
     source, target = (
-        PartitionView("id", 1, 0, log.frontier, frozenset({"id"}), log, log.frontier)
+        PartitionMetadata("id", 1, 0, log.frontier, frozenset({"id"}), log, log.frontier)
         for log in (trial.logs.source, trial.logs.target)
     )
     return translate_partition(

@@ -22,7 +22,7 @@ from results import save
 
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.tables.catalog import OFFSET_COMMITS
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -47,7 +47,7 @@ def measure(folder: Path, sizes: list[int], appends: int) -> list[dict[str, obje
     for size in sizes:
         rows = rows_of(size)
         for name in ("spark", "kernel"):
-            tables = Tables(spark, str(folder / f"{name}-{size}"))
+            tables = TableStore(spark, str(folder / f"{name}-{size}"))
             tables.create([OFFSET_COMMITS])
             append = partial(append_by_spark, tables) if name == "spark" else partial(tables.append, OFFSET_COMMITS)
             repeat(append, rows, range(appends))
@@ -67,7 +67,7 @@ def repeat(append: Callable[[pa.Table, tuple[str, int]], None], rows: pa.Table, 
         append(rows, ("query", version))
 
 
-def append_by_spark(tables: Tables, rows: pa.Table, writer: tuple[str, int]) -> None:
+def append_by_spark(tables: TableStore, rows: pa.Table, writer: tuple[str, int]) -> None:
     """Append as a DataFrame."""
     write = tables.spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("append")
     write.option("txnAppId", writer[0]).option("txnVersion", writer[1]).save(tables.path(OFFSET_COMMITS))

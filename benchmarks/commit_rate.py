@@ -26,7 +26,7 @@ from results import save
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
-from offset_sync.sync.offset_writer import commit_wave
+from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import running_clusters
 
 TOPIC = "committed"
@@ -74,7 +74,7 @@ def ways_to_commit(bootstrap_servers: str, groups: int, in_flight: int) -> dict[
 
     def sink(offset: int) -> None:
         writes = [each for name in names for each in wanted(name, offset)]
-        outcomes = commit_wave(writes, admin, own_tag=OWN_TAG, dry_run=False, deadline=120)
+        outcomes = write_offsets(writes, admin, own_tag=OWN_TAG, dry_run=False, deadline=120)
         assert {each.outcome for each in outcomes} == {Outcome.COMMITTED}
 
     return {BASELINE: alter, "write_offsets": write, "committed_offsets": read, "commit_wave (reads, writes)": sink}

@@ -27,11 +27,11 @@ import pyarrow.parquet as pq
 from results import save
 
 from offset_sync.jobs.spark_session import open_session
-from offset_sync.state.record_index import RunCache
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.delta.statistics import statistics_of
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PARTITIONS, RUNS, RECORDS = 8, 4, 10
@@ -53,11 +53,11 @@ def main() -> None:
     spark.sparkContext.setLogLevel("ERROR")
     results = []
     with tempfile.TemporaryDirectory(prefix="offset-sync-maintenance-") as folder:
-        warm_up = Week(Tables(spark, f"{folder}/warm-up"), 100, 1)
+        warm_up = Week(TableStore(spark, f"{folder}/warm-up"), 100, 1)
         warm_up.pass_day(maintains=False)
         warm_up.measure()
         for maintains in (False, True):
-            week = Week(Tables(spark, f"{folder}/{maintains}"), options.versions, options.kept)
+            week = Week(TableStore(spark, f"{folder}/{maintains}"), options.versions, options.kept)
             for day in range(1, options.days + 1):
                 seconds = week.pass_day(maintains=maintains)
                 if day % 3 == 1:
@@ -68,12 +68,12 @@ def main() -> None:
 class Week:
     """One table, day by day."""
 
-    def __init__(self, tables: Tables, versions: int, kept: int) -> None:
+    def __init__(self, tables: TableStore, versions: int, kept: int) -> None:
         tables.create()
         self.tables, self.path = tables, Path(tables.path(RECORD_RUNS))
         self.versions, self.kept = versions, kept
         self.batches = 0
-        self.running: RunCache | None = None
+        self.running: RecordIndex | None = None
 
     def pass_day(self, *, maintains: bool) -> float:
         """Let a day pass; return how many seconds maintenance took."""
@@ -86,7 +86,7 @@ class Week:
     def measure(self) -> dict[str, Any]:
         """Return what starts and micro-batches take now."""
         began = time.monotonic()
-        self.running = RunCache(self.tables, threading.RLock())
+        self.running = RecordIndex(self.tables, threading.RLock())
         self.running.refresh()
         start = time.monotonic() - began
         appends, refreshes = zip(*(self._probe() for _ in range(_PROBES)), strict=True)
@@ -158,7 +158,7 @@ class Week:
         os.utime(self.path / name, (yesterday, yesterday))
 
 
-def _log_of(tables: Tables) -> Any:
+def _log_of(tables: TableStore) -> Any:
     spark: Any = tables.spark
     return spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, tables.path(RECORD_RUNS))
 

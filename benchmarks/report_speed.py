@@ -27,8 +27,8 @@ One partition, two clusters that produce and mirror both ways, one core. *At the
 """,
     "commit_rate": """### Committing
 
-Groups of 8 partitions; the limit is an AdminClient that only writes. `commit_wave` is what the job does: it reads what
-stands there, decides, writes, and looks at the error of every partition.
+Groups of 8 partitions; the limit is an AdminClient that only writes. `write_offsets` is what the job does: it reads
+what stands there, decides, writes, and looks at the error of every partition.
 """,
     "append": """### Appending a micro-batch to a Delta table
 

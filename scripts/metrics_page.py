@@ -1,4 +1,4 @@
-"""The page docs/metrics.md, from the catalogue: run this module and put its output there."""
+"""The page docs/metrics.md, from the catalog of metrics; ``make docs`` writes it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ opened. The endpoint has neither encryption nor passwords, and its labels name g
 reach it.
 `conf/prometheus/` has a scrape configuration and the alert rules, `conf/grafana/` a dashboard to import or provision.
 
-This page is made from `lib/offset_sync/metrics/catalog.py`; a test compares them.
+This page is made from `lib/offset_sync/jobs/metrics/catalog.py`; a test compares them.
 """
 _CLOSING = """\
 ## Reading them
@@ -90,7 +90,3 @@ def _label_rows() -> list[str]:
 
 def _words(words: Iterable[str]) -> str:
     return ", ".join(f"`{word}`" for word in words)
-
-
-if __name__ == "__main__":
-    print(to_markdown(), end="")

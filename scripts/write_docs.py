@@ -1,6 +1,7 @@
-"""The written parts of ``docs/tables.md``: every column of every table and view, from where they are defined.
+"""Write what documents say of the code: ``make docs``.
 
-python -m write_docs      writes them anew; what stands between them is written by hand
+The parts of ``docs/tables.md`` about tables and views, from where they are defined, and the whole of
+``docs/metrics.md``, from the catalog. What stands between the parts is written by hand.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
+from metrics_page import to_markdown as metrics_page
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.report_tables import ALL_TABLES
 from offset_sync.tables.views import QUESTIONS, VIEWS, View, failover_cost
 from offset_sync.tables.views.definitions import ViewColumn
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "tables.md"
-COMMAND = "python -m write_docs"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = DOCS / "tables.md"
+COMMAND = "make docs"
 _PART = re.compile(r"(<!-- begin (\w+)[^>]*-->\n).*?(<!-- end \2 -->)", re.DOTALL)
 _MOMENT = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
 
@@ -55,8 +58,9 @@ def _cell(text: str) -> str:
 
 
 def main() -> None:
-    """Write the page anew."""
+    """Write both pages anew."""
     PAGE.write_text(with_written_parts(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    (DOCS / "metrics.md").write_text(metrics_page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

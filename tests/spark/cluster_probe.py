@@ -17,8 +17,8 @@ from offset_sync.jobs.log_format import start_logging
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.model.values import OffsetWrite, Rule
-from offset_sync.sync.distributed_writer import DistributedCommit
-from offset_sync.sync.target_writer import TargetCommit
+from offset_sync.sync.distributed_writer import DistributedWriter
+from offset_sync.sync.target_writer import TargetWriter
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "captured-4.3.0.json"
 NOBODY_LISTENS = {"bootstrap.servers": "127.0.0.1:1"}
@@ -61,7 +61,7 @@ def decoding(spark: SparkSession, folder: Path) -> object:
 
 def committing(spark: SparkSession, folder: Path) -> object:
     """What becomes of writes that executors send to a cluster which is not there."""
-    commit = DistributedCommit(spark, TargetCommit("dc9", NOBODY_LISTENS, 10, 1.0, False), groups_per_task=2)
+    commit = DistributedWriter(spark, TargetWriter("dc9", NOBODY_LISTENS, 10, 1.0, False), groups_per_task=2)
     writes = [OffsetWrite(f"g{n}", "t", 0, n, "", Rule.SET, None) for n in range(8)]
     return sorted({f"{each.outcome.value}: {each.error}" for each in commit(writes)})
 

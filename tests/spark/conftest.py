@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.jobs.spark_session import open_session
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 sys.path.insert(0, str(Path(__file__).parent))  # what several tests here use
 REPO = Path(__file__).resolve().parents[2]
@@ -62,11 +62,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def template(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with every table, empty."""
     root = tmp_path_factory.mktemp("template")
-    Tables(spark, str(root)).create()
+    TableStore(spark, str(root)).create()
     return root
 
 
 @pytest.fixture
-def tables(spark: SparkSession, template: Path, tmp_path: Path) -> Tables:
+def tables(spark: SparkSession, template: Path, tmp_path: Path) -> TableStore:
     """Empty tables of this test only."""
-    return Tables(spark, str(shutil.copytree(template, tmp_path / "tables")))
+    return TableStore(spark, str(shutil.copytree(template, tmp_path / "tables")))

@@ -8,45 +8,45 @@ from collections.abc import Callable, Collection, Iterable
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.cutover.plan import Committed, Standing
+from offset_sync.cutover.plan import Committed, PartitionStatus
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.committed_offsets import CommitBook
-from offset_sync.state.key_index import Keys
+from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import OUTCOMES
 from offset_sync.state.ownership import owners
 from offset_sync.state.snapshot import frontier
-from offset_sync.status.live_state import StatusTables
+from offset_sync.status.live_state import LiveState
 from offset_sync.status.rows import Rows
 from offset_sync.status.stream_lag import coordinator_hash
-from offset_sync.sync.reconciler import CommitWrites, Settler
-from offset_sync.sync.reconciliation import Settlement
+from offset_sync.sync.reconciler import CommitWrites, Reconciler
+from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.replication_gap import missing_of
+from offset_sync.translate.replication_gap import replication_gap
 
 
-class LiveSite:
+class LiveClusters:
     """Moves go from *source* to *target*; *commit* writes at the target, *record* takes the settlements."""
 
     def __init__(
         self,
         config: Config,
-        state: StatusTables,
+        state: LiveState,
         source: str,
         target: str,
         commit: CommitWrites,
-        record: Callable[[Settlement], None],
+        record: Callable[[Reconciliation], None],
     ) -> None:
         self._config = config.model_copy(update={"directions": ((source, target),)})
         self._state, self._source, self._target = state, source, target
-        self._settled: list[Settlement] = []
+        self._settled: list[Reconciliation] = []
         self._marked: dict[tuple[str, TopicPartition], int] = {}
 
-        def note(settlement: Settlement) -> None:
-            self._settled.append(settlement)
-            record(settlement)
+        def note(reconciliation: Reconciliation) -> None:
+            self._settled.append(reconciliation)
+            record(reconciliation)
 
-        self._settler = Settler(
+        self._reconciler = Reconciler(
             self._config, state.book, state.index, state.look, commit, note, lambda: int(time.time() * 1000), state.lock
         )
 
@@ -65,10 +65,10 @@ class LiveSite:
         """Return the groups of a cluster that have members now."""
         return self._state.active_groups(alias)
 
-    def standing(self, groups: Collection[str]) -> dict[str, list[Standing]]:
+    def standing(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
         """Return how the partitions of each group stand whose newest commit is the source's."""
         rows = self._state.report(int(time.time() * 1000), lambda book: _keys_of(book, groups))
-        found: dict[str, list[Standing]] = {}
+        found: dict[str, list[PartitionStatus]] = {}
         for each in _standings(rows, self._source, self._target):
             found.setdefault(each.group_id, []).append(each)
         return found
@@ -125,8 +125,8 @@ class LiveSite:
         self._settled.clear()
         with self._state.lock:
             keys = _keys_of(self._state.book, groups)
-        self._settler.settle_keys(self._source, keys)
-        return [row for settlement in self._settled for row in _committed(settlement, self._state.book)]
+        self._reconciler.reconcile_keys(self._source, keys)
+        return [row for reconciliation in self._settled for row in _committed(reconciliation, self._state.book)]
 
     def read_back(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, int] | ClusterError]:
         """Return what the target itself says that it holds."""
@@ -154,38 +154,38 @@ class LiveSite:
                 source = index.log(self._source, topic, partition)
                 if source is None or committed[key] < 0 or not self._config.is_topic_included(topic):
                     continue
-                missing = missing_of(code, source, index.log(self._target, topic, partition))
-                for part in (missing.dropped, missing.late):
+                missing = replication_gap(code, source, index.log(self._target, topic, partition))
+                for part in (missing.skipped, missing.pending):
                     unread = part.from_offset(int(committed[key]))
                     ranges = _ranges(unread.start, unread.length)
                     found.setdefault(group_id, []).extend(f"{topic}-{partition} {self._source} {r}" for r in ranges)
         return found
 
 
-def _keys_of(book: CommitBook, groups: Collection[str]) -> Keys:
+def _keys_of(book: CommittedOffsets, groups: Collection[str]) -> KeyRows:
     wanted = set(groups)
     return np.array([row for row, (group_id, _, _) in enumerate(book.keys) if group_id in wanted], np.intp)
 
 
-def _standings(rows: Rows, source: str, target: str) -> Iterable[Standing]:
+def _standings(rows: Rows, source: str, target: str) -> Iterable[PartitionStatus]:
     for row in (dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)):
         if (row["source_cluster"], row["target_cluster"]) == (source, target):
-            yield Standing(
+            yield PartitionStatus(
                 row["group_id"], TopicPartition(row["topic"], row["partition"]), row["status"], row["reason"],
                 row["state"], row["source_offset"], row["wanted_offset"], row["target_offset"], row["duplicates"],
                 row["lost"], row["not_mirrored"],
             )  # fmt: skip
 
 
-def _committed(settlement: Settlement, book: CommitBook) -> Iterable[Committed]:
-    answers = settlement.answers
-    for row, key in enumerate(settlement.key.tolist()):
+def _committed(reconciliation: Reconciliation, book: CommittedOffsets) -> Iterable[Committed]:
+    answers = reconciliation.answers
+    for row, key in enumerate(reconciliation.key.tolist()):
         group_id, topic, partition = book.keys[key]
         wanted = int(answers.wanted[row])
         yield Committed(
-            group_id, TopicPartition(topic, partition), int(settlement.source_offset[row]),
+            group_id, TopicPartition(topic, partition), int(reconciliation.source_offset[row]),
             None if wanted < 0 else wanted, int(answers.duplicates[row]), int(answers.lost[row]),
-            OUTCOMES[int(settlement.outcome[row])].value, settlement.error.get(row),
+            OUTCOMES[int(reconciliation.outcome[row])].value, reconciliation.error.get(row),
         )  # fmt: skip
 
 

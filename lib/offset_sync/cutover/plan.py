@@ -13,7 +13,7 @@ Mode = Literal["planned", "disaster"]
 
 
 @dataclass(frozen=True)
-class Standing:
+class PartitionStatus:
     """How one partition of a group stands between the two clusters; the fields are columns of sync_status."""
 
     group_id: str
@@ -44,7 +44,7 @@ class Committed:
 
 
 @dataclass(frozen=True)
-class Step:
+class CutoverStep:
     """One row of the table cutovers, but for who and when."""
 
     group_id: str
@@ -65,7 +65,7 @@ class GroupPlan:
     group_id: str
     is_active_at_source: bool | None
     is_active_at_target: bool | None
-    standing: list[Standing]
+    standing: list[PartitionStatus]
     blocking: list[str] = field(default_factory=list)
 
     @property
@@ -79,13 +79,13 @@ class GroupPlan:
         return sum(each.lost or each.not_mirrored for each in self.standing)
 
 
-class Site(Protocol):
-    """The two clusters and the tables, as ``cutover_site.LiveSite`` offers them."""
+class CutoverClusters(Protocol):
+    """The two clusters and the tables, as ``cutover_site.LiveClusters`` offers them."""
 
     def members(self, alias: str) -> Collection[str] | ClusterError:
         """Return the groups of a cluster that have members now."""
 
-    def standing(self, groups: Collection[str]) -> Mapping[str, list[Standing]]:
+    def standing(self, groups: Collection[str]) -> Mapping[str, list[PartitionStatus]]:
         """Return how the partitions of each group stand whose newest commit is the source's."""
 
     def owned_elsewhere(self, groups: Collection[str]) -> Mapping[str, list[str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from offset_sync.cutover.plan import Committed, GroupPlan, Mode, Site, Standing, Step
+from offset_sync.cutover.plan import Committed, CutoverClusters, CutoverStep, GroupPlan, Mode, PartitionStatus
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, TopicPartition
@@ -20,15 +20,15 @@ _PATIENCE_S = 30.0
 _HELD = (Outcome.COMMITTED.value, Outcome.UNCHANGED.value)
 
 
-class Cutover:
+class CutoverProcedure:
     """Moves groups from *source* to *target*; *record* writes a step down, *say* tells who watches."""
 
     def __init__(
         self,
         source: str,
         target: str,
-        site: Site,
-        record: Callable[[Sequence[Step]], None],
+        site: CutoverClusters,
+        record: Callable[[Sequence[CutoverStep]], None],
         say: Callable[[str], None],
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
@@ -79,14 +79,14 @@ class Cutover:
                 return failures
             self._clock.pause(_PAUSE_S)
 
-    def _compare(self, groups: Sequence[str]) -> tuple[list[str], list[Step]]:
-        failures, steps = list[str](), list[Step]()
+    def _compare(self, groups: Sequence[str]) -> tuple[list[str], list[CutoverStep]]:
+        failures, steps = list[str](), list[CutoverStep]()
         standing = self._site.standing(groups)
         for group_id in groups:
             rows = standing.get(group_id, [])
             if not rows:
                 failures.append(f"{group_id}: nothing to verify: its newest commits are not at {self._source}")
-                steps.append(Step(group_id, "verify", "failed", "nothing to verify"))
+                steps.append(CutoverStep(group_id, "verify", "failed", "nothing to verify"))
             for row in rows:
                 is_good = row.status == "InSync"
                 detail = None if is_good else f"{row.status}: {row.reason}"
@@ -121,7 +121,7 @@ class Cutover:
         refused = {plan.group_id: "; ".join(plan.blocking) for plan in plans if plan.blocking}
         self._record(
             [
-                Step(
+                CutoverStep(
                     plan.group_id, "check", "refused" if plan.blocking else "done", refused.get(plan.group_id),
                     duplicates=plan.duplicates, lost=plan.lost,
                 )
@@ -142,13 +142,13 @@ class Cutover:
             left = ", ".join(f"{count:,} {what}" for what, count in unread.items())
             if waited >= timeout_s:
                 reason = f"not read within {timeout_s:.0f} s: {left}; are index_records and sync_offsets running?"
-                self._record([Step(group_id, "wait", "failed", reason) for group_id in groups])
+                self._record([CutoverStep(group_id, "wait", "failed", reason) for group_id in groups])
                 return dict.fromkeys(groups, reason)
             if left != said:
                 self._say(f"waiting ({waited:.0f} of at most {timeout_s:.0f} s): {left}")
                 said = left
             self._clock.pause(_PAUSE_S)
-        self._record([Step(group_id, "wait", "done") for group_id in groups])
+        self._record([CutoverStep(group_id, "wait", "done") for group_id in groups])
         return {}
 
     def _commit_and_read_back(self, groups: Sequence[str]) -> list[str]:
@@ -161,7 +161,7 @@ class Cutover:
         committed = self._site.settle(groups)
         self._record(
             [
-                Step(
+                CutoverStep(
                     each.group_id, "commit", "done" if each.outcome in _HELD else "failed", each.error or each.outcome,
                     each.place, each.source_offset, each.target_offset, each.duplicates, each.lost,
                 )
@@ -172,7 +172,7 @@ class Cutover:
 
     def _read_back(self, committed: Sequence[Committed]) -> tuple[list[str], bool]:
         """Compare what the target says with what was to be committed; say too whether it holds something newer."""
-        failures, steps, is_overtaken = list[str](), list[Step](), False
+        failures, steps, is_overtaken = list[str](), list[CutoverStep](), False
         held = self._site.read_back(sorted({each.group_id for each in committed}))
         for each in committed:
             answer = held[each.group_id]
@@ -184,7 +184,7 @@ class Cutover:
             if detail is not None:
                 failures.append(f"{each.group_id} {_name(each.place)}: {detail}; mend that and repeat the command")
             steps.append(
-                Step(each.group_id, "read_back", "done" if is_there else "failed", detail, each.place,
+                CutoverStep(each.group_id, "read_back", "done" if is_there else "failed", detail, each.place,
                      each.source_offset, stands)
             )  # fmt: skip
         self._record(steps)
@@ -196,9 +196,11 @@ class Cutover:
             ranges = lost.get(group_id, [])
             for each in ranges:
                 self._say(f"{group_id}: never mirrored, so not at {self._target}: {each}")
-            self._record([Step(group_id, "verify", "done", "; ".join(ranges) or "nothing unread is known to be lost")])
+            self._record(
+                [CutoverStep(group_id, "verify", "done", "; ".join(ranges) or "nothing unread is known to be lost")]
+            )
 
-    def _remedy(self, row: Standing) -> str:
+    def _remedy(self, row: PartitionStatus) -> str:
         """Return what a person can do about a partition that is not in sync."""
         if row.status == "Mirroring" and (row.duplicates or 0) > 0:
             return f"send all producers to {self._target}, let the group read at {self._source} until nothing crosses"
@@ -218,7 +220,7 @@ def _name(place: TopicPartition) -> str:
     return f"{place.topic}-{place.partition}"
 
 
-def _step_of(row: Standing, step: str, result: str, detail: str | None) -> Step:
-    return Step(
+def _step_of(row: PartitionStatus, step: str, result: str, detail: str | None) -> CutoverStep:
+    return CutoverStep(
         row.group_id, step, result, detail, row.place, row.source_offset, row.target_offset, row.duplicates, row.lost
     )

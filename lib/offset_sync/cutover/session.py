@@ -13,32 +13,32 @@ from functools import partial
 import pyarrow as pa
 
 from offset_sync.config import Config
-from offset_sync.cutover.live_clusters import LiveSite
-from offset_sync.cutover.plan import Mode, Step
-from offset_sync.cutover.procedure import Cutover
+from offset_sync.cutover.live_clusters import LiveClusters
+from offset_sync.cutover.plan import CutoverStep, Mode
+from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.model.errors import OffsetSyncError
-from offset_sync.status.live_state import StatusTables
+from offset_sync.status.live_state import LiveState
 from offset_sync.sync.reconciler import CommitWrites
-from offset_sync.sync.target_writer import TargetCommit
-from offset_sync.sync.translation_history import HistoryWriter
+from offset_sync.sync.target_writer import TargetWriter
+from offset_sync.sync.translation_history import TranslationHistory
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.tables.report_tables import CUTOVERS
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 
 @contextmanager
 def opened(
-    config: Config, state: StatusTables, source: str, target: str, mode: Mode, say: Callable[[str], None]
-) -> Iterator[tuple[Cutover, LiveSite]]:
+    config: Config, state: LiveState, source: str, target: str, mode: Mode, say: Callable[[str], None]
+) -> Iterator[tuple[CutoverProcedure, LiveClusters]]:
     """Yield what moves groups from *source* to *target*; at the end every answer is written down.
 
     Raises OffsetSyncError where that cannot be done: the groups are moved, but the history lacks it.
     """
-    history = HistoryWriter(partial(state.tables.append, OFFSET_TRANSLATIONS), state.book.keys, config.strategy_of)
-    site = LiveSite(config, state, source, target, _commit_at(config, target), history.record)
+    history = TranslationHistory(partial(state.tables.append, OFFSET_TRANSLATIONS), state.book.keys, config.strategy_of)
+    site = LiveClusters(config, state, source, target, _commit_at(config, target), history.record)
     record = partial(_append, state.tables, _columns_of_all(source, target, mode))
     try:
-        yield Cutover(source, target, site, record, say), site
+        yield CutoverProcedure(source, target, site, record, say), site
     finally:
         history.close()
     if history.error:
@@ -47,7 +47,7 @@ def opened(
 
 def _commit_at(config: Config, target: str) -> CommitWrites:
     sync = config.sync
-    commit = TargetCommit(
+    commit = TargetWriter(
         target, config.admin_options(target), sync.requests_in_flight, sync.commit_timeout.total_seconds(), False
     )
     return lambda _target, writes: commit(writes)
@@ -63,7 +63,7 @@ def _columns_of_all(source: str, target: str, mode: Mode) -> dict[str, str]:
     }
 
 
-def _append(tables: Tables, same: dict[str, str], steps: Sequence[Step]) -> None:
+def _append(tables: TableStore, same: dict[str, str], steps: Sequence[CutoverStep]) -> None:
     now = datetime.now(timezone.utc)
     rows = [
         {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from offset_sync.decode.arrow_buffers import ByteRows, Spans, gather, to_text, to_uuid_text
 from offset_sync.decode.record_layouts import COMMIT_LAYOUTS, CommitLayout, unknown_version
 from offset_sync.decode.tagged_fields import TopicIds
-from offset_sync.decode.vector_cursor import Walk
+from offset_sync.decode.vector_cursor import VectorCursor
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ def decode_commits(
 
 def _walk_versions(
     values: ByteRows, rows: NDArray[np.intp], record_type: NDArray[np.int16], errors: dict[int, str]
-) -> list[tuple[CommitLayout, Walk]]:
+) -> list[tuple[CommitLayout, VectorCursor]]:
     """Return one walk, past the version, per version present."""
-    walk = Walk(values, rows, "value", errors)
+    walk = VectorCursor(values, rows, "value", errors)
     version = np.zeros(len(values), np.int16)
     walk.read(version, "version")
     present = version[walk.rows]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from offset_sync.decode.arrow_buffers import ByteRows, Spans, gather, to_text, with_nulls
 from offset_sync.decode.record_layouts import COMMIT, IGNORED, KIND_OF_TYPE, KINDS, MEMBER
-from offset_sync.decode.vector_cursor import Walk
+from offset_sync.decode.vector_cursor import VectorCursor
 
 _TYPES = max(KIND_OF_TYPE) + 1
 _IGNORED_CODE = KINDS.index(IGNORED)
@@ -41,7 +41,7 @@ def decode_keys(keys: ByteRows, errors: dict[int, str]) -> Keys:
     count = len(keys)
     record_type, partition = np.zeros(count, np.int16), np.zeros(count, np.int32)
     has_type = np.zeros(count, np.bool_)
-    walk = Walk(keys, np.flatnonzero(~keys.is_null), "key", errors)
+    walk = VectorCursor(keys, np.flatnonzero(~keys.is_null), "key", errors)
     walk.read(record_type, "record type")
     has_type[walk.rows] = True
     kind = _kind_codes(record_type)
@@ -65,7 +65,7 @@ def decode_keys(keys: ByteRows, errors: dict[int, str]) -> Keys:
     return Keys(kind, record_type, has_type, group_id, topic_text, partition, member_id)
 
 
-def _read_commit_keys(walk: Walk, group: Spans, topic: Spans, partition: NDArray[np.int32]) -> None:
+def _read_commit_keys(walk: VectorCursor, group: Spans, topic: Spans, partition: NDArray[np.int32]) -> None:
     walk.read_string(group, "group")
     walk.read_string(topic, "topic")
     walk.read(partition, "partition")

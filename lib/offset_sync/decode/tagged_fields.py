@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from offset_sync.decode.arrow_buffers import ByteRows
 from offset_sync.decode.cursor import Cursor, DecodeError
 from offset_sync.decode.record_layouts import TOPIC_ID_BYTES, TOPIC_ID_TAG
-from offset_sync.decode.vector_cursor import Walk
+from offset_sync.decode.vector_cursor import VectorCursor
 
 # A round costs the same for one row as for a thousand, so values with more fields than that go one by one:
 # no version has more than one, and a megabyte of empty ones must not take half a minute.
@@ -23,7 +23,7 @@ class TopicIds:
         self._size = np.zeros(len(values), np.int64)
         self._values = values
 
-    def read(self, walk: Walk) -> None:
+    def read(self, walk: VectorCursor) -> None:
         """Read the tagged fields of all rows of *walk*, round by round: one field of every row that has one left.
 
         The work is bounded by the bytes there are, whatever the counts claim. Of a repeated tag the last one counts.
@@ -41,7 +41,7 @@ class TopicIds:
             self._check_ends(walk.where(remaining[walk.rows] == 0))
             walk = walk.where(remaining[walk.rows] > 0)
 
-    def _read_one_by_one(self, walk: Walk, remaining: NDArray[np.int64]) -> None:
+    def _read_one_by_one(self, walk: VectorCursor, remaining: NDArray[np.int64]) -> None:
         for row, position in zip(walk.rows.tolist(), walk.position.tolist(), strict=True):
             start = int(self._values.start[row])
             cursor = Cursor(self._values.row(row), "value")
@@ -55,7 +55,7 @@ class TopicIds:
                 self.position[row], self._size[row] = start + place.start, place.stop - place.start
         self._check_ends(walk)
 
-    def _read_field(self, walk: Walk) -> None:
+    def _read_field(self, walk: VectorCursor) -> None:
         tag, size = np.empty_like(self._size), np.empty_like(self._size)
         walk.read_varint(tag, "tag")
         walk.read_varint(size, "tag size")
@@ -65,7 +65,7 @@ class TopicIds:
         self._size[rows] = size[rows]
         self.position[rows] = walk.position[is_topic_id] - size[rows]
 
-    def _check_ends(self, walk: Walk) -> None:
+    def _check_ends(self, walk: VectorCursor) -> None:
         """Check the size only of rows at their end, because a later field may replace the topic id."""
         size = self._size[walk.rows]
         wrong = (self.position[walk.rows] >= 0) & (size != TOPIC_ID_BYTES)

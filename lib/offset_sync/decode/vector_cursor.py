@@ -18,7 +18,7 @@ _VARINT_BYTES = 5
 _VARINT_LIMIT = 1 << 32
 
 
-class Walk:
+class VectorCursor:
     """Reads the same field of all *rows*, field after field; *part* begins every message.
 
     Results go into full-size columns (one element per row of the batch), never into a caller's own array. So a
@@ -35,11 +35,11 @@ class Walk:
         self.position: Ints = source.start.copy() if everything else source.start[rows]
         self._end: Ints = source.end if everything else source.end[rows]
 
-    def where(self, chosen: Flags) -> Walk:
+    def where(self, chosen: Flags) -> VectorCursor:
         """Return a walk of the chosen rows that goes on from here; this one must not be used for them any more."""
         if chosen.all():
             return self
-        part = object.__new__(Walk)
+        part = object.__new__(VectorCursor)
         part._source, part._part, part.errors = self._source, self._part, self.errors
         part.rows, part.position, part._end = self.rows[chosen], self.position[chosen], self._end[chosen]
         return part

@@ -19,17 +19,17 @@ from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
 from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
 from offset_sync.ingest.map_batches import map_batches
-from offset_sync.state.committed_offsets import CommitBook, CommitRecords
-from offset_sync.state.key_index import Keys
+from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
+from offset_sync.state.key_index import KeyRows
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.definition import Table
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
 _LATEST_MS = 253_402_300_799_999
 """The end of the year 9999, the last that every reader of the tables knows."""
-SettleBatch = Callable[[Keys, int], "list[str]"]
+SettleBatch = Callable[[KeyRows, int], "list[str]"]
 """Settles the keys that were committed in a micro-batch; one line per failure."""
 
 
@@ -44,9 +44,9 @@ class CommitIngester:
     def __init__(
         self,
         alias: str,
-        tables: Tables,
+        tables: TableStore,
         checkpoint: Checkpoint,
-        book: CommitBook,
+        book: CommittedOffsets,
         lock: threading.RLock,
         settle: SettleBatch,
         is_ready: threading.Event,
@@ -78,9 +78,9 @@ class CommitIngester:
                     logger.warning("%s", failure)
         finally:
             history.result()
-        failpoints.pass_point(failpoints.AFTER_HISTORY)
+        failpoints.failpoint(failpoints.AFTER_HISTORY)
 
-    def _remember(self, commits: pa.Table, batch_id: int) -> tuple[Keys, NDArray[np.bool_]]:
+    def _remember(self, commits: pa.Table, batch_id: int) -> tuple[KeyRows, NDArray[np.bool_]]:
         columns = [commits.column(name).to_pylist() for name in ("group_id", "topic", "partition")]
         records = CommitRecords(
             key=np.empty(0, np.intp),

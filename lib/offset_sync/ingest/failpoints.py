@@ -21,7 +21,7 @@ AFTER_HISTORY = "sync_offsets.after_history"
 """The commits of a micro-batch are in the tables; its checkpoint does not say so yet."""
 
 
-def pass_point(name: str) -> None:
+def failpoint(name: str) -> None:
     """Go on, or die here when the environment says so."""
     if os.environ.get(VARIABLE) == name:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 MapBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """Works on the Arrow batches of one task; pickled to the executors."""
 
-FEW_RECORDS = 20_000
+DRIVER_MAX_RECORDS = 20_000
 """So many the driver works on by itself: the way to a Python worker and back takes longer than the work."""
 
 _SQL_TYPES = {"string": "string", "bool": "boolean", "int16": "smallint", "int32": "int", "int64": "bigint"}
@@ -23,7 +23,7 @@ def map_batches(records: DataFrame, function: MapBatches, schema: pa.Schema, clu
     The records of a Kafka partition come in order and one after the other, whoever works on them.
     """
     shared = in_its_share(records, clusters)
-    if at_most > FEW_RECORDS:
+    if at_most > DRIVER_MAX_RECORDS:
         return shared.mapInArrow(function, to_sql(schema)).toArrow()
     return pa.Table.from_batches(list(function(iter(shared.toArrow().to_batches()))), schema)
 

@@ -38,7 +38,7 @@ class _Supervised:
     is_done: bool = field(default=False)
 
 
-class QueryGroup:
+class QuerySupervisor:
     """Named queries of one job and the flag that ends them."""
 
     def __init__(self, stop: threading.Event) -> None:
@@ -49,7 +49,7 @@ class QueryGroup:
         """Add a query; it is started by :meth:`run_once` or :meth:`run_until_stopped`."""
         self._queries[name] = _Supervised(start)
 
-    def guard(self, function: BatchFunction) -> BatchFunction:
+    def stop_between_batches(self, function: BatchFunction) -> BatchFunction:
         """Return *function* for foreachBatch; once a stop is asked for no further micro-batch begins."""
 
         def guarded(batch: DataFrame, batch_id: int) -> None:

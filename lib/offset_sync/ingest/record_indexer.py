@@ -18,10 +18,10 @@ from pyspark.sql import DataFrame
 from offset_sync.ingest import failpoints
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets, count_offsets
 from offset_sync.ingest.map_batches import map_batches
-from offset_sync.ingest.run_builder import CUT_SCHEMA, RunCutter
+from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder
 from offset_sync.model.errors import ClusterError
 from offset_sync.tables.catalog import BEGINS, INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 
@@ -42,10 +42,10 @@ Describe = Callable[[list[str]], "dict[str, Incarnation | ClusterError]"]
 """Of topics that exist; the error of one that may not be described."""
 
 
-class RunIndexer:
+class RecordIndexer:
     """Writes the micro-batches of one cluster's query; *describe* asks the cluster for topic ids."""
 
-    def __init__(self, tables: Tables, checkpoint: Checkpoint, cutter: RunCutter, describe: Describe) -> None:
+    def __init__(self, tables: TableStore, checkpoint: Checkpoint, cutter: RunBuilder, describe: Describe) -> None:
         self._tables = tables
         self._checkpoint = checkpoint
         self._cutter = cutter
@@ -67,9 +67,9 @@ class RunIndexer:
         if malformed.num_rows:
             logger.warning("%s: %d records with malformed headers put in quarantine", writer[0], malformed.num_rows)
         self._tables.append(QUARANTINE, malformed, writer)
-        failpoints.pass_point(failpoints.BEFORE_RUNS)
+        failpoints.failpoint(failpoints.BEFORE_RUNS)
         self._tables.append(RECORD_RUNS, pa.concat_tables([runs, covered]), writer)
-        failpoints.pass_point(failpoints.AFTER_RUNS)
+        failpoints.failpoint(failpoints.AFTER_RUNS)
 
     def _record_incarnations(self, topics: list[str], now: datetime) -> None:
         """Write down topic ids not met before, ahead of the runs: a topic is never indexed without its id.

@@ -32,7 +32,7 @@ CUT_SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True)
-class RunCutter:
+class RunBuilder:
     """What a task has to know to cut the records of one cluster; pickled to the executors.
 
     *origins* maps header values to aliases; *is_timed* says of which topics a run also ends where the timestamp

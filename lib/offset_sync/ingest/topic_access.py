@@ -16,7 +16,7 @@ EVERY_S = 60.0
 _DEADLINE_S = 5.0
 
 
-class Rights:
+class TopicAccess:
     """What *admins* say of the rights to the included topics; each error is logged when it is new."""
 
     def __init__(self, config: Config, admins: Mapping[str, ClusterAdmin], clock: Clock = SYSTEM_CLOCK) -> None:

@@ -19,7 +19,7 @@ from offset_sync.cutover.plan_table import print_plan
 from offset_sync.cutover.session import opened
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.model.errors import ConfigError
-from offset_sync.status.live_state import StatusTables
+from offset_sync.status.live_state import LiveState
 
 
 def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -46,7 +46,7 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
     spark = open_session("offset-sync cutover")
     try:
         # In a disaster the source is not asked, whether it answers or not: the tables say what is known of it.
-        state = StatusTables(config, spark, given_up=[arguments.source] if mode == "disaster" else [])
+        state = LiveState(config, spark, given_up=[arguments.source] if mode == "disaster" else [])
         say = partial(print, file=sys.stderr, flush=True)
         with opened(config, state, arguments.source, arguments.target, mode, say) as (cutover, site):
             groups = chosen_groups(site.groups(), arguments.groups)

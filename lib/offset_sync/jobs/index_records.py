@@ -13,13 +13,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.kafka_source import read_mirrored_records
-from offset_sync.ingest.query_supervisor import QueryGroup
-from offset_sync.ingest.record_indexer import RunIndexer
-from offset_sync.ingest.run_builder import RunCutter
-from offset_sync.ingest.topic_access import Rights
+from offset_sync.ingest.query_supervisor import QuerySupervisor
+from offset_sync.ingest.record_indexer import RecordIndexer
+from offset_sync.ingest.run_builder import RunBuilder
+from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 
 class TimedTopics:
@@ -36,11 +36,11 @@ class TimedTopics:
 def index_records(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Index until stopped, or with ``--once`` up to what is there now; return one line per cluster that failed."""
     spark = open_session("offset-sync index_records", clusters=len(config.clusters))
-    tables = Tables(spark, config.tables.root)
+    tables = TableStore(spark, config.tables.root)
     tables.create()
-    queries = QueryGroup(stop)
+    queries = QuerySupervisor(stop)
     admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
-    rights = Rights(config, admins)
+    rights = TopicAccess(config, admins)
     for alias, admin in admins.items():
         queries.add(alias, partial(_start_query, spark, config, admin, rights, tables, queries, arguments.once))
 
@@ -62,9 +62,9 @@ def _start_query(
     spark: SparkSession,
     config: Config,
     admin: ClusterAdmin,
-    rights: Rights,
-    tables: Tables,
-    queries: QueryGroup,
+    rights: TopicAccess,
+    tables: TableStore,
+    queries: QuerySupervisor,
     once: bool,
 ) -> StreamingQuery | None:
     alias = admin.alias
@@ -74,13 +74,13 @@ def _start_query(
         return None
     checkpoint = Checkpoint(spark, f"{config.tables.checkpoints}/index_records/{alias}")
     checkpoint.leave_out(refused)
-    cutter = RunCutter(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))
-    indexer = RunIndexer(tables, checkpoint, cutter, lambda topics: dict(admin.describe(topics)))
+    cutter = RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))
+    indexer = RecordIndexer(tables, checkpoint, cutter, lambda topics: dict(admin.describe(topics)))
     writer = (
         read_mirrored_records(spark, config, alias, refused)
         .writeStream.queryName(f"index_records {alias}")
         .option("checkpointLocation", checkpoint.path)
-        .foreachBatch(queries.guard(indexer))
+        .foreachBatch(queries.stop_between_batches(indexer))
     )
     seconds = config.index.trigger_interval.total_seconds()
     spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)

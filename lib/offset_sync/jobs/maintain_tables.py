@@ -17,17 +17,17 @@ from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_metadata import Look, Survey
-from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
+from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.index_retention import Retention, Rows, Where, lowest_commits
-from offset_sync.state.record_index import RunCache, borders
+from offset_sync.state.record_index import RecordIndex, borders
 from offset_sync.state.restore import restore_commits
-from offset_sync.state.snapshot import Looks
+from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.tables.catalog import OFFSET_COMMITS, RECORD_RUNS, TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, PLACE, Maintainer
 from offset_sync.tables.report_tables import REPORT_TABLES
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 _DEADLINE_SECONDS = 30.0
@@ -56,7 +56,7 @@ class MaintainJob:
     def __init__(self, config: Config, spark: SparkSession, stop: threading.Event) -> None:
         self._config, self._spark, self._stop = config, spark, stop
         self._admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
-        self._tables = Tables(spark, config.tables.root)
+        self._tables = TableStore(spark, config.tables.root)
         self._tables.create()
         self._maintainer = Maintainer(spark, config.maintenance.keep_versions)
 
@@ -103,12 +103,12 @@ class MaintainJob:
         begins = self._begins(looks)
         return self._maintainer.cut(self._tables.path(RECORD_RUNS), begins), failures
 
-    def _begins(self, looks: Looks) -> pa.Table:
+    def _begins(self, looks: MetadataByCluster) -> pa.Table:
         """Return where the index of each partition may begin; *looks* are older than what is read here."""
         seen = _SeenTables(self._spark, self._config.tables.root)
-        index = RunCache(seen, threading.RLock())
+        index = RecordIndex(seen, threading.RLock())
         index.refresh()
-        book = CommitBook(list(self._config.clusters))
+        book = CommittedOffsets(list(self._config.clusters))
         restore_commits(self._tables, book, threading.RLock())
         keep = max(self._config.maintenance.keep_runs, self._config.sync.hole_grace)
         old_before_ms = int((time.time() - keep.total_seconds()) * 1000)
@@ -121,7 +121,7 @@ class MaintainJob:
         return to_begins(retention.begins(places))
 
 
-class _SeenTables(Tables):
+class _SeenTables(TableStore):
     """Keeps the rows of the index that were read, as the index itself has joined them."""
 
     runs = RECORD_RUNS.arrow_schema.empty_table()
@@ -132,12 +132,12 @@ class _SeenTables(Tables):
         return rows
 
 
-def errors_of(look: Look | ClusterError) -> list[ClusterError]:
+def errors_of(look: ClusterMetadata | ClusterError) -> list[ClusterError]:
     """Return why a cluster said nothing, or nothing of some topics."""
     return [look] if isinstance(look, ClusterError) else list(look.refused.values())
 
 
-def look_at(config: Config, admins: Mapping[str, ClusterAdmin]) -> Looks:
+def look_at(config: Config, admins: Mapping[str, ClusterAdmin]) -> MetadataByCluster:
     """Return what each cluster says of every partition of the included topics, or why it says nothing.
 
     Named topics are asked for whether a list has them or not: lists leave out what may not be described.
@@ -155,7 +155,7 @@ def look_at(config: Config, admins: Mapping[str, ClusterAdmin]) -> Looks:
                 topics[name] = max(topics.get(name, 0), info.partitions)
     places = [TopicPartition(name, number) for name, count in topics.items() for number in range(count)]
     answering = [alias for alias in admins if alias not in errors]
-    return {**errors, **Survey(admins, _DEADLINE_SECONDS).look(answering, places)}
+    return {**errors, **MetadataFetcher(admins, _DEADLINE_SECONDS).look(answering, places)}
 
 
 def rows_by_place(runs: pa.Table) -> dict[Where, Rows]:

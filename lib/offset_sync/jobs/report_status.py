@@ -18,8 +18,8 @@ from offset_sync.jobs.metrics.endpoint import open_endpoint
 from offset_sync.jobs.metrics.report_collector import ReportMetrics
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.status.drift import Drift, DriftWindow, Offsets
-from offset_sync.status.live_state import StatusTables
-from offset_sync.status.render.outputs import Show, open_shows, unhealthy
+from offset_sync.status.live_state import LiveState
+from offset_sync.status.render.outputs import ReportOutput, open_outputs, unhealthy
 from offset_sync.status.rollup import newest_drift
 from offset_sync.status.rows import Rows
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
@@ -32,7 +32,7 @@ _SHOWN = 6
 class StatusJob:
     """Reports once, or every ``status.interval`` until stopped."""
 
-    def __init__(self, config: Config, state: StatusTables, stop: threading.Event, show: Sequence[Show]) -> None:
+    def __init__(self, config: Config, state: LiveState, stop: threading.Event, show: Sequence[ReportOutput]) -> None:
         self._config, self._state, self._stop, self._show = config, state, stop, show
         window_ms = int(config.status.drift_window.total_seconds() * 1000)
         self._drift = DriftWindow(window_ms, config.status.drift_threshold)
@@ -72,8 +72,8 @@ def report_status(config: Config, arguments: argparse.Namespace, stop: threading
     metrics = ReportMetrics(config)
     endpoint = None if arguments.once else open_endpoint("report_status", config.metrics, [metrics])
     try:
-        shows = [_observed_by(metrics), *open_shows(config, arguments, sys.stdout)]
-        job = StatusJob(config, StatusTables(config, spark), stop, shows)
+        shows = [_observed_by(metrics), *open_outputs(config, arguments, sys.stdout)]
+        job = StatusJob(config, LiveState(config, spark), stop, shows)
         if not arguments.once:
             job.run_until_stopped()
             return []
@@ -84,7 +84,7 @@ def report_status(config: Config, arguments: argparse.Namespace, stop: threading
         spark.stop()
 
 
-def _observed_by(metrics: ReportMetrics) -> Show:
+def _observed_by(metrics: ReportMetrics) -> ReportOutput:
     return lambda status, drift, _at: metrics.observe_report(status, newest_drift(drift))
 
 

@@ -19,7 +19,7 @@ from offset_sync.ingest import failpoints
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS, read_consumer_offsets
-from offset_sync.ingest.query_supervisor import STOPPED, QueryGroup
+from offset_sync.ingest.query_supervisor import STOPPED, QuerySupervisor
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.group_collector import Positions
 from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
@@ -28,20 +28,20 @@ from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
-from offset_sync.state.cluster_metadata import Survey
-from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.state.cluster_metadata import MetadataFetcher
+from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.own_writes import Intent
-from offset_sync.state.record_index import RunCache
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import restore_answers, restore_commits
 from offset_sync.sync.deletions import follow_deletions
-from offset_sync.sync.distributed_writer import DistributedCommit
-from offset_sync.sync.intent_log import Intents, restore_intents
-from offset_sync.sync.reconciler import Settler
-from offset_sync.sync.target_writer import TargetCommit
-from offset_sync.sync.translation_history import HistoryWriter
-from offset_sync.sync.write_ahead import AnnouncedCommit
+from offset_sync.sync.distributed_writer import DistributedWriter
+from offset_sync.sync.intent_log import IntentLog, restore_intents
+from offset_sync.sync.reconciler import Reconciler
+from offset_sync.sync.target_writer import TargetWriter
+from offset_sync.sync.translation_history import TranslationHistory
+from offset_sync.sync.write_ahead import WriteAheadWriter
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 
@@ -68,33 +68,33 @@ class SyncJob:
             alias: ClusterAdmin(alias, config.admin_options(alias), requests_in_flight=config.sync.requests_in_flight)
             for alias in config.clusters
         }
-        self._commits = {alias: DistributedCommit(spark, self._target_commit(alias)) for alias in config.clusters}
-        self._tables = Tables(spark, config.tables.root)
+        self._commits = {alias: DistributedWriter(spark, self._target_commit(alias)) for alias in config.clusters}
+        self._tables = TableStore(spark, config.tables.root)
         self._tables.create()
         self._lock = threading.RLock()
         self._is_ready = threading.Event()
-        self._book = CommitBook(list(config.clusters))
-        self._intents = Intents(spark, f"{config.tables.checkpoints}/sync_offsets.intents")
-        self._history = HistoryWriter(self._append_answers, self._book.keys, config.strategy_of)
-        self._index = RunCache(self._tables, self._lock, config.is_timed)
+        self._book = CommittedOffsets(list(config.clusters))
+        self._intents = IntentLog(spark, f"{config.tables.checkpoints}/sync_offsets.intents")
+        self._history = TranslationHistory(self._append_answers, self._book.keys, config.strategy_of)
+        self._index = RecordIndex(self._tables, self._lock, config.is_timed)
         self._metrics = SyncMetrics(config)
-        self._settler = Settler(
+        self._reconciler = Reconciler(
             config,
             self._book,
             self._index,
-            Survey(self._admins).look,
-            self._commit if is_dry_run else AnnouncedCommit(self._book, self._lock, self._commit, self._intents),
+            MetadataFetcher(self._admins).look,
+            self._commit if is_dry_run else WriteAheadWriter(self._book, self._lock, self._commit, self._intents),
             self._metrics.recording(self._history.record),
             _now_ms,
             self._lock,
         )
         # Kept when a query fails and is started again: they know what the batch in hand has already done.
         self._ingesters = {alias: self._ingester(alias) for alias in config.clusters}
-        self._queries = QueryGroup(stop)
+        self._queries = QuerySupervisor(stop)
         for alias in config.clusters:
             self._queries.add(alias, self._metrics.starting(alias, partial(self._start_query, alias)))
         restore_commits(self._tables, self._book, self._lock)
-        last = {pair: self._settler.pair(*pair) for pair in self._settler.pairs()}
+        last = {pair: self._reconciler.pair(*pair) for pair in self._reconciler.pairs()}
         restore_answers(self._tables, self._book, last, self._lock)
         restore_intents(self._intents, self._book, self._lock)
 
@@ -123,10 +123,10 @@ class SyncJob:
         config, metrics = self._config, self._metrics
         metrics.ask(self._is_ready.is_set, self._queries.errors, lambda: self._history.error)
         for pair, waiting in metrics.waiting.items():
-            waiting.restore(self._settler.pair(*pair))
+            waiting.restore(self._reconciler.pair(*pair))
         worst, lock = config.metrics.worst, self._lock
         watch = LogWatch(self._admins, config.is_topic_included, self._index, lock, worst)
-        positions = Positions(self._settler, self._book, lock, metrics.waiting, worst, _now_ms)
+        positions = Positions(self._reconciler, self._book, lock, metrics.waiting, worst, _now_ms)
         sizes = IndexSizes(self._index, lock, list(config.clusters))
         endpoint = open_endpoint("sync_offsets", config.metrics, [metrics, positions, sizes, watch])
         if endpoint is not None:
@@ -148,7 +148,9 @@ class SyncJob:
             is_due = is_first or time.monotonic() >= due_at
             due_at = time.monotonic() + interval if is_due else due_at
             try:
-                for failure in self._pass(is_first=is_first) if is_due else self._settler.settle_waiting():
+                for failure in (
+                    self._pass(is_first=is_first) if is_due else self._reconciler.reconcile_waiting_for_index()
+                ):
                     logger.warning("%s", failure)
                 is_first = False
             except Exception:  # the next pass sees the same state and tries again
@@ -156,9 +158,9 @@ class SyncJob:
 
     def _pass(self, *, is_first: bool) -> list[str]:
         with self._metrics.reconciling():
-            failures = self._settler.settle_all(is_first=is_first)
+            failures = self._reconciler.reconcile_all(is_first=is_first)
             if self._config.sync.deletes == "follow" and not self._is_dry_run:
-                failures += follow_deletions(self._book, self._lock, self._settler.pairs(), self._delete)
+                failures += follow_deletions(self._book, self._lock, self._reconciler.pairs(), self._delete)
         return failures
 
     def _delete(
@@ -166,9 +168,9 @@ class SyncJob:
     ) -> Mapping[TopicPartition, str | None] | ClusterError:
         return self._admins[target].delete_offsets(group_id, partitions)
 
-    def _target_commit(self, alias: str) -> TargetCommit:
+    def _target_commit(self, alias: str) -> TargetWriter:
         sync = self._config.sync
-        return TargetCommit(
+        return TargetWriter(
             alias,
             self._config.admin_options(alias),
             sync.requests_in_flight,
@@ -178,7 +180,7 @@ class SyncJob:
 
     def _commit(self, target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         outcomes = self._commits[target](writes)
-        failpoints.pass_point(failpoints.AFTER_COMMIT)
+        failpoints.failpoint(failpoints.AFTER_COMMIT)
         return outcomes
 
     def _append_answers(self, answers: pa.Table) -> None:
@@ -187,13 +189,13 @@ class SyncJob:
             held = answers.filter(pc.is_in(answers.column("outcome"), pa.array(["COMMITTED", "UNCHANGED"])))
             columns = (held.column(name) for name in ("target_cluster", "group_id", "topic", "partition"))
             rows = zip(*(column.to_pylist() for column in (*columns, held.column("target_offset"))), strict=True)
-            self._intents.forget(Intent(*row) for row in rows)
+            self._intents.remove(Intent(*row) for row in rows)
 
     def _checkpoint(self, alias: str) -> Checkpoint:
         return Checkpoint(self._spark, f"{self._config.tables.checkpoints}/sync_offsets/{alias}")
 
     def _ingester(self, alias: str) -> CommitIngester:
-        settle = partial(self._settler.settle_batch, alias)
+        settle = partial(self._reconciler.reconcile_batch, alias)
         on_records = self._metrics.counting_records(alias)
         return CommitIngester(
             alias, self._tables, self._checkpoint(alias), self._book, self._lock, settle, self._is_ready, on_records
@@ -208,7 +210,7 @@ class SyncJob:
             read_consumer_offsets(self._spark, self._config, alias, partitions)
             .writeStream.queryName(f"sync_offsets {alias}")
             .option("checkpointLocation", self._checkpoint(alias).path)
-            .foreachBatch(self._queries.guard(take_in))
+            .foreachBatch(self._queries.stop_between_batches(take_in))
         )
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
         if self._is_once:

@@ -47,7 +47,7 @@ NOT_ASKED = RequestFailure("_TIMED_OUT", "the deadline passed before the request
 
 
 @dataclass(frozen=True)
-class _Wave:
+class _Batch:
     operation: str
     queue: int
     options: int
@@ -111,7 +111,7 @@ class GroupOffsets:
                     answers[asked.pop(number)] = answer
         return answers
 
-    def _ask(self, wave: _Wave, number: int, group: str, rows: Sequence[Any] | None, timeout_ms: int) -> None:
+    def _ask(self, wave: _Batch, number: int, group: str, rows: Sequence[Any] | None, timeout_ms: int) -> None:
         bound = self._library
         partitions = None
         if rows is not None:  # without a list, a listing is of all partitions
@@ -126,7 +126,7 @@ class GroupOffsets:
         getattr(bound, wave.operation)(self._handle.pointer, ctypes.byref(request), 1, wave.options, wave.queue)
         getattr(bound, f"{wave.operation}_destroy")(request)
 
-    def _answers(self, wave: _Wave) -> Iterator[tuple[int, GroupAnswer]]:
+    def _answers(self, wave: _Batch) -> Iterator[tuple[int, GroupAnswer]]:
         """Yield what has come, after waiting a little for the first; everything is copied before it is destroyed."""
         wait_ms = _POLL_MS
         while event := self._library.queue_poll(wave.queue, wait_ms):
@@ -162,7 +162,7 @@ class GroupOffsets:
         return text(self._library.err2name(code))
 
     @contextmanager
-    def _wave(self, operation: str) -> Iterator[_Wave]:
+    def _wave(self, operation: str) -> Iterator[_Batch]:
         bound, handle = self._library, self._handle.pointer
         options = bound.AdminOptions_new(handle, _ANY_OPERATION)
         queue = bound.queue_new(handle)
@@ -170,7 +170,7 @@ class GroupOffsets:
             if operation == _LIST:
                 error = bound.AdminOptions_set_require_stable_offsets(options, 1)
                 assert not error, "librdkafka knows the option since 1.9"
-            yield _Wave(operation, queue, options)
+            yield _Batch(operation, queue, options)
         finally:  # answers that come later are dropped by librdkafka
             bound.queue_destroy(queue)
             bound.AdminOptions_destroy(options)

@@ -52,7 +52,7 @@ class Cluster(Protocol):
 
 
 @dataclass(frozen=True)
-class Look:
+class ClusterMetadata:
     """What one cluster said; topics that do not exist are in none of the three.
 
     *refused* are topics that may not be described, with the error that says what to grant.
@@ -71,7 +71,7 @@ class Look:
         return 0 if is_absent else None
 
 
-class Survey:
+class MetadataFetcher:
     """Asks clusters side by side and remembers which ones do not answer."""
 
     def __init__(self, clusters: Mapping[str, Cluster], deadline_seconds: float = 5.0) -> None:
@@ -79,12 +79,14 @@ class Survey:
         self._deadline = deadline_seconds
         self._silent: dict[str, tuple[float, ClusterError]] = {}
 
-    def look(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> dict[str, Look | ClusterError]:
+    def look(
+        self, aliases: Collection[str], partitions: Collection[TopicPartition]
+    ) -> dict[str, ClusterMetadata | ClusterError]:
         """Return what each cluster says of *partitions*, or why it said nothing."""
         with ThreadPoolExecutor(max_workers=max(1, len(aliases))) as pool:
             return dict(zip(aliases, pool.map(lambda alias: self._ask(alias, partitions), aliases), strict=True))
 
-    def _ask(self, alias: str, partitions: Collection[TopicPartition]) -> Look | ClusterError:
+    def _ask(self, alias: str, partitions: Collection[TopicPartition]) -> ClusterMetadata | ClusterError:
         since, error = self._silent.get(alias, (-SILENCE_SECONDS, None))
         if error is not None and time.monotonic() - since < SILENCE_SECONDS:
             return error
@@ -94,7 +96,7 @@ class Survey:
             topics = {name: each for name, each in answers.items() if not isinstance(each, ClusterError)}
             refused = {name: each for name, each in answers.items() if isinstance(each, ClusterError)}
             known = [p for p in partitions if p.topic in topics and p.partition < topics[p.topic].partitions]
-            look = Look(topics, cluster.ends(known, self._deadline), refused)
+            look = ClusterMetadata(topics, cluster.ends(known, self._deadline), refused)
         except ClusterError as problem:
             if error is None:
                 logger.error("%s", problem)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Columns:
+class ColumnStore:
     """Arrays of one length, by name; new rows get each column's default."""
 
     def __init__(self, defaults: Mapping[str, Any]) -> None:

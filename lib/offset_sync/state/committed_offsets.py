@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.state.column_store import Columns
-from offset_sync.state.own_writes import NOTHING, Ledger
+from offset_sync.state.column_store import ColumnStore
+from offset_sync.state.own_writes import NOTHING, OwnWrites
 from offset_sync.translate.index.runs import Int64s
 
 OWN_TAG = "offset-sync"
@@ -40,11 +40,11 @@ class CommitRecords:
         return replace(self, key=key)
 
 
-class ClusterCommits:
+class ClusterOffsets:
     """What one cluster's coordinator holds, as far as its log was read, and which of it is genuine."""
 
     def __init__(self) -> None:
-        self.columns = Columns(
+        self.columns = ColumnStore(
             {
                 "log_offset": -1,
                 "actual_offset": -1,
@@ -57,7 +57,7 @@ class ClusterCommits:
                 "is_deleted": False,
             }
         )
-        self.ledger = Ledger()
+        self.own_writes = OwnWrites()
         self.metadata: dict[int, str] = {}
         self.topic_id: dict[int, str] = {}
 
@@ -86,7 +86,7 @@ class ClusterCommits:
         is_own = np.fromiter((text == OWN_TAG for text in records.metadata), np.bool_, len(records.key))
         # What was read before is judged by what stands: the ledger has forgotten what came before that.
         is_own |= ~is_new & (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
-        is_own[is_new] = self.ledger.read_back(
+        is_own[is_new] = self.own_writes.confirm(
             records.key[is_new],
             records.offset[is_new],
             records.is_tombstone[is_new],
@@ -111,9 +111,9 @@ class ClusterCommits:
             _keep(self.metadata, place, records.metadata[row])
             _keep(self.topic_id, place, records.topic_id[row])
 
-    def wrote(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
+    def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
         """Note what the cluster acknowledged as written by us."""
-        self.ledger.wrote(key, offset)
+        self.own_writes.acknowledge(key, offset)
         column = self.columns
         column["actual_offset"][key] = offset
         column["actual_at_ms"][key] = at_ms
@@ -127,11 +127,11 @@ class ClusterCommits:
         self.columns["is_deleted"][key] = True
 
 
-class CommitBook:
+class CommittedOffsets:
     """Keys of all clusters, and each cluster's commits by key."""
 
     def __init__(self, clusters: Sequence[str]) -> None:
-        self.clusters = {alias: ClusterCommits() for alias in clusters}
+        self.clusters = {alias: ClusterOffsets() for alias in clusters}
         self.keys: list[Key] = []
         self._ids: dict[Key, int] = {}
 

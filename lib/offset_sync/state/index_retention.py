@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.ownership import owners
-from offset_sync.state.snapshot import Index, Looks
+from offset_sync.state.snapshot import Index, MetadataByCluster
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.index_retention import IndexedLog, begins
@@ -33,7 +33,7 @@ class Rows:
     seen_ms: Int64s
 
 
-def lowest_commits(book: CommitBook, is_included: Callable[[str], bool]) -> dict[Where, int]:
+def lowest_commits(book: CommittedOffsets, is_included: Callable[[str], bool]) -> dict[Where, int]:
     """Return the lowest offset that any included group holds of each partition, per cluster.
 
     What stands there counts, whoever wrote it, and what is translated from there: the owner's last genuine commit.
@@ -58,7 +58,12 @@ class Retention:
     """Decides partition by partition; *rows* are what *index* was made of, *looks* were taken before it was read."""
 
     def __init__(
-        self, index: Index, rows: Mapping[Where, Rows], looks: Looks, lowest: Mapping[Where, int], old_before_ms: int
+        self,
+        index: Index,
+        rows: Mapping[Where, Rows],
+        looks: MetadataByCluster,
+        lowest: Mapping[Where, int],
+        old_before_ms: int,
     ) -> None:
         self._index, self._rows, self._looks, self._lowest = index, rows, looks, lowest
         self._old_before_ms = old_before_ms

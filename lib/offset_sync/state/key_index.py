@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.translate.index.growable_array import GrowingArray
 
-Keys = NDArray[np.intp]
+KeyRows = NDArray[np.intp]
 
 
-class KeyPlaces:
+class KeyIndex:
     """Keeps up with the keys of *book*; *is_group_included* and *is_topic_included* are asked once per name."""
 
     def __init__(
-        self, book: CommitBook, is_group_included: Callable[[str], bool], is_topic_included: Callable[[str], bool]
+        self, book: CommittedOffsets, is_group_included: Callable[[str], bool], is_topic_included: Callable[[str], bool]
     ) -> None:
         self._book = book
         self._is_included = (_remembering(is_group_included), _remembering(is_topic_included))
@@ -49,20 +49,20 @@ class KeyPlaces:
             self._members.append(GrowingArray())
         return code
 
-    def is_included(self, key: Keys) -> NDArray[np.bool_]:
+    def is_included(self, key: KeyRows) -> NDArray[np.bool_]:
         """Return which keys are to be synced."""
         self.fit()
         return self._included.values[key].astype(np.bool_)
 
-    def partitions_of(self, key: Keys) -> list[TopicPartition]:
+    def partitions_of(self, key: KeyRows) -> list[TopicPartition]:
         """Return the distinct partitions of *key*."""
         return [self._places[code] for code in np.unique(self._code.values[key])]
 
-    def by_partition(self, key: Keys) -> Keys:
+    def by_partition(self, key: KeyRows) -> KeyRows:
         """Return *key* sorted by partition."""
         return key[np.argsort(self._code.values[key], kind="stable")]
 
-    def slices(self, key: Keys) -> Iterator[tuple[TopicPartition, slice]]:
+    def slices(self, key: KeyRows) -> Iterator[tuple[TopicPartition, slice]]:
         """Return each partition with its rows in *key*, which is sorted by partition."""
         code = self._code.values[key]
         borders = np.concatenate(([0], np.flatnonzero(np.diff(code)) + 1, [len(code)]))
@@ -70,7 +70,7 @@ class KeyPlaces:
             if first < end:
                 yield self._places[int(code[first])], slice(first, end)
 
-    def keys_in(self, place: TopicPartition) -> Keys:
+    def keys_in(self, place: TopicPartition) -> KeyRows:
         """Return all keys of a partition; none of one that no group has committed."""
         code = self._codes.get(place)
         return self._members[code].values if code is not None else np.empty(0, np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import Outcome, State
-from offset_sync.state.column_store import Columns
+from offset_sync.state.column_store import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import STATES, Translations
 
@@ -22,11 +22,11 @@ _REPEATS = 2
 """So many equal answers make a key settled."""
 
 
-class PairState:
+class LastTranslations:
     """Last answers from one source to one target."""
 
     def __init__(self) -> None:
-        self.columns = Columns(
+        self.columns = ColumnStore(
             {
                 "source_offset": -1,
                 "source_at_ms": -1,
@@ -48,7 +48,7 @@ class PairState:
         """Return a target offset below which all is read for every commit from *lowest_commit* on.
 
         Any earlier answer of the partition to a commit that was not higher is one, as long as nothing arrived at the
-        source below an origin offset already seen (*revision*, see ``LogIndex.changed_back``).
+        source below an origin offset already seen (*revision*, see ``LogIndex.reorder_count``).
         """
         column = self.columns
         commit = column["known_commit"][keys_of_partition]

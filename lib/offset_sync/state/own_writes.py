@@ -33,25 +33,25 @@ class Intent(NamedTuple):
     offset: int
 
 
-class Ledger:
+class OwnWrites:
     """Writes that were sent and have not been read back, by key and in their order."""
 
     def __init__(self) -> None:
         self._pending: dict[int, list[int]] = {}
         self._announced: set[tuple[int, int]] = set()
 
-    def announce(self, key: NDArray[np.intp], offset: Int64s) -> None:
+    def begin(self, key: NDArray[np.intp], offset: Int64s) -> None:
         """Note what is about to be sent; shapes (writes,). Nothing of these keys may be under way already."""
         for write in zip(key.tolist(), offset.tolist(), strict=True):
             self._announced.add(write)
             self._add(*write)
 
-    def withdraw(self, key: NDArray[np.intp], offset: Int64s) -> None:
+    def abort(self, key: NDArray[np.intp], offset: Int64s) -> None:
         """Note which announcements came to nothing; shapes (writes,).
 
         Only the last of equal values goes: an earlier one was written and may still be on its way back.
         """
-        self.leave_open(key, offset)
+        self.mark_unknown(key, offset)
         for place, unwritten in zip(key.tolist(), offset.tolist(), strict=True):
             pending = self._pending.get(place, [])
             if unwritten in pending:
@@ -59,11 +59,11 @@ class Ledger:
             if not pending:
                 self._pending.pop(place, None)
 
-    def leave_open(self, key: NDArray[np.intp], offset: Int64s) -> None:
+    def mark_unknown(self, key: NDArray[np.intp], offset: Int64s) -> None:
         """Note what was announced and may be written or not: nobody will ever say; shapes (writes,)."""
         self._announced.difference_update(zip(key.tolist(), offset.tolist(), strict=True))
 
-    def wrote(self, key: NDArray[np.intp], offset: Int64s) -> None:
+    def acknowledge(self, key: NDArray[np.intp], offset: Int64s) -> None:
         """Note what the cluster acknowledged, whether it was announced or not; shapes (writes,)."""
         for place, written in zip(key.tolist(), offset.tolist(), strict=True):
             if (place, written) in self._announced:
@@ -76,7 +76,7 @@ class Ledger:
         pending.append(written)
         del pending[:-_LONGEST]
 
-    def read_back(
+    def confirm(
         self, key: NDArray[np.intp], offset: Int64s, is_tombstone: NDArray[np.bool_], is_tagged: NDArray[np.bool_],
         standing: Int64s,
     ) -> NDArray[np.bool_]:  # fmt: skip

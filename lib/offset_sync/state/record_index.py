@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import TopicPartition
 from offset_sync.tables.catalog import BEGINS, INDEXED_TOPICS, RECORD_RUNS
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.index.time_index import TimeIndex
@@ -21,14 +21,14 @@ _COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin",
 _COLUMNS += ["min_timestamp", "max_timestamp"]
 
 
-class RunCache:
+class RecordIndex:
     """One :class:`LogIndex` per (cluster, topic, partition); about 50 bytes per joined run.
 
     *lock* guards the logs; whoever reads them holds it. *is_timed* says of which topics the timestamps are kept too.
     """
 
     def __init__(
-        self, tables: Tables, lock: threading.RLock, is_timed: Callable[[str], bool] = lambda topic: False
+        self, tables: TableStore, lock: threading.RLock, is_timed: Callable[[str], bool] = lambda topic: False
     ) -> None:
         self._tables = tables
         self._is_timed = is_timed

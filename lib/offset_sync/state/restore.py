@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from offset_sync.model.values import Outcome, State
-from offset_sync.state.committed_offsets import ClusterCommits, CommitBook, CommitRecords
-from offset_sync.state.key_index import Keys
-from offset_sync.state.last_translations import OUTCOMES, PairState
+from offset_sync.state.committed_offsets import ClusterOffsets, CommitRecords, CommittedOffsets
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.last_translations import OUTCOMES, LastTranslations
 from offset_sync.state.own_writes import NOTHING
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 from offset_sync.translate.partition import STATES
 
 _KEY = ["group_id", "topic", "partition"]
@@ -29,7 +29,7 @@ _CLOCKS_APART_MS = 60_000
 _TIMES = ("actual_at_ms", "genuine_at_ms", "rewound_at_ms")
 
 
-def restore_commits(tables: Tables, book: CommitBook, lock: threading.RLock) -> None:
+def restore_commits(tables: TableStore, book: CommittedOffsets, lock: threading.RLock) -> None:
     """Fill *book* with the last commit of every key and cluster, and the last genuine one."""
     if tables.version(OFFSET_COMMITS) == 0:
         return
@@ -49,7 +49,7 @@ def restore_commits(tables: Tables, book: CommitBook, lock: threading.RLock) -> 
                 texts.update({place: text for place, text in values if text})
 
 
-def follow_commits(tables: Tables, book: CommitBook, lock: threading.RLock, known: int) -> int:
+def follow_commits(tables: TableStore, book: CommittedOffsets, lock: threading.RLock, known: int) -> int:
     """Take in what was appended after the version *known* of offset_commits; return the version that *book* is at.
 
     For whoever only reads the tables. What is read twice changes nothing.
@@ -66,7 +66,7 @@ def follow_commits(tables: Tables, book: CommitBook, lock: threading.RLock, know
     return version
 
 
-def to_commit_records(rows: pa.Table, key: Keys) -> CommitRecords:
+def to_commit_records(rows: pa.Table, key: KeyRows) -> CommitRecords:
     """Return rows of offset_commits as the records that they were."""
     return CommitRecords(
         key=key,
@@ -104,7 +104,7 @@ def _last_commits(commits: DataFrame) -> DataFrame:
 
 
 def restore_answers(
-    tables: Tables, book: CommitBook, pairs: Mapping[tuple[str, str], PairState], lock: threading.RLock
+    tables: TableStore, book: CommittedOffsets, pairs: Mapping[tuple[str, str], LastTranslations], lock: threading.RLock
 ) -> None:
     """Fill the ledger of own commits and each pair's last answers, so that what is known is not written again."""
     if tables.version(OFFSET_TRANSLATIONS) == 0:
@@ -127,7 +127,7 @@ def restore_answers(
             _restore_pair(table.filter(is_pair), book, pair, target)
 
 
-def _restore_pair(rows: pa.Table, book: CommitBook, last: PairState, target: str) -> None:
+def _restore_pair(rows: pa.Table, book: CommittedOffsets, last: LastTranslations, target: str) -> None:
     key = _ids(book, rows)
     _restore_ledger(rows, key, book.clusters[target])
     pair = last.columns
@@ -143,14 +143,14 @@ def _restore_pair(rows: pa.Table, book: CommitBook, last: PairState, target: str
     pair["outcome"][key] = [OUTCOMES.index(Outcome(name)) for name in rows.column("outcome").to_pylist()]
 
 
-def _restore_ledger(rows: pa.Table, key: Keys, there: ClusterCommits) -> None:
+def _restore_ledger(rows: pa.Table, key: KeyRows, there: ClusterOffsets) -> None:
     """Note the writes that may not have been read back: later than all that was read, by clocks a minute apart."""
     own = rows.column("own_offset").fill_null(NOTHING).to_numpy()
     own_at_ms = rows.column("own_at").cast(pa.int64()).fill_null(0).to_numpy() // 1000
     is_earlier = own_at_ms + _CLOCKS_APART_MS < there.columns["actual_at_ms"][key]
     is_pending = (own != NOTHING) & (own != there.columns["own_offset"][key]) & ~is_earlier
-    there.ledger.wrote(key[is_pending], own[is_pending])
+    there.own_writes.acknowledge(key[is_pending], own[is_pending])
 
 
-def _ids(book: CommitBook, rows: pa.Table) -> Keys:
+def _ids(book: CommittedOffsets, rows: pa.Table) -> KeyRows:
     return book.ids(list(zip(*(rows.column(name).to_pylist() for name in _KEY), strict=True)))

@@ -8,16 +8,16 @@ from typing import Protocol
 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_metadata import Look
-from offset_sync.state.key_index import Keys
+from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.key_index import KeyRows
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 
-Looks = Mapping[str, "Look | ClusterError"]
+MetadataByCluster = Mapping[str, "ClusterMetadata | ClusterError"]
 
 
 class Index(Protocol):
-    """The record index, as ``spark.runcache.RunCache`` offers it."""
+    """The record index, as ``spark.runcache.RecordIndex`` offers it."""
 
     def refresh(self) -> None:
         """Catch up with the tables."""
@@ -48,16 +48,16 @@ def frontier(index: Index, cluster: str, place: TopicPartition) -> int:
 class Commits:
     """The owner's commits that count at one target, sorted by partition; shape (keys,)."""
 
-    key: Keys
+    key: KeyRows
     offset: Int64s
     at_ms: Int64s
 
 
 @dataclass(frozen=True)
-class Seen:
+class Snapshot:
     """What the clusters said, and how far the index had read before they were asked."""
 
-    looks: Looks
+    looks: MetadataByCluster
     frontiers: Mapping[tuple[str, TopicPartition], int]
 
     def refusals(self, source: str, target: str, topics: Sequence[str]) -> dict[int, str]:

@@ -10,17 +10,17 @@ import numpy as np
 
 from offset_sync.config import Config
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.committed_offsets import CommitBook
-from offset_sync.state.key_index import KeyPlaces
-from offset_sync.state.last_translations import PairState
-from offset_sync.state.snapshot import Commits, Index, Seen
+from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.state.key_index import KeyIndex
+from offset_sync.state.last_translations import LastTranslations
+from offset_sync.state.snapshot import Commits, Index, Snapshot
 from offset_sync.state.translator import Translator
-from offset_sync.status.log_comparison import NO_END, Holdings, Sides, holdings_of
+from offset_sync.status.log_comparison import NO_END, LogComparison, LogPair, compare_logs
 from offset_sync.status.measure import NOBODY_KNOWS, Measured, end_of, measure
 from offset_sync.status.rows import Found
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations, concatenate
-from offset_sync.translate.preconditions import PartitionView
+from offset_sync.translate.preconditions import PartitionMetadata
 from offset_sync.translate.strategies import Logs
 
 
@@ -39,7 +39,7 @@ class _Scene:
 
     source: str
     target: str
-    seen: Seen
+    seen: Snapshot
     now_ms: int
     origins: Mapping[int, str]
 
@@ -48,18 +48,18 @@ class Assessor:
     """Assesses keys of *book*; whoever calls it holds the lock that guards the book and the index."""
 
     def __init__(
-        self, config: Config, book: CommitBook, places: KeyPlaces, index: Index, translator: Translator
+        self, config: Config, book: CommittedOffsets, places: KeyIndex, index: Index, translator: Translator
     ) -> None:
         self._config = config
         self._book = book
         self._places = places
         self._index = index
         self._translator = translator
-        self._pairs = {pair: PairState() for pair in config.pairs()}
-        self._holdings: dict[tuple[str, str, TopicPartition], tuple[Hashable, Holdings]] = {}
+        self._pairs = {pair: LastTranslations() for pair in config.pairs()}
+        self._holdings: dict[tuple[str, str, TopicPartition], tuple[Hashable, LogComparison]] = {}
         self._known: dict[tuple[str, str, TopicPartition], _Known] = {}
 
-    def assess(self, source: str, target: str, commits: Commits, seen: Seen, now_ms: int) -> Found:
+    def assess(self, source: str, target: str, commits: Commits, seen: Snapshot, now_ms: int) -> Found:
         """Translate and measure what *source*'s *commits* cost at *target*, where its groups stand there."""
         self._pairs[source, target].columns.fit(len(self._book.keys))
         there = self._book.clusters[target].columns
@@ -99,16 +99,16 @@ class Assessor:
             self._known[where] = found
         return found
 
-    def _sides(self, scene: _Scene, place: TopicPartition) -> Sides:
+    def _sides(self, scene: _Scene, place: TopicPartition) -> LogPair:
         aliases = (scene.source, scene.target)
         here, there = (self._translator.view(alias, place, scene.seen) for alias in aliases)
         logs = [self._index.log(alias, place.topic, place.partition) for alias in aliases]
         codes = [self._index.code(alias) for alias in aliases]
-        sides = Sides(
+        sides = LogPair(
             source_code=codes[0],
             target_code=codes[1],
-            source=Sides.log_of(logs[0], here),
-            target=Sides.log_of(logs[1], there),
+            source=LogPair.log_of(logs[0], here),
+            target=LogPair.log_of(logs[1], there),
             source_view=here,
             target_view=there,
             origins=scene.origins,
@@ -120,14 +120,14 @@ class Assessor:
         is_stamped = not self._config.is_timed(place.topic) or Logs(sides.source, sides.target, *codes).is_stamped
         return sides if is_stamped else replace(sides, is_unstamped=True)
 
-    def _held(self, where: tuple[str, str, TopicPartition], sides: Sides) -> Holdings:
+    def _held(self, where: tuple[str, str, TopicPartition], sides: LogPair) -> LogComparison:
         """Compare the logs of a partition, where either has grown since they were compared last."""
         known = self._holdings.get(where)
         if known is None or known[0] != sides.version() or known[1].is_settling:
-            known = self._holdings[where] = sides.version(), holdings_of(sides)
+            known = self._holdings[where] = sides.version(), compare_logs(sides)
         return known[1]
 
-    def _told(self, alias: str, place: TopicPartition, view: PartitionView | None) -> Hashable:
+    def _told(self, alias: str, place: TopicPartition, view: PartitionMetadata | None) -> Hashable:
         """Return what a cluster has said of a partition, and the index of its topic."""
         indexed = frozenset(self._index.topic_ids(alias, place.topic)), self._index.partitions(alias, place.topic)
         if view is None:

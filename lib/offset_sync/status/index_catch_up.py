@@ -7,7 +7,7 @@ import threading
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.snapshot import Index, Looks, frontier
+from offset_sync.state.snapshot import Index, MetadataByCluster, frontier
 
 _POLL_S = 0.2
 Frontiers = dict[tuple[str, TopicPartition], int]
@@ -26,7 +26,7 @@ class CatchUp:
         self._patience_s, self._clock = patience_s, clock
         self._stuck: Frontiers = {}
 
-    def __call__(self, looks: Looks) -> None:
+    def __call__(self, looks: MetadataByCluster) -> None:
         """Return when everything below the ends in *looks* is indexed, or patience is at its end."""
         until, behind = self._clock.now() + self._patience_s, self.behind(looks)
         while behind and any(self._stuck.get(where) != indexed for where, indexed in behind.items()):
@@ -37,7 +37,7 @@ class CatchUp:
             self._index.refresh()
             behind = self.behind(looks)
 
-    def behind(self, looks: Looks) -> Frontiers:
+    def behind(self, looks: MetadataByCluster) -> Frontiers:
         """Return the frontiers of the partitions whose index has not reached the ends in *looks*."""
         asked = [(alias, look) for alias, look in looks.items() if not isinstance(look, ClusterError)]
         with self._lock:

@@ -14,26 +14,26 @@ from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.record_reader import RecordReader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
-from offset_sync.state.cluster_metadata import Survey
-from offset_sync.state.committed_offsets import CommitBook
-from offset_sync.state.key_index import Keys
-from offset_sync.state.record_index import RunCache
+from offset_sync.state.cluster_metadata import MetadataFetcher
+from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import follow_commits, restore_commits
-from offset_sync.state.snapshot import Looks
+from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.status.index_catch_up import CatchUp
 from offset_sync.status.job_progress import JobProgress
-from offset_sync.status.record_comparison import Comparer
-from offset_sync.status.reporter import Reporter
+from offset_sync.status.record_comparison import RecordComparer
+from offset_sync.status.reporter import StatusReporter
 from offset_sync.status.rows import Rows
 from offset_sync.status.stream_lag import Streams
 from offset_sync.tables.catalog import OFFSET_COMMITS, TABLES
 from offset_sync.tables.report_tables import REPORT_TABLES
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 _PATIENCE_S = 5.0
 
 
-class StatusTables:
+class LiveState:
     """What the tables and the clusters say, kept up to date from report to report.
 
     Clusters *given_up* are not asked: of them is known what the tables say.
@@ -41,30 +41,30 @@ class StatusTables:
 
     def __init__(self, config: Config, spark: SparkSession, given_up: Collection[str] = ()) -> None:
         self._given_up = {alias: ClusterError(alias, "given up, so it is not asked") for alias in given_up}
-        self.tables = Tables(spark, config.tables.root)
+        self.tables = TableStore(spark, config.tables.root)
         self.tables.create((*TABLES, *REPORT_TABLES))
         self.lock = threading.RLock()
-        self.book = CommitBook(list(config.clusters))
+        self.book = CommittedOffsets(list(config.clusters))
         self.admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
         self.states = {alias: GroupStates(alias, config.admin_options(alias)) for alias in config.clusters}
         self.readers = {alias: RecordReader(alias, config.admin_options(alias)) for alias in config.clusters}
-        self._survey = Survey(self.admins)
+        self._survey = MetadataFetcher(self.admins)
         self._progress = JobProgress(spark, config, self._log_ends)
-        self.index = RunCache(self.tables, self.lock, config.is_timed)
-        self.reporter = Reporter(
+        self.index = RecordIndex(self.tables, self.lock, config.is_timed)
+        self.reporter = StatusReporter(
             config,
             self.book,
             self.index,
             self.look,
             self.active_groups,
-            Comparer(config, self._read_at),
+            RecordComparer(config, self._read_at),
             self.lock,
             CatchUp(self.index, self.lock, _PATIENCE_S),
         )
         self._version = self.tables.version(OFFSET_COMMITS)
         restore_commits(self.tables, self.book, self.lock)
 
-    def report(self, now_ms: int, keys: Callable[[CommitBook], Keys] | None = None) -> Rows:
+    def report(self, now_ms: int, keys: Callable[[CommittedOffsets], KeyRows] | None = None) -> Rows:
         """Look at everything, or at the *keys* chosen once the book is up to date."""
         streams = self.refresh(now_ms)
         return self.reporter.report(now_ms, streams, keys(self.book) if keys is not None else None)
@@ -76,7 +76,7 @@ class StatusTables:
         self._version = follow_commits(self.tables, self.book, self.lock, self._version)
         return streams
 
-    def look(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> Looks:
+    def look(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
         """Return what each cluster says of *partitions*, or why it says nothing."""
         asked = [alias for alias in aliases if alias not in self._given_up]
         silent = {alias: error for alias, error in self._given_up.items() if alias in aliases}

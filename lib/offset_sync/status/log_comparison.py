@@ -10,8 +10,8 @@ import numpy as np
 
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
-from offset_sync.translate.preconditions import PartitionView
-from offset_sync.translate.replication_gap import Missing, Stretches, deleted_of, joined, missing_of
+from offset_sync.translate.preconditions import PartitionMetadata
+from offset_sync.translate.replication_gap import OffsetRanges, ReplicationGap, deleted_of, joined, replication_gap
 
 NO_END = int(np.iinfo(np.int64).max)
 _NEWEST = 10_000
@@ -19,7 +19,7 @@ _NEWEST = 10_000
 
 
 @dataclass(frozen=True)
-class Sides:
+class LogPair:
     """Both logs of a partition; None: it is not indexed, or its cluster does not answer.
 
     *origins* names the origin codes of all clusters. Times are in milliseconds since the epoch. *source_until*: what
@@ -31,8 +31,8 @@ class Sides:
     target_code: int
     source: LogIndex
     target: LogIndex
-    source_view: PartitionView | None
-    target_view: PartitionView | None
+    source_view: PartitionMetadata | None
+    target_view: PartitionMetadata | None
     origins: Mapping[int, str]
     young_since_ms: int
     share_since_ms: int
@@ -40,7 +40,7 @@ class Sides:
     is_unstamped: bool = False
 
     @classmethod
-    def log_of(cls, log: LogIndex | None, view: PartitionView | None) -> LogIndex:
+    def log_of(cls, log: LogIndex | None, view: PartitionMetadata | None) -> LogIndex:
         """Return *log*, or of what is not indexed a log without a record, that begins where the partition does."""
         return log if log is not None else LogIndex(view.log_start if view is not None else 0)
 
@@ -52,7 +52,7 @@ class Sides:
 
 
 @dataclass(frozen=True)
-class Holdings:
+class LogComparison:
     """Places in the source's log, and numbers.
 
     *late*: what the target lacks and may yet get; *arriving*: those of them that a mirror is known to bring;
@@ -61,11 +61,11 @@ class Holdings:
     late. *gaps*: records that the source will never get. *is_settling*: some of it changes with time alone.
     """
 
-    records: Stretches
-    late: Stretches
-    kept_back: Stretches
-    gone: Stretches
-    copies: Stretches
+    records: OffsetRanges
+    pending: OffsetRanges
+    kept_back: OffsetRanges
+    gone: OffsetRanges
+    copies: OffsetRanges
     arriving: int
     late_since_ms: int
     gaps: int
@@ -74,65 +74,65 @@ class Holdings:
     is_settling: bool
 
 
-def holdings_of(sides: Sides) -> Holdings:
+def compare_logs(sides: LogPair) -> LogComparison:
     """Compare both logs; errs to more that is late, kept back and gone."""
     source, own_code = sides.source, sides.source_code
     everything = _missing_by_time(sides) if sides.is_unstamped else _missing(sides)
     missing = {code: each.below(sides.source_until) for code, each in everything.items()}
     holes = {} if sides.is_unstamped else _holes(sides)
-    late = joined([each.late for each in missing.values()])
-    own = missing.get(own_code, Missing(Stretches.none(), Stretches.none()))
-    gone = [each.dropped for code, each in missing.items() if code != own_code]
+    pending = joined([each.pending for each in missing.values()])
+    own = missing.get(own_code, ReplicationGap(OffsetRanges.none(), OffsetRanges.none()))
+    gone = [each.skipped for code, each in missing.items() if code != own_code]
     if not sides.is_unstamped:
         gone.append(deleted_of(sides.target_code, source, sides.target).below(sides.source_until))
     there = sides.target.positions(own_code)
     is_mirrored = {code: code == own_code or code in sides.target.origins for code in missing}
-    return Holdings(
-        records=Stretches(source.runs.start, source.runs.length),
-        late=late,
-        kept_back=joined([own.late, own.dropped]),
+    return LogComparison(
+        records=OffsetRanges(source.runs.start, source.runs.length),
+        pending=pending,
+        kept_back=joined([own.pending, own.skipped]),
         gone=joined(gone),
-        copies=Stretches(there.start, there.end - there.start),
-        arriving=sum(each.late.total for code, each in missing.items() if is_mirrored[code]),
-        late_since_ms=source.marks.indexed_at_ms(int(late.start[0])) if len(late.start) else 0,
-        gaps=sum(each.dropped.total for each in holes.values()),
-        lag_by_origin=json.dumps(_by_name(sides, {code: each.late.total for code, each in missing.items()})),
+        copies=OffsetRanges(there.start, there.end - there.start),
+        arriving=sum(each.pending.total for code, each in missing.items() if is_mirrored[code]),
+        late_since_ms=source.marks.indexed_at_ms(int(pending.start[0])) if len(pending.start) else 0,
+        gaps=sum(each.skipped.total for each in holes.values()),
+        lag_by_origin=json.dumps(_by_name(sides, {code: each.pending.total for code, each in missing.items()})),
         origin_share=json.dumps(_shares(sides)),
         is_settling=any(each.is_settling for each in (*missing.values(), *holes.values())),
     )
 
 
-def _missing(sides: Sides) -> dict[int, Missing]:
+def _missing(sides: LogPair) -> dict[int, ReplicationGap]:
     """Return, per origin, what the target lacks of what others have produced."""
     source, target = sides.source, sides.target
     origins = (source.origins | {sides.source_code}) - {sides.target_code, UNKNOWN_ORIGIN}
-    missing = {code: missing_of(code, source, target, sides.young_since_ms) for code in sorted(origins)}
+    missing = {code: replication_gap(code, source, target, sides.young_since_ms) for code in sorted(origins)}
     if UNKNOWN_ORIGIN in source.origins:
         runs = source.runs.take(np.asarray(source.runs.origin == UNKNOWN_ORIGIN))
         own = missing[sides.source_code]
         # Nobody can tell whose they are, nor whether they are at the target: taken as our own, and not there.
-        unreadable = joined([own.dropped, Stretches(runs.start, runs.length)])
-        missing[sides.source_code] = Missing(own.late, unreadable, own.is_settling)
+        unreadable = joined([own.skipped, OffsetRanges(runs.start, runs.length)])
+        missing[sides.source_code] = ReplicationGap(own.pending, unreadable, own.is_settling)
     return missing
 
 
-def _missing_by_time(sides: Sides) -> dict[int, Missing]:
+def _missing_by_time(sides: LogPair) -> dict[int, ReplicationGap]:
     """Return as late what is newer than all that the target has; of records of one time nobody can tell."""
     here, there = sides.source.times, sides.target.times
-    late = Stretches(sides.source.runs.start, sides.source.runs.length)
+    pending = OffsetRanges(sides.source.runs.start, sides.source.runs.length)
     if here is not None and there is not None and len(there):
         row = int(np.searchsorted(here.greatest_to, there.greatest_to[-1], "right"))
-        late = late.from_offset(int(here.start[row]) if row < len(here) else sides.source.frontier)
-    return {sides.source_code: Missing(late, Stretches.none())}
+        pending = pending.from_offset(int(here.start[row]) if row < len(here) else sides.source.frontier)
+    return {sides.source_code: ReplicationGap(pending, OffsetRanges.none())}
 
 
-def _holes(sides: Sides) -> dict[int, Missing]:
+def _holes(sides: LogPair) -> dict[int, ReplicationGap]:
     """Return, per origin, what the target has and the source lacks."""
     origins = sides.target.origins - {sides.source_code, UNKNOWN_ORIGIN}
-    return {code: missing_of(code, sides.target, sides.source, sides.young_since_ms) for code in origins}
+    return {code: replication_gap(code, sides.target, sides.source, sides.young_since_ms) for code in origins}
 
 
-def _shares(sides: Sides) -> dict[str, float]:
+def _shares(sides: LogPair) -> dict[str, float]:
     """Return the share of each origin in the records of the window, or in the newest ones where it has none."""
     log = sides.source
     since = log.marks.first_since(sides.share_since_ms)
@@ -144,7 +144,7 @@ def _shares(sides: Sides) -> dict[str, float]:
     return {name: round(count / total, 4) for name, count in _by_name(sides, counts).items()}
 
 
-def _by_name(sides: Sides, counts: Mapping[int, int]) -> dict[str, int]:
+def _by_name(sides: LogPair, counts: Mapping[int, int]) -> dict[str, int]:
     """Return *counts* by alias; those of origins that are no cluster of ours together as ``?``."""
     named: dict[str, int] = {}
     for code in sorted(counts):

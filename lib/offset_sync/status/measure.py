@@ -8,10 +8,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.status.log_comparison import Holdings, Sides
+from offset_sync.status.log_comparison import LogComparison, LogPair
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.position_cost import difference
-from offset_sync.translate.preconditions import PartitionView
+from offset_sync.translate.position_cost import position_cost
+from offset_sync.translate.preconditions import PartitionMetadata
 
 NOBODY_KNOWS = -1
 
@@ -56,7 +56,7 @@ class Measured:
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
 
-def measure(sides: Sides, held: Holdings, committed: Int64s, wanted: Int64s, standing: Int64s) -> Measured:
+def measure(sides: LogPair, held: LogComparison, committed: Int64s, wanted: Int64s, standing: Int64s) -> Measured:
     """Measure every group that *committed* at the source and has *standing* at the target (negative: nothing).
 
     *wanted* is the translation, negative where it is withheld. Errs to more unread, more late, more not mirrored.
@@ -73,14 +73,14 @@ def measure(sides: Sides, held: Holdings, committed: Int64s, wanted: Int64s, sta
         is_outside=_is_outside(sides.target_view, standing),
         unread=held.records.count_from(committed) + unindexed,
         fresh=held.records.count_from(np.maximum(committed, sides.source_until)),
-        late=held.late.count_from(committed) + unindexed_missing,
+        late=held.pending.count_from(committed) + unindexed_missing,
         arriving=np.full(count, held.arriving),
         not_mirrored=held.kept_back.count_from(committed) + unindexed_missing,
         gone=held.gone.count_from(committed),
         # What is read at the source and not indexed may stand above at the target.
         unknown=np.maximum(unindexed, behind_here) + behind_there,
         is_untold=np.full(count, sides.is_unstamped),
-        mirror_lag=np.full(count, held.late.total),
+        mirror_lag=np.full(count, held.pending.total),
         late_since_ms=np.full(count, held.late_since_ms),
         mirror_gaps=np.full(count, held.gaps),
         source_end=np.full(count, source_end),
@@ -90,12 +90,12 @@ def measure(sides: Sides, held: Holdings, committed: Int64s, wanted: Int64s, sta
     )
 
 
-def end_of(view: PartitionView | None) -> int:
+def end_of(view: PartitionMetadata | None) -> int:
     """Return the log end, :data:`NOBODY_KNOWS` where the cluster, or the partition's leader, does not answer."""
     return view.log_end if view is not None and view.topic_id is not None else NOBODY_KNOWS
 
 
-def _unindexed(sides: Sides, held: Holdings, committed: Int64s, source_end: int) -> tuple[Int64s, Int64s]:
+def _unindexed(sides: LogPair, held: LogComparison, committed: Int64s, source_end: int) -> tuple[Int64s, Int64s]:
     """Return how many offsets from the commit on no index of the source covers, and how many the target lacks.
 
     Before its index begins and beyond its frontier. What the target has from there is known by its origin offset.
@@ -112,12 +112,12 @@ def _unindexed(sides: Sides, held: Holdings, committed: Int64s, source_end: int)
     return count, lacking
 
 
-def _difference(sides: Sides, committed: Int64s, wanted: Int64s, standing: Int64s) -> tuple[Int64s, Int64s]:
+def _difference(sides: LogPair, committed: Int64s, wanted: Int64s, standing: Int64s) -> tuple[Int64s, Int64s]:
     repeats, skipped = np.zeros(len(committed), np.int64), np.zeros(len(committed), np.int64)
     rows = np.flatnonzero((wanted >= 0) & (standing >= 0) & (wanted != standing))
     if len(rows):
         log_start = sides.target_view.log_start if sides.target_view is not None else 0
-        found = difference(
+        found = position_cost(
             committed[rows], wanted[rows], np.maximum(standing[rows], log_start), sides.source, sides.target,
             source_origin=sides.source_code, young_since_ms=sides.young_since_ms,
         )  # fmt: skip
@@ -128,7 +128,7 @@ def _difference(sides: Sides, committed: Int64s, wanted: Int64s, standing: Int64
     return repeats, skipped
 
 
-def _is_outside(view: PartitionView | None, standing: Int64s) -> NDArray[np.bool_]:
+def _is_outside(view: PartitionMetadata | None, standing: Int64s) -> NDArray[np.bool_]:
     """Return where the target holds an offset that its log does not: a consumer would go where its options say."""
     if view is None:
         return np.zeros(len(standing), np.bool_)

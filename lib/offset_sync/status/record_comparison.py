@@ -24,7 +24,7 @@ _TOO_MANY = "its next record is still to be compared: there are many"
 
 
 @dataclass(frozen=True)
-class Question:
+class RecordPair:
     """Is the first record at or above *source_offset* the same as the first at or above *target_offset*?"""
 
     source: str
@@ -34,7 +34,7 @@ class Question:
     target_offset: int
 
 
-class Comparer:
+class RecordComparer:
     """Compares by identity, timestamp, key and value; what was the same once is not read again.
 
     Where there is more to compare than *budget_s* seconds by *clock* allow, the rest is not called the same this time.
@@ -47,12 +47,12 @@ class Comparer:
         self._read_at = read_at
         self._budget_s = budget_s
         self._clock = clock
-        self._same: set[Question] = set()
+        self._same: set[RecordPair] = set()
 
-    def __call__(self, questions: Collection[Question]) -> dict[Question, str | None]:
+    def __call__(self, questions: Collection[RecordPair]) -> dict[RecordPair, str | None]:
         """Return for each question None where the records are the same, else in what they differ."""
         until = self._clock() + self._budget_s
-        found: dict[Question, str | None] = {each: None if each in self._same else _TOO_MANY for each in questions}
+        found: dict[RecordPair, str | None] = {each: None if each in self._same else _TOO_MANY for each in questions}
         for some in _rounds([each for each, difference in found.items() if difference is not None]):
             found |= self._compare(some)
             if self._clock() >= until:
@@ -62,7 +62,7 @@ class Comparer:
         self._same.update(question for question, difference in found.items() if difference is None)
         return found
 
-    def _compare(self, questions: Collection[Question]) -> dict[Question, str | None]:
+    def _compare(self, questions: Collection[RecordPair]) -> dict[RecordPair, str | None]:
         """Compare questions of which no two are of the same partition."""
         wanted: dict[str, dict[TopicPartition, int]] = {}
         for each in questions:
@@ -72,7 +72,7 @@ class Comparer:
         return {each: self._difference(each, read) for each in questions}
 
     def _difference(
-        self, question: Question, read: Mapping[str, Mapping[TopicPartition, RecordContent] | ClusterError]
+        self, question: RecordPair, read: Mapping[str, Mapping[TopicPartition, RecordContent] | ClusterError]
     ) -> str | None:
         records = []
         for alias in (question.source, question.target):
@@ -107,12 +107,12 @@ class Comparer:
         return self._config.origins().get(name, name), int(found.origin_offset[0])
 
 
-def _rounds(questions: Collection[Question]) -> Iterator[list[Question]]:
+def _rounds(questions: Collection[RecordPair]) -> Iterator[list[RecordPair]]:
     """Yield the questions in parts, in each of which a partition occurs once."""
     left = list(questions)
     while left:
         places: set[TopicPartition] = set()
-        some, rest = list[Question](), list[Question]()
+        some, rest = list[RecordPair](), list[RecordPair]()
         for each in left:
             (rest if each.place in places else some).append(each)
             places.add(each.place)

@@ -13,30 +13,30 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.committed_offsets import CommitBook
-from offset_sync.state.key_index import KeyPlaces, Keys
-from offset_sync.state.snapshot import Commits, Index, Looks, Seen
+from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.state.key_index import KeyIndex, KeyRows
+from offset_sync.state.snapshot import Commits, Index, MetadataByCluster, Snapshot
 from offset_sync.state.translator import Translator, owned_keys, to_commits
 from offset_sync.status.assess import Assessor
 from offset_sync.status.classify import STATUSES, Facts, Status, decide, is_comparable, is_there, reasons
 from offset_sync.status.measure import NOBODY_KNOWS
-from offset_sync.status.record_comparison import Question
+from offset_sync.status.record_comparison import RecordPair
 from offset_sync.status.rows import Found, Rows, joined_rows, to_columns
 from offset_sync.status.staleness import Watch
 from offset_sync.status.stream_lag import Streams, coordinator_hash
 from offset_sync.translate.index.runs import Int64s
 
-LookAt = Callable[[Collection[str], Collection[TopicPartition]], Looks]
+LookAt = Callable[[Collection[str], Collection[TopicPartition]], MetadataByCluster]
 ActiveGroups = Callable[[str], "Collection[str] | ClusterError"]
 """The groups of a cluster that have members."""
-Compare = Callable[[Collection[Question]], "Mapping[Question, str | None]"]
+Compare = Callable[[Collection[RecordPair]], "Mapping[RecordPair, str | None]"]
 """For each question None where the next record is the same on both sides, else why it is not."""
-CatchUp = Callable[[Looks], None]
+CatchUp = Callable[[MetadataByCluster], None]
 """Brings the index up to the ends that were asked for, if it can; see ``catching_up``."""
 
 
 @dataclass(frozen=True)
-class Around:
+class ReportContext:
     """What a report knows beside the logs: the target's groups with members, how far the jobs have read, the time."""
 
     active: Collection[str] | ClusterError
@@ -48,13 +48,13 @@ class Around:
         return [None if isinstance(self.active, ClusterError) else key[0] in self.active for key in found.keys]
 
 
-class Reporter:
+class StatusReporter:
     """Reports on the keys of *book*; *lock* guards the book and the index, and is not held while clusters are asked."""
 
     def __init__(
         self,
         config: Config,
-        book: CommitBook,
+        book: CommittedOffsets,
         index: Index,
         look: LookAt,
         active_groups: ActiveGroups,
@@ -70,13 +70,13 @@ class Reporter:
         self._compare = compare
         self._catch_up = catch_up
         self._lock = lock
-        self._places = KeyPlaces(book, config.is_group_included, config.is_topic_included)
+        self._places = KeyIndex(book, config.is_group_included, config.is_topic_included)
         self._translator = Translator(config, book, self._places, index)
         self._assessor = Assessor(config, book, self._places, index, self._translator)
         self._watches = {pair: Watch() for pair in config.pairs()}
         self._hashes: Int64s = np.empty(0, np.int64)
 
-    def report(self, now_ms: int, streams: Streams, keys: Keys | None = None) -> Rows:
+    def report(self, now_ms: int, streams: Streams, keys: KeyRows | None = None) -> Rows:
         """Return a row for every owned key, or for *keys*, and every cluster that it is translated to.
 
         A report is of the moment at which the clusters are asked for their ends. A group that stood in sync then is so
@@ -97,11 +97,11 @@ class Reporter:
                 continue
             looks, active = self._look([target, *commits], partitions), self._active_groups(target)
             self._catch_up(looks)
-            seen, around = Seen(looks, frontiers), Around(active, streams, now_ms)
+            seen, around = Snapshot(looks, frontiers), ReportContext(active, streams, now_ms)
             rows += [self._of_pair(source, target, each, seen, around) for source, each in commits.items()]
         return joined_rows(rows)
 
-    def _of_pair(self, source: str, target: str, commits: Commits, seen: Seen, around: Around) -> Rows:
+    def _of_pair(self, source: str, target: str, commits: Commits, seen: Snapshot, around: ReportContext) -> Rows:
         with self._lock:
             found = self._assessor.assess(source, target, commits, seen, around.now_ms)
         is_active = around.is_active(found)
@@ -112,7 +112,7 @@ class Reporter:
         self._prove(found, status, why, is_comparable(facts, status))
         return to_columns(found, facts, status, why, is_active)
 
-    def _facts(self, found: Found, is_active: NDArray[np.bool_], around: Around) -> Facts:
+    def _facts(self, found: Found, is_active: NDArray[np.bool_], around: ReportContext) -> Facts:
         answers, measured, streams, now_ms = found.answers, found.measured, around.streams, around.now_ms
         key, pair = found.commits.key, (found.source, found.target)
         standing, repeats = found.standing, measured.repeats
@@ -163,7 +163,7 @@ class Reporter:
     ) -> None:
         """Compare the next records of what would be in sync; where they differ it is not."""
         questions = {
-            row: Question(
+            row: RecordPair(
                 found.source, found.target, TopicPartition(found.keys[row][1], found.keys[row][2]),
                 int(found.commits.offset[row]), int(found.standing[row]),
             )

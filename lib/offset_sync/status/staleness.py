@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.state.column_store import Columns
-from offset_sync.state.key_index import Keys
+from offset_sync.state.column_store import ColumnStore
+from offset_sync.state.key_index import KeyRows
 from offset_sync.translate.index.runs import Int64s
 
 _NEVER = -1
@@ -16,12 +16,12 @@ class Watch:
     """What earlier reports have seen of one pair's keys; times in milliseconds since the epoch."""
 
     def __init__(self) -> None:
-        self._columns = Columns(
+        self._columns = ColumnStore(
             {"reported_at_ms": _NEVER, "behind_since_ms": _NEVER, "standing": _NEVER, "indexed_at_ms": 0}
         )
 
     def behind_ms(
-        self, key: Keys, is_behind: NDArray[np.bool_], committed_at_ms: Int64s, standing: Int64s, now_ms: int
+        self, key: KeyRows, is_behind: NDArray[np.bool_], committed_at_ms: Int64s, standing: Int64s, now_ms: int
     ) -> Int64s:
         """Return for how long the target has not had the translation of each key, 0 where it has; shape (keys,).
 
@@ -39,7 +39,7 @@ class Watch:
         stale: Int64s = np.where(is_behind, np.maximum(now_ms - since, 1), 0)
         return stale
 
-    def waiting_ms(self, key: Keys, is_waiting: NDArray[np.bool_], still_ms: int, now_ms: int) -> Int64s:
+    def waiting_ms(self, key: KeyRows, is_waiting: NDArray[np.bool_], still_ms: int, now_ms: int) -> Int64s:
         """Return for how long the index has left each key's records unread, 0 where it has not; shape (keys,).
 
         Not longer than it has been still, nor since all was read: on a quiet cluster it is still for hours, rightly.
@@ -50,6 +50,6 @@ class Watch:
         waiting: Int64s = np.where(is_waiting, waited, 0)
         return waiting
 
-    def _fit(self, key: Keys) -> Columns:
+    def _fit(self, key: KeyRows) -> ColumnStore:
         self._columns.fit(int(key.max(initial=-1)) + 1)
         return self._columns

@@ -12,15 +12,15 @@ import numpy as np
 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.committed_offsets import CommitBook
-from offset_sync.state.key_index import Keys
+from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.state.key_index import KeyRows
 from offset_sync.state.ownership import owners
 
 DeleteOffsets = Callable[[str, str, Iterable[TopicPartition]], "Mapping[TopicPartition, str | None] | ClusterError"]
 """Deletes at a target (alias, group, partitions); per partition None or the error."""
 
 
-def deleted_at_owner(book: CommitBook, source: str, target: str) -> Keys:
+def deleted_at_owner(book: CommittedOffsets, source: str, target: str) -> KeyRows:
     """Return the keys whose offset *source*, their owner, has deleted while our own still stands at *target*."""
     mine, there = book.clusters[source].columns, book.clusters[target].columns
     is_owner = owners(book.column("genuine_at_ms")) == list(book.clusters).index(source)
@@ -29,7 +29,7 @@ def deleted_at_owner(book: CommitBook, source: str, target: str) -> Keys:
 
 
 def follow_deletions(
-    book: CommitBook, lock: threading.RLock, pairs: Iterable[tuple[str, str]], delete: DeleteOffsets
+    book: CommittedOffsets, lock: threading.RLock, pairs: Iterable[tuple[str, str]], delete: DeleteOffsets
 ) -> list[str]:
     """Delete what owners have deleted; return one line per group for which that could not be done."""
     failures = []

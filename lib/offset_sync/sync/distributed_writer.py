@@ -34,7 +34,7 @@ _OUTCOMES = pa.schema(
 _OUTCOMES_SQL = "row bigint, outcome string, previous_offset bigint, error string"
 
 
-class DistributedCommit:
+class DistributedWriter:
     """Commits a wave with *commit*, in the driver or, from a thousand groups on, in tasks that share it by group."""
 
     def __init__(self, spark: SparkSession, commit: CommitWave, groups_per_task: int = GROUPS_PER_TASK) -> None:

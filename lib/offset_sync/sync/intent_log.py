@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from pyspark.sql import SparkSession
 
-from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.own_writes import Intent
 from offset_sync.tables.delta.filesystem import HadoopFiles
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 _Place = tuple[str, str, str, int]  # an intent without its offset
 
 
-class Intents:
+class IntentLog:
     """The files in *folder*, on any Hadoop file system; threads may share it."""
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
@@ -39,7 +39,7 @@ class Intents:
         self._places_in: dict[str, set[_Place]] = {}
         self._lock = threading.Lock()
 
-    def note(self, intents: Sequence[Intent]) -> list[Intent]:
+    def append(self, intents: Sequence[Intent]) -> list[Intent]:
         """Write *intents* down and return those that were not; when it returns they would all survive this process."""
         with self._lock:
             fresh = [each for each in intents if self._noted.get(each[:-1], (None,))[0] != each.offset]
@@ -55,14 +55,14 @@ class Intents:
         """True where there is nothing to forget."""
         return not self._noted
 
-    def forget(self, intents: Iterable[Intent]) -> None:
+    def remove(self, intents: Iterable[Intent]) -> None:
         """Drop what is known otherwise by now; a file with nothing left is deleted."""
         with self._lock:
             for intent in intents:
                 if self._noted.get(intent[:-1], (None,))[0] == intent.offset:
                     self._drop(intent[:-1])
 
-    def remaining(self) -> list[Intent]:
+    def unfinished(self) -> list[Intent]:
         """Return what drivers before this one have left, and go on keeping it until it is forgotten.
 
         A file that cannot be read was being written when its driver died: nothing of it had been sent.
@@ -101,12 +101,12 @@ class Intents:
         return f"{self._folder}/{name}"
 
 
-def restore_intents(intents: Intents, book: CommitBook, lock: threading.RLock) -> None:
+def restore_intents(intents: IntentLog, book: CommittedOffsets, lock: threading.RLock) -> None:
     """Take for our own what a driver may have written before it died, and of which the tables do not know."""
-    left = [intent for intent in intents.remaining() if intent.target in book.clusters]
+    left = [intent for intent in intents.unfinished() if intent.target in book.clusters]
     with lock:
         key = book.ids([(intent.group_id, intent.topic, intent.partition) for intent in left])
         for target, commits in book.clusters.items():
             mine = np.array([intent.target == target for intent in left], np.bool_)
             offset = np.array([intent.offset for intent in left], np.int64)
-            commits.ledger.wrote(key[mine], offset[mine])
+            commits.own_writes.acknowledge(key[mine], offset[mine])

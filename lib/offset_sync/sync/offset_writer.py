@@ -44,7 +44,7 @@ class TargetOffsets(Protocol):
     ) -> Mapping[str, Mapping[TopicPartition, str | None] | ClusterError]: ...
 
 
-def commit_wave(
+def write_offsets(
     writes: Sequence[OffsetWrite],
     admin: TargetOffsets,
     *,
@@ -65,7 +65,7 @@ def commit_wave(
     outcomes: dict[_Place, WriteOutcome] = {}
     unreachable: ClusterError | None = None
     for some in _by_groups(by_place, GROUPS_AT_ONCE):
-        wave = _Wave(admin, own_tag, dry_run, clock, unsettled={place: by_place[place] for place in some})
+        wave = _Batch(admin, own_tag, dry_run, clock, unsettled={place: by_place[place] for place in some})
         if unreachable is None:
             unreachable = wave.run(clock.now() + deadline)
         outcomes |= wave.settled(str(unreachable or "the deadline passed"))
@@ -91,7 +91,7 @@ def decide(write: OffsetWrite, actual: Actual | None, own_tag: str) -> Outcome |
 
 
 @dataclass
-class _Wave:
+class _Batch:
     """The state of one thousand groups: each write is unsettled until it has an outcome."""
 
     admin: TargetOffsets

@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition, WriteOutcome
-from offset_sync.state.committed_offsets import CommitBook
-from offset_sync.state.key_index import KeyPlaces, Keys
-from offset_sync.state.last_translations import OUTCOMES, PairState
-from offset_sync.state.snapshot import Commits, Index, Looks, Seen
+from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.state.key_index import KeyIndex, KeyRows
+from offset_sync.state.last_translations import OUTCOMES, LastTranslations
+from offset_sync.state.snapshot import Commits, Index, MetadataByCluster, Snapshot
 from offset_sync.state.translator import Translator, owned_keys, to_commits
-from offset_sync.sync.reconciliation import Settlement, Task
+from offset_sync.sync.reconciliation import ReconcileRequest, Reconciliation
 from offset_sync.sync.write_plan import plan_writes, refresh_due
 
-LookAt = Callable[[Collection[str], Collection[TopicPartition]], Looks]
+LookAt = Callable[[Collection[str], Collection[TopicPartition]], MetadataByCluster]
 CommitWrites = Callable[[str, Sequence[OffsetWrite]], Sequence[WriteOutcome]]
 """Commits at the target named; one outcome per write, in order."""
 
 
-class Settler:
+class Reconciler:
     """Settles keys of *book*; *record* takes what the history has to say.
 
     Threads may share it; *lock* guards the book and the index, and is never held while a cluster is asked.
@@ -37,24 +37,24 @@ class Settler:
     def __init__(
         self,
         config: Config,
-        book: CommitBook,
+        book: CommittedOffsets,
         index: Index,
         look: LookAt,
         commit: CommitWrites,
-        record: Callable[[Settlement], None],
+        record: Callable[[Reconciliation], None],
         now_ms: Callable[[], int],
         lock: threading.RLock,
     ) -> None:
         self._config = config
         self._book = book
-        self._places = KeyPlaces(book, config.is_group_included, lambda topic: config.strategy_of(topic) != "off")
+        self._places = KeyIndex(book, config.is_group_included, lambda topic: config.strategy_of(topic) != "off")
         self._index = index
         self._translator = Translator(config, book, self._places, index)
         self._look = look
         self._commit = commit
         self._record = record
         self._now_ms = now_ms
-        self._pairs = {pair: PairState() for pair in config.pairs()}
+        self._pairs = {pair: LastTranslations() for pair in config.pairs()}
         self._target_locks = {target: threading.Lock() for _, target in config.pairs()}
         self._lock = lock
 
@@ -62,51 +62,51 @@ class Settler:
         """Return every (source, target) that is synced."""
         return list(self._pairs)
 
-    def pair(self, source: str, target: str) -> PairState:
+    def pair(self, source: str, target: str) -> LastTranslations:
         """Return what was last answered from *source* to *target*."""
         return self._pairs[source, target]
 
-    def owned(self) -> Iterator[tuple[str, str, Keys]]:
+    def owned(self) -> Iterator[tuple[str, str, KeyRows]]:
         """Yield every pair with the keys that count for it: those that its source owns. The caller holds the lock."""
         for target in self._target_locks:
-            every: Keys = np.arange(len(self._book.keys))
+            every: KeyRows = np.arange(len(self._book.keys))
             for source, key in owned_keys(self._book, self._places, self._pairs, target, every).items():
                 self._pair_fit(source, target)
                 yield source, target, key
 
-    def settle_batch(self, source: str, keys: Keys, batch_id: int) -> list[str]:
+    def reconcile_batch(self, source: str, keys: KeyRows, batch_id: int) -> list[str]:
         """Settle *keys* that *source* committed in a micro-batch, where it owns them; return one line per failure."""
         if len(keys) == 0:
             return []
-        return self._settle_targets(Task(keys, source, batch_id))
+        return self._settle_targets(ReconcileRequest(keys, source, batch_id))
 
-    def settle_keys(self, source: str, keys: Keys) -> list[str]:
+    def reconcile_keys(self, source: str, keys: KeyRows) -> list[str]:
         """Settle *keys* that *source* owns, whatever was answered before; return one line per failure."""
-        return self._settle_targets(Task(keys, source, None, is_first=True))
+        return self._settle_targets(ReconcileRequest(keys, source, None, is_first=True))
 
-    def settle_all(self, *, is_first: bool = False) -> list[str]:
+    def reconcile_all(self, *, is_first: bool = False) -> list[str]:
         """Settle every key that is not settled; return one line per failure.
 
         *is_first*: nothing is taken as settled and every target is read, whatever we believe stands there.
         """
-        return self._settle_targets(Task(None, None, None, is_first))
+        return self._settle_targets(ReconcileRequest(None, None, None, is_first))
 
-    def settle_waiting(self) -> list[str]:
+    def reconcile_waiting_for_index(self) -> list[str]:
         """Settle what waits for the index, where it has grown since the last call; return one line per failure."""
         self._index.refresh()
         grown = self._index.take_grown()
         with self._lock:
             keys = [self._places.keys_in(place) for place in grown]
-        return self._settle_targets(Task(np.concatenate(keys), None, None, is_waiting=True)) if keys else []
+        return self._settle_targets(ReconcileRequest(np.concatenate(keys), None, None, is_waiting=True)) if keys else []
 
-    def _settle_targets(self, task: Task) -> list[str]:
+    def _settle_targets(self, task: ReconcileRequest) -> list[str]:
         self._index.refresh()
         targets = [t for t in self._target_locks if task.source is None or (task.source, t) in self._pairs]
         with ThreadPoolExecutor(max_workers=max(1, len(targets))) as pool:
             jobs = [pool.submit(self._settle_target, target, task) for target in targets]
             return [line for job in jobs for line in job.result()]
 
-    def _settle_target(self, target: str, task: Task) -> list[str]:
+    def _settle_target(self, target: str, task: ReconcileRequest) -> list[str]:
         # The lock spans computing and committing: an older answer must not overtake a newer one on its way.
         with self._target_locks[target]:
             with self._lock:
@@ -118,12 +118,12 @@ class Settler:
             looks = self._look([target, *chosen], partitions)
             failures: list[str] = []
             for source, commits in chosen.items():
-                settlement = self._settle_pair(source, target, commits, Seen(looks, frontiers), task)
-                self._record(settlement)
-                failures += settlement.failures(self._book.keys)
+                reconciliation = self._settle_pair(source, target, commits, Snapshot(looks, frontiers), task)
+                self._record(reconciliation)
+                failures += reconciliation.failures(self._book.keys)
             return failures
 
-    def _choose(self, target: str, task: Task) -> dict[str, Commits]:
+    def _choose(self, target: str, task: ReconcileRequest) -> dict[str, Commits]:
         """Return, per source, the commits that count at *target* and are not settled there."""
         key = np.arange(len(self._book.keys)) if task.keys is None else np.unique(task.keys)
         chosen = {}
@@ -139,14 +139,14 @@ class Settler:
                 chosen[source] = to_commits(self._book, source, mine)
         return chosen
 
-    def _is_settled(self, source: str, target: str, key: Keys) -> NDArray[np.bool_]:
+    def _is_settled(self, source: str, target: str, key: KeyRows) -> NDArray[np.bool_]:
         pair, there = self._pair_fit(source, target), self._book.clusters[target].columns
         mine = self._book.clusters[source].columns
         is_settled = pair.is_settled(key, mine["genuine_offset"][key], mine["genuine_at_ms"][key])
         is_settled &= there["actual_offset"][key] == pair.columns["wanted"][key]
         return is_settled & ~refresh_due(there, key, self._refresh_before_ms())
 
-    def _pair_fit(self, source: str, target: str) -> PairState:
+    def _pair_fit(self, source: str, target: str) -> LastTranslations:
         pair = self._pairs[source, target]
         pair.columns.fit(len(self._book.keys))
         return pair
@@ -154,7 +154,9 @@ class Settler:
     def _refresh_before_ms(self) -> int:
         return self._now_ms() - int(self._config.sync.refresh_interval.total_seconds() * 1000)
 
-    def _settle_pair(self, source: str, target: str, commits: Commits, seen: Seen, task: Task) -> Settlement:
+    def _settle_pair(
+        self, source: str, target: str, commits: Commits, seen: Snapshot, task: ReconcileRequest
+    ) -> Reconciliation:
         now_ms, key = self._now_ms(), commits.key
         with self._lock:
             pair = self._pair_fit(source, target)
@@ -175,9 +177,9 @@ class Settler:
                 error[row] = found.error
         with self._lock:
             is_committed = outcome == OUTCOMES.index(Outcome.COMMITTED)
-            self._book.clusters[target].wrote(key[is_committed], answers.wanted[is_committed], self._now_ms())
+            self._book.clusters[target].acknowledge(key[is_committed], answers.wanted[is_committed], self._now_ms())
             is_news = pair.note(key, commits.offset, commits.at_ms, answers, outcome)
-        return Settlement(
+        return Reconciliation(
             source, target, task.batch_id, now_ms, self._now_ms(), key, commits.offset, commits.at_ms,
             answers, plan, previous, outcome, error, is_news,
         )  # fmt: skip

@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import Outcome
 from offset_sync.state.committed_offsets import Key
-from offset_sync.state.key_index import Keys
+from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import OUTCOMES
-from offset_sync.sync.write_plan import Plan
+from offset_sync.sync.write_plan import WritePlan
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations
 
 
 @dataclass(frozen=True)
-class Task:
+class ReconcileRequest:
     """What to settle: *keys* of one *source*'s micro-batch, or (None) all keys of all sources that are not settled.
 
     *is_waiting*: of all sources those *keys* whose answer the index held back.
     """
 
-    keys: Keys | None
+    keys: KeyRows | None
     source: str | None
     batch_id: int | None
     is_first: bool = False
@@ -32,7 +32,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Settlement:
+class Reconciliation:
     """Answers from one source to one target and what became of them, one row per key; see offset_translations."""
 
     source: str
@@ -40,11 +40,11 @@ class Settlement:
     batch_id: int | None
     translated_at_ms: int
     committed_at_ms: int
-    key: Keys
+    key: KeyRows
     source_offset: Int64s
     source_at_ms: Int64s
     answers: Translations
-    plan: Plan
+    plan: WritePlan
     previous: Int64s
     outcome: NDArray[np.intp]
     error: Mapping[int, str]

@@ -9,11 +9,11 @@ from functools import lru_cache
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.committed_offsets import OWN_TAG
-from offset_sync.sync.offset_writer import commit_wave
+from offset_sync.sync.offset_writer import write_offsets
 
 
 @dataclass(frozen=True)
-class TargetCommit:
+class TargetWriter:
     """Commits waves at the cluster *alias*; pickled with its options, which may hold secrets, to the executors.
 
     A process keeps one client per target, so that a task finds the connections of the task before it.
@@ -28,7 +28,7 @@ class TargetCommit:
     def __call__(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         """Return one outcome per write, in order."""
         admin = _client(self.alias, tuple(sorted(self.options.items())), self.requests_in_flight)
-        return commit_wave(writes, admin, own_tag=OWN_TAG, dry_run=self.is_dry_run, deadline=self.deadline_seconds)
+        return write_offsets(writes, admin, own_tag=OWN_TAG, dry_run=self.is_dry_run, deadline=self.deadline_seconds)
 
 
 @lru_cache(maxsize=64)

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from offset_sync.model.values import Outcome
 from offset_sync.state.committed_offsets import Key
-from offset_sync.state.key_index import Keys
+from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import OUTCOMES
-from offset_sync.sync.reconciliation import Settlement
+from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.translate.partition import IS_WITHHELD, STATES
 
@@ -27,7 +27,7 @@ MOST_ROWS_KEPT = 1_000_000
 _TIME = pa.timestamp("ms", tz="UTC")
 
 
-class HistoryWriter:
+class TranslationHistory:
     """Appends settlements in a thread of its own; rows that *append* refuses are tried again with the next ones.
 
     *error* says how many rows are not in the table yet, and why; None when all are.
@@ -44,13 +44,15 @@ class HistoryWriter:
         self._thread.start()
         self.error: str | None = None
 
-    def record(self, settlement: Settlement) -> None:
+    def record(self, reconciliation: Reconciliation) -> None:
         """Queue what *settlement* has to say: everything in a micro-batch, only news when reconciling."""
         chosen = (
-            np.arange(len(settlement.key)) if settlement.batch_id is not None else np.flatnonzero(settlement.is_news)
+            np.arange(len(reconciliation.key))
+            if reconciliation.batch_id is not None
+            else np.flatnonzero(reconciliation.is_news)
         )
         if len(chosen):
-            self._queue.put(to_rows(settlement, chosen, self._keys, self._strategy_of))
+            self._queue.put(to_rows(reconciliation, chosen, self._keys, self._strategy_of))
 
     def close(self) -> None:
         """Write what is queued, then end."""
@@ -83,34 +85,36 @@ class HistoryWriter:
         return True
 
 
-def to_rows(settlement: Settlement, chosen: Keys, keys: Sequence[Key], strategy_of: Callable[[str], str]) -> pa.Table:
+def to_rows(
+    reconciliation: Reconciliation, chosen: KeyRows, keys: Sequence[Key], strategy_of: Callable[[str], str]
+) -> pa.Table:
     """Return the *chosen* rows of a settlement as rows of offset_translations."""
-    answers, count = settlement.answers, len(chosen)
-    key = [keys[one] for one in settlement.key[chosen].tolist()]
-    outcome = settlement.outcome[chosen]
+    answers, count = reconciliation.answers, len(chosen)
+    key = [keys[one] for one in reconciliation.key[chosen].tolist()]
+    outcome = reconciliation.outcome[chosen]
     is_withheld = IS_WITHHELD[answers.state[chosen]]
     is_committed = outcome == OUTCOMES.index(Outcome.COMMITTED)
-    previous = settlement.previous[chosen]
+    previous = reconciliation.previous[chosen]
     columns = {
-        "source_cluster": pa.repeat(settlement.source, count),
-        "target_cluster": pa.repeat(settlement.target, count),
+        "source_cluster": pa.repeat(reconciliation.source, count),
+        "target_cluster": pa.repeat(reconciliation.target, count),
         "group_id": pa.array([group_id for group_id, _, _ in key], pa.string()),
         "topic": pa.array([topic for _, topic, _ in key], pa.string()),
         "partition": pa.array([partition for _, _, partition in key], pa.int32()),
-        "source_offset": pa.array(settlement.source_offset[chosen]),
-        "source_committed_at": pa.array(settlement.source_at_ms[chosen], _TIME),
+        "source_offset": pa.array(reconciliation.source_offset[chosen]),
+        "source_committed_at": pa.array(reconciliation.source_at_ms[chosen], _TIME),
         "target_offset": pa.array(answers.wanted[chosen], mask=is_withheld),
         "previous_target_offset": pa.array(previous, mask=previous < 0),
         "strategy": pa.array([strategy_of(topic) for _, topic, _ in key], pa.string()),
-        "state": pa.array([STATES[code].value for code in settlement.plan.state[chosen].tolist()], pa.string()),
+        "state": pa.array([STATES[code].value for code in reconciliation.plan.state[chosen].tolist()], pa.string()),
         "duplicates": pa.array(answers.duplicates[chosen], mask=is_withheld),
         "duplicates_at_most": pa.array(answers.duplicates_at_most[chosen], mask=is_withheld),
         "lost": pa.array(answers.lost[chosen], mask=is_withheld),
         "timestamp_disordered": pa.array(answers.is_disordered[chosen]),
         "outcome": pa.array([OUTCOMES[code].value for code in outcome.tolist()], pa.string()),
-        "error": pa.array([settlement.error.get(row) for row in chosen.tolist()], pa.string()),
-        "batch_id": pa.repeat(pa.scalar(settlement.batch_id, pa.int64()), count),
-        "translated_at": pa.array(np.full(count, settlement.translated_at_ms), _TIME),
-        "committed_at": pa.array(np.full(count, settlement.committed_at_ms), _TIME, mask=~is_committed),
+        "error": pa.array([reconciliation.error.get(row) for row in chosen.tolist()], pa.string()),
+        "batch_id": pa.repeat(pa.scalar(reconciliation.batch_id, pa.int64()), count),
+        "translated_at": pa.array(np.full(count, reconciliation.translated_at_ms), _TIME),
+        "committed_at": pa.array(np.full(count, reconciliation.committed_at_ms), _TIME, mask=~is_committed),
     }
     return pa.table(columns).select(OFFSET_TRANSLATIONS.names).cast(OFFSET_TRANSLATIONS.arrow_schema)

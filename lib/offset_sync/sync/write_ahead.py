@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
-from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
+from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
 from offset_sync.state.own_writes import Intent
 from offset_sync.sync.reconciler import CommitWrites
 
@@ -21,20 +21,20 @@ _MAY_STAND = (Outcome.COMMITTED, Outcome.FAILED)
 """Outcomes of writes that have reached the cluster, or may have."""
 
 
-class Intents(Protocol):
+class IntentLog(Protocol):
     """What outlives this process, as ``spark.intents.Intents`` offers it."""
 
-    def note(self, intents: Sequence[Intent]) -> list[Intent]:
+    def append(self, intents: Sequence[Intent]) -> list[Intent]:
         """Write down what is about to be sent; return what was not there yet."""
 
-    def forget(self, intents: Iterable[Intent]) -> None:
+    def remove(self, intents: Iterable[Intent]) -> None:
         """Drop what is not needed any more."""
 
 
-class AnnouncedCommit:
+class WriteAheadWriter:
     """Commits with *commit*; *lock* guards the book."""
 
-    def __init__(self, book: CommitBook, lock: threading.RLock, commit: CommitWrites, intents: Intents) -> None:
+    def __init__(self, book: CommittedOffsets, lock: threading.RLock, commit: CommitWrites, intents: IntentLog) -> None:
         self._book = book
         self._lock = lock
         self._commit = commit
@@ -44,20 +44,23 @@ class AnnouncedCommit:
         """Return one outcome per write, in order."""
         untagged = [row for row, write in enumerate(writes) if write.metadata != OWN_TAG]
         intents = [_to_intent(target, writes[row]) for row in untagged]
-        ledger, offset = self._book.clusters[target].ledger, np.array([each.offset for each in intents], np.int64)
-        noted = set(self._intents.note(intents))
+        own_writes, offset = (
+            self._book.clusters[target].own_writes,
+            np.array([each.offset for each in intents], np.int64),
+        )
+        noted = set(self._intents.append(intents))
         with self._lock:
             key = self._book.ids([(each.group_id, each.topic, each.partition) for each in intents])
-            ledger.announce(key, offset)
+            own_writes.begin(key, offset)
         outcomes = self._commit(target, writes)
         found = [outcomes[row].outcome for row in untagged]
         is_unwritten = np.array([outcome not in _MAY_STAND for outcome in found], np.bool_)
         is_open = np.array([outcome == Outcome.FAILED for outcome in found], np.bool_)
         with self._lock:
-            ledger.withdraw(key[is_unwritten], offset[is_unwritten])
-            ledger.leave_open(key[is_open], offset[is_open])
+            own_writes.abort(key[is_unwritten], offset[is_unwritten])
+            own_writes.mark_unknown(key[is_open], offset[is_open])
         # What an earlier wave has noted stays: it may have written the value that this one found there.
-        self._intents.forget(noted.intersection(intents[row] for row in np.flatnonzero(is_unwritten).tolist()))
+        self._intents.remove(noted.intersection(intents[row] for row in np.flatnonzero(is_unwritten).tolist()))
         return outcomes
 
 

@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, State
-from offset_sync.state.column_store import Columns
-from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
+from offset_sync.state.column_store import ColumnStore
+from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
 from offset_sync.state.last_translations import OUTCOMES
 from offset_sync.state.ownership import RULES, rules
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, STATES, Translations
 
-Keys = NDArray[np.intp]
+KeyRows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Plan:
+class WritePlan:
     """*writes* are to be asked of the target, ``rows[i]`` is the answer that ``writes[i]`` belongs to.
 
     *outcome* and *error* hold for all other rows; *state* is the answers' state with REWIND put in; *previous* is
@@ -34,16 +34,16 @@ class Plan:
 
 
 def plan_writes(
-    book: CommitBook,
+    book: CommittedOffsets,
     source: str,
     target: str,
-    key: Keys,
+    key: KeyRows,
     answers: Translations,
     answered_at_ms: Int64s,
     *,
     refresh_before_ms: int,
     is_first: bool,
-) -> Plan:
+) -> WritePlan:
     """Decide, per answer, whether the target has to be asked; shapes (answers,).
 
     *answered_at_ms* is the time of the source's commit that was last answered (-1: none), *refresh_before_ms* the time
@@ -66,13 +66,15 @@ def plan_writes(
     is_rewind = went_back & (rewound_at_ms >= 0) & (answers.wanted < actual) & ~is_withheld & ~is_backward
     state = np.where(is_rewind, STATES.index(State.REWIND), answers.state)
     rows = np.flatnonzero(is_asked)
-    return Plan(_writes(book, source, key, answers, rows, rule, actual, is_refreshed), rows, state, actual, outcome)
+    return WritePlan(
+        _writes(book, source, key, answers, rows, rule, actual, is_refreshed), rows, state, actual, outcome
+    )
 
 
 def _writes(
-    book: CommitBook,
+    book: CommittedOffsets,
     source: str,
-    key: Keys,
+    key: KeyRows,
     answers: Translations,
     rows: NDArray[np.intp],
     rule: NDArray[np.intp],
@@ -102,7 +104,7 @@ def _writes(
     ]
 
 
-def refresh_due(there: Columns, key: Keys, refresh_before_ms: int) -> NDArray[np.bool_]:
+def refresh_due(there: ColumnStore, key: KeyRows, refresh_before_ms: int) -> NDArray[np.bool_]:
     """Return where our own value at a target was last written before *refresh_before_ms*."""
     is_ours = there["actual_is_own"][key] & (there["actual_offset"][key] >= 0)
     due: NDArray[np.bool_] = is_ours & (there["actual_at_ms"][key] < refresh_before_ms)

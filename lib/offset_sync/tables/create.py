@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from offset_sync.tables.definition import Table
 from offset_sync.tables.delta.filesystem import HadoopFiles
-from offset_sync.tables.delta.lock import alone_at
+from offset_sync.tables.delta.lock import table_lock
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def create_table(spark: SparkSession, path: str, table: Table, patience_seconds:
     Between its folder and its first version a table is neither there nor can it be created. So what fails is tried
     again; what somebody killed in between has left there, and nothing else, is removed in the end.
     """
-    with alone_at(HadoopFiles(spark).local(path)):
+    with table_lock(HadoopFiles(spark).local(path)):
         _create(spark, path, table, patience_seconds)
 
 

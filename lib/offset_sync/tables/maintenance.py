@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from offset_sync.tables.definition import Table
 from offset_sync.tables.delta.filesystem import HadoopFiles
-from offset_sync.tables.delta.lock import alone_at
+from offset_sync.tables.delta.lock import table_lock
 from offset_sync.tables.delta.transaction_log import is_only_appended
 
 PLACE = ("cluster", "topic", "partition")
@@ -87,13 +87,13 @@ class Maintainer:
         changed = {name: value for name, value in wanted.items() if found.get(name) != value}
         if changed:
             words = ", ".join(f"'{name}' = '{value}'" for name, value in changed.items())
-            with alone_at(self._files.local(path)):
+            with table_lock(self._files.local(path)):
                 self._spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({words})")
         return bool(changed)
 
     def compact(self, path: str) -> None:
         """Join small files into larger ones, sorted by the columns that the table is clustered by."""
-        with alone_at(self._files.local(path)):
+        with table_lock(self._files.local(path)):
             self._spark.sql(f"OPTIMIZE delta.`{path}`")
 
     def clean_up(self, path: str) -> None:
@@ -146,7 +146,7 @@ class Maintainer:
         none, log = self._jvm.scala.Option.empty(), self._log(path)
         operation = getattr(getattr(self._jvm.org.apache.spark.sql.delta, "DeltaOperations$ManualUpdate$"), "MODULE$")
         for _ in range(_ATTEMPTS):
-            with alone_at(self._files.local(path)):
+            with table_lock(self._files.local(path)):
                 transaction = log.startTransaction(none, none)
                 latest = int(transaction.snapshot().version())
                 if not is_only_appended(self._files, path, version, latest):

@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.create import create_table
 from offset_sync.tables.definition import Table
-from offset_sync.tables.delta.append import Appender
+from offset_sync.tables.delta.append import DeltaAppender
 from offset_sync.tables.delta.filesystem import HadoopFiles
-from offset_sync.tables.delta.replace import Replacer
-from offset_sync.tables.delta.transaction_log import last_version, plain_bytes, read_appended
+from offset_sync.tables.delta.replace import DeltaReplacer
+from offset_sync.tables.delta.transaction_log import latest_version, plain_bytes, read_added_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,13 +26,13 @@ _FEW_BYTES = 16 << 20
 and 8 s (25 s on a busy machine) for the first query of a Delta table in a JVM, however small."""
 
 
-class Tables:
+class TableStore:
     """The Delta tables under one root, of one session."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         self.spark = spark
         self.root = root.rstrip("/")
-        self._appender, self._replacer = Appender(spark), Replacer(spark)
+        self._appender, self._replacer = DeltaAppender(spark), DeltaReplacer(spark)
         self._files = HadoopFiles(spark)
 
     def path(self, table: Table) -> str:
@@ -71,7 +71,7 @@ class Tables:
         """Return the table's latest version; costs no job, and next to nothing from a version that is *known*."""
         if known is not None:
             try:
-                return last_version(self._files, self.path(table), known)
+                return latest_version(self._files, self.path(table), known)
             except FileNotFoundError:
                 logger.info("%s was cleaned up since it was last read", table.name)
         return self._appender.version(self.path(table))
@@ -81,7 +81,7 @@ class Tables:
 
         Raises FileNotFoundError where retention has overtaken the reader: then read the whole table.
         """
-        return read_appended(self._files, self.path(table), after, until, table.arrow_schema)
+        return read_added_rows(self._files, self.path(table), after, until, table.arrow_schema)
 
     def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
         """Return what was appended after the version *known*, up to *until*; all rows for None.

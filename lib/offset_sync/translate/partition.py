@@ -12,7 +12,7 @@ from offset_sync.model.values import State
 from offset_sync.translate.exact import Answers, needs_of_unindexed, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s
-from offset_sync.translate.preconditions import PartitionView, reason_to_withhold
+from offset_sync.translate.preconditions import PartitionMetadata, reason_to_withhold
 from offset_sync.translate.strategies import EXACT, Choice, Logs, Strategy, choose, reason_to_refuse, unverified
 
 STATES = tuple(State)
@@ -36,9 +36,9 @@ class Translations:
 def translate_partition(
     committed: Int64s,
     topic_ids: Sequence[str | None],
-    source: PartitionView | None,
+    source: PartitionMetadata | None,
     source_index: LogIndex | None,
-    target: PartitionView,
+    target: PartitionMetadata,
     *,
     source_origin: int,
     young_since_ms: int,
@@ -95,8 +95,8 @@ def _states_of_choice(
     choice: Choice,
     committed: Int64s,
     logs: Logs,
-    source: PartitionView | None,
-    target: PartitionView,
+    source: PartitionMetadata | None,
+    target: PartitionMetadata,
 ) -> NDArray[np.intp]:
     """Return the states of another strategy's answers; what it may not answer is withheld."""
     state = np.where(answers.is_t | choice.is_exact, state, STATES.index(State.APPROXIMATE))

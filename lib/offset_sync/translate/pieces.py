@@ -145,8 +145,8 @@ def _mirrored(runs: Runs, positions: OriginPositions, young_since_ms: int) -> tu
     is_hole = ~is_segment & ~is_beyond
     evidence = segment[is_hole]
     is_young = np.zeros(len(row), np.bool_)
-    is_young[is_hole] = positions.lowest_later_seen_ms[near][evidence] > young_since_ms
-    needs[is_hole] = np.where(is_young[is_hole], NO_LIMIT, positions.lowest_later[near][evidence])
+    is_young[is_hole] = positions.next_offset_indexed_at_ms[near][evidence] > young_since_ms
+    needs[is_hole] = np.where(is_young[is_hole], NO_LIMIT, positions.next_offset[near][evidence])
 
     start: Int64s = runs.start[row] + (from_origin - runs.origin_start[row])
     kept = length > 0

@@ -26,14 +26,14 @@ _AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Difference:
+class PositionCost:
     """What standing elsewhere than at t(c) changes, arrays of shape (commits,): *repeats* may be negative."""
 
     repeats: Int64s
     skipped: Int64s
 
 
-def difference(
+def position_cost(
     committed: Int64s,
     answer: Int64s,
     standing: Int64s,
@@ -42,7 +42,7 @@ def difference(
     *,
     source_origin: int,
     young_since_ms: int,
-) -> Difference:
+) -> PositionCost:
     """Compare where each group stands at the target (*standing*) with the *answer* to what it *committed*.
 
     The answer is t(c) or, where that is deleted, the log start; *standing* is not below the log start either. Errs to
@@ -51,7 +51,7 @@ def difference(
     repeats, skipped = np.zeros(len(committed), np.int64), np.zeros(len(committed), np.int64)
     differs = np.flatnonzero(standing != answer)
     if len(differs) == 0:
-        return Difference(repeats, skipped)
+        return PositionCost(repeats, skipped)
     low, high = np.minimum(answer, standing), np.maximum(answer, standing)
     pieces = cut_pieces(
         target.runs.from_offset(int(low[differs].min())), source, source_origin, young_since_ms
@@ -62,7 +62,7 @@ def difference(
     ahead = np.flatnonzero(standing > answer)
     read = _read_between(pieces, committed[ahead], low[ahead], high[ahead])
     repeats[ahead], skipped[ahead] = -read, between[ahead] - read
-    return Difference(repeats, skipped)
+    return PositionCost(repeats, skipped)
 
 
 def _read_between(pieces: Pieces, committed: Int64s, low: Int64s, high: Int64s) -> Int64s:

@@ -11,7 +11,7 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 
 
 @dataclass(frozen=True)
-class PartitionView:
+class PartitionMetadata:
     """What one cluster says of one partition, and what the index knows of it.
 
     *topic_id* None: the topic is not there, or (*is_refused*) nobody may say; empty: nobody can tell. *indexed_ids* are
@@ -29,7 +29,7 @@ class PartitionView:
     is_refused: bool = False
 
 
-def reason_to_withhold(source: PartitionView | None, target: PartitionView) -> State | None:
+def reason_to_withhold(source: PartitionMetadata | None, target: PartitionMetadata) -> State | None:
     """Return why no commit of this partition may be translated, None if it may.
 
     *source* None means that nothing but the index is known of the source, and that it is trusted.
@@ -44,7 +44,9 @@ def reason_to_withhold(source: PartitionView | None, target: PartitionView) -> S
     return None
 
 
-def remembered(indexed_ids: AbstractSet[str], indexed: int, partition: int, target: PartitionView) -> PartitionView:
+def last_known(
+    indexed_ids: AbstractSet[str], indexed: int, partition: int, target: PartitionMetadata
+) -> PartitionMetadata:
     """Return the view of a *partition* whose cluster cannot be asked, as after a disaster; its log may have any end.
 
     What withheld its commits while it could be asked has to withhold them still: the incarnations that the index has
@@ -52,10 +54,10 @@ def remembered(indexed_ids: AbstractSet[str], indexed: int, partition: int, targ
     """
     least = partition + 1
     partitions = max(indexed, least) if indexed or least > target.partitions else target.partitions
-    return PartitionView(min(indexed_ids, default=""), partitions, 0, int(NO_LIMIT), indexed_ids)
+    return PartitionMetadata(min(indexed_ids, default=""), partitions, 0, int(NO_LIMIT), indexed_ids)
 
 
-def _reason_of(view: PartitionView) -> State | None:
+def _reason_of(view: PartitionMetadata) -> State | None:
     if view.is_refused:
         return State.TOPIC_UNAUTHORIZED
     if view.topic_id is None:

@@ -26,14 +26,14 @@ NEVER_YOUNG = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
-class Stretches:
+class OffsetRanges:
     """Disjoint stretches ``[start, start + length)`` of a log by ascending *start*; arrays of shape (stretches,)."""
 
     start: Int64s
     length: Int64s
 
     @classmethod
-    def none(cls) -> Stretches:
+    def none(cls) -> OffsetRanges:
         """Return no stretch."""
         return cls(np.empty(0, np.int64), np.empty(0, np.int64))
 
@@ -61,32 +61,34 @@ class Stretches:
         found: Int64s = np.maximum(self.count_from(low) - self.count_from(high), 0)
         return found
 
-    def from_offset(self, offset: int) -> Stretches:
+    def from_offset(self, offset: int) -> OffsetRanges:
         """Return what lies at or above *offset*."""
         cut = np.clip(offset - self.start, 0, self.length)
         kept = cut < self.length
-        return Stretches((self.start + cut)[kept], (self.length - cut)[kept])
+        return OffsetRanges((self.start + cut)[kept], (self.length - cut)[kept])
 
-    def below(self, offset: int) -> Stretches:
+    def below(self, offset: int) -> OffsetRanges:
         """Return what lies below *offset*."""
         length = np.clip(offset - self.start, 0, self.length)
-        return Stretches(self.start[length > 0], length[length > 0])
+        return OffsetRanges(self.start[length > 0], length[length > 0])
 
 
 @dataclass(frozen=True)
-class Missing:
+class ReplicationGap:
     """Of one origin: what is *late* may yet come, *dropped* not. *is_settling*: some is late for its age only."""
 
-    late: Stretches
-    dropped: Stretches
+    pending: OffsetRanges
+    skipped: OffsetRanges
     is_settling: bool = False
 
-    def below(self, offset: int) -> Missing:
+    def below(self, offset: int) -> ReplicationGap:
         """Return what is missing of the source's log below *offset*."""
-        return Missing(self.late.below(offset), self.dropped.below(offset), self.is_settling)
+        return ReplicationGap(self.pending.below(offset), self.skipped.below(offset), self.is_settling)
 
 
-def missing_of(origin: int, source: LogIndex, target: LogIndex | None, young_since_ms: int = NEVER_YOUNG) -> Missing:
+def replication_gap(
+    origin: int, source: LogIndex, target: LogIndex | None, young_since_ms: int = NEVER_YOUNG
+) -> ReplicationGap:
     """Return which records of *origin* the source has and the target has not, as places in the source's log.
 
     Late is what nothing later of the origin is there for, or only what was indexed after *young_since_ms*.
@@ -96,13 +98,13 @@ def missing_of(origin: int, source: LogIndex, target: LogIndex | None, young_sin
     row, gap, low, high = _without(here.start, here.end, there.start, there.end)
     start, length = here.position[row] + (low - here.start[row]), high - low
     is_beyond = gap == len(there)
-    is_young = np.append(there.lowest_later_seen_ms, young_since_ms)[gap] > young_since_ms
+    is_young = np.append(there.next_offset_indexed_at_ms, young_since_ms)[gap] > young_since_ms
     is_late = is_beyond | is_young
-    late, dropped = (_in_order(start[some], length[some]) for some in (is_late, ~is_late))
-    return Missing(late, dropped, bool(is_young.any()))
+    pending, skipped = (_in_order(start[some], length[some]) for some in (is_late, ~is_late))
+    return ReplicationGap(pending, skipped, bool(is_young.any()))
 
 
-def deleted_of(origin: int, source: LogIndex, target: LogIndex) -> Stretches:
+def deleted_of(origin: int, source: LogIndex, target: LogIndex) -> OffsetRanges:
     """Return which records of *origin*, which is the target itself, it held once and has no more.
 
     The source has them from there, and the target's index, as far as it reaches, does not know them.
@@ -113,7 +115,7 @@ def deleted_of(origin: int, source: LogIndex, target: LogIndex) -> Stretches:
     return _in_order(here.position[row] + (low - here.start[row]), high - low)
 
 
-def joined(parts: Sequence[Stretches]) -> Stretches:
+def joined(parts: Sequence[OffsetRanges]) -> OffsetRanges:
     """Return the stretches of all *parts*, which are disjoint."""
     nothing = np.empty(0, np.int64)
     return _in_order(
@@ -122,9 +124,9 @@ def joined(parts: Sequence[Stretches]) -> Stretches:
     )
 
 
-def _in_order(start: Int64s, length: Int64s) -> Stretches:
+def _in_order(start: Int64s, length: Int64s) -> OffsetRanges:
     order = np.argsort(start, kind="stable")
-    return Stretches(start[order], length[order])
+    return OffsetRanges(start[order], length[order])
 
 
 def _without(

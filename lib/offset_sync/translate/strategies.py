@@ -17,7 +17,7 @@ from offset_sync.translate.header_strategy import answer_by_header
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.index.time_index import TimeIndex
-from offset_sync.translate.preconditions import PartitionView
+from offset_sync.translate.preconditions import PartitionMetadata
 from offset_sync.translate.timestamp_strategy import answer_by_timestamp
 
 
@@ -69,7 +69,7 @@ def reason_to_refuse(strategy: Strategy, logs: Logs) -> State | None:
 
 
 def choose(
-    strategy: Strategy, committed: Int64s, logs: Logs, source: PartitionView | None, target: PartitionView
+    strategy: Strategy, committed: Int64s, logs: Logs, source: PartitionMetadata | None, target: PartitionMetadata
 ) -> Choice:
     """Return the strategy's answers; *source* None: its cluster cannot be asked."""
     if strategy.name == "timestamp" and logs.source.times is not None and logs.target.times is not None:
@@ -98,7 +98,7 @@ def choose(
     )
 
 
-def unverified(choice: Choice, committed: Int64s, logs: Logs, target: PartitionView) -> Answers:
+def unverified(choice: Choice, committed: Int64s, logs: Logs, target: PartitionMetadata) -> Answers:
     """Return the answers of a topic whose records cannot be told apart, with what retention has taken of them."""
     start, times = np.full(len(committed), target.log_start, np.int64), logs.target.times or TimeIndex()
     gone = np.maximum(times.records_below(start) - times.records_below(choice.offset), 0)
@@ -116,7 +116,7 @@ def unverified(choice: Choice, committed: Int64s, logs: Logs, target: PartitionV
     )
 
 
-def _is_idle(strategy: Strategy, logs: Logs, source: PartitionView | None, target: PartitionView) -> bool:
+def _is_idle(strategy: Strategy, logs: Logs, source: PartitionMetadata | None, target: PartitionMetadata) -> bool:
     """Return whether both logs are quiet and indexed to their ends, and the target has nothing newer."""
     if source is None or logs.source.frontier < source.log_end or logs.target.frontier < target.log_end:
         return False

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.clients import Partition
 from offset_sync_demo.load.records import Records
 from offset_sync_demo.story.jobs import RunningJob, write_config
@@ -61,7 +61,7 @@ class GroupResult:
 class Story:
     """Plays both acts on *world*; *say* is told what happens."""
 
-    def __init__(self, world: World, directory: Path, tables: Tables, pace: Pace, say: Say) -> None:
+    def __init__(self, world: World, directory: Path, tables: TableStore, pace: Pace, say: Say) -> None:
         self._world, self._pace, self._say = world, pace, say
         self._directory = directory
         self._config = directory / "demo.yaml"

@@ -17,8 +17,8 @@ from offset_sync.cutover.plan import Mode
 from offset_sync.cutover.session import opened
 from offset_sync.jobs.report_status import StatusJob
 from offset_sync.model.errors import ClusterError, OffsetSyncError
-from offset_sync.status.live_state import StatusTables
-from offset_sync.status.render.outputs import open_shows
+from offset_sync.status.live_state import LiveState
+from offset_sync.status.render.outputs import open_outputs
 
 WAIT_SECONDS = 90.0
 
@@ -33,7 +33,7 @@ class Moves:
     def after_a_disaster(self, source: str, target: str, groups: Collection[str]) -> None:
         """Commit what is known at *target*; raises OffsetSyncError where a group could not be moved."""
         self._say(f"cutover apply --disaster --from {source} --to {target}")
-        self._apply(StatusTables(self._config, self._spark, [source]), source, target, groups, "disaster")
+        self._apply(LiveState(self._config, self._spark, [source]), source, target, groups, "disaster")
 
     def as_planned(self, source: str, target: str, groups: Collection[str]) -> None:
         """Plan, apply and verify; raises OffsetSyncError where a group is not in sync afterwards."""
@@ -50,7 +50,7 @@ class Moves:
         with opened(self._config, state, source, target, "planned", self._say) as (cutover, _):
             _expect_nothing(cutover.verify(sorted(groups)))
 
-    def _wait_for_the_dead(self, state: StatusTables, alias: str, groups: Collection[str]) -> None:
+    def _wait_for_the_dead(self, state: LiveState, alias: str, groups: Collection[str]) -> None:
         """Wait until *alias* has given up the members that died with it: their sessions go on where it went on."""
         deadline = time.monotonic() + WAIT_SECONDS
         while not isinstance(active := state.active_groups(alias), ClusterError) and not set(groups).isdisjoint(active):
@@ -65,16 +65,16 @@ class Moves:
             arguments = argparse.Namespace(
                 once=True, format="none", group=[], topic=[], status=[], most=20, details=False
             )
-            shows = open_shows(self._config, arguments, StringIO())
+            shows = open_outputs(self._config, arguments, StringIO())
             self._reporting = StatusJob(self._config, self._state, threading.Event(), shows)
         self._reporting.run_once()
         return self._config.status.page
 
     @cached_property
-    def _state(self) -> StatusTables:
-        return StatusTables(self._config, self._spark)
+    def _state(self) -> LiveState:
+        return LiveState(self._config, self._spark)
 
-    def _apply(self, state: StatusTables, source: str, target: str, groups: Collection[str], mode: Mode) -> None:
+    def _apply(self, state: LiveState, source: str, target: str, groups: Collection[str], mode: Mode) -> None:
         with opened(self._config, state, source, target, mode, _silent) as (cutover, _):
             _expect_nothing(cutover.apply(sorted(groups), mode, WAIT_SECONDS))
 

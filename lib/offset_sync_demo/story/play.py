@@ -17,7 +17,7 @@ from rich.console import Console
 
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.model.errors import OffsetSyncError
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.clients import CLIENT_ERRORS
 from offset_sync_demo.story.acts import FULL, QUICK, Story
 from offset_sync_demo.story.jobs import REPOSITORY
@@ -47,9 +47,9 @@ def play(*, is_quick: bool, directory: Path = DIRECTORY) -> int:
     return 0 if is_good else 1
 
 
-def _create_tables(directory: Path) -> Tables:
+def _create_tables(directory: Path) -> TableStore:
     with _errors_to(directory / "demo.log"):
-        tables = Tables(open_session("offset-sync demo"), str(directory / "tables"))
+        tables = TableStore(open_session("offset-sync demo"), str(directory / "tables"))
     tables.create()
     return tables
 

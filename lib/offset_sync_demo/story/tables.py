@@ -11,7 +11,7 @@ from typing import Any
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
 from offset_sync.tables.definition import Table
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.clients import Partition
 
 GroupPartition = tuple[str, str, int]
@@ -33,7 +33,7 @@ class Answer:
 class StoryTables:
     """Follows the tables that the jobs write; *check* is called while waiting and raises when a job has died."""
 
-    def __init__(self, tables: Tables, check: Callable[[], None]) -> None:
+    def __init__(self, tables: TableStore, check: Callable[[], None]) -> None:
         self._tables = tables
         self._check = check
         self._versions = {OFFSET_TRANSLATIONS: 0, OFFSET_COMMITS: 0, RECORD_RUNS: 0}

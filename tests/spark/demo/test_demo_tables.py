@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from builders.spark_tables import append_all
 from offset_sync.tables.report_tables import ALL_TABLES
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 TAKEN = Path(__file__).parents[2] / "golden" / "demo"
 GROUPS = {"billing", "shipping", "reports", "fraud", "rebates", "audit", "search"}
@@ -29,7 +29,7 @@ def taken(name: str, **wanted: object) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    tables = Tables(spark, str(tmp_path_factory.mktemp("demo")))
+    tables = TableStore(spark, str(tmp_path_factory.mktemp("demo")))
     tables.create(ALL_TABLES)
     rows = {table: pq.read_table(TAKEN / f"{table.name}.parquet") for table in ALL_TABLES}
     append_all(tables, {table: found for table, found in rows.items() if found.num_rows})

@@ -17,7 +17,7 @@ from generators.scripted_day import Day
 from generators.scripted_day_rows import commit_row
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
 from offset_sync.tables.report_tables import SYNC_STATUS
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 from offset_sync.tables.views.duckdb import open_tables
 from offset_sync.tables.views.spark import register_views
 from oracles.failover_cost import failover_cost
@@ -41,7 +41,7 @@ def day() -> Day:
 @pytest.fixture(scope="module")
 def root(spark: SparkSession, day: Day, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Tables of a day; an older report stands behind the last one."""
-    tables = Tables(spark, str(tmp_path_factory.mktemp("page")))
+    tables = TableStore(spark, str(tmp_path_factory.mktemp("page")))
     tables.create()
     earlier = Day(steps=100)
     append_all(tables, {SYNC_STATUS: earlier.arrow(SYNC_STATUS)})

@@ -12,9 +12,9 @@ from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
 from offset_sync.ingest.commit_ingester import CommitIngester
-from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 from oracles.decode import decode_record
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -42,7 +42,7 @@ class Query:
 
 
 def test_captured_records_and_broken_ones_reach_the_tables_once_and_the_rest_goes_on(
-    spark: SparkSession, tables: Tables
+    spark: SparkSession, tables: TableStore
 ) -> None:
     whole = golden()
     broken: list[tuple[bytes | None, bytes | None]] = [(key, value[:-1]) for key, value in whole if value]
@@ -52,7 +52,7 @@ def test_captured_records_and_broken_ones_reach_the_tables_once_and_the_rest_goe
     ]
     records = spark.createDataFrame(pa.Table.from_pylist(rows, RECORDS))
     expected = [decode_record(row["key"], row["value"]) for row in rows]  # type: ignore[arg-type]
-    book, checkpoint, settled = CommitBook(["X"]), Query(), list[int]()
+    book, checkpoint, settled = CommittedOffsets(["X"]), Query(), list[int]()
     is_ready = threading.Event()
     is_ready.set()
 

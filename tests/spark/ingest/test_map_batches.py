@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA
-from offset_sync.ingest.map_batches import FEW_RECORDS, in_its_share, map_batches, to_sql
+from offset_sync.ingest.map_batches import DRIVER_MAX_RECORDS, in_its_share, map_batches, to_sql
 from offset_sync.ingest.run_builder import CUT_SCHEMA
 
 PLACES = pa.schema([("place", pa.int64()), ("process", pa.string())])
@@ -26,7 +26,7 @@ def marked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([places, pa.repeat(where, len(places))], schema=PLACES)
 
 
-@pytest.mark.parametrize(("at_most", "where"), [(FEW_RECORDS, "driver"), (FEW_RECORDS + 1, "task")])
+@pytest.mark.parametrize(("at_most", "where"), [(DRIVER_MAX_RECORDS, "driver"), (DRIVER_MAX_RECORDS + 1, "task")])
 def test_few_records_are_worked_on_in_the_driver_and_all_of_them_in_order(
     spark: SparkSession, at_most: int, where: str
 ) -> None:
@@ -36,7 +36,7 @@ def test_few_records_are_worked_on_in_the_driver_and_all_of_them_in_order(
     assert set(found.column("process").to_pylist()) == {where}
 
 
-@pytest.mark.parametrize("at_most", [0, FEW_RECORDS + 1])
+@pytest.mark.parametrize("at_most", [0, DRIVER_MAX_RECORDS + 1])
 def test_no_records_are_no_rows(spark: SparkSession, at_most: int) -> None:
     assert map_batches(spark.range(0), marked, PLACES, 2, at_most) == PLACES.empty_table()
 

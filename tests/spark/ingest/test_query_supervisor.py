@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.ingest import query_supervisor
-from offset_sync.ingest.query_supervisor import QueryGroup
+from offset_sync.ingest.query_supervisor import QuerySupervisor
 
 PATIENCE_S = 60.0
 Batch = Callable[[DataFrame, int], None]
@@ -24,14 +24,14 @@ class Job:
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark, self.folder, self.stop = spark, folder, threading.Event()
-        self.group = QueryGroup(self.stop)
+        self.group = QuerySupervisor(self.stop)
 
     def add(self, name: str, batch: Batch, *, once: bool = False) -> None:
         self.group.add(name, partial(self._start, name, batch, once))
 
     def _start(self, name: str, batch: Batch, once: bool) -> StreamingQuery:
         source = self.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5)
-        writer = source.load().writeStream.foreachBatch(self.group.guard(batch))
+        writer = source.load().writeStream.foreachBatch(self.group.stop_between_batches(batch))
         writer = writer.option("checkpointLocation", str(self.folder / name))
         trigger = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="100 milliseconds")
         return trigger.start()

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from fakes.clusters import MemoryTopic
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.ingest.record_indexer import RunIndexer
-from offset_sync.ingest.run_builder import RunCutter
+from offset_sync.ingest.record_indexer import RecordIndexer
+from offset_sync.ingest.run_builder import RunBuilder
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 RECORDS = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64()),
@@ -26,7 +26,7 @@ ROWS = [
 
 
 def test_a_micro_batch_is_indexed_exactly_once_however_often_it_is_repeated(
-    spark: SparkSession, tables: Tables, tmp_path: Path
+    spark: SparkSession, tables: TableStore, tmp_path: Path
 ) -> None:
     folder = tmp_path / "checkpoint"
     for name, content in {
@@ -40,9 +40,9 @@ def test_a_micro_batch_is_indexed_exactly_once_however_often_it_is_repeated(
     columns |= dict(zip(RECORDS.names[2:], zip(*ROWS)))
     records = spark.createDataFrame(pa.table(columns, RECORDS)).coalesce(1)
     for _restart in range(2):
-        cutter = RunCutter("Y", {"IDC-X": "X", "IDC-Y": "Y"}, "text", str.isupper)
+        cutter = RunBuilder("Y", {"IDC-X": "X", "IDC-Y": "Y"}, "text", str.isupper)
         checkpoint = Checkpoint(spark, str(folder))
-        RunIndexer(tables, checkpoint, cutter, lambda topics: {t: MemoryTopic("id") for t in topics})(records, 0)
+        RecordIndexer(tables, checkpoint, cutter, lambda topics: {t: MemoryTopic("id") for t in topics})(records, 0)
     expected = spark.createDataFrame(
         [("Y", 5, 0, "Y", -1, None, None), ("Y", 5, 2, "X", 70, 1000, 2500), ("Y", 7, 1, "Y", 7, 3000, 3000),
          ("Y", 8, 1, "", 8, 4000, 4000), ("Y", 11, 0, "Y", 11, None, None)],

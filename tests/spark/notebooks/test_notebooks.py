@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from builders.spark_tables import append_all
 from generators.scripted_day import Day
 from offset_sync.model.errors import TableError
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def day() -> Day:
 
 @pytest.fixture(scope="module")
 def root(spark: SparkSession, day: Day, tmp_path_factory: pytest.TempPathFactory) -> str:
-    tables = Tables(spark, str(tmp_path_factory.mktemp("day")))
+    tables = TableStore(spark, str(tmp_path_factory.mktemp("day")))
     tables.create()
     append_all(tables, {table: day.arrow(table) for table in day.rows})
     return tables.root
@@ -79,7 +79,7 @@ def _rests(step: int) -> list[int]:
     return [(7 * step + 13 * partition) % 60 for partition in range(2)]
 
 
-def test_without_a_report_the_notebook_says_what_to_do(tables: Tables) -> None:
+def test_without_a_report_the_notebook_says_what_to_do(tables: TableStore) -> None:
     with pytest.raises(
         Exception, match=r"sync_status: no rows; make a report: \./spark-submit\.sh report_status"
     ) as told:

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from offset_sync.state.record_index import RunCache
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.definition import Table
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
 PLACES = [(cluster, "orders", partition) for cluster in ("X", "Y") for partition in range(3)]
@@ -34,7 +34,7 @@ def batch(rng: random.Random, ends: dict[tuple[str, str, int], int]) -> pa.Table
     return pa.Table.from_pylist(rows, RECORD_RUNS.arrow_schema)
 
 
-def content(cache: RunCache) -> dict[tuple[str, str, int], object]:
+def content(cache: RecordIndex) -> dict[tuple[str, str, int], object]:
     names = {code: name for name, code in cache._codes.items()}
     found: dict[tuple[str, str, int], object] = {}
     for place in PLACES:
@@ -46,10 +46,10 @@ def content(cache: RunCache) -> dict[tuple[str, str, int], object]:
 
 
 def test_kept_up_version_by_version_it_is_the_same_as_read_in_one_also_across_a_compaction(
-    spark: SparkSession, tables: Tables
+    spark: SparkSession, tables: TableStore
 ) -> None:
     rng, ends = random.Random(3), dict[tuple[str, str, int], int]()
-    kept_up = RunCache(tables, threading.RLock())
+    kept_up = RecordIndex(tables, threading.RLock())
     for number in range(4):
         tables.append(RECORD_RUNS, batch(rng, ends), ("query", number))
         if number % 2:
@@ -60,7 +60,7 @@ def test_kept_up_version_by_version_it_is_the_same_as_read_in_one_also_across_a_
     kept_up.refresh()
     tables.append(RECORD_RUNS, batch(rng, ends), ("query", 4))
     kept_up.refresh()
-    fresh = RunCache(tables, threading.RLock())
+    fresh = RecordIndex(tables, threading.RLock())
     fresh.refresh()
     assert content(kept_up) == content(fresh)
     assert {place: end[1] for place, end in content(fresh).items()} == ends  # type: ignore[index]
@@ -68,10 +68,10 @@ def test_kept_up_version_by_version_it_is_the_same_as_read_in_one_also_across_a_
 
 
 def test_where_retention_has_overtaken_the_reader_the_whole_table_is_read(
-    tables: Tables, monkeypatch: pytest.MonkeyPatch
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng, ends = random.Random(5), dict[tuple[str, str, int], int]()
-    kept_up, late = (RunCache(tables, threading.RLock()) for _ in range(2))
+    kept_up, late = (RecordIndex(tables, threading.RLock()) for _ in range(2))
     tables.append(RECORD_RUNS, batch(rng, ends))
     kept_up.refresh()
     tables.append(RECORD_RUNS, batch(rng, ends))

@@ -13,11 +13,11 @@ import pytest
 from fakes.driver import GROUPS, MINUTES_MS, Driver, differences, driver, known, live, read_to_the_end
 from fakes.reconciler_site import Site
 from offset_sync.model.values import Outcome
-from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.last_translations import IS_HELD, OUTCOMES
 from offset_sync.state.restore import follow_commits, restore_answers, restore_commits
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 from offset_sync.translate.partition import STATES
 
 LATE = "late"
@@ -29,8 +29,8 @@ def answered(made: Site) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     Of the states only a reason to withhold is compared: the history calls an answer REWIND, whatever it was besides.
     """
     found = {}
-    for pair in made.settler.pairs():
-        columns = made.settler.pair(*pair).columns
+    for pair in made.reconciler.pairs():
+        columns = made.reconciler.pair(*pair).columns
         columns.fit(len(made.book.keys))
         for row, key in enumerate(made.book.keys):
             outcome = int(columns["outcome"][row])
@@ -43,7 +43,7 @@ def answered(made: Site) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     return found
 
 
-def restarted(made: Driver, tables: Tables) -> Driver:
+def restarted(made: Driver, tables: TableStore) -> Driver:
     """Write down what the old driver wrote and start a new one from it, with the same clusters around it."""
     for table in (OFFSET_COMMITS, OFFSET_TRANSLATIONS):
         tables.append(table, made.written.read(table).toArrow())
@@ -52,7 +52,9 @@ def restarted(made: Driver, tables: Tables) -> Driver:
     fresh.position = dict(made.position)
     fresh.is_ready.set()
     restore_commits(tables, fresh.book, fresh.lock)
-    restore_answers(tables, fresh.book, {each: fresh.settler.pair(*each) for each in fresh.settler.pairs()}, fresh.lock)
+    restore_answers(
+        tables, fresh.book, {each: fresh.reconciler.pair(*each) for each in fresh.reconciler.pairs()}, fresh.lock
+    )
     return fresh
 
 
@@ -83,7 +85,7 @@ def lived() -> Driver:
     return made
 
 
-def test_a_new_driver_knows_what_the_old_one_knew_and_goes_on_alike(lived: Driver, tables: Tables) -> None:
+def test_a_new_driver_knows_what_the_old_one_knew_and_goes_on_alike(lived: Driver, tables: TableStore) -> None:
     with_dry_runs(lived)
     before = {place: state for place, state in known(lived).items() if place[1][0] != LATE}
     answers_before = answered(lived)
@@ -109,15 +111,15 @@ def test_a_new_driver_knows_what_the_old_one_knew_and_goes_on_alike(lived: Drive
     for each in (fresh, lived):
         each.asked.clear()
         each.is_dry_run = True
-        each.settler.settle_all()
+        each.reconciler.reconcile_all()
     assert set(fresh.asked) == set(lived.asked)
     assert fresh.asked
 
 
-def test_restoring_and_following_from_there_is_the_same_as_restoring_later(lived: Driver, tables: Tables) -> None:
+def test_restoring_and_following_from_there_is_the_same_as_restoring_later(lived: Driver, tables: TableStore) -> None:
     rows = lived.written.read(OFFSET_COMMITS).toArrow().sort_by("captured_at")
     half = rows.num_rows // 2
-    books = [CommitBook(["X", "Y", "Z"]) for _ in range(2)]
+    books = [CommittedOffsets(["X", "Y", "Z"]) for _ in range(2)]
     tables.append(OFFSET_COMMITS, rows.slice(0, half))
     version = tables.version(OFFSET_COMMITS)
     restore_commits(tables, books[0], lived.lock)

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
-from offset_sync.sync.distributed_writer import DistributedCommit
+from offset_sync.sync.distributed_writer import DistributedWriter
 
 
 def writes(groups: int, partitions: int = 2) -> list[OffsetWrite]:
@@ -46,7 +46,7 @@ class NotingCommit:
 
 def test_a_large_wave_is_shared_by_group_and_answered_in_order(spark: SparkSession, tmp_path: Path) -> None:
     commit, wanted = NotingCommit(tmp_path), writes(groups=40)
-    outcomes = DistributedCommit(spark, commit, groups_per_task=10)(wanted)
+    outcomes = DistributedWriter(spark, commit, groups_per_task=10)(wanted)
     assert outcomes == NotingCommit(tmp_path.parent)(wanted)
     calls = commit.calls()
     assert len(calls) > 1
@@ -58,6 +58,6 @@ def test_a_large_wave_is_shared_by_group_and_answered_in_order(spark: SparkSessi
 
 def test_a_small_wave_stays_in_the_driver(spark: SparkSession, tmp_path: Path) -> None:
     commit, wanted = NotingCommit(tmp_path), writes(groups=10)
-    assert len(DistributedCommit(spark, commit, groups_per_task=10)(wanted)) == 20
+    assert len(DistributedWriter(spark, commit, groups_per_task=10)(wanted)) == 20
     (call,) = commit.calls()
     assert all(line.endswith(f" by {os.getpid()}") for line in call)

@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from builders.commits import commit, take_in
-from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.own_writes import Intent
-from offset_sync.sync.intent_log import Intents, restore_intents
+from offset_sync.sync.intent_log import IntentLog, restore_intents
 
 NINE, TEN = Intent("Y", "grün", "orders", 0, 9), Intent("Y", "other", "orders", 3, 10)
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 def left(spark: SparkSession, folder: Path) -> list[Intent]:
     """What the next driver finds."""
-    return sorted(Intents(spark, str(folder)).remaining())
+    return sorted(IntentLog(spark, str(folder)).unfinished())
 
 
 def files(folder: Path) -> list[str]:
@@ -32,62 +32,62 @@ def files(folder: Path) -> list[str]:
 
 def test_what_was_noted_is_found_by_the_next_driver(spark: SparkSession, folder: Path) -> None:
     assert left(spark, folder) == []
-    intents = Intents(spark, f"{folder}/")
-    intents.note([NINE, TEN])
+    intents = IntentLog(spark, f"{folder}/")
+    intents.append([NINE, TEN])
     assert left(spark, folder) == sorted([NINE, TEN])
     assert not intents.is_empty
 
 
 def test_a_file_is_deleted_when_nothing_in_it_is_needed_any_more(spark: SparkSession, folder: Path) -> None:
-    intents = Intents(spark, str(folder))
-    intents.note([NINE, TEN])
-    intents.forget([NINE])
+    intents = IntentLog(spark, str(folder))
+    intents.append([NINE, TEN])
+    intents.remove([NINE])
     assert len(files(folder)) == 1
-    intents.forget([TEN, NINE])
+    intents.remove([TEN, NINE])
     assert (files(folder), intents.is_empty) == ([], True)
 
 
 def test_the_next_driver_keeps_what_it_found_until_the_history_tells_of_it(spark: SparkSession, folder: Path) -> None:
-    Intents(spark, str(folder)).note([NINE])
-    second = Intents(spark, str(folder))
-    assert second.remaining() == [NINE]
+    IntentLog(spark, str(folder)).append([NINE])
+    second = IntentLog(spark, str(folder))
+    assert second.unfinished() == [NINE]
     assert left(spark, folder) == [NINE]
-    second.forget([NINE])
+    second.remove([NINE])
     assert left(spark, folder) == []
 
 
 def test_a_newer_value_for_the_same_place_replaces_the_older_one(spark: SparkSession, folder: Path) -> None:
-    intents = Intents(spark, str(folder))
-    intents.note([NINE])
-    intents.note([NINE._replace(offset=12)])
-    intents.forget([NINE])
+    intents = IntentLog(spark, str(folder))
+    intents.append([NINE])
+    intents.append([NINE._replace(offset=12)])
+    intents.remove([NINE])
     assert left(spark, folder) == [NINE._replace(offset=12)]
     assert len(files(folder)) == 1
 
 
 def test_what_is_noted_already_is_not_written_again(spark: SparkSession, folder: Path) -> None:
-    intents = Intents(spark, str(folder))
-    assert intents.note([NINE]) == [NINE]
-    assert intents.note([NINE, TEN]) == [TEN]
-    assert intents.note([TEN, NINE]) == []
+    intents = IntentLog(spark, str(folder))
+    assert intents.append([NINE]) == [NINE]
+    assert intents.append([NINE, TEN]) == [TEN]
+    assert intents.append([TEN, NINE]) == []
     assert (left(spark, folder), len(files(folder))) == (sorted([NINE, TEN]), 2)
 
 
 def test_nothing_to_note_costs_no_file(spark: SparkSession, folder: Path) -> None:
-    Intents(spark, str(folder)).note([])
+    IntentLog(spark, str(folder)).append([])
     assert files(folder) == []
 
 
 def test_a_file_that_was_being_written_when_its_driver_died_is_dropped(spark: SparkSession, folder: Path) -> None:
-    Intents(spark, str(folder)).note([NINE])
+    IntentLog(spark, str(folder)).append([NINE])
     (folder / "half.json").write_text('[["Y", "gr')
     assert left(spark, folder) == [NINE]
     assert "half.json" not in files(folder)
 
 
 def test_what_a_dead_driver_may_have_written_passes_for_ours_and_only_there(spark: SparkSession, folder: Path) -> None:
-    Intents(spark, str(folder)).note([Intent("Y", "g", "orders", 0, 9), Intent("gone", "g", "orders", 0, 9)])
-    book = CommitBook(["X", "Y"])
-    restore_intents(Intents(spark, str(folder)), book, threading.RLock())
+    IntentLog(spark, str(folder)).append([Intent("Y", "g", "orders", 0, 9), Intent("gone", "g", "orders", 0, 9)])
+    book = CommittedOffsets(["X", "Y"])
+    restore_intents(IntentLog(spark, str(folder)), book, threading.RLock())
     assert take_in(book, commit(9, 1, metadata="of the client"), alias="Y") == [True]
     assert take_in(book, commit(9, 1, metadata="of the client"), alias="X") == [False]

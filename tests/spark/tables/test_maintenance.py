@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from offset_sync.tables.catalog import OFFSET_COMMITS, RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 from tools.background import going_on
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
@@ -36,24 +36,24 @@ def rows_in(found: pa.Table) -> list[tuple[str, int]]:
     return sorted(zip(found["cluster"].to_pylist(), found["start_offset"].to_pylist(), strict=True))
 
 
-def by_delta_rs(tables: Tables) -> list[tuple[str, int]]:
+def by_delta_rs(tables: TableStore) -> list[tuple[str, int]]:
     return rows_in(DeltaTable(tables.path(RECORD_RUNS)).to_pyarrow_table())
 
 
 @pytest.fixture
-def maintainer(spark: SparkSession, tables: Tables) -> Maintainer:
+def maintainer(spark: SparkSession, tables: TableStore) -> Maintainer:
     made = Maintainer(spark, timedelta(hours=1))
     made.prepare(tables.path(RECORD_RUNS), RECORD_RUNS)
     return made
 
 
-def fill(tables: Tables, *starts: int) -> None:
+def fill(tables: TableStore, *starts: int) -> None:
     for start in starts:
         for cluster in ("dc1", "dc2"):
             tables.append(RECORD_RUNS, run(start, cluster))
 
 
-def test_only_what_ends_below_a_partitions_begin_is_cut(tables: Tables, maintainer: Maintainer) -> None:
+def test_only_what_ends_below_a_partitions_begin_is_cut(tables: TableStore, maintainer: Maintainer) -> None:
     fill(tables, 0, 10, 20, 30)
     tables.append(RECORD_RUNS, run(20, length=0))
     tables.append(RECORD_RUNS, run(15, length=0))
@@ -64,7 +64,7 @@ def test_only_what_ends_below_a_partitions_begin_is_cut(tables: Tables, maintain
     assert maintainer.cut(tables.path(RECORD_RUNS), begins(dc1=20, dc2=15)) == 0
 
 
-def test_files_are_not_written_anew_for_a_few_rows(tables: Tables, maintainer: Maintainer) -> None:
+def test_files_are_not_written_anew_for_a_few_rows(tables: TableStore, maintainer: Maintainer) -> None:
     path = tables.path(RECORD_RUNS)
     tables.append(RECORD_RUNS, pa.concat_tables([run(start) for start in range(0, 300, 10)]))
     before = tables.version(RECORD_RUNS)
@@ -73,7 +73,9 @@ def test_files_are_not_written_anew_for_a_few_rows(tables: Tables, maintainer: M
     assert maintainer.cut(path, begins(dc1=30)) == 3
 
 
-def test_a_compacted_and_cut_table_is_plain_and_says_that_rows_may_go(tables: Tables, maintainer: Maintainer) -> None:
+def test_a_compacted_and_cut_table_is_plain_and_says_that_rows_may_go(
+    tables: TableStore, maintainer: Maintainer
+) -> None:
     path = tables.path(RECORD_RUNS)
     fill(tables, *range(0, 100, 10))
     maintainer.cut(path, begins(dc1=50, dc2=50))
@@ -91,7 +93,7 @@ def test_a_compacted_and_cut_table_is_plain_and_says_that_rows_may_go(tables: Ta
 
 
 def test_a_table_of_an_earlier_version_learns_that_rows_may_go_and_others_never_do(
-    spark: SparkSession, tables: Tables
+    spark: SparkSession, tables: TableStore
 ) -> None:
     path, maintainer = tables.path(RECORD_RUNS), Maintainer(spark, timedelta(hours=1))
     spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
@@ -102,7 +104,7 @@ def test_a_table_of_an_earlier_version_learns_that_rows_may_go_and_others_never_
 
 
 def test_an_append_that_began_before_a_property_was_set_succeeds_all_the_same(
-    tables: Tables, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
+    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     appender: Any = tables._appender
     write, calls = appender._write, []
@@ -119,7 +121,7 @@ def test_an_append_that_began_before_a_property_was_set_succeeds_all_the_same(
 
 
 def test_a_file_that_waited_too_long_for_its_entry_is_written_anew(
-    tables: Tables, monkeypatch: pytest.MonkeyPatch
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = iter([0.0, 0.0, 1000.0, 1000.0, 1000.0, 1001.0])
     monkeypatch.setattr("offset_sync.tables.delta.append.time.time", lambda: next(seconds, 1001.0))
@@ -129,7 +131,7 @@ def test_a_file_that_waited_too_long_for_its_entry_is_written_anew(
 
 
 def test_two_that_cut_at_the_same_time_do_not_both_succeed_and_no_row_comes_twice(
-    tables: Tables, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
+    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tables.path(RECORD_RUNS)
     fill(tables, 0, 10, 20)
@@ -148,7 +150,7 @@ def test_two_that_cut_at_the_same_time_do_not_both_succeed_and_no_row_comes_twic
 
 
 def test_a_cut_that_would_lose_a_row_is_refused(
-    tables: Tables, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
+    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables.append(RECORD_RUNS, pa.concat_tables([run(0), run(10), run(20)]))
     monkeypatch.setattr(maintainer, "_rows_in", lambda added: 1)
@@ -158,7 +160,7 @@ def test_a_cut_that_would_lose_a_row_is_refused(
 
 
 def test_beside_writers_and_a_follower_no_row_is_lost_and_none_comes_twice(
-    spark: SparkSession, tables: Tables, maintainer: Maintainer
+    spark: SparkSession, tables: TableStore, maintainer: Maintainer
 ) -> None:
     path = tables.path(RECORD_RUNS)
     written: dict[str, list[int]] = {"dc1": [], "dc2": []}
@@ -196,7 +198,7 @@ def test_beside_writers_and_a_follower_no_row_is_lost_and_none_comes_twice(
 
 
 def test_what_no_version_needs_any_more_goes_and_a_follower_that_was_away_reads_the_whole_table(
-    spark: SparkSession, tables: Tables
+    spark: SparkSession, tables: TableStore
 ) -> None:
     path = tables.path(RECORD_RUNS)
     maintainer = Maintainer(spark, timedelta(seconds=1))

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from offset_sync.tables.catalog import GROUP_EVENTS, RECORD_RUNS, TABLES
 from offset_sync.tables.create import create_table
 from offset_sync.tables.definition import Table
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 EXAMPLES = {
     "string": "grün", "bigint": 2**62, "int": 7, "boolean": True, "binary": b"\x00\xff",
@@ -23,7 +23,7 @@ EXAMPLES = {
 }  # fmt: skip
 
 
-def delta(tables: Tables, table: Table) -> DeltaTable:
+def delta(tables: TableStore, table: Table) -> DeltaTable:
     return DeltaTable(tables.path(table))
 
 
@@ -36,14 +36,14 @@ def runs(*starts: int) -> pa.Table:
     return pa.concat_tables([rows_of(RECORD_RUNS, start_offset=start, length=1) for start in starts])
 
 
-def starts(tables: Tables, table: Table = RECORD_RUNS) -> list[int]:
+def starts(tables: TableStore, table: Table = RECORD_RUNS) -> list[int]:
     return sorted(delta(tables, table).to_pyarrow_table(columns=["start_offset"])["start_offset"].to_pylist())
 
 
 # What they say of themselves
 
 
-def test_every_table_and_every_column_says_what_it_means(tables: Tables) -> None:
+def test_every_table_and_every_column_says_what_it_means(tables: TableStore) -> None:
     for table in TABLES:
         found = delta(tables, table)
         assert found.metadata().description == table.comment
@@ -52,20 +52,22 @@ def test_every_table_and_every_column_says_what_it_means(tables: Tables) -> None
         }
 
 
-def test_every_table_has_the_columns_and_types_of_the_contract(tables: Tables) -> None:
+def test_every_table_has_the_columns_and_types_of_the_contract(tables: TableStore) -> None:
     for table in TABLES:
         found = [f"`{field.name}` {field.dataType.simpleString()}" for field in tables.read(table).schema]
         assert ", ".join(found) == table.ddl
 
 
-def test_every_table_but_the_one_that_is_cut_is_append_only_and_remembers_its_writers_for_long(tables: Tables) -> None:
+def test_every_table_but_the_one_that_is_cut_is_append_only_and_remembers_its_writers_for_long(
+    tables: TableStore,
+) -> None:
     for table in TABLES:
         properties = delta(tables, table).metadata().configuration
         assert properties["delta.appendOnly"] == ("false" if table is RECORD_RUNS else "true")
         assert properties["delta.setTransactionRetentionDuration"] == "interval 90 days"
 
 
-def test_the_protocol_is_plain_so_that_every_reader_reads_every_table(tables: Tables) -> None:
+def test_the_protocol_is_plain_so_that_every_reader_reads_every_table(tables: TableStore) -> None:
     for table in TABLES:
         protocol, properties = delta(tables, table).protocol(), delta(tables, table).metadata().configuration
         assert protocol.min_reader_version == 1
@@ -75,7 +77,7 @@ def test_the_protocol_is_plain_so_that_every_reader_reads_every_table(tables: Ta
         assert "delta.columnMapping.mode" not in properties
 
 
-def test_creating_again_changes_nothing(tables: Tables) -> None:
+def test_creating_again_changes_nothing(tables: TableStore) -> None:
     tables.append(GROUP_EVENTS, rows_of(GROUP_EVENTS))
     before = {table.name: delta(tables, table).version() for table in TABLES}
     tables.create()
@@ -105,7 +107,7 @@ def test_a_folder_with_somebody_elses_files_is_left_alone(spark: SparkSession, t
 # Who reads them
 
 
-def test_spark_delta_rs_and_duckdb_read_the_same_rows(tables: Tables) -> None:
+def test_spark_delta_rs_and_duckdb_read_the_same_rows(tables: TableStore) -> None:
     for table in TABLES:
         written = rows_of(table)
         tables.append(table, written)
@@ -123,7 +125,7 @@ def test_spark_delta_rs_and_duckdb_read_the_same_rows(tables: Tables) -> None:
 # Appending
 
 
-def test_a_version_of_a_writer_is_appended_once(tables: Tables) -> None:
+def test_a_version_of_a_writer_is_appended_once(tables: TableStore) -> None:
     tables.append(RECORD_RUNS, runs(1), ("query", 3))
     tables.append(RECORD_RUNS, runs(1), ("query", 3))
     tables.append(RECORD_RUNS, runs(2), ("query", 2))
@@ -132,7 +134,7 @@ def test_a_version_of_a_writer_is_appended_once(tables: Tables) -> None:
     assert starts(tables) == [1, 4]
 
 
-def test_another_writer_and_no_writer_are_always_appended(tables: Tables) -> None:
+def test_another_writer_and_no_writer_are_always_appended(tables: TableStore) -> None:
     tables.append(RECORD_RUNS, runs(1), ("query", 3))
     tables.append(RECORD_RUNS, runs(2), ("the query with a new checkpoint", 0))
     tables.append(RECORD_RUNS, runs(5))
@@ -140,7 +142,7 @@ def test_another_writer_and_no_writer_are_always_appended(tables: Tables) -> Non
     assert starts(tables) == [1, 2, 5, 5]
 
 
-def test_rows_go_where_their_names_say_and_no_rows_cost_no_version(tables: Tables) -> None:
+def test_rows_go_where_their_names_say_and_no_rows_cost_no_version(tables: TableStore) -> None:
     mixed = rows_of(GROUP_EVENTS).select(list(reversed(GROUP_EVENTS.names))).append_column("more", pa.array([1]))
     tables.append(GROUP_EVENTS, mixed)
     tables.append(GROUP_EVENTS, rows_of(GROUP_EVENTS, 0), ("query", 9))
@@ -149,7 +151,7 @@ def test_rows_go_where_their_names_say_and_no_rows_cost_no_version(tables: Table
 
 
 def test_what_was_added_is_read_without_what_a_compaction_wrote_again_or_retention_removed(
-    spark: SparkSession, tables: Tables
+    spark: SparkSession, tables: TableStore
 ) -> None:
     for start in (1, 2):
         tables.append(RECORD_RUNS, runs(start, 10 + start))
@@ -177,7 +179,7 @@ def test_what_was_added_is_read_without_what_a_compaction_wrote_again_or_retenti
     assert starts(tables) == [2, 3, 4, 11, 12]
 
 
-def test_a_small_table_is_read_without_delta_and_a_changed_one_with_it(spark: SparkSession, tables: Tables) -> None:
+def test_a_small_table_is_read_without_delta_and_a_changed_one_with_it(spark: SparkSession, tables: TableStore) -> None:
     def read() -> tuple[list[int], bool]:
         frame = tables.read(RECORD_RUNS)
         assert frame.dtypes == delta_frame().dtypes

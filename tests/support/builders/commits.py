@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fakes.clusters import CommitRecord, to_records
 from fakes.reconciler_site import ORDERS
-from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
+from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
 
 
 def commit(
@@ -19,19 +19,19 @@ def commit(
     return CommitRecord(group, ORDERS, offset, at_ms, metadata, topic_id)
 
 
-def take_in(book: CommitBook, *records: CommitRecord, first: int = 0, alias: str = "X") -> list[bool]:
+def take_in(book: CommittedOffsets, *records: CommitRecord, first: int = 0, alias: str = "X") -> list[bool]:
     """Record what stands in the log of *alias* from offset *first* on; return which of it is our own."""
     key = book.ids([(each.group_id, each.place.topic, each.place.partition) for each in records])
     is_own: list[bool] = book.clusters[alias].record(to_records(records, key.tolist(), first)).tolist()
     return is_own
 
 
-def wrote(book: CommitBook, offset: int, at_ms: int = 0, *, group: str = "g", alias: str = "X") -> None:
+def acknowledge(book: CommittedOffsets, offset: int, at_ms: int = 0, *, group: str = "g", alias: str = "X") -> None:
     """Note that *alias* has acknowledged a write of ours."""
-    book.clusters[alias].wrote(book.ids([(group, "orders", 0)]), np.array([offset]), at_ms)
+    book.clusters[alias].acknowledge(book.ids([(group, "orders", 0)]), np.array([offset]), at_ms)
 
 
-def state(book: CommitBook, alias: str = "X") -> dict[tuple[str, str, int], dict[str, object]]:
+def state(book: CommittedOffsets, alias: str = "X") -> dict[tuple[str, str, int], dict[str, object]]:
     """Return all that is known of each key at *alias*."""
     commits = book.clusters[alias]
     names = ["actual_offset", "actual_at_ms", "actual_is_own", "genuine_offset", "genuine_at_ms", "rewound_at_ms"]
@@ -43,7 +43,7 @@ def state(book: CommitBook, alias: str = "X") -> dict[tuple[str, str, int], dict
     }
 
 
-def known(book: CommitBook, alias: str = "X") -> dict[str, object]:
+def known(book: CommittedOffsets, alias: str = "X") -> dict[str, object]:
     """Return all that is known of the only key."""
     (only,) = state(book, alias).values()
     return only

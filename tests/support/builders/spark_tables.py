@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from offset_sync.tables.definition import Table
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 
-def append_all(tables: Tables, rows: Mapping[Table, pa.Table]) -> None:
+def append_all(tables: TableStore, rows: Mapping[Table, pa.Table]) -> None:
     """Add a version to each of the tables: the rows are added, or replace what is there."""
     tables.create(rows)
     for table, added in rows.items():

@@ -10,7 +10,7 @@ import numpy as np
 from generators.runs import Increment, maximal_runs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition
-from offset_sync.state.cluster_metadata import Look
+from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
@@ -94,15 +94,15 @@ class MemoryCluster:
         if record.offset is not None:
             self.standing[record.group_id, record.place] = Standing(record.offset, record.metadata)
 
-    def look(self, partitions: Collection[TopicPartition]) -> Look | ClusterError:
-        """Answer what :class:`offset_sync.state.cluster_metadata.Survey` asks."""
+    def look(self, partitions: Collection[TopicPartition]) -> ClusterMetadata | ClusterError:
+        """Answer what :class:`offset_sync.state.cluster_metadata.MetadataFetcher` asks."""
         self.questions += 1
         if self.is_down:
             return self._silence()
         topics = {name: topic for name, topic in self.topics.items() if name not in self.forbidden}
         ends = {p: ends for p, ends in self.logs.items() if p not in self.without_leader and p.topic in topics}
         refused = {name: ClusterError(self.alias, f"{name} may not be described") for name in self.forbidden}
-        return Look(topics, ends, refused)
+        return ClusterMetadata(topics, ends, refused)
 
     def committed_offsets(
         self, groups: Sequence[str], deadline: float

@@ -14,8 +14,8 @@ from fakes.clusters import CommitRecord
 from fakes.reconciler_site import ORDERS, Site, config_of
 from fakes.tables import MemoryFrame, MemoryTables
 from offset_sync.ingest.commit_ingester import CommitIngester
-from offset_sync.state.key_index import Keys
-from offset_sync.sync.translation_history import HistoryWriter
+from offset_sync.state.key_index import KeyRows
+from offset_sync.sync.translation_history import TranslationHistory
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 
 GROUPS = [f"g{number}" for number in range(60)]
@@ -29,18 +29,18 @@ class Driver(Site):
     def begin(self, written: MemoryTables) -> None:
         """Start reading; *written* takes the history."""
         self.written, self.is_ready, self.batches = written, threading.Event(), 0
-        self.settlements = self  # type: ignore[assignment]
+        self.reconciliations = self  # type: ignore[assignment]
         self.restart()
         self.ingesters = {alias: self._ingester(alias) for alias in self.clusters}
-        self.history = HistoryWriter(lambda rows: written.append(OFFSET_TRANSLATIONS, rows), self.book.keys, str)
+        self.history = TranslationHistory(lambda rows: written.append(OFFSET_TRANSLATIONS, rows), self.book.keys, str)
 
-    def append(self, settlement: Any) -> None:
+    def append(self, reconciliation: Any) -> None:
         """Take a settlement for the history."""
-        self.history.record(settlement)
+        self.history.record(reconciliation)
 
     def _ingester(self, alias: str) -> CommitIngester:
-        def settle(keys: Keys, batch_id: int) -> list[str]:
-            return self.settler.settle_batch(alias, keys, batch_id)
+        def settle(keys: KeyRows, batch_id: int) -> list[str]:
+            return self.reconciler.reconcile_batch(alias, keys, batch_id)
 
         checkpoint: Any = self
         tables: Any = self.written
@@ -105,7 +105,7 @@ def live(made: Driver, rng: random.Random, steps: int) -> None:
         elif action < 0.95:
             made.ingest(alias, rng.randint(1, 9))
         else:
-            made.settler.settle_all()
+            made.reconciler.reconcile_all()
         if rng.random() < 0.02:
             made.is_ready.set()
 
@@ -127,7 +127,7 @@ def known(made: Site) -> dict[tuple[str, Any], dict[str, Any]]:
         for row, key in enumerate(made.book.keys):
             state = {name: commits.columns[name][row].item() for name in names}
             texts = {"metadata": commits.metadata.get(row), "topic_id": commits.topic_id.get(row)}
-            found[alias, key] = state | texts | {"pending": commits.ledger._pending.get(row)}
+            found[alias, key] = state | texts | {"pending": commits.own_writes._pending.get(row)}
     return found
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from fakes.tables import MemoryFrame, MemoryTables
 from offset_sync.ingest.commit_ingester import CommitIngester
-from offset_sync.state.committed_offsets import CommitBook
-from offset_sync.state.key_index import Keys
+from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.state.key_index import KeyRows
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
 RECORDS = pa.schema(
@@ -34,7 +34,7 @@ class IngestingJob:
     most_records: int = 10
 
     def __post_init__(self) -> None:
-        self.book = CommitBook(["X", "Y"])
+        self.book = CommittedOffsets(["X", "Y"])
         self.is_ready = threading.Event()
         self.is_ready.set()
         self.ingester = CommitIngester(
@@ -49,7 +49,7 @@ class IngestingJob:
         """As a checkpoint says it."""
         return self.most_records
 
-    def settle(self, keys: Keys, batch_id: int) -> list[str]:
+    def settle(self, keys: KeyRows, batch_id: int) -> list[str]:
         """Note which groups are to be settled."""
         self.settled.append((sorted({self.book.keys[key][0] for key in keys.tolist()}), batch_id))
         if self.settle_errors:

@@ -22,9 +22,9 @@ class Watched:
         """Count from nothing, as a new driver does that has restored what the last one said."""
         self.metrics = SyncMetrics(self.site.config)
         for pair, waiting in self.metrics.waiting.items():
-            waiting.restore(self.site.settler.pair(*pair))
+            waiting.restore(self.site.reconciler.pair(*pair))
         self.positions = Positions(
-            self.site.settler, self.site.book, self.site.lock, self.metrics.waiting, WORST,
+            self.site.reconciler, self.site.book, self.site.lock, self.metrics.waiting, WORST,
             lambda: self.site.clock_ms[0],
         )  # fmt: skip
 
@@ -35,10 +35,10 @@ class Watched:
 
     def note(self) -> None:
         """Count what was settled."""
-        record = self.metrics.recording(lambda settlement: None)
-        for settlement in self.site.settlements:
-            record(settlement)
-        self.site.settlements.clear()
+        record = self.metrics.recording(lambda reconciliation: None)
+        for reconciliation in self.site.reconciliations:
+            record(reconciliation)
+        self.site.reconciliations.clear()
 
     def scrape(self) -> Scrape:
         """Return what Prometheus would be told now."""

@@ -12,13 +12,13 @@ from offset_sync.config import Config, parse_config
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
-from offset_sync.state.cluster_metadata import Look
-from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
-from offset_sync.state.key_index import Keys
+from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
+from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import OUTCOMES
-from offset_sync.sync.offset_writer import commit_wave
-from offset_sync.sync.reconciler import Settler
-from offset_sync.sync.reconciliation import Settlement
+from offset_sync.sync.offset_writer import write_offsets
+from offset_sync.sync.reconciler import Reconciler
+from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.translate.partition import STATES
 from oracles.translation import Log
 
@@ -56,7 +56,7 @@ class Site:
     config: Config
     clock_ms: list[int] = field(default_factory=lambda: [STARTED_MS])
     index: MemoryIndex = field(default_factory=MemoryIndex)
-    settlements: list[Settlement] = field(default_factory=list)
+    reconciliations: list[Reconciliation] = field(default_factory=list)
     asked: list[tuple[str, OffsetWrite]] = field(default_factory=list)
     is_dry_run: bool = False
 
@@ -67,15 +67,15 @@ class Site:
 
     def restart(self) -> None:
         """Begin as a new driver does: with an empty book and nothing remembered."""
-        self.book = CommitBook(list(self.config.clusters))
+        self.book = CommittedOffsets(list(self.config.clusters))
         self.position = dict.fromkeys(self.config.clusters, 0)
-        self.settler = Settler(
+        self.reconciler = Reconciler(
             self.config,
             self.book,
             self.index,
             lambda aliases, partitions: self.look(aliases, partitions),
             lambda target, writes: self.write(target, writes),
-            self.settlements.append,
+            self.reconciliations.append,
             lambda: self.clock_ms[0],
             self.lock,
         )
@@ -103,7 +103,7 @@ class Site:
         """Turn the clock of everybody."""
         self.clock_ms[0] += milliseconds
 
-    def read(self, alias: str, at_most: int | None = None) -> Keys:
+    def read(self, alias: str, at_most: int | None = None) -> KeyRows:
         """Take the commits of *alias* not read before into the book; return the keys of those that are not our own."""
         first, log = self.position[alias], self.clusters[alias].log
         records = log[first:] if at_most is None else log[first : first + at_most]
@@ -122,14 +122,14 @@ class Site:
         """Read everything and reconcile; return the lines of failures."""
         self.read_all()
         self.pass_time(1)
-        return self.settler.settle_all(is_first=is_first)
+        return self.reconciler.reconcile_all(is_first=is_first)
 
     def settled(self) -> Site:
         """Settle until nothing is left to be asked, then forget what was asked and answered."""
         for _ in range(4):
             self.settle()
         self.asked.clear()
-        self.settlements.clear()
+        self.reconciliations.clear()
         return self
 
     def standing(self, alias: str, group_id: str, place: TopicPartition = ORDERS) -> int | None:
@@ -139,7 +139,7 @@ class Site:
 
     def rows(self, number: int = -1) -> list[Row]:
         """Return the rows of a settlement, by default the last one."""
-        found = self.settlements[number]
+        found = self.reconciliations[number]
         keys = [self.book.keys[key] for key in found.key.tolist()]
         return [
             Row(
@@ -151,7 +151,9 @@ class Site:
             for row, (group_id, topic, partition) in enumerate(keys)
         ]  # fmt: skip
 
-    def look(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> dict[str, Look | ClusterError]:
+    def look(
+        self, aliases: Collection[str], partitions: Collection[TopicPartition]
+    ) -> dict[str, ClusterMetadata | ClusterError]:
         """Ask the clusters."""
         return {alias: self.clusters[alias].look(partitions) for alias in aliases}
 
@@ -159,7 +161,7 @@ class Site:
         """Commit through the real sink, which never waits here."""
         self.asked += [(target, each) for each in writes]
         clock = Clock(lambda: self.clock_ms[0] / 1000, lambda seconds: self.pass_time(int(seconds * 1000) + 1))
-        return commit_wave(
+        return write_offsets(
             writes, self.clusters[target], own_tag=OWN_TAG, dry_run=self.is_dry_run, deadline=1.0, clock=clock
         )
 

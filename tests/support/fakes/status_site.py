@@ -11,8 +11,8 @@ from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.committed_offsets import OWN_TAG
-from offset_sync.status.record_comparison import Question
-from offset_sync.status.reporter import Reporter
+from offset_sync.status.record_comparison import RecordPair
+from offset_sync.status.reporter import StatusReporter
 from offset_sync.status.stream_lag import StreamLag, Streams
 from oracles.status import identity
 from oracles.translation import Log, LogRecord
@@ -33,7 +33,7 @@ class StatusSite(Site):
     lags: dict[str, StreamLag] = field(default_factory=dict)
     index_still_ms: dict[str, int] = field(default_factory=dict)
     changed: set[tuple[str, int]] = field(default_factory=set)
-    questions: list[Question] = field(default_factory=list)
+    questions: list[RecordPair] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
@@ -43,7 +43,7 @@ class StatusSite(Site):
     def restart(self) -> None:
         """Begin as a new process does."""
         super().restart()
-        self.reporter = Reporter(
+        self.reporter = StatusReporter(
             self.config, self.book, self.index, lambda aliases, places: self.look(aliases, places),
             lambda alias: self.active.get(alias, set()), self.compare, self.lock, lambda _: self.meanwhile(),
         )  # fmt: skip
@@ -55,12 +55,12 @@ class StatusSite(Site):
         super().put(where, place, topic_id=topic_id, partitions=partitions)
         self.records[where.cluster, place] = where
 
-    def compare(self, questions: Collection[Question]) -> dict[Question, str | None]:
+    def compare(self, questions: Collection[RecordPair]) -> dict[RecordPair, str | None]:
         """Compare identities, as far as the clusters hold the records."""
         self.questions += questions
         return {each: self._difference(each) for each in questions}
 
-    def _difference(self, question: Question) -> str | None:
+    def _difference(self, question: RecordPair) -> str | None:
         here = self._next(question.source, question.place, question.source_offset)
         there = self._next(question.target, question.place, question.target_offset)
         if here is None or there is None:

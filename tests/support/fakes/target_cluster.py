@@ -11,7 +11,7 @@ from offset_sync.kafka.error_codes import TransientError
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
-from offset_sync.sync.offset_writer import commit_wave
+from offset_sync.sync.offset_writer import write_offsets
 
 OURS = "offset-sync:1"
 Errors = dict[TopicPartition, str | None]
@@ -95,7 +95,7 @@ def write(
 
 def wave(target: Target, *writes: OffsetWrite, dry_run: bool = False, deadline: float = 15.0) -> list[WriteOutcome]:
     """Commit *writes* at *target*."""
-    return commit_wave(writes, target, own_tag=OURS, dry_run=dry_run, deadline=deadline, clock=target.clock())
+    return write_offsets(writes, target, own_tag=OURS, dry_run=dry_run, deadline=deadline, clock=target.clock())
 
 
 def outcomes(results: Sequence[WriteOutcome]) -> list[Outcome]:

@@ -15,12 +15,12 @@ from builders.index_rows import Place, begin, edge, run
 from fakes.tables import MemoryTables
 from generators.mirrored_logs import observe, random_world, write_logs
 from generators.runs import increments
-from offset_sync.state.record_index import RunCache
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index_retention import IndexedLog, begins
 from offset_sync.translate.partition import STATES, Translations, translate_partition
-from offset_sync.translate.preconditions import PartitionView
+from offset_sync.translate.preconditions import PartitionMetadata
 from oracles.translation import Answer, Case, Log
 
 Row = dict[str, Any]
@@ -54,12 +54,12 @@ class Indexes:
     now_ms: int
     grace_ms: int
 
-    def cache(self) -> RunCache:
+    def cache(self) -> RecordIndex:
         """Return the rows as a job that starts now would hold them."""
         tables = MemoryTables()
         every = [row for rows in self.rows.values() for row in rows]
         tables.append(RECORD_RUNS, pa.Table.from_pylist(every, RECORD_RUNS.arrow_schema))
-        cache = RunCache(tables, threading.RLock())  # type: ignore[arg-type]
+        cache = RecordIndex(tables, threading.RLock())  # type: ignore[arg-type]
         cache.refresh()
         return cache
 
@@ -73,7 +73,7 @@ class Indexes:
         logs = [self._indexed(cache, cluster) for cluster in self.logs]
         return dict(zip(self.logs, begins(logs, old_before_ms=old_before_ms), strict=True))
 
-    def _indexed(self, cache: RunCache, cluster: str) -> IndexedLog:
+    def _indexed(self, cache: RecordIndex, cluster: str) -> IndexedLog:
         index = cache.log(*place_of(cluster))
         assert index is not None
         rows = sorted((row["start_offset"], int(row["indexed_at"].timestamp() * 1000)) for row in self.rows[cluster])
@@ -105,7 +105,7 @@ class Indexes:
         cache = self.cache()
         index = cache.log(*place_of(source))
         views = [
-            PartitionView("id", 1, log.log_start, log.log_end, {"id"}, cache.log(*place_of(log.cluster)), 0)
+            PartitionMetadata("id", 1, log.log_start, log.log_end, {"id"}, cache.log(*place_of(log.cluster)), 0)
             for log in (self.logs[source], self.logs[target])
         ]
         return translate_partition(

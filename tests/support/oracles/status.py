@@ -32,21 +32,21 @@ def cost(case: Case, committed: int, standing: int) -> Cost:
     """Return what a group that *committed* at the source costs where it goes on at the target from *standing*."""
     assert case.source is not None
     answer = _answers(case)[committed]
-    late = {origin: _late(case, origin) for origin in _origins(case)}
+    pending = {origin: _late(case, origin) for origin in _origins(case)}
     kept_back = _kept_back(case, committed)
     repeated = sum(f(case, record) < committed for record in _indexed_from(case.target, standing))
     at_most = max(0, repeated + answer.duplicates_at_most - answer.duplicates)
-    gone = _gone(case, committed, late)
+    gone = _gone(case, committed, pending)
     lost = answer.lost + _skipped(case, committed, standing, answer) + kept_back + gone
     return Cost(
         duplicates=repeated,
         duplicates_at_most=at_most,
         lost=lost,
         not_mirrored=kept_back,
-        mirror_lag=sum(len(records) for records in late.values()),
-        mirror_lag_by_origin={origin: len(late[origin]) for origin in sorted(late)},
+        mirror_lag=sum(len(records) for records in pending.values()),
+        mirror_lag_by_origin={origin: len(pending[origin]) for origin in sorted(pending)},
         mirror_gaps=sum(len(_holes(case, origin)) for origin in _origins(_turned(case))),
-        is_in_sync=lost == at_most == 0 and _is_in_sync(case, committed, standing, late),
+        is_in_sync=lost == at_most == 0 and _is_in_sync(case, committed, standing, pending),
     )
 
 
@@ -56,7 +56,7 @@ def _answers(case: Case) -> list[Answer]:
     return answers(case, range(case.source.log_end + 1))
 
 
-def _is_in_sync(case: Case, committed: int, standing: int, late: dict[str, list[LogRecord]]) -> bool:
+def _is_in_sync(case: Case, committed: int, standing: int, pending: dict[str, list[LogRecord]]) -> bool:
     """All is known, nothing is on its way, and both sides go on with the same record or none."""
     source, target = case.source, case.target
     assert source is not None
@@ -65,9 +65,9 @@ def _is_in_sync(case: Case, committed: int, standing: int, late: dict[str, list[
     if not target.log_start <= standing <= target.log_end:
         return False
     there = {record.origin for record in target.indexed}
-    if any(records for origin, records in late.items() if origin == source.cluster or origin in there):
+    if any(records for origin, records in pending.items() if origin == source.cluster or origin in there):
         return False
-    if any(record.offset >= committed for records in late.values() for record in records):
+    if any(record.offset >= committed for records in pending.values() for record in records):
         return False
     left, left_there = _indexed_from(source, committed), _indexed_from(target, standing)
     if not left or not left_there:
@@ -146,9 +146,9 @@ def _kept_back(case: Case, committed: int) -> int:
     return len(own) + len(malformed) + sum((case.source_cluster, offset) not in there for offset in unindexed)
 
 
-def _gone(case: Case, committed: int, late: dict[str, list[LogRecord]]) -> int:
+def _gone(case: Case, committed: int, pending: dict[str, list[LogRecord]]) -> int:
     """Count the unread records of others that will not come: dropped on the way, or the target's own and deleted."""
     others = _origins(case) - {case.source_cluster}
-    dropped = [r for origin in others for r in _missing(case, origin) if r not in late[origin]]
+    skipped = [r for origin in others for r in _missing(case, origin) if r not in pending[origin]]
     own = [r for r in _missing(case, case.target.cluster) if r.origin_offset < case.target.frontier]
-    return sum(record.offset >= committed for record in dropped + own)
+    return sum(record.offset >= committed for record in skipped + own)

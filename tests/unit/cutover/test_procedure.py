@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from offset_sync.cutover.plan import Committed, Mode, Standing, Step
-from offset_sync.cutover.procedure import Cutover
+from offset_sync.cutover.plan import Committed, CutoverStep, Mode, PartitionStatus
+from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 
 PLACE, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
-GOOD = Standing("g", PLACE, "InSync", None, "EXACT", 5, 7, 7, 0, 0, 0)
+GOOD = PartitionStatus("g", PLACE, "InSync", None, "EXACT", 5, 7, 7, 0, 0, 0)
 MIRRORING = replace(GOOD, status="Mirroring", reason="3 records not mirrored yet", lost=3, not_mirrored=3)
 CROSSING = replace(GOOD, status="Mirroring", reason="2 records read already", duplicates=2)
 
@@ -23,7 +23,7 @@ CROSSING = replace(GOOD, status="Mirroring", reason="2 records read already", du
 class FakeSite:
     """Two clusters between which nothing is hidden; *rows* is looked at once per question, the last one for ever."""
 
-    rows: list[list[Standing]] = field(default_factory=lambda: [[GOOD]])
+    rows: list[list[PartitionStatus]] = field(default_factory=lambda: [[GOOD]])
     here: Collection[str] | ClusterError = ()
     there: Collection[str] | ClusterError = ()
     elsewhere: dict[str, list[str]] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class FakeSite:
     def members(self, alias: str) -> Collection[str] | ClusterError:
         return self.here if alias == "X" else self.there
 
-    def standing(self, groups: Collection[str]) -> dict[str, list[Standing]]:
+    def standing(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
         rows = self.rows.pop(0) if len(self.rows) > 1 else self.rows[0]
         return {group: [replace(row, group_id=group) for row in rows] for group in groups if rows}
 
@@ -68,13 +68,13 @@ class Move:
     """A cutover from X to Y and what it wrote down and said."""
 
     site: FakeSite
-    steps: list[Step] = field(default_factory=list)
+    steps: list[CutoverStep] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
         clock = Clock(lambda: self.seconds, self.pause)
-        self.cutover = Cutover("X", "Y", self.site, self.steps.extend, self.said.append, clock)
+        self.cutover = CutoverProcedure("X", "Y", self.site, self.steps.extend, self.said.append, clock)
 
     def pause(self, seconds: float) -> None:
         self.seconds += seconds
@@ -229,7 +229,7 @@ def test_nothing_to_verify_is_not_good() -> None:
     assert move.written() == [("verify", "failed")]
 
 
-def steps_of(steps: Sequence[Step]) -> list[str]:
+def steps_of(steps: Sequence[CutoverStep]) -> list[str]:
     return [step.step for step in steps]
 
 

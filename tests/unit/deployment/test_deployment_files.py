@@ -16,7 +16,7 @@ import yaml
 
 import offset_sync
 from offset_sync.config import parse_config
-from offset_sync.ingest.query_supervisor import QueryGroup
+from offset_sync.ingest.query_supervisor import QuerySupervisor
 from spark_properties import read_properties
 from submit import IN_IMAGE, JAVA_OPTIONS
 
@@ -190,7 +190,7 @@ def test_a_pod_mounts_what_is_there_and_may_do_nothing_else(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in pods() if "executor" not in name])
 def test_a_driver_has_time_to_finish_its_micro_batch(name: str) -> None:
-    patience = inspect.signature(QueryGroup.stop).parameters["patience_seconds"].default
+    patience = inspect.signature(QuerySupervisor.stop).parameters["patience_seconds"].default
     assert pods()[name]["terminationGracePeriodSeconds"] >= patience + 20
 
 

@@ -13,7 +13,7 @@ TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def test_the_page_says_what_the_schemas_and_the_views_say() -> None:
-    assert with_written_parts(TEXT) == TEXT, f"docs/tables.md is out of date: .venv/bin/{COMMAND}"
+    assert with_written_parts(TEXT) == TEXT, f"docs/tables.md is out of date: {COMMAND}"
 
 
 def test_every_column_of_every_table_view_and_question_is_there() -> None:

@@ -15,7 +15,7 @@ from fakes.ingest import WRITTEN_MS, Raw
 from fakes.ingest import IngestingJob as Job
 from fakes.tables import PowerFailure
 from offset_sync.state.committed_offsets import OWN_TAG
-from offset_sync.state.key_index import Keys
+from offset_sync.state.key_index import KeyRows
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.definition import Table
 
@@ -51,7 +51,7 @@ def test_a_commit_is_remembered_settled_and_written_down_with_all_it_says(job: J
 
 @pytest.mark.timeout(20)
 def test_the_history_is_written_while_the_commits_are_settled(job: Job) -> None:
-    def settle(_keys: Keys, _batch_id: int) -> list[str]:
+    def settle(_keys: KeyRows, _batch_id: int) -> list[str]:
         while job.tables.version(OFFSET_COMMITS) == 0:
             time.sleep(0.001)
         return []
@@ -95,14 +95,14 @@ def test_records_count_in_log_order_however_tasks_deliver_them(job: Job) -> None
 
 
 def test_our_own_commits_are_marked_and_not_settled(job: Job) -> None:
-    job.book.clusters["X"].wrote(job.book.ids([("c", "orders", 0)]), pa.array([9]).to_numpy(), 1)
+    job.book.clusters["X"].acknowledge(job.book.ids([("c", "orders", 0)]), pa.array([9]).to_numpy(), 1)
     job.ingest(0, commit(5, group="a"), commit(6, group="b", metadata=OWN_TAG), commit(9, group="c", metadata="m"))
     assert job.settled == [(["a"], 0)]
     assert job.commits("group_id", "is_own") == [("a", False), ("b", True), ("c", True)]
 
 
 def test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_again(job: Job) -> None:
-    job.book.clusters["X"].wrote(job.book.ids([("c", "orders", 0)]), pa.array([9]).to_numpy(), 1)
+    job.book.clusters["X"].acknowledge(job.book.ids([("c", "orders", 0)]), pa.array([9]).to_numpy(), 1)
     job.tables.dies_at = OFFSET_COMMITS
     records = commit(9, group="c", metadata="m"), commit(12, group="c", metadata="n")
     with pytest.raises(PowerFailure):

@@ -9,7 +9,7 @@ import pytest
 
 from fakes.streaming_query import WAITING, Clock, Query, Starts, Stop
 from offset_sync.ingest import query_supervisor
-from offset_sync.ingest.query_supervisor import LONGEST_BACK_OFF_SECONDS, QueryGroup, StopRequestedError
+from offset_sync.ingest.query_supervisor import LONGEST_BACK_OFF_SECONDS, QuerySupervisor, StopRequestedError
 from offset_sync.model.errors import ClusterError
 
 
@@ -26,8 +26,8 @@ def stop(clock: Clock) -> Stop:
 
 
 @pytest.fixture
-def group(stop: Stop) -> QueryGroup:
-    return QueryGroup(stop)
+def group(stop: Stop) -> QuerySupervisor:
+    return QuerySupervisor(stop)
 
 
 def forever(*first: Query | Exception | None, then: Query | Exception | None) -> Iterator[Query | Exception | None]:
@@ -36,13 +36,13 @@ def forever(*first: Query | Exception | None, then: Query | Exception | None) ->
         yield then
 
 
-def run_for(group: QueryGroup, clock: Clock, stop: Stop, seconds: float) -> None:
+def run_for(group: QuerySupervisor, clock: Clock, stop: Stop, seconds: float) -> None:
     clock.after(seconds, stop.set)
     group.run_until_stopped()
 
 
 def test_a_query_that_cannot_be_started_is_tried_with_longer_and_longer_pauses(
-    group: QueryGroup, clock: Clock, stop: Stop
+    group: QuerySupervisor, clock: Clock, stop: Stop
 ) -> None:
     broken, fine = Starts(clock, forever(then=OSError("no brokers"))), Starts(clock, iter([Query()]))
     group.add("dc1", broken)
@@ -53,7 +53,7 @@ def test_a_query_that_cannot_be_started_is_tried_with_longer_and_longer_pauses(
     assert len(fine.times) == 1
 
 
-def test_each_failure_names_its_cluster_once(group: QueryGroup, clock: Clock) -> None:
+def test_each_failure_names_its_cluster_once(group: QuerySupervisor, clock: Clock) -> None:
     group.add("dc1", Starts(clock, iter([OSError("no brokers")])))
     group.add("dc2", Starts(clock, iter([ClusterError("dc2", "refused")])))
     group.add("dc3", Starts(clock, iter([None])))
@@ -62,7 +62,7 @@ def test_each_failure_names_its_cluster_once(group: QueryGroup, clock: Clock) ->
 
 
 def test_a_query_that_fails_while_running_is_started_again_and_the_other_goes_on(
-    group: QueryGroup, clock: Clock, stop: Stop
+    group: QuerySupervisor, clock: Clock, stop: Stop
 ) -> None:
     failing, other = Query(), Query()
     starts = Starts(clock, iter([failing, Query()]))
@@ -78,7 +78,9 @@ def test_a_query_that_fails_while_running_is_started_again_and_the_other_goes_on
     assert seen == [{"dc1": "org.example.KafkaException: timed out"}, {}, {"other": "True"}]
 
 
-def test_a_query_that_ends_without_an_error_is_started_again_too(group: QueryGroup, clock: Clock, stop: Stop) -> None:
+def test_a_query_that_ends_without_an_error_is_started_again_too(
+    group: QuerySupervisor, clock: Clock, stop: Stop
+) -> None:
     ended = Query()
     starts = Starts(clock, iter([ended, Query()]))
     group.add("dc1", starts)
@@ -87,7 +89,7 @@ def test_a_query_that_ends_without_an_error_is_started_again_too(group: QueryGro
     assert len(starts.times) == 2
 
 
-def test_progress_makes_the_next_pause_short_again(group: QueryGroup, clock: Clock, stop: Stop) -> None:
+def test_progress_makes_the_next_pause_short_again(group: QuerySupervisor, clock: Clock, stop: Stop) -> None:
     recovered = Query()
     starts = Starts(clock, forever(OSError("1"), OSError("2"), OSError("3"), recovered, then=Query()))
     group.add("dc1", starts)
@@ -98,7 +100,7 @@ def test_progress_makes_the_next_pause_short_again(group: QueryGroup, clock: Clo
 
 
 def test_a_query_that_fails_again_before_any_progress_waits_longer_still(
-    group: QueryGroup, clock: Clock, stop: Stop
+    group: QuerySupervisor, clock: Clock, stop: Stop
 ) -> None:
     starts = Starts(clock, (Query(isActive=False, error="down") for _ in range(9)))
     group.add("dc1", starts)
@@ -107,7 +109,7 @@ def test_a_query_that_fails_again_before_any_progress_waits_longer_still(
 
 
 def test_where_there_is_nothing_to_read_yet_it_is_asked_again_and_that_is_no_error(
-    group: QueryGroup, clock: Clock, stop: Stop
+    group: QuerySupervisor, clock: Clock, stop: Stop
 ) -> None:
     starts = Starts(clock, forever(None, None, None, then=Query()))
     group.add("dc1", starts)
@@ -119,7 +121,7 @@ def test_where_there_is_nothing_to_read_yet_it_is_asked_again_and_that_is_no_err
 # Stopping
 
 
-def test_stopping_lets_the_micro_batch_in_hand_finish(group: QueryGroup, clock: Clock, stop: Stop) -> None:
+def test_stopping_lets_the_micro_batch_in_hand_finish(group: QuerySupervisor, clock: Clock, stop: Stop) -> None:
     query = Query(status={**WAITING, "isTriggerActive": True})
     group.add("dc1", Starts(clock, iter([query])))
     ended_at: list[float] = []
@@ -130,7 +132,7 @@ def test_stopping_lets_the_micro_batch_in_hand_finish(group: QueryGroup, clock: 
 
 
 def test_a_micro_batch_that_does_not_finish_is_interrupted_in_the_end(
-    group: QueryGroup, clock: Clock, stop: Stop
+    group: QuerySupervisor, clock: Clock, stop: Stop
 ) -> None:
     query = Query(status={**WAITING, "isTriggerActive": True})
     group.add("dc1", Starts(clock, iter([query])))
@@ -138,9 +140,9 @@ def test_a_micro_batch_that_does_not_finish_is_interrupted_in_the_end(
     assert (query.isActive, round(clock.seconds)) == (False, 170)
 
 
-def test_no_micro_batch_begins_once_a_stop_is_asked_for(group: QueryGroup, stop: Stop) -> None:
+def test_no_micro_batch_begins_once_a_stop_is_asked_for(group: QuerySupervisor, stop: Stop) -> None:
     batches: list[int] = []
-    guarded = group.guard(lambda batch, batch_id: batches.append(batch_id))
+    guarded = group.stop_between_batches(lambda batch, batch_id: batches.append(batch_id))
     guarded(MagicMock(), 1)
     stop.set()
     with pytest.raises(StopRequestedError):
@@ -151,7 +153,7 @@ def test_no_micro_batch_begins_once_a_stop_is_asked_for(group: QueryGroup, stop:
 # Once
 
 
-def test_once_waits_for_all_and_says_what_failed(group: QueryGroup, clock: Clock) -> None:
+def test_once_waits_for_all_and_says_what_failed(group: QuerySupervisor, clock: Clock) -> None:
     fine, failing = Query(), Query()
     group.add("dc1", Starts(clock, iter([fine])))
     group.add("dc2", Starts(clock, iter([failing])))
@@ -164,7 +166,7 @@ def test_once_waits_for_all_and_says_what_failed(group: QueryGroup, clock: Clock
 
 
 def test_once_that_is_stopped_before_its_end_has_not_done_all_of_it(
-    group: QueryGroup, clock: Clock, stop: Stop
+    group: QuerySupervisor, clock: Clock, stop: Stop
 ) -> None:
     fine, slow = Query(isActive=False), Query()
     group.add("dc1", Starts(clock, iter([fine])))
@@ -189,7 +191,7 @@ def test_once_that_is_stopped_before_its_end_has_not_done_all_of_it(
     ],
 )
 def test_a_query_has_caught_up_when_it_has_read_its_log_to_the_end_or_cannot_read_it(
-    group: QueryGroup, clock: Clock, stop: Stop, query: Query, has: bool
+    group: QuerySupervisor, clock: Clock, stop: Stop, query: Query, has: bool
 ) -> None:
     group.add("dc1", Starts(clock, iter([query])))
     group.add("nothing to read", Starts(clock, forever(then=None)))
@@ -200,7 +202,7 @@ def test_a_query_has_caught_up_when_it_has_read_its_log_to_the_end_or_cannot_rea
 
 
 def test_a_query_that_is_restarted_ends_between_two_batches_and_starts_anew_without_a_pause(
-    group: QueryGroup, clock: Clock, stop: Stop, caplog: pytest.LogCaptureFixture
+    group: QuerySupervisor, clock: Clock, stop: Stop, caplog: pytest.LogCaptureFixture
 ) -> None:
     busy = Query(status={**WAITING, "isTriggerActive": True})
     starts = Starts(clock, iter([busy, Query()]))
@@ -222,7 +224,7 @@ def test_a_query_that_is_restarted_ends_between_two_batches_and_starts_anew_with
     assert group.errors() == {}
 
 
-def test_a_query_that_does_not_come_to_an_end_is_interrupted(group: QueryGroup, clock: Clock) -> None:
+def test_a_query_that_does_not_come_to_an_end_is_interrupted(group: QuerySupervisor, clock: Clock) -> None:
     busy = Query(status={**WAITING, "isTriggerActive": True})
     group.add("dc1", Starts(clock, iter([busy])))
     group._revive("dc1", group._queries["dc1"])

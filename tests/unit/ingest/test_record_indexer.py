@@ -11,8 +11,8 @@ import pytest
 
 from fakes.clusters import MemoryTopic
 from fakes.tables import MemoryFrame, MemoryTables, PowerFailure
-from offset_sync.ingest.record_indexer import RunIndexer
-from offset_sync.ingest.run_builder import RunCutter
+from offset_sync.ingest.record_indexer import RecordIndexer
+from offset_sync.ingest.run_builder import RunBuilder
 from offset_sync.model.errors import ClusterError
 from offset_sync.tables.catalog import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
 from offset_sync.tables.definition import Table
@@ -58,8 +58,8 @@ class Job:
         self.restart()
 
     def restart(self) -> None:
-        cutter = RunCutter("Y", {"IDC-X": "X"}, "text", str.isupper)
-        self.indexer = RunIndexer(self.tables, self.plan, cutter, self.describe)  # type: ignore[arg-type]
+        cutter = RunBuilder("Y", {"IDC-X": "X"}, "text", str.isupper)
+        self.indexer = RecordIndexer(self.tables, self.plan, cutter, self.describe)  # type: ignore[arg-type]
 
     def describe(self, topics: list[str]) -> dict[str, Any]:
         if self.is_silent:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
 from offset_sync.config import parse_config
-from offset_sync.ingest.run_builder import CUT_SCHEMA, RunCutter
+from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder
 from offset_sync.jobs.index_records import TimedTopics
 
 INPUT = pa.schema(
@@ -61,7 +61,7 @@ def is_legacy(topic: str) -> bool:
     return topic.startswith("legacy")
 
 
-CUTTER = RunCutter("X", {"IDC-X": "X", "IDC-Y": "Y"}, "text", is_legacy)
+CUTTER = RunBuilder("X", {"IDC-X": "X", "IDC-Y": "Y"}, "text", is_legacy)
 
 
 def batches(records: list[Record], borders: Iterable[int] = ()) -> list[pa.RecordBatch]:
@@ -79,7 +79,7 @@ def batches(records: list[Record], borders: Iterable[int] = ()) -> list[pa.Recor
     return found
 
 
-def cut(records: list[Record], borders: Iterable[int] = (), cutter: RunCutter = CUTTER) -> tuple[list[Run], list[Run]]:
+def cut(records: list[Record], borders: Iterable[int] = (), cutter: RunBuilder = CUTTER) -> tuple[list[Run], list[Run]]:
     """Return the runs and the malformed records, each in the order they came out."""
     rows = [Run(*row.values()) for batch in cutter(batches(records, borders)) for row in batch.to_pylist()]
     return [row for row in rows if row.error is None], [row for row in rows if row.error is not None]
@@ -139,7 +139,7 @@ def test_a_header_that_names_an_offset_of_this_cluster_that_is_not_yet_written_i
 
 
 def test_both_encodings_of_the_offset_are_read() -> None:
-    cutter = RunCutter("X", {"IDC-Y": "Y"}, "int64", is_legacy)
+    cutter = RunBuilder("X", {"IDC-Y": "Y"}, "int64", is_legacy)
     runs, malformed = cut([Record(7, b"IDC-Y", struct.pack(">q", 300)), Record(8, b"IDC-Y", b"301")], cutter=cutter)
     assert runs == [run(7, 1, "Y", 300), run(8, 1, "", 8)]
     assert malformed[0].error == "offset header has 3 bytes, not 8"
@@ -192,7 +192,7 @@ def test_a_cutter_travels_to_the_executors() -> None:
     clusters = {alias: {"kafka": {"bootstrap.servers": "a:1"}} for alias in ("X", "Y")}
     topics = {"include": [".*"], "overrides": [{"topics": ["legacy-.*"], "strategy": "timestamp"}]}
     is_timed = TimedTopics(parse_config({"clusters": clusters, "topics": topics}, {}))
-    cutter = pickle.loads(pickle.dumps(RunCutter("X", CUTTER.origins, "text", is_timed)))
+    cutter = pickle.loads(pickle.dumps(RunBuilder("X", CUTTER.origins, "text", is_timed)))
     assert [cutter.is_timed(topic) for topic in ("orders", "legacy-1")] == [False, True]
     assert cut([mirrored(7, 1)], cutter=cutter)[0] == [run(7, 1, "Y", 1)]
 

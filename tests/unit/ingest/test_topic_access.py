@@ -13,8 +13,8 @@ import pytest
 
 from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import config_of
-from offset_sync.ingest.query_supervisor import QueryGroup
-from offset_sync.ingest.topic_access import EVERY_S, Rights
+from offset_sync.ingest.query_supervisor import QuerySupervisor
+from offset_sync.ingest.topic_access import EVERY_S, TopicAccess
 from offset_sync.jobs import index_records
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
@@ -56,7 +56,7 @@ class Site:
         clock = Clock(lambda: self.now, lambda seconds: None)
         config = config_of([each.alias for each in admins] if len(admins) > 1 else ["X", "Y"])
         config = config.model_copy(update={"topics": config.topics.model_copy(update={"include": INCLUDED})})
-        self.rights = Rights(config, {each.alias: each for each in admins}, clock)  # type: ignore[misc]
+        self.rights = TopicAccess(config, {each.alias: each for each in admins}, clock)  # type: ignore[misc]
         for each in admins:
             self.rights.readable(each.alias)
 
@@ -125,14 +125,14 @@ def restarted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The queries that were started again; the job runs without Spark, its queries only ask for rights."""
     silent: Callable[..., Any] = lambda *_, **__: SimpleNamespace(create=lambda: None, stop=lambda: None)  # noqa: E731
     monkeypatch.setattr(index_records, "open_session", silent)
-    monkeypatch.setattr(index_records, "Tables", silent)
+    monkeypatch.setattr(index_records, "TableStore", silent)
     monkeypatch.setattr(index_records, "_start_query", lambda _spark, _config, admin, rights, *_: _ask(admin, rights))
     names: list[str] = []
-    monkeypatch.setattr(QueryGroup, "restart", lambda self, name: names.append(name))
+    monkeypatch.setattr(QuerySupervisor, "restart", lambda self, name: names.append(name))
     return names
 
 
-def _ask(admin: Admin, rights: Rights) -> None:
+def _ask(admin: Admin, rights: TopicAccess) -> None:
     rights.readable(admin.alias)
 
 

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from fakes.reconciler_site import config_of
-from offset_sync.cutover.plan import GroupPlan, Standing
+from offset_sync.cutover.plan import GroupPlan, PartitionStatus
 from offset_sync.cutover.plan_table import print_plan
 from offset_sync.jobs.cutover import chosen_groups, cutover_arguments, cutover_groups
 from offset_sync.jobs.runner import job_arguments
@@ -62,7 +62,7 @@ def test_a_move_is_planned_or_a_disaster_and_waits_as_long_as_is_said() -> None:
 
 
 def test_a_plan_is_a_line_per_group_and_the_reasons_below() -> None:
-    row = Standing("g", TopicPartition("orders", 0), "Mirroring", "so", "EXACT", 5, 7, 7, 2, 3, 3)
+    row = PartitionStatus("g", TopicPartition("orders", 0), "Mirroring", "so", "EXACT", 5, 7, 7, 2, 3, 3)
     plans = [
         GroupPlan("free", False, False, []),
         GroupPlan("dear", False, None, [row, row]),

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from offset_sync.jobs.runner import job_arguments, log_format
+from offset_sync.jobs import log_format as logs
+from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.spark_session import LOG_FORMAT
 
 REPO = Path(__file__).resolve().parents[3]
@@ -23,13 +24,13 @@ REPO = Path(__file__).resolve().parents[3]
 @pytest.fixture(autouse=True)
 def process() -> Iterator[None]:
     """Put back what starting a log changes in the process."""
-    hooks, before = (sys.excepthook, threading.excepthook), os.environ.get(log_format.VARIABLE)
+    hooks, before = (sys.excepthook, threading.excepthook), os.environ.get(logs.VARIABLE)
     yield
     sys.excepthook, threading.excepthook = hooks
     logging.captureWarnings(False)
-    os.environ.pop(log_format.VARIABLE, None)
+    os.environ.pop(logs.VARIABLE, None)
     if before is not None:
-        os.environ[log_format.VARIABLE] = before
+        os.environ[logs.VARIABLE] = before
 
 
 def written(log_format: str, write: Callable[[], object]) -> list[str]:
@@ -38,7 +39,7 @@ def written(log_format: str, write: Callable[[], object]) -> list[str]:
     handlers, level = root.handlers[:], root.level
     root.handlers[:] = []  # pytest's own, of the test that is running
     try:
-        log_format.start_logging(log_format, stream)
+        logs.start_logging(log_format, stream)
         write()
     finally:
         root.handlers[:] = handlers
@@ -84,10 +85,10 @@ def test_text_stays_as_it_was() -> None:
 
 
 def test_what_a_job_says_at_its_end_is_bare_text_or_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    (line,) = written("json", lambda: log_format.tell("clusters.dc1: away", "json"))
+    (line,) = written("json", lambda: logs.tell("clusters.dc1: away", "json"))
     assert json.loads(line)["msg"] == "clusters.dc1: away"
     assert json.loads(line)["level"] == "ERROR"
-    log_format.tell("clusters.dc1: away", "text")
+    logs.tell("clusters.dc1: away", "text")
     assert capsys.readouterr().err == "clusters.dc1: away\n"
 
 
@@ -130,17 +131,17 @@ def test_the_option_wins_over_the_environment_and_reaches_what_is_started_later(
 
 
 def test_a_format_that_is_none_counts_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(log_format.VARIABLE, "xml")
+    monkeypatch.setenv(logs.VARIABLE, "xml")
     assert job_arguments("x").parse_args(["--conf", "x"]).log_format == "text"
 
 
 def test_the_jvm_goes_by_the_same_variable_and_has_a_layout_for_each_format() -> None:
     text = (REPO / "conf" / "log4j2.properties").read_text().replace("\\\n", "")
-    assert f"rootLogger.appenderRef.console.ref = ${{env:{log_format.VARIABLE}:-text}}" in text
-    assert LOG_FORMAT == log_format.VARIABLE
+    assert f"rootLogger.appenderRef.console.ref = ${{env:{logs.VARIABLE}:-text}}" in text
+    assert LOG_FORMAT == logs.VARIABLE
     names = [
         line.split("=")[1].strip() for line in text.splitlines() if line.startswith("appender.") and ".name" in line
     ]
-    assert tuple(names) == log_format.FORMATS
+    assert tuple(names) == logs.FORMATS
     (template,) = [line.partition("=")[2] for line in text.splitlines() if "eventTemplate" in line]
     assert [key for key in json.loads(template) if key != "context"] == ["ts", "level", "logger", "msg", "exception"]

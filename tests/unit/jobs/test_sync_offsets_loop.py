@@ -28,7 +28,7 @@ class Driver:
         self._config = SimpleNamespace(
             sync=SimpleNamespace(trigger_interval=timedelta(milliseconds=5), reconcile_interval=self.reconcile)
         )
-        self._settler = SimpleNamespace(settle_waiting=lambda: self._note("waiting"))
+        self._reconciler = SimpleNamespace(reconcile_waiting_for_index=lambda: self._note("waiting"))
 
     def _pass(self, *, is_first: bool) -> list[str]:
         return self._note("first" if is_first else "all")

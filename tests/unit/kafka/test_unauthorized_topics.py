@@ -20,7 +20,7 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.error_codes import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_metadata import Look, Survey
+from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 
 PAY = TopicPartition("pay-in", 0)
 REMEDY = (
@@ -105,8 +105,8 @@ def test_the_ends_and_the_list_of_other_topics_are_told_all_the_same() -> None:
 def test_the_survey_keeps_refused_topics_apart_from_those_that_are_not_there() -> None:
     admin = admin_of("pay", refused=["orders"])
     places = [TopicPartition(name, 0) for name in ("pay", "orders", "nowhere")]
-    look = Survey({"dc1": admin}).look(["dc1"], places)["dc1"]
-    assert isinstance(look, Look)
+    look = MetadataFetcher({"dc1": admin}).look(["dc1"], places)["dc1"]
+    assert isinstance(look, ClusterMetadata)
     assert (set(look.topics), {place.topic for place in look.ends}) == ({"pay"}, {"pay"})
     assert {name: str(error) for name, error in look.refused.items()} == {"orders": REMEDY}
 
@@ -158,7 +158,7 @@ def test_a_source_that_is_silent_refuses_nothing() -> None:
     site.read_all()
     site.clusters["X"].forbidden.add("orders")
     site.clusters["X"].is_down = True
-    assert (site.settler.settle_all(is_first=True), site.standing("Y", "readers")) == ([], 6)
+    assert (site.reconciler.reconcile_all(is_first=True), site.standing("Y", "readers")) == ([], 6)
 
 
 def test_a_target_refuses_its_topic_whether_the_source_answers_or_not() -> None:
@@ -166,7 +166,7 @@ def test_a_target_refuses_its_topic_whether_the_source_answers_or_not() -> None:
     site.read_all()
     site.clusters["X"].is_down = True
     site.clusters["Y"].forbidden.add("orders")
-    assert [line.rpartition(": ")[2] for line in site.settler.settle_all()] == ["orders may not be described"]
+    assert [line.rpartition(": ")[2] for line in site.reconciler.reconcile_all()] == ["orders may not be described"]
     assert site.standing("Y", "readers", PAY) == 5
 
 

@@ -14,7 +14,7 @@ from fakes.clusters import MemoryEnds, MemoryTopic
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state import cluster_metadata
-from offset_sync.state.cluster_metadata import SILENCE_SECONDS, Look, Survey
+from offset_sync.state.cluster_metadata import SILENCE_SECONDS, ClusterMetadata, MetadataFetcher
 
 ORDERS = [TopicPartition("orders", number) for number in range(3)]
 
@@ -50,25 +50,27 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_every_cluster_says_what_it_knows_and_is_asked_only_for_partitions_it_has() -> None:
     x, y = Answering(), Answering(topics={})
-    looks = Survey({"x": x, "y": y}, deadline_seconds=3).look(["x", "y"], [*ORDERS, TopicPartition("pay", 0)])
-    assert looks["x"] == Look(x.topics, {place: MemoryEnds(0, 9) for place in ORDERS[:2]})
-    assert looks["y"] == Look({}, {})
+    looks = MetadataFetcher({"x": x, "y": y}, deadline_seconds=3).look(["x", "y"], [*ORDERS, TopicPartition("pay", 0)])
+    assert looks["x"] == ClusterMetadata(x.topics, {place: MemoryEnds(0, 9) for place in ORDERS[:2]})
+    assert looks["y"] == ClusterMetadata({}, {})
     assert x.asked == [(["orders", "pay"], 3), ORDERS[:2]]
 
 
 def test_clusters_are_asked_side_by_side() -> None:
     meeting = threading.Barrier(2)
     clusters = {alias: Answering(meeting=meeting) for alias in ("x", "y")}
-    assert all(isinstance(look, Look) for look in Survey(clusters).look(["x", "y"], ORDERS).values())
+    assert all(
+        isinstance(look, ClusterMetadata) for look in MetadataFetcher(clusters).look(["x", "y"], ORDERS).values()
+    )
 
 
 def test_a_silent_cluster_is_an_answer_of_its_own_and_is_left_alone_for_a_while(now: list[float]) -> None:
     silent, fine = Answering(ClusterError("x", "does not answer")), Answering()
-    asking = Survey({"x": silent, "y": fine})
+    asking = MetadataFetcher({"x": silent, "y": fine})
     for _ in range(3):
         looks = asking.look(["x", "y"], ORDERS)
         assert looks["x"] is silent.error
-        assert isinstance(looks["y"], Look)
+        assert isinstance(looks["y"], ClusterMetadata)
     assert (len(silent.asked), len(fine.asked)) == (1, 6)
     now[0] += SILENCE_SECONDS
     asking.look(["x"], ORDERS)
@@ -77,19 +79,19 @@ def test_a_silent_cluster_is_an_answer_of_its_own_and_is_left_alone_for_a_while(
 
 def test_a_cluster_that_comes_back_is_asked_every_time_again(now: list[float]) -> None:
     cluster = Answering(ClusterError("x", "does not answer"))
-    asking = Survey({"x": cluster})
+    asking = MetadataFetcher({"x": cluster})
     asking.look(["x"], ORDERS)
     cluster.error = None
     now[0] += SILENCE_SECONDS
     for _ in range(2):
-        assert isinstance(asking.look(["x"], ORDERS)["x"], Look)
+        assert isinstance(asking.look(["x"], ORDERS)["x"], ClusterMetadata)
     cluster.error = ClusterError("x", "again")
     assert asking.look(["x"], ORDERS)["x"] is cluster.error
 
 
 def test_each_silence_is_said_once_in_the_log(now: list[float], caplog: pytest.LogCaptureFixture) -> None:
     cluster = Answering(ClusterError("x", "does not answer"))
-    asking = Survey({"x": cluster})
+    asking = MetadataFetcher({"x": cluster})
     with caplog.at_level(logging.ERROR):
         for _ in range(4):
             asking.look(["x"], ORDERS)
@@ -108,16 +110,16 @@ def test_an_error_that_is_not_the_clusters_is_not_swallowed() -> None:
             raise RuntimeError("a bug")
 
     with pytest.raises(RuntimeError, match="a bug"):
-        Survey({"x": Broken()}).look(["x"], ORDERS)
+        MetadataFetcher({"x": Broken()}).look(["x"], ORDERS)
 
 
 def test_nobody_is_asked_when_nobody_is_named() -> None:
-    assert Survey({}).look([], ORDERS) == {}
+    assert MetadataFetcher({}).look([], ORDERS) == {}
 
 
 def test_where_a_log_ends_is_zero_for_what_does_not_exist_and_unknown_for_what_nobody_can_tell() -> None:
     refused = {"secret": ClusterError("x", "may not be described")}
-    look = Look({"orders": MemoryTopic("id", 2)}, {ORDERS[0]: MemoryEnds(0, 9)}, refused)
+    look = ClusterMetadata({"orders": MemoryTopic("id", 2)}, {ORDERS[0]: MemoryEnds(0, 9)}, refused)
     assert look.log_end(ORDERS[0]) == 9
     assert look.log_end(ORDERS[1]) is None, "no leader"
     assert look.log_end(TopicPartition("secret", 0)) is None

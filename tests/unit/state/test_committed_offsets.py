@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.commits import commit, commit_logs, known, state, take_in, wrote
+from builders.commits import acknowledge, commit, commit_logs, known, state, take_in
 from fakes.clusters import CommitRecord
 from generators.hypothesis_strategies import law
-from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
+from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
 from offset_sync.state.ownership import owners
 
 
 def test_the_last_commit_stands_and_counts() -> None:
-    book = CommitBook(["X", "Y"])
+    book = CommittedOffsets(["X", "Y"])
     records = [commit(5, 1, metadata="m", topic_id="id"), commit(7, 2, metadata="n", topic_id="id")]
     assert take_in(book, *records) == [False, False]
     assert known(book) == {
@@ -25,14 +25,14 @@ def test_the_last_commit_stands_and_counts() -> None:
 
 
 def test_metadata_and_topic_id_are_those_of_the_last_genuine_commit_even_if_it_has_none() -> None:
-    book = CommitBook(["X"])
+    book = CommittedOffsets(["X"])
     take_in(book, commit(5, 1, metadata="m", topic_id="id"), commit(6, 2))
     assert (known(book)["metadata"], known(book)["topic_id"]) == (None, None)
 
 
 def test_a_commit_below_the_one_before_is_a_rewind_wherever_the_batch_ends() -> None:
     for batches in ([[8, 3]], [[8], [3]], [[8, 3, 4]], [[8], [3, 4]]):
-        book = CommitBook(["X"])
+        book = CommittedOffsets(["X"])
         first = 0
         for batch in batches:
             take_in(book, *(commit(offset, 10 * offset) for offset in batch), first=first)
@@ -41,19 +41,19 @@ def test_a_commit_below_the_one_before_is_a_rewind_wherever_the_batch_ends() -> 
 
 
 def test_a_rewind_is_seen_across_a_tombstone_a_negative_offset_and_our_own_commits() -> None:
-    book = CommitBook(["X"])
+    book = CommittedOffsets(["X"])
     take_in(book, commit(8, 1), commit(None, 2), commit(-1, 3), commit(9, 4, metadata=OWN_TAG), commit(3, 5))
     assert known(book)["rewound_at_ms"] == 5
 
 
 def test_each_key_has_its_own_rewind() -> None:
-    book = CommitBook(["X"])
+    book = CommittedOffsets(["X"])
     take_in(book, commit(8, 1, group="a"), commit(2, 2, group="b"), commit(9, 3, group="a"), commit(3, 4, group="b"))
     assert [row["rewound_at_ms"] for row in state(book).values()] == [-1, -1]
 
 
 def test_a_tombstone_deletes_what_stands_but_not_what_was_genuine() -> None:
-    book = CommitBook(["X"])
+    book = CommittedOffsets(["X"])
     take_in(book, commit(5, 1), commit(None, 2))
     found = known(book)
     assert (found["actual_offset"], found["is_deleted"], found["genuine_offset"]) == (-1, True, 5)
@@ -63,7 +63,7 @@ def test_a_tombstone_deletes_what_stands_but_not_what_was_genuine() -> None:
 
 
 def test_a_negative_offset_is_recorded_and_is_no_position() -> None:
-    book = CommitBook(["X"])
+    book = CommittedOffsets(["X"])
     assert take_in(book, commit(5, 1), commit(-7, 2)) == [False, False]
     found = known(book)
     assert (found["actual_offset"], found["genuine_offset"], found["genuine_at_ms"]) == (-1, 5, 1)
@@ -71,7 +71,7 @@ def test_a_negative_offset_is_recorded_and_is_no_position() -> None:
 
 
 def test_keys_keep_their_rows_and_every_cluster_has_all_of_them() -> None:
-    book = CommitBook(["X", "Y"])
+    book = CommittedOffsets(["X", "Y"])
     first = book.ids([("a", "orders", 0), ("b", "orders", 1), ("a", "orders", 0)])
     assert first.tolist() == [0, 1, 0]
     assert book.ids([("c", "pay", 0), ("b", "orders", 1)]).tolist() == [2, 1]
@@ -80,7 +80,7 @@ def test_keys_keep_their_rows_and_every_cluster_has_all_of_them() -> None:
 
 
 def test_many_keys_at_once_take_their_own_records() -> None:
-    book = CommitBook(["X"])
+    book = CommittedOffsets(["X"])
     take_in(book, *(commit(n, n, group=f"g{n % 500}") for n in range(2000)))
     assert [row["genuine_offset"] for row in state(book).values()] == [1500 + n for n in range(500)]
 
@@ -90,8 +90,8 @@ def test_many_keys_at_once_take_their_own_records() -> None:
 
 @pytest.mark.parametrize("repeated", [slice(0, 6), slice(1, 6), slice(0, 2), slice(5, 6)])
 def test_records_read_again_change_nothing(repeated: slice) -> None:
-    book = CommitBook(["X"])
-    wrote(book, 9, 0)
+    book = CommittedOffsets(["X"])
+    acknowledge(book, 9, 0)
     log = [commit(8, 1), commit(3, 2), commit(9, 3, metadata="m"), commit(None, 4), commit(7, 5), commit(2, 6)]
     take_in(book, *log)
     before = state(book)
@@ -100,8 +100,8 @@ def test_records_read_again_change_nothing(repeated: slice) -> None:
 
 
 def test_a_record_read_again_is_still_known_as_ours() -> None:
-    book = CommitBook(["X"])
-    wrote(book, 9, 1)
+    book = CommittedOffsets(["X"])
+    acknowledge(book, 9, 1)
     log = [commit(4, 1), commit(6, 1, metadata=OWN_TAG), commit(9, 2, metadata="m")]
     assert take_in(book, *log) == [False, True, True]
     assert take_in(book, *log) == [False, True, True]
@@ -115,11 +115,11 @@ writes = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([3, 4, 5])), 
 def test_any_batches_with_any_repetition_give_the_same_state(
     log: list[CommitRecord], written: list[tuple[str, int]], borders: list[int], steps_back: bool
 ) -> None:
-    whole, pieces = CommitBook(["X"]), CommitBook(["X"])
+    whole, pieces = CommittedOffsets(["X"]), CommittedOffsets(["X"])
     for book in (whole, pieces):
         book.ids([("a", "orders", 0), ("b", "orders", 0)])
         for group, offset in written:
-            wrote(book, offset, group=group)
+            acknowledge(book, offset, group=group)
     take_in(whole, *log)
     read = 0
     for border in [*sorted(borders), len(log)]:

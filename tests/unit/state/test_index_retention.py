@@ -16,10 +16,10 @@ from fakes.tables import MemoryTables
 from offset_sync.jobs.maintain_tables import rows_by_place, to_begins
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_metadata import Look
-from offset_sync.state.committed_offsets import CommitBook, CommitRecords
+from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
 from offset_sync.state.index_retention import Retention, lowest_commits
-from offset_sync.state.record_index import RunCache
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA
 
@@ -45,10 +45,10 @@ class World:
 
     def look(self, alias: str, start: int = 50, end: int = 100, topic_id: str = "id") -> None:
         ends = {ORDERS: SimpleNamespace(log_start=start, log_end=end)}
-        self.looks[alias] = Look({"orders": SimpleNamespace(topic_id=topic_id, partitions=1)}, ends)
+        self.looks[alias] = ClusterMetadata({"orders": SimpleNamespace(topic_id=topic_id, partitions=1)}, ends)
 
     def retention(self) -> Retention:
-        index: Any = RunCache(self.tables, threading.RLock())  # type: ignore[arg-type]
+        index: Any = RecordIndex(self.tables, threading.RLock())  # type: ignore[arg-type]
         index.refresh()
         rows = rows_by_place(self.tables.read(RECORD_RUNS).toArrow())
         return Retention(index, rows, self.looks, self.lowest, self.old_before_ms)
@@ -97,9 +97,15 @@ SILENT = ClusterError("Y", "no answer")
     ("change", "reason"),
     [
         (lambda world: world.looks.update(Y=SILENT), "Y does not answer"),
-        (lambda world: world.looks.update(Y=Look({}, {})), "Y does not have it any more"),
-        (lambda world: world.looks.update(Y=Look({}, {}, {"orders": SILENT})), "Y does not let it be described"),
-        (lambda world: world.looks.update(Z=Look({}, {}, {"orders": SILENT})), "Z does not let it be described"),
+        (lambda world: world.looks.update(Y=ClusterMetadata({}, {})), "Y does not have it any more"),
+        (
+            lambda world: world.looks.update(Y=ClusterMetadata({}, {}, {"orders": SILENT})),
+            "Y does not let it be described",
+        ),
+        (
+            lambda world: world.looks.update(Z=ClusterMetadata({}, {}, {"orders": SILENT})),
+            "Z does not let it be described",
+        ),
         (lambda world: world.looks["Y"].ends.clear(), "Y has no leader for it"),
         (lambda world: world.look("Y", topic_id="another"), "Y has another log than was indexed"),
         (lambda world: add(world.tables, INDEXED_TOPICS, topic("second")), "Y has another log than was indexed"),
@@ -125,7 +131,9 @@ def test_a_cluster_without_a_record_of_it_does_not_count() -> None:
     assert world.begins() == {"X": 50, "Y": 50}
 
 
-def commit(book: CommitBook, alias: str, group: str, offset: int, at_ms: int, number: int, metadata: str = "") -> None:
+def commit(
+    book: CommittedOffsets, alias: str, group: str, offset: int, at_ms: int, number: int, metadata: str = ""
+) -> None:
     records = CommitRecords(
         book.ids([(group, "orders", 0)]), np.array([offset]), np.array([offset < 0]), np.array([at_ms]),
         np.array([number]), [metadata], [None],
@@ -134,7 +142,7 @@ def commit(book: CommitBook, alias: str, group: str, offset: int, at_ms: int, nu
 
 
 def test_the_lowest_commit_is_of_what_stands_and_of_what_is_translated() -> None:
-    book = CommitBook(["X", "Y"])
+    book = CommittedOffsets(["X", "Y"])
     commit(book, "X", "a", 40, 1, 1)
     commit(book, "Y", "a", 44, 2, 1, "offset-sync")
     commit(book, "X", "b", 30, 1, 2)
@@ -146,7 +154,7 @@ def test_the_lowest_commit_is_of_what_stands_and_of_what_is_translated() -> None
 
 
 def test_a_genuine_commit_counts_as_long_as_its_cluster_owns_the_group() -> None:
-    book = CommitBook(["X", "Y"])
+    book = CommittedOffsets(["X", "Y"])
     commit(book, "X", "a", 40, 1, 1)
     commit(book, "X", "a", 60, 2, 2, "offset-sync")
     assert lowest_commits(book, lambda _: True) == {("X", ORDERS): 40}

@@ -8,26 +8,26 @@ from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.committed_offsets import CommitBook
-from offset_sync.state.key_index import KeyPlaces
+from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.state.key_index import KeyIndex
 
 Key = tuple[str, str, int]
 keys = st.tuples(st.sampled_from("abc"), st.sampled_from(["orders", "pay", "off"]), st.integers(0, 2))
 
 
-def places_of(book: CommitBook, asked: list[str] | None = None) -> KeyPlaces:
+def places_of(book: CommittedOffsets, asked: list[str] | None = None) -> KeyIndex:
     def is_topic_included(topic: str) -> bool:
         if asked is not None:
             asked.append(topic)
         return topic != "off"
 
-    return KeyPlaces(book, lambda group_id: group_id != "c", is_topic_included)
+    return KeyIndex(book, lambda group_id: group_id != "c", is_topic_included)
 
 
 @law(200)
 @given(st.lists(st.lists(keys, max_size=6), max_size=4))
 def test_keys_are_found_by_partition_however_the_book_grew(batches: list[list[Key]]) -> None:
-    book = CommitBook(["X"])
+    book = CommittedOffsets(["X"])
     places = places_of(book)
     for batch in batches:
         book.ids(batch)
@@ -51,14 +51,14 @@ def test_keys_are_found_by_partition_however_the_book_grew(batches: list[list[Ke
 
 
 def test_no_keys_have_no_partitions() -> None:
-    places = places_of(CommitBook(["X"]))
+    places = places_of(CommittedOffsets(["X"]))
     none = np.empty(0, np.intp)
     assert places.is_included(none).tolist() == []
     assert (places.partitions_of(none), list(places.slices(none))) == ([], [])
 
 
 def test_the_configuration_is_asked_once_for_each_name() -> None:
-    book, asked = CommitBook(["X"]), list[str]()
+    book, asked = CommittedOffsets(["X"]), list[str]()
     places = places_of(book, asked)
     for partition in range(3):
         book.ids([(group, "orders", partition) for group in "ab"])

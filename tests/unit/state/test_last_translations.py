@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import any_cases, cases, generators, law
 from offset_sync.model.values import Outcome, State
-from offset_sync.state.last_translations import OUTCOMES, PairState
+from offset_sync.state.last_translations import OUTCOMES, LastTranslations
 from offset_sync.translate.partition import STATES, Translations
 from oracles.translation import Case
 from oracles.translation_check import ask, every_commit, growing
@@ -36,7 +36,7 @@ def answers(*wanted: int, state: State = State.EXACT, may_move: bool = False, du
 
 
 def noted(
-    pair: PairState, wanted: int, outcome: Outcome, *, commit: int = 5, at_ms: int = 1, **changed: object
+    pair: LastTranslations, wanted: int, outcome: Outcome, *, commit: int = 5, at_ms: int = 1, **changed: object
 ) -> bool:
     """Note an answer of one key; return whether it was news."""
     pair.columns.fit(1)
@@ -47,12 +47,12 @@ def noted(
     return bool(found[0])
 
 
-def is_settled(pair: PairState, *, commit: int = 5, at_ms: int = 1) -> bool:
+def is_settled(pair: LastTranslations, *, commit: int = 5, at_ms: int = 1) -> bool:
     return bool(pair.is_settled(np.array([0]), np.array([commit]), np.array([at_ms]))[0])
 
 
 def test_a_key_is_settled_when_the_same_answer_has_come_three_times() -> None:
-    pair = PairState()
+    pair = LastTranslations()
     seen = []
     for outcome in (Outcome.COMMITTED, Outcome.UNCHANGED, Outcome.UNCHANGED):
         noted(pair, 7, outcome)
@@ -61,13 +61,13 @@ def test_a_key_is_settled_when_the_same_answer_has_come_three_times() -> None:
 
 
 def test_a_key_never_answered_is_not_settled() -> None:
-    pair = PairState()
+    pair = LastTranslations()
     pair.columns.fit(1)
     assert not is_settled(pair, commit=-1, at_ms=-1)
 
 
-def settled() -> PairState:
-    pair = PairState()
+def settled() -> LastTranslations:
+    pair = LastTranslations()
     for _ in range(3):
         noted(pair, 7, Outcome.UNCHANGED)
     return pair
@@ -88,7 +88,7 @@ def test_a_new_commit_unsettles_even_at_the_same_offset() -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_held_or_may_still_move_is_never_settled(outcome: Outcome, changed: dict[str, object]) -> None:
-    pair = PairState()
+    pair = LastTranslations()
     for _ in range(5):
         noted(pair, 7, outcome, **changed)
     assert not is_settled(pair)
@@ -107,22 +107,22 @@ def test_anything_that_differs_is_news_and_begins_to_count_again(changed: dict[s
 
 
 def test_that_a_written_value_stands_is_no_news_but_that_it_was_written_is() -> None:
-    pair = PairState()
+    pair = LastTranslations()
     assert noted(pair, 7, Outcome.COMMITTED)
     assert not noted(pair, 7, Outcome.UNCHANGED)
     assert noted(pair, 7, Outcome.COMMITTED)
 
 
 def test_the_first_unchanged_answer_is_news() -> None:
-    assert noted(PairState(), 7, Outcome.UNCHANGED)
+    assert noted(LastTranslations(), 7, Outcome.UNCHANGED)
 
 
 # Windows
 
 
-def pair_with(*known: tuple[int, int, int]) -> PairState:
+def pair_with(*known: tuple[int, int, int]) -> LastTranslations:
     """A pair that knows (commit, answer, revision) of each key."""
-    pair = PairState()
+    pair = LastTranslations()
     pair.columns.fit(len(known))
     for key, (commit, offset, revision) in enumerate(known):
         pair.note_window(np.array([key]), np.array([commit]), np.array([offset]), revision)
@@ -154,30 +154,30 @@ def test_a_withheld_answer_leaves_the_bound_as_it_is() -> None:
 @law(200)
 @given(st.one_of(any_cases(), cases), generators)
 def test_a_window_never_changes_an_answer_while_both_logs_grow(case: Case, rng: random.Random) -> None:
-    pair = PairState()
+    pair = LastTranslations()
     pair.columns.fit(len(KEYS))
     for known, source, target in growing(case, rng):
         asked = np.array(sorted(rng.sample(KEYS.tolist(), rng.randint(1, len(KEYS)))))
         commits = [rng.choice(every_commit(case)) for _ in asked]
-        revision = source.changed_back() if source is not None else 0
+        revision = source.reorder_count() if source is not None else 0
         start = pair.window_start(KEYS, min(commits), revision)
         found = ask(known, commits, source, target, window_start=start)
         assert found == ask(known, commits, source, target), f"window from {start}"
-        revision = source.changed_back() if source is not None else 0
+        revision = source.reorder_count() if source is not None else 0
         pair.note_window(asked, np.array(commits), np.array([each.offset for each in found]), revision)
 
 
 @law(100)
 @given(cases, generators)
 def test_a_window_never_changes_an_answer_as_holes_grow_old(case: Case, rng: random.Random) -> None:
-    pair = PairState()
+    pair = LastTranslations()
     pair.columns.fit(1)
     *_, (_, source, target) = growing(case)
     for now_ms in sorted(rng.sample(range(30), 4)):
         commit = rng.choice(every_commit(case))
-        revision = source.changed_back() if source is not None else 0
+        revision = source.reorder_count() if source is not None else 0
         now = replace(case, now_ms=now_ms)
         found = ask(now, [commit], source, target, window_start=pair.window_start(KEYS[:1], commit, revision))
         assert found == ask(now, [commit], source, target)
-        revision = source.changed_back() if source is not None else 0
+        revision = source.reorder_count() if source is not None else 0
         pair.note_window(KEYS[:1], np.array([commit]), np.array([found[0].offset]), revision)

@@ -7,54 +7,54 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.commits import commit, commit_logs, known, take_in, wrote
+from builders.commits import acknowledge, commit, commit_logs, known, take_in
 from fakes.clusters import CommitRecord
 from generators.hypothesis_strategies import law
-from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
+from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
 
 
 def test_a_commit_with_our_tag_is_never_genuine() -> None:
-    book = CommitBook(["X"])
+    book = CommittedOffsets(["X"])
     assert take_in(book, commit(5, 1), commit(9, 2, metadata=OWN_TAG)) == [False, True]
     found = known(book)
     assert (found["actual_offset"], found["actual_is_own"], found["genuine_offset"]) == (9, True, 5)
 
 
 def test_a_write_with_the_sources_metadata_is_known_from_the_ledger() -> None:
-    book = CommitBook(["X"])
-    wrote(book, 9, 1)
+    book = CommittedOffsets(["X"])
+    acknowledge(book, 9, 1)
     assert known(book)["actual_is_own"]
     assert take_in(book, commit(9, 2, metadata="of the source")) == [True]
     assert known(book)["genuine_at_ms"] == -1
 
 
 def test_several_writes_that_are_read_later_are_all_known() -> None:
-    book = CommitBook(["X"])
-    wrote(book, 9, 1)
-    wrote(book, 12, 2)
-    wrote(book, 15, 3)
+    book = CommittedOffsets(["X"])
+    acknowledge(book, 9, 1)
+    acknowledge(book, 12, 2)
+    acknowledge(book, 15, 3)
     assert take_in(book, commit(9, 1, metadata="m")) == [True]
     assert take_in(book, commit(12, 2, metadata="m"), commit(15, 3, metadata="m"), first=1) == [True, True]
     assert (known(book)["genuine_offset"], known(book)["actual_offset"]) == (-1, 15)
 
 
 def test_a_group_that_commits_the_value_we_wrote_has_not_moved() -> None:
-    book = CommitBook(["X"])
-    wrote(book, 9, 1)
+    book = CommittedOffsets(["X"])
+    acknowledge(book, 9, 1)
     assert take_in(book, commit(9, 1, metadata="m"), commit(9, 5), commit(9, 6)) == [True, True, True]
 
 
 def test_a_group_that_commits_our_tagged_value_has_not_moved_either_wherever_the_batch_ends() -> None:
     tagged, repeated = commit(9, 1, metadata=OWN_TAG), commit(9, 2)
-    assert take_in(CommitBook(["X"]), tagged, repeated) == [True, True]
-    book = CommitBook(["X"])
+    assert take_in(CommittedOffsets(["X"]), tagged, repeated) == [True, True]
+    book = CommittedOffsets(["X"])
     assert take_in(book, tagged) + take_in(book, repeated, first=1) == [True, True]
 
 
 def test_a_group_that_goes_on_from_our_value_and_is_reset_to_it_is_followed() -> None:
     for batches in ([[9, 15, 9]], [[9], [15], [9]], [[9, 15], [9]]):
-        book = CommitBook(["X"])
-        wrote(book, 9, 1)
+        book = CommittedOffsets(["X"])
+        acknowledge(book, 9, 1)
         first, is_own = 0, []
         for batch in batches:
             is_own += take_in(book, *(commit(offset, 10 + first) for offset in batch), first=first)
@@ -65,36 +65,36 @@ def test_a_group_that_goes_on_from_our_value_and_is_reset_to_it_is_followed() ->
 
 
 def test_a_commit_before_our_write_in_the_log_does_not_hide_that_the_write_is_ours() -> None:
-    book = CommitBook(["X"])
-    wrote(book, 9, 2)
+    book = CommittedOffsets(["X"])
+    acknowledge(book, 9, 2)
     assert take_in(book, commit(5, 1), commit(9, 2, metadata="m")) == [False, True]
     assert known(book)["genuine_offset"] == 5
 
 
 def test_a_group_that_commits_our_value_after_it_was_deleted_is_genuine() -> None:
-    book = CommitBook(["X"])
-    wrote(book, 9, 1)
+    book = CommittedOffsets(["X"])
+    acknowledge(book, 9, 1)
     assert take_in(book, commit(9, 1), commit(None, 2), commit(9, 3)) == [True, False, False]
 
 
 def test_a_write_is_ours_only_where_and_for_whom_it_was_made() -> None:
-    book = CommitBook(["X", "Y"])
-    wrote(book, 9, 1)
+    book = CommittedOffsets(["X", "Y"])
+    acknowledge(book, 9, 1)
     assert take_in(book, commit(9, 2), alias="Y") == [False]
     assert take_in(book, commit(9, 2, group="other")) == [False]
 
 
 def test_writes_that_are_never_read_back_are_forgotten_in_the_end() -> None:
-    book = CommitBook(["X"])
+    book = CommittedOffsets(["X"])
     for offset in range(1000):
-        wrote(book, offset)
+        acknowledge(book, offset)
     assert take_in(book, commit(0), commit(999)) == [False, True]
 
 
 def test_what_a_cluster_acknowledged_stands_before_it_is_read() -> None:
-    book = CommitBook(["X"])
+    book = CommittedOffsets(["X"])
     take_in(book, commit(5, 1), commit(None, 2))
-    wrote(book, 9, 3)
+    acknowledge(book, 9, 3)
     found = known(book)
     assert (found["actual_offset"], found["actual_at_ms"], found["is_deleted"]) == (9, 3, False)
 
@@ -120,10 +120,10 @@ def test_what_is_genuine_is_what_remains_when_our_writes_are_taken_out(
     log: list[CommitRecord], written: list[int]
 ) -> None:
     log = [replace(each, group_id="g") for each in log]
-    book = CommitBook(["X"])
+    book = CommittedOffsets(["X"])
     book.ids([("g", "orders", 0)])
     for offset in written:
-        wrote(book, offset)
+        acknowledge(book, offset)
     take_in(book, *log)
     found = known(book)
     assert (found["genuine_offset"], found["genuine_at_ms"], found["rewound_at_ms"]) == model(log, written)

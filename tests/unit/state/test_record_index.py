@@ -14,23 +14,23 @@ from builders.index_rows import Place, add, begin, edge, run, topic
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.record_index import RunCache
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.definition import Table
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 
 
-def cache_of(tables: MemoryTables) -> RunCache:
-    return RunCache(tables, threading.RLock())  # type: ignore[arg-type]
+def cache_of(tables: MemoryTables) -> RecordIndex:
+    return RecordIndex(tables, threading.RLock())  # type: ignore[arg-type]
 
 
-def read_in_one(tables: MemoryTables) -> RunCache:
+def read_in_one(tables: MemoryTables) -> RecordIndex:
     cache = cache_of(tables)
     cache.refresh()
     return cache
 
 
-def content(cache: RunCache, place: Place = ("Y", "orders", 0)) -> tuple[object, ...] | None:
+def content(cache: RecordIndex, place: Place = ("Y", "orders", 0)) -> tuple[object, ...] | None:
     log = cache.log(*place)
     if log is None:
         return None
@@ -178,7 +178,7 @@ def test_the_lock_is_free_while_tables_are_read() -> None:
 
     tables, lock = Noting(), threading.RLock()
     add(tables, RECORD_RUNS, run(0, 3))
-    RunCache(tables, lock).refresh()  # type: ignore[arg-type]
+    RecordIndex(tables, lock).refresh()  # type: ignore[arg-type]
     assert was_free
     assert all(was_free)
 

@@ -10,7 +10,7 @@ from fakes.clusters import MemoryEnds, MemoryIndex
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_metadata import Look
+from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.status.index_catch_up import CatchUp
 
 PLACE, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -38,9 +38,9 @@ class Waiting:
         if self.steps:
             self.index.extend(log("X", f"X0:{self.steps.pop(0)}"), PLACE)
 
-    def waited(self, **looks: Look | ClusterError) -> float:
+    def waited(self, **looks: ClusterMetadata | ClusterError) -> float:
         before = self.seconds
-        self.catch_up(looks or {"X": Look({}, {PLACE: MemoryEnds(0, self.end)})})
+        self.catch_up(looks or {"X": ClusterMetadata({}, {PLACE: MemoryEnds(0, self.end)})})
         return round(self.seconds - before, 1)
 
 
@@ -66,7 +66,7 @@ def test_patience_ends_and_is_not_lost_again_on_an_index_that_stands_still() -> 
 
 def test_a_partition_that_stands_still_does_not_keep_the_others_from_being_waited_for() -> None:
     waiting = Waiting()
-    both = Look({}, {PLACE: MemoryEnds(0, 10), OTHER: MemoryEnds(0, 1)})
+    both = ClusterMetadata({}, {PLACE: MemoryEnds(0, 10), OTHER: MemoryEnds(0, 1)})
     waiting.waited(X=both)
     waiting.steps = [6, 10]
     waiting.refresh()

@@ -11,10 +11,10 @@ from fakes.reconciler_site import ORDERS
 from offset_sync.config import parse_config
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
-from offset_sync.status.record_comparison import Comparer, Question
+from offset_sync.status.record_comparison import RecordComparer, RecordPair
 
 PAY = TopicPartition("pay-in", 3)
-QUESTION = Question("X", "Y", ORDERS, 4, 6)
+QUESTION = RecordPair("X", "Y", ORDERS, 4, 6)
 HERE = RecordContent(4, 1000, b"k", b"v", (("trace", b"1"),))
 THERE = RecordContent(6, 1000, b"k", b"v", (("IDC", b"X"), ("Offset", b"4")))
 Headers = tuple[tuple[str, bytes | None], ...]
@@ -39,13 +39,13 @@ class Reader:
         return {place: self.records[alias, place] for place in places if (alias, place) in self.records}
 
 
-def comparer(reader: Reader, budget_s: float = 100.0, **mirror: str) -> Comparer:
+def comparer(reader: Reader, budget_s: float = 100.0, **mirror: str) -> RecordComparer:
     clusters = {
         alias: {"origin": f"origin-{alias}", "kafka": {"bootstrap.servers": "x:1"}} if alias == "Z" else
         {"kafka": {"bootstrap.servers": "x:1"}} for alias in "XYZ"
     }  # fmt: skip
     config = parse_config({"clusters": clusters, "mirror": mirror, "topics": {"include": [".*"]}}, {})
-    return Comparer(config, reader, budget_s, lambda: reader.seconds)
+    return RecordComparer(config, reader, budget_s, lambda: reader.seconds)
 
 
 def compared(here: RecordContent | None, there: RecordContent | None, **mirror: str) -> str | None:
@@ -133,25 +133,27 @@ def test_a_record_that_did_not_come_is_not_the_same(
 
 def test_a_cluster_that_does_not_answer_leaves_the_others_compared() -> None:
     reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): THERE}, {"Z"})
-    other = Question("X", "Z", PAY, 4, 6)
+    other = RecordPair("X", "Z", PAY, 4, 6)
     assert comparer(reader)([QUESTION, other]) == {
         QUESTION: None,
         other: "its next record at X could not be read to compare it",
     }
-    third = Question("X", "Z", ORDERS, 4, 6)
+    third = RecordPair("X", "Z", ORDERS, 4, 6)
     assert comparer(reader)([third]) == {third: "its next record at Z could not be read to compare it"}
 
 
 # Several questions
 
 
-def questions(count: int) -> list[Question]:
-    return [Question("X", "Y", ORDERS, 4 + number, 6 + number) for number in range(count)]
+def questions(count: int) -> list[RecordPair]:
+    return [RecordPair("X", "Y", ORDERS, 4 + number, 6 + number) for number in range(count)]
 
 
 def test_of_one_partition_one_offset_is_asked_at_a_time_and_all_partitions_together() -> None:
     reader = Reader()
-    comparer(reader)([*questions(2), Question("X", "Y", PAY, 1, 2), Question("Y", "X", TopicPartition("t", 0), 7, 8)])
+    comparer(reader)(
+        [*questions(2), RecordPair("X", "Y", PAY, 1, 2), RecordPair("Y", "X", TopicPartition("t", 0), 7, 8)]
+    )
     assert reader.asked == [
         ("X", {ORDERS: 4, PAY: 1, TopicPartition("t", 0): 8}),
         ("Y", {ORDERS: 6, PAY: 2, TopicPartition("t", 0): 7}),

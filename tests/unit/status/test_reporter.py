@@ -18,21 +18,21 @@ from generators.hypothesis_strategies import law
 from generators.mirrored_logs import CLUSTERS, random_cases, random_world
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.committed_offsets import OWN_TAG
-from offset_sync.status.reporter import Reporter
+from offset_sync.status.reporter import StatusReporter
 from oracles.translation import Case
 
 PAY = TopicPartition("pay-in", 0)
 
 
-def new_reporter(site: StatusSite) -> Reporter:
+def new_reporter(site: StatusSite) -> StatusReporter:
     """One that remembers nothing, with the same book and index."""
-    return Reporter(
+    return StatusReporter(
         site.config, site.book, site.index, site.look, lambda alias: site.active.get(alias, set()), site.compare,
         site.lock,
     )  # fmt: skip
 
 
-def reported(reporter: Reporter, site: StatusSite, now_ms: int) -> list[Row]:
+def reported(reporter: StatusReporter, site: StatusSite, now_ms: int) -> list[Row]:
     """What a reporter says, but for how long it has been so."""
     columns = reporter.report(now_ms, site.streams())
     columns.pop("staleness_ms", None)

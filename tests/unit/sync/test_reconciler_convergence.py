@@ -71,10 +71,10 @@ class Play:
         """Read a micro-batch and settle it, or only remember it as while starting."""
         keys = self.site.read(alias, self.rng.randint(1, 3))
         if self.rng.random() < 0.7:
-            self.site.settler.settle_batch(alias, keys, 1)
+            self.site.reconciler.reconcile_batch(alias, keys, 1)
 
     def reconcile(self, _alias: str, _group: str) -> None:
-        self.site.settler.settle_all(is_first=self.rng.random() < 0.2)
+        self.site.reconciler.reconcile_all(is_first=self.rng.random() < 0.2)
 
     def crash(self, _alias: str, _group: str) -> None:
         """Start another driver, which knows nothing but our tag and reads everything before it settles."""

@@ -10,9 +10,9 @@ import pytest
 from builders.commits import commit, take_in
 from fakes.reconciler_site import Site, mirrored_site
 from offset_sync.model.values import OffsetWrite, WriteOutcome
-from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.own_writes import Intent
-from offset_sync.sync.write_ahead import AnnouncedCommit
+from offset_sync.sync.write_ahead import WriteAheadWriter
 
 
 class HastySite(Site):
@@ -22,14 +22,14 @@ class HastySite(Site):
         super().restart()
         self.noted: set[Intent] = set()
         self.reads_at_once = True
-        self.announced = AnnouncedCommit(self.book, self.lock, self.write_and_read, self)
+        self.announced = WriteAheadWriter(self.book, self.lock, self.write_and_read, self)
 
-    def note(self, intents: Sequence[Intent]) -> list[Intent]:
+    def append(self, intents: Sequence[Intent]) -> list[Intent]:
         fresh = [each for each in intents if each not in self.noted]
         self.noted |= set(fresh)
         return fresh
 
-    def forget(self, intents: Iterable[Intent]) -> None:
+    def remove(self, intents: Iterable[Intent]) -> None:
         self.noted -= set(intents)
 
     def write_and_read(self, target: str, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
@@ -57,7 +57,7 @@ def test_a_commit_that_is_read_before_its_answer_is_ours(metadata: str) -> None:
         site.commit("X", "readers", offset, metadata=metadata)
         site.settle()
         assert site.standing("Y", "readers") == offset + 2
-    assert {row.source for number in range(len(site.settlements)) for row in site.rows(number)} == {"X"}
+    assert {row.source for number in range(len(site.reconciliations)) for row in site.rows(number)} == {"X"}
     site.commit("X", "readers", 1, metadata=metadata)
     site.settle()
     assert site.standing("Y", "readers") == 3
@@ -69,23 +69,23 @@ def test_a_pass_that_finds_our_value_standing_does_not_make_us_forget_that_it_is
     site.commit("X", "readers", 5, metadata="m")
     site.settle()
     noted = set(site.noted)
-    site.settler.settle_all(is_first=True)
+    site.reconciler.reconcile_all(is_first=True)
     assert [row.outcome for row in site.rows()] == ["UNCHANGED"]
     assert site.noted == noted != set()
     site.settle()
-    assert {row.source for number in range(len(site.settlements)) for row in site.rows(number)} == {"X"}
+    assert {row.source for number in range(len(site.reconciliations)) for row in site.rows(number)} == {"X"}
 
 
 @pytest.mark.parametrize("is_written", [True, False])
 def test_a_write_of_which_nobody_knows_is_ours_as_often_as_it_is_repeated(is_written: bool) -> None:
-    book = CommitBook(["X"])
-    ledger = book.clusters["X"].ledger
+    book = CommittedOffsets(["X"])
+    own_writes = book.clusters["X"].own_writes
     key, offset = book.ids([("g", "orders", 0)]), np.array([9])
-    ledger.announce(key, offset)
-    ledger.leave_open(key, offset)
+    own_writes.begin(key, offset)
+    own_writes.mark_unknown(key, offset)
     log = [commit(9, 1, metadata="m")] * is_written
-    ledger.announce(key, offset)
-    ledger.wrote(key, offset)
+    own_writes.begin(key, offset)
+    own_writes.acknowledge(key, offset)
     log += [commit(9, 2, metadata="m"), commit(12, 3, metadata="m")]
     assert take_in(book, *log) == [True] * (len(log) - 1) + [False]
 

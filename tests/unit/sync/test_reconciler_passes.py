@@ -38,7 +38,7 @@ def test_nothing_is_asked_twice_and_a_settled_key_costs_no_question() -> None:
     site.settled()
     questions = site.clusters["Y"].questions
     site.settle()
-    assert site.settlements == []
+    assert site.reconciliations == []
     assert site.clusters["Y"].questions == questions
 
 
@@ -121,29 +121,29 @@ def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_not
     site.commit("X", "behind", 4)
     site.commit("X", "elsewhere", 10, pay)
     site.settle()
-    site.settler.settle_waiting()
-    site.settlements.clear()
+    site.reconciler.reconcile_waiting_for_index()
+    site.reconciliations.clear()
     site.put(log("X", "X0:14"))
     site.put(log("Y", ". . X0:10 . X10:14"))
-    assert site.settler.settle_waiting() == []
-    assert [(row.group_id, row.state, row.wanted) for n in range(len(site.settlements)) for row in site.rows(n)] == [
-        ("at-the-end", "EXACT", 13)
-    ]
+    assert site.reconciler.reconcile_waiting_for_index() == []
+    assert [
+        (row.group_id, row.state, row.wanted) for n in range(len(site.reconciliations)) for row in site.rows(n)
+    ] == [("at-the-end", "EXACT", 13)]
     assert site.standing("Y", "at-the-end") == 13
-    site.settlements.clear()
-    assert (site.settler.settle_waiting(), site.settlements) == ([], [])
+    site.reconciliations.clear()
+    assert (site.reconciler.reconcile_waiting_for_index(), site.reconciliations) == ([], [])
 
 
 def test_a_topic_that_nobody_has_committed_may_grow() -> None:
     site = mirrored_site()
-    assert (site.settler.settle_waiting(), site.settlements) == ([], [])
+    assert (site.reconciler.reconcile_waiting_for_index(), site.reconciliations) == ([], [])
 
 
 def test_what_was_answered_bounds_what_is_read_for_the_next_commit() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
     site.settle()
-    pair, keys = site.settler.pair("X", "Y"), site.book.ids([("readers", "orders", 0)])
+    pair, keys = site.reconciler.pair("X", "Y"), site.book.ids([("readers", "orders", 0)])
     assert [pair.window_start(keys, commit, 0) for commit in (3, 4, 9)] == [0, 6, 6]
 
 
@@ -169,8 +169,8 @@ def test_a_batch_settles_what_it_is_told_and_nothing_else() -> None:
     site.read_all()
     site.commit("X", "readers", 4)
     keys = site.read("X")
-    assert site.settler.settle_batch("X", keys, 17) == []
-    assert [(row.group_id, site.settlements[0].batch_id) for row in site.rows()] == [("readers", 17)]
+    assert site.reconciler.reconcile_batch("X", keys, 17) == []
+    assert [(row.group_id, site.reconciliations[0].batch_id) for row in site.rows()] == [("readers", 17)]
     assert site.standing("Y", "others") is None
 
 
@@ -179,8 +179,8 @@ def test_a_batch_settles_only_where_its_source_owns_the_key() -> None:
     site.commit("X", "readers", 4)
     site.commit("Y", "readers", 9)
     site.read_all()
-    assert site.settler.settle_batch("X", site.book.ids([("readers", "orders", 0)]), 1) == []
-    assert (site.settlements, site.clusters["Y"].questions) == ([], 0)
+    assert site.reconciler.reconcile_batch("X", site.book.ids([("readers", "orders", 0)]), 1) == []
+    assert (site.reconciliations, site.clusters["Y"].questions) == ([], 0)
 
 
 def test_a_batch_settles_nothing_on_behalf_of_another_source() -> None:
@@ -188,17 +188,17 @@ def test_a_batch_settles_nothing_on_behalf_of_another_source() -> None:
     site.commit("X", "readers", 4)
     site.commit("Y", "readers", 9)
     site.read_all()
-    assert site.settler.settle_batch("X", site.book.ids([("readers", "orders", 0)]), 1) == []
-    assert (site.settlements, site.asked) == ([], [])
+    assert site.reconciler.reconcile_batch("X", site.book.ids([("readers", "orders", 0)]), 1) == []
+    assert (site.reconciliations, site.asked) == ([], [])
 
 
 def test_a_batch_goes_only_where_its_source_is_synced_to() -> None:
     site = mirrored_site("Y", "Z", directions=[["X", "Z"], ["Y", "X"]])
     site.commit("X", "readers", 4)
-    site.settler.settle_batch("X", site.read("X"), 1)
+    site.reconciler.reconcile_batch("X", site.read("X"), 1)
     assert {target for target, _ in site.asked} == {"Z"}
     site.commit("Z", "readers", 9)
-    assert site.settler.settle_batch("Z", site.read("Z"), 2) == []
+    assert site.reconciler.reconcile_batch("Z", site.read("Z"), 2) == []
     assert len(site.asked) == 1
 
 
@@ -207,6 +207,6 @@ def test_a_batch_asks_even_what_is_settled_nothing_anew() -> None:
     site.commit("X", "readers", 4)
     keys = site.read("X")
     site.settled()
-    site.settler.settle_batch("X", keys, 2)
+    site.reconciler.reconcile_batch("X", keys, 2)
     assert site.asked == []
     assert [row.outcome for row in site.rows()] == ["UNCHANGED"]

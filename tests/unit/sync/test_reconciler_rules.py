@@ -141,7 +141,7 @@ def test_an_excluded_group_or_topic_is_not_even_asked_about(group: str, place: T
     site = mirrored_site()
     site.commit("X", group, 4, place)
     assert site.settle(is_first=True) == []
-    assert (site.settlements, site.clusters["Y"].questions) == ([], 0)
+    assert (site.reconciliations, site.clusters["Y"].questions) == ([], 0)
 
 
 def test_a_deleted_offset_is_not_answered_until_it_is_committed_again() -> None:

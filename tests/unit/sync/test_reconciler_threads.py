@@ -10,7 +10,7 @@ import pytest
 from fakes.reconciler_site import mirrored_site
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
-from offset_sync.state.cluster_metadata import Look
+from offset_sync.state.cluster_metadata import ClusterMetadata
 
 PATIENCE_S = 10.0
 
@@ -35,11 +35,11 @@ def test_a_newer_answer_waits_until_an_older_one_has_arrived(monkeypatch: pytest
     monkeypatch.setattr(site, "write", slow_write)
     site.commit("X", "readers", 4)
     site.read_all()
-    older = in_thread(site.settler.settle_all)
+    older = in_thread(site.reconciler.reconcile_all)
     assert is_writing.wait(PATIENCE_S)
     site.commit("X", "readers", 7)
     keys = site.read("X")
-    newer = in_thread(lambda: site.settler.settle_batch("X", keys, 1))
+    newer = in_thread(lambda: site.reconciler.reconcile_batch("X", keys, 1))
     newer.join(0.2)
     assert newer.is_alive()
     may_write.set()
@@ -64,7 +64,7 @@ def test_a_target_that_hangs_does_not_hold_up_another(monkeypatch: pytest.Monkey
     monkeypatch.setattr(site, "write", slow_write)
     site.commit("X", "readers", 4)
     site.read_all()
-    settling = in_thread(site.settler.settle_all)
+    settling = in_thread(site.reconciler.reconcile_all)
     assert has_written.wait(PATIENCE_S)
     assert (site.standing("Y", "readers"), site.standing("Z", "readers")) == (None, 6)
     may_write.set()
@@ -84,7 +84,9 @@ def test_the_book_is_free_while_clusters_are_asked_and_written_to(monkeypatch: p
 
         in_thread(try_lock).join()
 
-    def noting_look(aliases: Collection[str], places: Collection[TopicPartition]) -> dict[str, Look | ClusterError]:
+    def noting_look(
+        aliases: Collection[str], places: Collection[TopicPartition]
+    ) -> dict[str, ClusterMetadata | ClusterError]:
         note()
         return look(aliases, places)
 
@@ -105,12 +107,12 @@ def test_commits_that_come_in_while_settling_are_settled_in_the_end() -> None:
 
     def reconcile() -> None:
         while not has_ended.is_set():
-            site.settler.settle_all()
+            site.reconciler.reconcile_all()
 
     reconciling = [in_thread(reconcile) for _ in range(2)]
     for number in range(40):
         site.commit("X", f"group {number % 4}", number % 10)
-        site.settler.settle_batch("X", site.read("X"), number)
+        site.reconciler.reconcile_batch("X", site.read("X"), number)
         site.read("Y")
     has_ended.set()
     for thread in reconciling:

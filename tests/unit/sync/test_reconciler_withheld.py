@@ -11,7 +11,7 @@ from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_metadata import Look
+from offset_sync.state.cluster_metadata import ClusterMetadata
 
 SECOND = TopicPartition("orders", 1)
 
@@ -53,7 +53,7 @@ def test_a_silent_source_is_trusted_as_the_index_knows_it() -> None:
     site.commit("X", "readers", 4)
     site.read_all()
     site.clusters["X"].is_down = True
-    assert site.settler.settle_all(is_first=True) == []
+    assert site.reconciler.reconcile_all(is_first=True) == []
     assert answer(site) == ("EXACT", "COMMITTED", 6)
 
 
@@ -73,7 +73,7 @@ def test_a_commit_of_another_incarnation_stays_withheld_when_the_source_is_silen
     site.commit("X", "readers", 4, topic_id="an earlier life")
     site.read_all()
     site.clusters["X"].is_down = True
-    site.settler.settle_all()
+    site.reconciler.reconcile_all()
     assert answer(site) == ("TOPIC_RECREATED", "WITHHELD", None)
 
 
@@ -175,7 +175,9 @@ def test_a_log_that_grows_while_it_is_looked_at_is_not_taken_for_truncated(monke
     site.commit("X", "readers", 4)
     look = site.look
 
-    def slow_look(aliases: Collection[str], partitions: Collection[TopicPartition]) -> dict[str, Look | ClusterError]:
+    def slow_look(
+        aliases: Collection[str], partitions: Collection[TopicPartition]
+    ) -> dict[str, ClusterMetadata | ClusterError]:
         said = look(aliases, partitions)
         for alias, text in (("X", "X0:20"), ("Y", ". . X0:20")):
             site.index.extend(log(alias, text), ORDERS)  # another thread has indexed what came meanwhile
@@ -213,7 +215,7 @@ def test_retention_past_an_unread_record_is_answered_with_the_log_start_and_the_
     site.clusters["Y"].logs[ORDERS] = MemoryEnds(8, 12)
     site.commit("X", "readers", 4)
     site.settle()
-    assert (answer(site)[2], site.settlements[-1].answers.lost.tolist()) == (8, [2])
+    assert (answer(site)[2], site.reconciliations[-1].answers.lost.tolist()) == (8, [2])
     site.commit("X", "readers", 5)
     site.settle()
-    assert (answer(site)[2], site.settlements[-1].answers.lost.tolist()) == (8, [1])
+    assert (answer(site)[2], site.reconciliations[-1].answers.lost.tolist()) == (8, [1])

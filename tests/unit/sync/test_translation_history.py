@@ -12,8 +12,8 @@ import pytest
 from fakes.clusters import MemoryEnds
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, mirrored_site
 from offset_sync.sync import translation_history
-from offset_sync.sync.reconciliation import Settlement
-from offset_sync.sync.translation_history import HistoryWriter, to_rows
+from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.sync.translation_history import TranslationHistory, to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 
 PATIENCE_S = 10.0
@@ -50,25 +50,27 @@ def site() -> Site:
 
 
 @pytest.fixture
-def writer(site: Site, appended: Appended) -> Iterator[HistoryWriter]:
-    made = HistoryWriter(appended, site.book.keys, site.config.strategy_of)
+def writer(site: Site, appended: Appended) -> Iterator[TranslationHistory]:
+    made = TranslationHistory(appended, site.book.keys, site.config.strategy_of)
     yield made
     appended.may_go_on.set()
     made.close()
 
 
-def settled(site: Site, offset: int, settle: Callable[[], object] | None = None, group: str = "readers") -> Settlement:
+def settled(
+    site: Site, offset: int, settle: Callable[[], object] | None = None, group: str = "readers"
+) -> Reconciliation:
     site.commit("X", group, offset)
     keys = site.read("X")
     if settle is None:
-        site.settler.settle_batch("X", keys, 17)
+        site.reconciler.reconcile_batch("X", keys, 17)
     else:
         settle()
-    return site.settlements[-1]
+    return site.reconciliations[-1]
 
 
-def row_of(settlement: Settlement, site: Site) -> dict[str, Any]:
-    (row,) = to_rows(settlement, settlement.key * 0, site.book.keys, site.config.strategy_of).to_pylist()
+def row_of(reconciliation: Reconciliation, site: Site) -> dict[str, Any]:
+    (row,) = to_rows(reconciliation, reconciliation.key * 0, site.book.keys, site.config.strategy_of).to_pylist()
     return row
 
 
@@ -112,15 +114,15 @@ def test_a_rewind_is_called_so(site: Site) -> None:
 
 
 def test_a_micro_batch_is_written_whole_and_a_reconcile_pass_only_where_it_says_something_new(
-    site: Site, writer: HistoryWriter, appended: Appended
+    site: Site, writer: TranslationHistory, appended: Appended
 ) -> None:
     writer.record(settled(site, 4))
     keys = site.book.ids([("readers", "orders", 0)])
-    writer.record(settled(site, 4, lambda: site.settler.settle_batch("X", keys, 18)))
-    writer.record(settled(site, 5, site.settler.settle_all, group="others"))  # answers for readers once more
-    assert len(site.settlements[-1].key) == 2
-    site.settler.settle_all()
-    writer.record(site.settlements[-1])
+    writer.record(settled(site, 4, lambda: site.reconciler.reconcile_batch("X", keys, 18)))
+    writer.record(settled(site, 5, site.reconciler.reconcile_all, group="others"))  # answers for readers once more
+    assert len(site.reconciliations[-1].key) == 2
+    site.reconciler.reconcile_all()
+    writer.record(site.reconciliations[-1])
     writer.close()
     assert [(row["group_id"], row["outcome"], row["batch_id"]) for row in appended.rows()] == [
         ("readers", "COMMITTED", 17), ("readers", "UNCHANGED", 18), ("others", "COMMITTED", None),
@@ -133,7 +135,7 @@ def test_rows_have_the_columns_of_the_table(site: Site) -> None:
 
 
 def test_whoever_records_never_waits_and_what_waits_is_appended_together(
-    site: Site, writer: HistoryWriter, appended: Appended
+    site: Site, writer: TranslationHistory, appended: Appended
 ) -> None:
     appended.may_go_on.clear()
     writer.record(settled(site, 1))
@@ -146,7 +148,7 @@ def test_whoever_records_never_waits_and_what_waits_is_appended_together(
     assert [row["source_offset"] for row in appended.rows()] == [1, 2, 3, 4, 5, 6]
 
 
-def test_closing_writes_what_is_queued(site: Site, writer: HistoryWriter, appended: Appended) -> None:
+def test_closing_writes_what_is_queued(site: Site, writer: TranslationHistory, appended: Appended) -> None:
     for offset in range(1, 4):
         writer.record(settled(site, offset))
     writer.close()
@@ -154,7 +156,7 @@ def test_closing_writes_what_is_queued(site: Site, writer: HistoryWriter, append
 
 
 def test_rows_that_could_not_be_appended_are_kept_for_the_next_try(
-    site: Site, writer: HistoryWriter, appended: Appended
+    site: Site, writer: TranslationHistory, appended: Appended
 ) -> None:
     appended.errors = [OSError("disk full\nmore")]
     appended.may_go_on.clear()
@@ -168,7 +170,7 @@ def test_rows_that_could_not_be_appended_are_kept_for_the_next_try(
 
 
 def test_rows_that_cannot_be_appended_in_the_end_are_a_failure_with_their_number(
-    site: Site, writer: HistoryWriter, appended: Appended
+    site: Site, writer: TranslationHistory, appended: Appended
 ) -> None:
     appended.errors = [OSError("disk full\nmore")] * 9
     writer.record(settled(site, 1))
@@ -178,7 +180,7 @@ def test_rows_that_cannot_be_appended_in_the_end_are_a_failure_with_their_number
 
 
 def test_a_table_that_cannot_be_written_for_long_costs_the_oldest_rows_and_not_all_the_memory(
-    site: Site, writer: HistoryWriter, appended: Appended, monkeypatch: pytest.MonkeyPatch
+    site: Site, writer: TranslationHistory, appended: Appended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(translation_history, "MOST_ROWS_KEPT", 2)
     appended.errors = [OSError("disk full")] * 3

@@ -9,9 +9,9 @@ import pytest
 
 from fakes.clusters import CommitRecord, to_records
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, State, TopicPartition
-from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
+from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
 from offset_sync.state.last_translations import OUTCOMES
-from offset_sync.sync.write_plan import Plan, plan_writes, refresh_due
+from offset_sync.sync.write_plan import WritePlan, plan_writes, refresh_due
 from offset_sync.translate.partition import STATES, Translations
 
 ORDERS = TopicPartition("orders", 3)
@@ -28,8 +28,8 @@ class Given:
     answered_at_ms: int = -1
 
 
-def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False) -> Plan:
-    book = CommitBook(["X", "Y"])
+def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False) -> WritePlan:
+    book = CommittedOffsets(["X", "Y"])
     for number, one in enumerate(given):
         key = book.ids([(f"g{number}", ORDERS.topic, ORDERS.partition)]).tolist()
         for alias, commits in (("X", one.source), ("Y", one.target)):
@@ -45,11 +45,11 @@ def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False) 
     )  # fmt: skip
 
 
-def outcomes(plan: Plan) -> list[Outcome]:
+def outcomes(plan: WritePlan) -> list[Outcome]:
     return [OUTCOMES[code] for code in plan.outcome.tolist()]
 
 
-def states(plan: Plan) -> list[State]:
+def states(plan: WritePlan) -> list[State]:
     return [STATES[code] for code in plan.state.tolist()]
 
 
@@ -116,7 +116,7 @@ def test_a_value_that_is_due_and_changes_is_an_ordinary_write() -> None:
 
 
 def test_nothing_is_due_where_nothing_stands() -> None:
-    book = CommitBook(["X"])
+    book = CommittedOffsets(["X"])
     key = book.ids([("g", "orders", 0)])
     assert refresh_due(book.clusters["X"].columns, key, 1 << 60).tolist() == [False]
 

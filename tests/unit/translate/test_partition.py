@@ -12,7 +12,7 @@ from offset_sync.model.values import State
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.partition import STATES, Translations, concatenate, translate_partition, withhold
-from offset_sync.translate.preconditions import PartitionView
+from offset_sync.translate.preconditions import PartitionMetadata
 
 GRACE_MS = 60_000
 
@@ -29,7 +29,7 @@ class Logs:
         for one in (self.source, self.target):
             self.index.extend(one, ORDERS)
             index = self.index.log(one.cluster, "orders", 0)
-            views[one.cluster] = PartitionView("id", 1, one.log_start, one.log_end, {"id"}, index, one.frontier)
+            views[one.cluster] = PartitionMetadata("id", 1, one.log_start, one.log_end, {"id"}, index, one.frontier)
         return translate_partition(
             np.array(commits, np.int64), topic_ids or [None] * len(commits),
             None if is_silent else views["X"], views["X"].index, views["Y"],
@@ -71,10 +71,10 @@ def test_a_young_hole_may_still_move_every_answer_of_the_window() -> None:
 
 
 def test_an_empty_target_needs_no_index() -> None:
-    here = PartitionView("id", 1, 0, 10, {"id"}, None, 0)
+    here = PartitionMetadata("id", 1, 0, 10, {"id"}, None, 0)
     for end in (0, 7):
         found = translate_partition(
-            np.array([0, 5]), [None, None], here, None, PartitionView("id", 1, end, end),
+            np.array([0, 5]), [None, None], here, None, PartitionMetadata("id", 1, end, end),
             source_origin=0, young_since_ms=0,
         )  # fmt: skip
         assert found.wanted.tolist() == [end, end]

@@ -8,13 +8,13 @@ import pytest
 
 from offset_sync.model.values import State
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.preconditions import PartitionView, reason_to_withhold, remembered
+from offset_sync.translate.preconditions import PartitionMetadata, last_known, reason_to_withhold
 
 INDEX = LogIndex()
-SOUND = PartitionView("id", 4, 0, 100, frozenset({"id"}), INDEX, 100)
+SOUND = PartitionMetadata("id", 4, 0, 100, frozenset({"id"}), INDEX, 100)
 
 
-def reason(source: PartitionView | None = SOUND, target: PartitionView = SOUND) -> State | None:
+def reason(source: PartitionMetadata | None = SOUND, target: PartitionMetadata = SOUND) -> State | None:
     return reason_to_withhold(source, target)
 
 
@@ -62,19 +62,19 @@ def test_a_source_needs_no_index() -> None:
 
 
 def test_a_silent_source_is_as_the_index_met_it() -> None:
-    view = remembered({"id"}, 4, 2, SOUND)
+    view = last_known({"id"}, 4, 2, SOUND)
     assert (view.topic_id, view.partitions) == ("id", 4)
     assert reason(source=view) is None
 
 
 def test_a_silent_source_of_which_nothing_is_known_is_trusted() -> None:
-    assert reason(source=remembered(set(), 0, 2, SOUND)) is None
+    assert reason(source=last_known(set(), 0, 2, SOUND)) is None
 
 
 def test_a_silent_source_with_several_lives_is_withheld() -> None:
-    assert reason(source=remembered({"id", "another"}, 4, 0, SOUND)) is State.TOPIC_RECREATED
+    assert reason(source=last_known({"id", "another"}, 4, 0, SOUND)) is State.TOPIC_RECREATED
 
 
 @pytest.mark.parametrize(("indexed", "partition"), [(5, 0), (3, 0), (4, 4), (0, 4)])
 def test_a_silent_source_that_had_other_partitions_is_withheld(indexed: int, partition: int) -> None:
-    assert reason(source=remembered({"id"}, indexed, partition, SOUND)) is State.PARTITIONS_DIFFER
+    assert reason(source=last_known({"id"}, indexed, partition, SOUND)) is State.PARTITIONS_DIFFER

@@ -14,8 +14,8 @@ from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
 from offset_sync.translate.exact import translate
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.position_cost import difference
-from offset_sync.translate.replication_gap import Missing, Stretches, joined, missing_of
+from offset_sync.translate.position_cost import position_cost
+from offset_sync.translate.replication_gap import OffsetRanges, ReplicationGap, joined, replication_gap
 from oracles.translation import NO_RECORD, Case, answers, f_by_offset
 from oracles.translation_check import growing, origin_codes
 
@@ -32,7 +32,7 @@ def cases(seed: int) -> list[Case]:
     return [case for case in random_cases(random_world(rng), rng) if case.source is not None][:3]
 
 
-def offsets(stretches: Stretches) -> list[int]:
+def offsets(stretches: OffsetRanges) -> list[int]:
     return [n for start, length in zip(stretches.start, stretches.length) for n in range(start, start + length)]
 
 
@@ -45,8 +45,8 @@ def lacking(case: Case, origin: str) -> tuple[list[int], list[int]]:
             first.setdefault(record.origin_offset, record.offset)
     newest = max(there, default=-1)
     gone = {number: offset for number, offset in first.items() if number not in there}
-    late = sorted(offset for number, offset in gone.items() if number > newest)
-    return late, sorted(offset for number, offset in gone.items() if number < newest)
+    pending = sorted(offset for number, offset in gone.items() if number > newest)
+    return pending, sorted(offset for number, offset in gone.items() if number < newest)
 
 
 @law(150)
@@ -55,10 +55,10 @@ def test_what_the_target_lacks_is_its_definition(seed: int) -> None:
     for case in cases(seed):
         source, target = indexed(case)
         for origin, code in origin_codes(case).items():
-            found = missing_of(code, source, target)
+            found = replication_gap(code, source, target)
             if origin:
-                assert (offsets(found.late), offsets(found.dropped)) == lacking(case, origin)
-        everything = joined([missing_of(code, source, target).late for code in origin_codes(case).values()])
+                assert (offsets(found.pending), offsets(found.skipped)) == lacking(case, origin)
+        everything = joined([replication_gap(code, source, target).pending for code in origin_codes(case).values()])
         assert offsets(everything) == sorted(set(offsets(everything)))
         asked = np.arange(-1, case.source_frontier + 2)
         assert everything.count_from(asked).tolist() == [
@@ -73,10 +73,10 @@ def test_what_the_target_lacks_is_its_definition(seed: int) -> None:
 def test_a_target_without_an_index_lacks_everything() -> None:
     source = indexed(cases(1)[0])[0]
     for origin in source.origins:
-        found = missing_of(origin, source, None)
-        assert offsets(found.dropped) == []
-        assert offsets(found.late) == sorted(set(offsets(found.late)))
-    assert isinstance(missing_of(77, source, None), Missing)
+        found = replication_gap(origin, source, None)
+        assert offsets(found.skipped) == []
+        assert offsets(found.pending) == sorted(set(offsets(found.pending)))
+    assert isinstance(replication_gap(77, source, None), ReplicationGap)
 
 
 @law(150)
@@ -90,7 +90,7 @@ def test_standing_elsewhere_costs_what_the_records_between_say(seed: int, other:
         code = origin_codes(case)[case.source_cluster]
         answer = translate(committed, source, target, source_origin=code, young_since_ms=young_since_ms).offset
         standing = np.array(random.Random(other).choices(range(case.target.frontier + 1), k=len(committed)))
-        found = difference(
+        found = position_cost(
             committed, answer, standing, source, target, source_origin=code, young_since_ms=young_since_ms
         )
         needs = f_by_offset(case)
@@ -116,14 +116,14 @@ def test_groups_that_are_ahead_are_counted_in_parts_as_in_one_go(monkeypatch: py
             for size in (1 << 20, at_once):
                 monkeypatch.setattr("offset_sync.translate.position_cost._AT_ONCE", size)
                 given = committed, answer, standing, source, target
-                found.append(difference(*given, source_origin=code, young_since_ms=young))
+                found.append(position_cost(*given, source_origin=code, young_since_ms=young))
             assert found[0].repeats.tolist() == found[1].repeats.tolist()
             assert found[0].skipped.tolist() == found[1].skipped.tolist()
 
 
 @pytest.mark.parametrize("standing", [0, 3, 9])
 def test_an_empty_log_costs_nothing_wherever_one_stands(standing: int) -> None:
-    found = difference(
+    found = position_cost(
         np.array([4]), np.array([3]), np.array([standing]), None, LogIndex(), source_origin=0, young_since_ms=0
     )
     assert (found.repeats.tolist(), found.skipped.tolist()) == ([0], [0])

@@ -18,7 +18,7 @@ from offset_sync.translate.header_strategy import NO_ANSWER, answer_by_header
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.time_index import TimeIndex
 from offset_sync.translate.partition import STATES, Translations, translate_partition
-from offset_sync.translate.preconditions import PartitionView
+from offset_sync.translate.preconditions import PartitionMetadata
 from offset_sync.translate.strategies import Strategy
 from offset_sync.translate.timestamp_strategy import answer_by_timestamp
 from oracles.translation import Case, Log, LogRecord, answers
@@ -151,7 +151,7 @@ def chosen(case: Case, name: str, *committed: int, idle_since_ms: int = -1, log_
     source, target = indexed(case)
     codes = origin_codes(case)
     views = [
-        PartitionView("id", 1, start, log.log_end, frozenset({"id"}), index, index.frontier)
+        PartitionMetadata("id", 1, start, log.log_end, frozenset({"id"}), index, index.frontier)
         for log, index, start in ((case.source, source, 0), (case.target, target, log_start))
         if log is not None
     ]
@@ -237,7 +237,7 @@ def test_commits_below_an_index_that_began_late_are_withheld() -> None:
     source, target = LogIndex(5), LogIndex(0)
     for index in (source, target):
         index.times = TimeIndex()
-    views = [PartitionView("id", 1, 0, 9, frozenset({"id"}), index, index.frontier) for index in (source, target)]
+    views = [PartitionMetadata("id", 1, 0, 9, frozenset({"id"}), index, index.frontier) for index in (source, target)]
     found = translate_partition(
         np.array([3]), [None], views[0], source, views[1], source_origin=0, target_origin=1, young_since_ms=0,
         strategy=Strategy("timestamp", 1000, -1),

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import Outcome
-from offset_sync.state.column_store import Columns
-from offset_sync.state.key_index import Keys
-from offset_sync.state.last_translations import OUTCOMES, PairState
-from offset_sync.sync.reconciliation import Settlement
+from offset_sync.state.column_store import ColumnStore
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.last_translations import OUTCOMES, LastTranslations
+from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.translate.index.runs import Int64s
 
 HAS_IT = np.array([each in (Outcome.COMMITTED, Outcome.UNCHANGED, Outcome.NOT_FORWARD) for each in OUTCOMES])
@@ -23,10 +23,10 @@ class Waiting:
     """Of one pair. Errs to the large side: what no settlement has answered yet waits since it was committed."""
 
     def __init__(self) -> None:
-        self._columns = Columns({"held_at_ms": -1, "since_ms": -1})
+        self._columns = ColumnStore({"held_at_ms": -1, "since_ms": -1})
         self._lock = threading.Lock()
 
-    def restore(self, pair: PairState) -> None:
+    def restore(self, pair: LastTranslations) -> None:
         """Take over what the last driver has said; nothing waits that it has seen at the target."""
         answered, column = pair.columns, self._columns
         with self._lock:
@@ -34,25 +34,25 @@ class Waiting:
             held = np.flatnonzero((answered["outcome"] >= 0) & HAS_IT[answered["outcome"]])
             column["held_at_ms"][held] = answered["source_at_ms"][held]
 
-    def note(self, settlement: Settlement) -> Int64s:
+    def note(self, reconciliation: Reconciliation) -> Int64s:
         """Take in what became of commits; return how many milliseconds each that has arrived just now took.
 
         A commit that the target had before and has no more, or may not have, waits since that was found.
         """
-        key, at_ms, column = settlement.key, settlement.source_at_ms, self._columns
-        has_it = HAS_IT[settlement.outcome]
+        key, at_ms, column = reconciliation.key, reconciliation.source_at_ms, self._columns
+        has_it = HAS_IT[reconciliation.outcome]
         with self._lock:
             column.fit(int(key.max(initial=-1)) + 1)
             is_new = column["held_at_ms"][key] != at_ms
             before = column["since_ms"][key]
-            began = np.where(before >= 0, before, np.where(is_new, at_ms, settlement.translated_at_ms))
+            began = np.where(before >= 0, before, np.where(is_new, at_ms, reconciliation.translated_at_ms))
             column["since_ms"][key] = np.where(has_it, -1, began)
             column["held_at_ms"][key[has_it]] = at_ms[has_it]
-        arrived = at_ms[has_it & is_new & (settlement.outcome == _COMMITTED)]
-        took: Int64s = np.maximum(settlement.committed_at_ms - arrived, 0)
+        arrived = at_ms[has_it & is_new & (reconciliation.outcome == _COMMITTED)]
+        took: Int64s = np.maximum(reconciliation.committed_at_ms - arrived, 0)
         return took
 
-    def since_ms(self, key: Keys) -> Int64s:
+    def since_ms(self, key: KeyRows) -> Int64s:
         """Return since when each of *key* waits, -1 where nothing does; forget it of all other keys.
 
         They have another owner now: if they come back, their next commit begins to wait anew.

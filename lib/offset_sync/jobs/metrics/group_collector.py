@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from offset_sync.jobs.metrics import catalog
 from offset_sync.jobs.metrics.commit_latency import HAS_IT, Waiting
 from offset_sync.jobs.metrics.samples import Family, Samples, to_label
-from offset_sync.state.committed_offsets import CommitBook, Key
-from offset_sync.state.key_index import Keys
-from offset_sync.state.last_translations import OUTCOMES, PairState
+from offset_sync.state.committed_offsets import CommittedOffsets, Key
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.last_translations import OUTCOMES, LastTranslations
 from offset_sync.translate.index.growable_array import GrowingArray
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, STATES
@@ -27,12 +27,12 @@ _LACKS = [code for code in range(len(OUTCOME_NAMES)) if code == PENDING or not H
 
 
 class Answers(Protocol):
-    """Whose commits count where, and what was answered, as ``settle.Settler`` offers it."""
+    """Whose commits count where, and what was answered, as ``settle.Reconciler`` offers it."""
 
-    def owned(self) -> Iterator[tuple[str, str, Keys]]:
+    def owned(self) -> Iterator[tuple[str, str, KeyRows]]:
         """Yield each pair with the keys that count for it."""
 
-    def pair(self, source: str, target: str) -> PairState:
+    def pair(self, source: str, target: str) -> LastTranslations:
         """Return what was last answered."""
 
 
@@ -60,7 +60,7 @@ class Positions:
     def __init__(
         self,
         answers: Answers,
-        book: CommitBook,
+        book: CommittedOffsets,
         lock: threading.RLock,
         waiting: Mapping[tuple[str, str], Waiting],
         worst: int,
@@ -83,7 +83,7 @@ class Positions:
             _add_duplicates(samples, standing, self._groups.names, self._worst)
         return samples
 
-    def _standing(self, source: str, target: str, key: Keys, group: NDArray[np.intp]) -> Standing:
+    def _standing(self, source: str, target: str, key: KeyRows, group: NDArray[np.intp]) -> Standing:
         pair, mine = self._answers.pair(source, target).columns, self._book.clusters[source].columns
         is_answered = (pair["source_offset"][key] == mine["genuine_offset"][key]) & (pair["outcome"][key] >= 0)
         is_answered &= pair["source_at_ms"][key] == mine["genuine_at_ms"][key]

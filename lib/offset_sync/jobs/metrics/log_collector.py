@@ -36,7 +36,7 @@ class Cluster(Protocol):
 
 
 class Index(Protocol):
-    """The record index, as ``spark.runcache.RunCache`` offers it."""
+    """The record index, as ``spark.runcache.RecordIndex`` offers it."""
 
     def all_logs(self) -> Mapping[tuple[str, str, int], LogIndex]:
         """Return all that is indexed."""

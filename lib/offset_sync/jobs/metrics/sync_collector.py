@@ -16,10 +16,10 @@ from offset_sync.jobs.metrics.catalog import Metric
 from offset_sync.jobs.metrics.commit_latency import Waiting
 from offset_sync.jobs.metrics.samples import Distribution, Family, Samples, Tally
 from offset_sync.state.last_translations import OUTCOMES
-from offset_sync.sync.reconciliation import Settlement
+from offset_sync.sync.reconciliation import Reconciliation
 
 logger = logging.getLogger(__name__)
-Record = Callable[[Settlement], None]
+Record = Callable[[Reconciliation], None]
 _Batch = TypeVar("_Batch")
 _Query = TypeVar("_Query")
 RECORD_KINDS = ("genuine", "own", "malformed")
@@ -57,22 +57,22 @@ class SyncMetrics:
     def recording(self, record: Record) -> Record:
         """Return *record* that counts too, afterwards; a mistake in counting is logged and stops nothing."""
 
-        def recorded(settlement: Settlement) -> None:
-            record(settlement)
+        def recorded(reconciliation: Reconciliation) -> None:
+            record(reconciliation)
             try:
-                self._note(settlement)
+                self._note(reconciliation)
             except Exception:
                 logger.exception("metrics: a settlement was not counted")
 
         return recorded
 
-    def _note(self, settlement: Settlement) -> None:
-        pair = (settlement.source, settlement.target)
-        counts = np.bincount(settlement.outcome, minlength=len(OUTCOMES)).tolist()
+    def _note(self, reconciliation: Reconciliation) -> None:
+        pair = (reconciliation.source, reconciliation.target)
+        counts = np.bincount(reconciliation.outcome, minlength=len(OUTCOMES)).tolist()
         for outcome, count in zip(OUTCOMES, counts, strict=True):
             self._outcomes.add(count, *pair, outcome.value)
-        self._disordered.add(int((settlement.answers.is_disordered & settlement.is_news).sum()), *pair)
-        self._latencies[pair].add(self.waiting[pair].note(settlement) / 1000)
+        self._disordered.add(int((reconciliation.answers.is_disordered & reconciliation.is_news).sum()), *pair)
+        self._latencies[pair].add(self.waiting[pair].note(reconciliation) / 1000)
 
     def timed(self, alias: str, take_in: Callable[[_Batch, int], None]) -> Callable[[_Batch, int], None]:
         """Return *take_in*, timed as the micro-batches of *alias*; one that fails is no duration."""

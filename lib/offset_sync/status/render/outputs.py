@@ -19,7 +19,7 @@ from offset_sync.status.render.page import render_page, write_page
 from offset_sync.status.render.terminal import render_table
 
 logger = logging.getLogger(__name__)
-Show = Callable[[pa.Table, pa.Table, datetime], None]
+ReportOutput = Callable[[pa.Table, pa.Table, datetime], None]
 """Shows a report: its rows of sync_status, those of sync_drift within the window, and when it was made."""
 
 
@@ -34,7 +34,7 @@ def status_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser
     return parser
 
 
-def open_shows(config: Config, arguments: argparse.Namespace, out: TextIO) -> list[Show]:
+def open_outputs(config: Config, arguments: argparse.Namespace, out: TextIO) -> list[ReportOutput]:
     """Return everything that a report is shown to; the page is last, for it takes longest."""
     printed = arguments.format or ("table" if arguments.once else "none")
     limits = limits_of(config)
@@ -62,7 +62,7 @@ def open_shows(config: Config, arguments: argparse.Namespace, out: TextIO) -> li
             # The tables, the metrics and whoever reads the terminal have the report all the same.
             logger.error("status.page: %s cannot be written: %s", config.status.page, error)
 
-    shows: dict[str, list[Show]] = {"table": [print_table], "json": [print_json], "none": []}
+    shows: dict[str, list[ReportOutput]] = {"table": [print_table], "json": [print_json], "none": []}
     return [*shows[printed], write_html]
 
 

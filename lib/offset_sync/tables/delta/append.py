@@ -17,7 +17,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from offset_sync.tables.delta.kernel import KernelWriter
-from offset_sync.tables.delta.lock import alone_at
+from offset_sync.tables.delta.lock import table_lock
 
 _ALREADY_THERE = "io.delta.kernel.exceptions.ConcurrentTransactionException"
 _CHANGED = {f"io.delta.kernel.exceptions.{name}Exception" for name in ("MetadataChanged", "ProtocolChanged")}
@@ -27,7 +27,7 @@ _FRESH_SECONDS = 300.0
 """A file without an entry in the log is not older than that when it gets one: VACUUM may take what is."""
 
 
-class Appender(KernelWriter):
+class DeltaAppender(KernelWriter):
     """Appends to tables on any Hadoop file system; threads may share it."""
 
     def __init__(self, spark: SparkSession) -> None:
@@ -68,7 +68,7 @@ class Appender(KernelWriter):
             transaction = builder.build(self._engine)
             began_at = time.time()
             actions = self._actions(transaction, self._write(path, rows, transaction))
-            with alone_at(self._files.local(path)):
+            with table_lock(self._files.local(path)):
                 if time.time() - began_at > _FRESH_SECONDS:
                     return False, None
                 result = transaction.commit(self._engine, actions)

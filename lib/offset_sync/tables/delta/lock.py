@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 @contextmanager
-def alone_at(table: Path | None) -> Iterator[None]:
+def table_lock(table: Path | None) -> Iterator[None]:
     """Hold the lock of the *table* in a local folder, among all threads and processes of this machine; None: no lock.
 
     The lock file lies beside the table, for the table itself may not be there yet. It ends with its holder.

@@ -13,13 +13,13 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 
 from offset_sync.tables.delta.kernel import KernelWriter
-from offset_sync.tables.delta.lock import alone_at
+from offset_sync.tables.delta.lock import table_lock
 
 _ATTEMPTS = 5
 _OVERTAKEN = "io.delta.kernel.exceptions.MaxCommitRetryLimitReachedException"
 
 
-class Replacer(KernelWriter):
+class DeltaReplacer(KernelWriter):
     """Replaces the content of tables on any Hadoop file system; threads may share it."""
 
     def replace(self, path: str, rows: pa.Table) -> None:
@@ -30,7 +30,7 @@ class Replacer(KernelWriter):
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                with alone_at(self._files.local(path)):
+                with table_lock(self._files.local(path)):
                     self._replace(path, self._newest(path), rows)
             except Py4JJavaError as problem:
                 if attempt == _ATTEMPTS or problem.java_exception.getClass().getName() != _OVERTAKEN:

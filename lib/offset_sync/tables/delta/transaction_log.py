@@ -13,7 +13,7 @@ import pyarrow as pa
 from offset_sync.tables.delta.filesystem import HadoopFiles, read_json_lines
 
 
-def last_version(files: HadoopFiles, table: str, known: int) -> int:
+def latest_version(files: HadoopFiles, table: str, known: int) -> int:
     """Return the last version of the table at the path *table*, from a version *known* to have been there.
 
     Raises FileNotFoundError where the log was cleaned up beyond it: what comes next is not to be told from its names.
@@ -26,7 +26,7 @@ def last_version(files: HadoopFiles, table: str, known: int) -> int:
     return known
 
 
-def read_appended(files: HadoopFiles, table: str, after: int, until: int, schema: pa.Schema) -> pa.Table:
+def read_added_rows(files: HadoopFiles, table: str, after: int, until: int, schema: pa.Schema) -> pa.Table:
     """Return the rows appended by versions in ``(after, until]``; raises FileNotFoundError where one is gone.
 
     A version that removes a file is a compaction or a clean-up: it has no row that was not there before.

@@ -19,7 +19,7 @@ _PER_DOUBLING = 8
 """Of marks twice as old as others so many are kept: a time is wrong by an eighth of its age."""
 
 
-class IndexMarks:
+class IndexingTimes:
     """Marks of one log, by ascending offset and time; at most a few hundred, whatever its length."""
 
     def __init__(self) -> None:

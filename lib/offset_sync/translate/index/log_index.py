@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.index.growable_array import GrowingArray
-from offset_sync.translate.index.indexing_times import IndexMarks
+from offset_sync.translate.index.indexing_times import IndexingTimes
 from offset_sync.translate.index.origin_positions import OriginPositions
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.index.time_index import TimeIndex
@@ -35,7 +35,7 @@ class LogIndex:
         self.times: TimeIndex | None = None
         self.origins: set[int] = set()
         self.grew_at_ms = 0
-        self.marks = IndexMarks()
+        self.marks = IndexingTimes()
 
     @property
     def runs(self) -> Runs:
@@ -95,9 +95,9 @@ class LogIndex:
             self._positions[origin] = (positions, self.frontier)
         return positions
 
-    def changed_back(self) -> int:
+    def reorder_count(self) -> int:
         """Return how often a record came below an origin offset already seen: earlier answers may then fall."""
-        return sum(self.positions(origin).changed_back for origin in list(self._positions))
+        return sum(self.positions(origin).reorder_count for origin in list(self._positions))
 
     def first_runs(self) -> Runs:
         """Return the first run of each origin: what a log whose beginning is not indexed is judged by."""

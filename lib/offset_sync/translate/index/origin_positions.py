@@ -22,14 +22,14 @@ NO_LIMIT = 1 << 62
 class OriginPositions:
     """Segments of one origin in one log, extended as the log grows.
 
-    ``changed_back`` counts how often a record arrived *below* an origin offset already seen (late, re-sent or
+    ``reorder_count`` counts how often a record arrived *below* an origin offset already seen (late, re-sent or
     reordered). Whoever keeps a bound derived from earlier answers has to drop it then: a hole may have been filled.
     """
 
     def __init__(self) -> None:
         self._columns = tuple(GrowingArray() for _ in range(5))
         self._seen_ms = GrowingArray()
-        self.changed_back = 0
+        self.reorder_count = 0
 
     def __len__(self) -> int:
         return len(self._columns[0])
@@ -50,13 +50,13 @@ class OriginPositions:
         return self._columns[2].values
 
     @property
-    def lowest_later(self) -> Int64s:
+    def next_offset(self) -> Int64s:
         """Lowest offset of any record of this or a later segment: what a hole before the segment counts as."""
         return self._columns[3].values
 
     @property
-    def lowest_later_seen_ms(self) -> Int64s:
-        """When the record of :attr:`lowest_later` was indexed: the age of a hole before the segment."""
+    def next_offset_indexed_at_ms(self) -> Int64s:
+        """When the record of :attr:`next_offset` was indexed: the age of a hole before the segment."""
         return self._columns[4].values
 
     def extend(self, runs: Runs) -> None:
@@ -69,7 +69,7 @@ class OriginPositions:
             # Later in the log is higher in offset: what earlier segments call their lowest stays so.
             self._append(start, end, runs.start, runs.indexed_at_ms)
             return
-        self.changed_back += 1
+        self.reorder_count += 1
         segments = first_occurrences(
             np.concatenate((self.start, start)),
             np.concatenate((self.end, end)),

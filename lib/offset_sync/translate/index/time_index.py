@@ -10,7 +10,7 @@ from offset_sync.translate.index.runs import Int64s
 
 
 class TimeIndex:
-    """Stretches of a log with their least and greatest record timestamp, by ascending offset.
+    """OffsetRanges of a log with their least and greatest record timestamp, by ascending offset.
 
     For topics of strategy ``timestamp`` the index is cut where the timestamp changes, so both are the same; a topic
     that got the strategy later has older stretches in which the order of the timestamps is not known.

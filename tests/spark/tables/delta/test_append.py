@@ -15,10 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.tables.catalog import RECORD_RUNS
-from offset_sync.tables.delta.append import Appender
+from offset_sync.tables.delta.append import DeltaAppender
 from offset_sync.tables.delta.filesystem import HadoopFiles
-from offset_sync.tables.delta.transaction_log import last_version, read_appended
-from offset_sync.tables.store import Tables
+from offset_sync.tables.delta.transaction_log import latest_version, read_added_rows
+from offset_sync.tables.store import TableStore
 
 
 def run(start: int, topic: str = "orders") -> pa.Table:
@@ -26,15 +26,15 @@ def run(start: int, topic: str = "orders") -> pa.Table:
     return pa.Table.from_pylist([row], RECORD_RUNS.arrow_schema)
 
 
-def read_by_spark(tables: Tables) -> DataFrame:
+def read_by_spark(tables: TableStore) -> DataFrame:
     return tables.spark.read.format("delta").load(tables.path(RECORD_RUNS))
 
 
-def starts(tables: Tables) -> list[int]:
+def starts(tables: TableStore) -> list[int]:
     return sorted(row.start_offset for row in read_by_spark(tables).collect())
 
 
-def test_readers_skip_files_by_the_statistics_and_find_what_they_look_for(tables: Tables) -> None:
+def test_readers_skip_files_by_the_statistics_and_find_what_they_look_for(tables: TableStore) -> None:
     for start in range(5):
         tables.append(RECORD_RUNS, run(start, f"topic-{start}"))
     chosen = read_by_spark(tables).where((F.col("topic") == "topic-3") & (F.col("start_offset") > 2))
@@ -45,18 +45,18 @@ def test_readers_skip_files_by_the_statistics_and_find_what_they_look_for(tables
 
 
 def test_writers_at_the_same_time_all_succeed_and_each_version_of_one_only_once(
-    spark: SparkSession, tables: Tables, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tables: TableStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Each with an appender of its own, as jobs have that write to the same table.
-    ready, appenders = threading.Barrier(8), [Appender(spark) for _ in range(8)]
-    prepare = Appender._actions
+    ready, appenders = threading.Barrier(8), [DeltaAppender(spark) for _ in range(8)]
+    prepare = DeltaAppender._actions
 
-    def prepare_and_wait(self: Appender, transaction: Any, file: Any) -> Any:
+    def prepare_and_wait(self: DeltaAppender, transaction: Any, file: Any) -> Any:
         actions = prepare(self, transaction, file)
         ready.wait(60)
         return actions
 
-    monkeypatch.setattr(Appender, "_actions", prepare_and_wait)
+    monkeypatch.setattr(DeltaAppender, "_actions", prepare_and_wait)
 
     def write(worker: int) -> None:
         for version in range(25):
@@ -70,23 +70,23 @@ def test_writers_at_the_same_time_all_succeed_and_each_version_of_one_only_once(
 
 
 def test_the_log_is_looked_through_only_after_a_checkpoint_or_somebody_elses_commit(
-    spark: SparkSession, tables: Tables, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tables: TableStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks, newest, path = [], Appender._newest, tables.path(RECORD_RUNS)
-    appender = Appender(spark)
-    monkeypatch.setattr(Appender, "_newest", lambda self, path: looks.append(path) or newest(self, path))
+    looks, newest, path = [], DeltaAppender._newest, tables.path(RECORD_RUNS)
+    appender = DeltaAppender(spark)
+    monkeypatch.setattr(DeltaAppender, "_newest", lambda self, path: looks.append(path) or newest(self, path))
     for version in range(20):
         appender.append(path, run(version), ("query", version))
     assert looks == [path]
-    Appender(spark).append(path, run(100), ("other", 0))
+    DeltaAppender(spark).append(path, run(100), ("other", 0))
     for version in range(15, 25):
         appender.append(path, run(version), ("query", version))
     assert starts(tables) == [*range(25), 100]
     assert len(looks) == 3  # the other's own, and one after its commit was met
 
 
-def test_what_was_changed_beside_an_appender_does_not_stop_it(spark: SparkSession, tables: Tables) -> None:
-    appender, path = Appender(spark), tables.path(RECORD_RUNS)
+def test_what_was_changed_beside_an_appender_does_not_stop_it(spark: SparkSession, tables: TableStore) -> None:
+    appender, path = DeltaAppender(spark), tables.path(RECORD_RUNS)
     appender.append(path, run(0), ("query", 0))
     spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.appendOnly' = 'false')")
     appender.append(path, run(1), ("query", 1))
@@ -97,7 +97,7 @@ def test_what_was_changed_beside_an_appender_does_not_stop_it(spark: SparkSessio
     assert starts(tables) == [1, 2, 3]
 
 
-def test_spark_takes_the_log_on_from_where_kernel_left_it_and_back(spark: SparkSession, tables: Tables) -> None:
+def test_spark_takes_the_log_on_from_where_kernel_left_it_and_back(spark: SparkSession, tables: TableStore) -> None:
     for version in range(60):  # beyond the checkpoint at 50
         tables.append(RECORD_RUNS, run(version), ("query", version))
     frame = spark.createDataFrame(run(100))
@@ -112,10 +112,10 @@ def test_spark_takes_the_log_on_from_where_kernel_left_it_and_back(spark: SparkS
 
 
 def test_a_table_that_cannot_be_written_is_an_error_and_its_rows_are_not_seen(
-    spark: SparkSession, tables: Tables, tmp_path: Path
+    spark: SparkSession, tables: TableStore, tmp_path: Path
 ) -> None:
     with pytest.raises(Py4JJavaError, match="no-table"):
-        Appender(spark).append(str(tmp_path / "no-table"), run(1))
+        DeltaAppender(spark).append(str(tmp_path / "no-table"), run(1))
     log = Path(tables.path(RECORD_RUNS), "_delta_log")
     later = log / f"{1:020d}.json"
     later.write_text(json.dumps({"protocol": {"minReaderVersion": 99, "minWriterVersion": 99}}) + "\n")
@@ -125,16 +125,18 @@ def test_a_table_that_cannot_be_written_is_an_error_and_its_rows_are_not_seen(
     assert starts(tables) == []
 
 
-def test_what_was_added_is_read_from_files_wherever_the_log_says_they_are(tables: Tables, spark: SparkSession) -> None:
+def test_what_was_added_is_read_from_files_wherever_the_log_says_they_are(
+    tables: TableStore, spark: SparkSession
+) -> None:
     path, files = tables.path(RECORD_RUNS), HadoopFiles(spark)
     for start in range(3):
         tables.append(RECORD_RUNS, run(start, "a b%20c"))
-    assert last_version(files, path, 0) == last_version(files, path, 2) == tables.version(RECORD_RUNS) == 3
+    assert latest_version(files, path, 0) == latest_version(files, path, 2) == tables.version(RECORD_RUNS) == 3
     for version, prefix in ((2, f"{path}/"), (3, f"file:{path}/")):
         entry = Path(path, "_delta_log", f"{version:020d}.json")
         entry.write_text(entry.read_text().replace('"path":"', f'"path":"{prefix}'))
         entry.with_name(f".{entry.name}.crc").unlink(missing_ok=True)
-    found = read_appended(files, path, 0, 3, RECORD_RUNS.arrow_schema)
+    found = read_added_rows(files, path, 0, 3, RECORD_RUNS.arrow_schema)
     assert sorted(found["start_offset"].to_pylist()) == [0, 1, 2]
     with pytest.raises(FileNotFoundError, match=f"{4:020d}.json"):
-        read_appended(files, path, 2, 4, RECORD_RUNS.arrow_schema)
+        read_added_rows(files, path, 2, 4, RECORD_RUNS.arrow_schema)

@@ -14,16 +14,16 @@ from deltalake import DeltaTable
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from offset_sync.tables.delta.replace import Replacer
+from offset_sync.tables.delta.replace import DeltaReplacer
 from offset_sync.tables.report_tables import SYNC_STATUS
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 
 
 @pytest.fixture
-def tables(spark: SparkSession, tmp_path: Path) -> Tables:
-    made = Tables(spark, str(tmp_path))
+def tables(spark: SparkSession, tmp_path: Path) -> TableStore:
+    made = TableStore(spark, str(tmp_path))
     made.create([SYNC_STATUS])
     return made
 
@@ -37,17 +37,17 @@ def rows(*groups: str, version: int = 0) -> pa.Table:
     return pa.Table.from_pylist(found, SYNC_STATUS.arrow_schema)
 
 
-def by_delta_rs(tables: Tables) -> list[dict[str, Any]]:
+def by_delta_rs(tables: TableStore) -> list[dict[str, Any]]:
     table = DeltaTable(tables.path(SYNC_STATUS)).to_pyarrow_table()
     return sorted(table.to_pylist(), key=lambda row: str(row["group_id"]))
 
 
-def by_spark(tables: Tables) -> list[dict[str, Any]]:
+def by_spark(tables: TableStore) -> list[dict[str, Any]]:
     table = tables.read(SYNC_STATUS).toArrow()
     return sorted(table.to_pylist(), key=lambda row: str(row["group_id"]))
 
 
-def test_the_new_rows_stand_in_the_place_of_the_old_ones_for_every_reader(tables: Tables) -> None:
+def test_the_new_rows_stand_in_the_place_of_the_old_ones_for_every_reader(tables: TableStore) -> None:
     tables.replace(SYNC_STATUS, rows("a", "b"))
     assert [row["group_id"] for row in by_spark(tables)] == ["a", "b"]
     tables.replace(SYNC_STATUS, rows("c", version=2))
@@ -59,13 +59,13 @@ def test_the_new_rows_stand_in_the_place_of_the_old_ones_for_every_reader(tables
     assert sorted(before.column("group_id").to_pylist()) == ["a", "b"]
 
 
-def test_no_rows_may_be_the_new_ones(tables: Tables) -> None:
+def test_no_rows_may_be_the_new_ones(tables: TableStore) -> None:
     tables.replace(SYNC_STATUS, rows("a"))
     tables.replace(SYNC_STATUS, rows())
     assert by_spark(tables) == by_delta_rs(tables) == []
 
 
-def test_columns_come_in_the_tables_order_and_keep_their_comments(tables: Tables, spark: SparkSession) -> None:
+def test_columns_come_in_the_tables_order_and_keep_their_comments(tables: TableStore, spark: SparkSession) -> None:
     shuffled = rows("a").select(SYNC_STATUS.names[::-1])
     tables.replace(SYNC_STATUS, shuffled)
     described = spark.sql(f"DESCRIBE TABLE delta.`{tables.path(SYNC_STATUS)}`").toArrow().to_pylist()
@@ -73,7 +73,7 @@ def test_columns_come_in_the_tables_order_and_keep_their_comments(tables: Tables
     assert all(row["comment"] for row in described[: len(SYNC_STATUS.names)])
 
 
-def test_who_reads_meanwhile_sees_one_report_whole(tables: Tables) -> None:
+def test_who_reads_meanwhile_sees_one_report_whole(tables: TableStore) -> None:
     groups = [str(number) for number in range(500)]
     tables.replace(SYNC_STATUS, rows(*groups, version=0))
     seen: list[tuple[int, set[int]]] = []
@@ -96,32 +96,32 @@ def test_who_reads_meanwhile_sees_one_report_whole(tables: Tables) -> None:
 
 
 def test_who_replaces_at_the_same_moment_elsewhere_is_found_out_and_replaced_in_turn(
-    tables: Tables, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    tables: TableStore, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where no lock of this machine helps: another writer commits after this one has looked, before it writes."""
     tables.replace(SYNC_STATUS, rows("first"))
     monkeypatch.setattr("offset_sync.tables.delta.replace.alone_at", lambda table: nullcontext())
-    path, newest, looks = tables.path(SYNC_STATUS), Replacer._newest, []
+    path, newest, looks = tables.path(SYNC_STATUS), DeltaReplacer._newest, []
 
-    def look(self: Replacer, path: str) -> Any:
+    def look(self: DeltaReplacer, path: str) -> Any:
         snapshot = newest(self, path)
         looks.append(path)
         if len(looks) == 1:
             tables.replace(SYNC_STATUS, rows("theirs", "theirs too"))
         return snapshot
 
-    ours = Replacer(spark)
-    monkeypatch.setattr(Replacer, "_newest", look)
+    ours = DeltaReplacer(spark)
+    monkeypatch.setattr(DeltaReplacer, "_newest", look)
     ours.replace(path, rows("ours").select(SYNC_STATUS.names))
     assert [row["group_id"] for row in by_delta_rs(tables)] == ["ours"]
     assert len(looks) == 3, "ours, theirs, ours again"
 
 
-def test_reports_of_one_machine_wait_for_each_other(tables: Tables, spark: SparkSession) -> None:
+def test_reports_of_one_machine_wait_for_each_other(tables: TableStore, spark: SparkSession) -> None:
     groups = [str(number) for number in range(50)]
 
     def write(version: int) -> None:
-        Replacer(spark).replace(tables.path(SYNC_STATUS), rows(*groups, version=version).select(SYNC_STATUS.names))
+        DeltaReplacer(spark).replace(tables.path(SYNC_STATUS), rows(*groups, version=version).select(SYNC_STATUS.names))
 
     writers = [threading.Thread(target=write, args=(version,)) for version in range(8)]
     for each in writers:
@@ -136,4 +136,4 @@ def test_reports_of_one_machine_wait_for_each_other(tables: Tables, spark: Spark
 
 def test_a_table_that_cannot_be_written_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(Py4JJavaError, match="TableNotFound"):
-        Replacer(spark).replace(str(tmp_path / "no-table"), rows("a"))
+        DeltaReplacer(spark).replace(str(tmp_path / "no-table"), rows("a"))

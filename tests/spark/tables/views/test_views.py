@@ -16,7 +16,7 @@ from generators.table_histories import BEGINS, LASTS, random_history
 from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import OFFSET_COMMITS
 from offset_sync.tables.report_tables import ALL_TABLES, SYNC_STATUS
-from offset_sync.tables.store import Tables
+from offset_sync.tables.store import TableStore
 from offset_sync.tables.views import QUESTIONS, VIEWS, failover_cost, lagging_groups
 from offset_sync.tables.views.duckdb import open_tables
 from offset_sync.tables.views.spark import register_views
@@ -47,13 +47,13 @@ def _moment(value: datetime) -> str:
 
 
 @pytest.fixture
-def filled(tables: Tables) -> Tables:
+def filled(tables: TableStore) -> TableStore:
     """Tables with a history in which everything occurs."""
     append_all(tables, random_history(11, 200))
     return tables
 
 
-def test_spark_and_duckdb_show_the_same_rows_in_every_view(spark: SparkSession, filled: Tables) -> None:
+def test_spark_and_duckdb_show_the_same_rows_in_every_view(spark: SparkSession, filled: TableStore) -> None:
     register_views(spark, filled.root)
     for view in VIEWS:
         sql = f"SELECT * FROM {view.name}"
@@ -62,7 +62,7 @@ def test_spark_and_duckdb_show_the_same_rows_in_every_view(spark: SparkSession, 
         assert found == rows(in_duckdb(filled.root), sql), view.name
 
 
-def test_spark_and_duckdb_answer_every_question_alike(spark: SparkSession, filled: Tables) -> None:
+def test_spark_and_duckdb_answer_every_question_alike(spark: SparkSession, filled: TableStore) -> None:
     register_views(spark, filled.root)
     moments = [BEGINS + LASTS * share / 5 for share in range(6)]
     for sql in (failover_cost(moments), lagging_groups(TEN_MINUTES, ONE_MINUTE)):
@@ -71,7 +71,7 @@ def test_spark_and_duckdb_answer_every_question_alike(spark: SparkSession, fille
         assert found == rows(in_duckdb(filled.root), sql)
 
 
-def test_the_columns_in_spark_are_those_that_the_files_say(spark: SparkSession, tables: Tables) -> None:
+def test_the_columns_in_spark_are_those_that_the_files_say(spark: SparkSession, tables: TableStore) -> None:
     register_views(spark, tables.root)
     asked = [(view, f"SELECT * FROM {view.name}") for view in VIEWS]
     asked += zip(QUESTIONS, (failover_cost([BEGINS]), lagging_groups(TEN_MINUTES, ONE_MINUTE)), strict=True)
@@ -79,7 +79,7 @@ def test_the_columns_in_spark_are_those_that_the_files_say(spark: SparkSession, 
         assert spark.sql(sql).dtypes == [(column.name, column.type) for column in view.columns], view.name
 
 
-def test_every_table_is_registered_also_where_no_job_has_made_it_yet(spark: SparkSession, tables: Tables) -> None:
+def test_every_table_is_registered_also_where_no_job_has_made_it_yet(spark: SparkSession, tables: TableStore) -> None:
     register_views(spark, tables.root)
     for table in ALL_TABLES:
         assert spark.table(table.name).columns == table.names
@@ -87,7 +87,9 @@ def test_every_table_is_registered_also_where_no_job_has_made_it_yet(spark: Spar
         register_views(spark, f"{tables.root}/elsewhere")
 
 
-def test_a_moment_shows_in_both_engines_the_report_and_the_history_of_then(spark: SparkSession, tables: Tables) -> None:
+def test_a_moment_shows_in_both_engines_the_report_and_the_history_of_then(
+    spark: SparkSession, tables: TableStore
+) -> None:
     early, late = Day(steps=40), Day(steps=48)
     before = datetime.now(timezone.utc)
     append_all(tables, {table: early.arrow(table) for table in (OFFSET_COMMITS, SYNC_STATUS)})

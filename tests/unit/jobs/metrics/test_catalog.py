@@ -47,13 +47,13 @@ class Growing:
 def watched(site: Site) -> Scrape:
     """Return all that sync_offsets tells of *site*."""
     metrics = SyncMetrics(site.config)
-    for settlement in site.settlements:
-        metrics.recording(lambda settlement: None)(settlement)
+    for reconciliation in site.reconciliations:
+        metrics.recording(lambda reconciliation: None)(reconciliation)
     cluster = Growing()
     watch = LogWatch(dict.fromkeys(site.config.clusters, cluster), lambda name: True, site.index, site.lock, 20)
     watch.look()
     watch.look()
-    positions = Positions(site.settler, site.book, site.lock, metrics.waiting, 20, lambda: site.clock_ms[0])
+    positions = Positions(site.reconciler, site.book, site.lock, metrics.waiting, 20, lambda: site.clock_ms[0])
     return read([metrics, positions, IndexSizes(site.index, site.lock, list(site.config.clusters)), watch])
 
 

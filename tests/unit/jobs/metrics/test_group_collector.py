@@ -62,7 +62,7 @@ def test_a_target_that_lost_what_it_had_is_stale_since_that_was_found(watched: W
     watched.settle()
     watched.site.pass_time(3_600_000)
     watched.site.clusters["Y"].is_down = True
-    watched.site.settler.settle_all(is_first=True)
+    watched.site.reconciler.reconcile_all(is_first=True)
     watched.note()
     watched.site.pass_time(5_000)
     assert watched.stale() == {"FAILED": 5}
@@ -78,7 +78,7 @@ def test_a_new_driver_takes_nothing_for_stale_that_the_last_one_saw_arrive(watch
     watched.restart()
     assert watched.stale() == {}
     watched.site.clusters["Y"].is_down = True
-    watched.site.settler.settle_all(is_first=True)
+    watched.site.reconciler.reconcile_all(is_first=True)
     watched.note()
     assert watched.stale() == {}
     watched.site.pass_time(2_000)

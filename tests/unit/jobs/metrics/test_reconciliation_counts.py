@@ -10,7 +10,7 @@ import pytest
 from fakes.metrics_site import XY, Watched
 from fakes.reconciler_site import mirrored_site
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
-from offset_sync.sync.reconciliation import Settlement
+from offset_sync.sync.reconciliation import Reconciliation
 
 
 @pytest.fixture
@@ -48,10 +48,10 @@ def test_a_settlement_is_recorded_first_and_a_mistake_in_counting_stops_nothing(
 ) -> None:
     watched.site.commit("X", "readers", 4)
     watched.site.settle()
-    recorded: list[Settlement] = []
+    recorded: list[Reconciliation] = []
     watched.metrics.waiting.clear()
-    watched.metrics.recording(recorded.append)(watched.site.settlements[-1])
-    assert recorded == watched.site.settlements[-1:]
+    watched.metrics.recording(recorded.append)(watched.site.reconciliations[-1])
+    assert recorded == watched.site.reconciliations[-1:]
     assert "a settlement was not counted" in caplog.text
 
 
@@ -67,9 +67,9 @@ def test_what_a_new_driver_finds_at_the_target_took_nobody_knows_how_long(watche
 def test_a_disordered_timestamp_is_counted_once_however_often_it_is_said(watched: Watched) -> None:
     watched.site.commit("X", "readers", 4)
     watched.site.settle()
-    plain = watched.site.settlements[-1]
+    plain = watched.site.reconciliations[-1]
     disordered = replace(plain, answers=replace(plain.answers, is_disordered=np.array([True])))
     again = replace(disordered, is_news=np.array([False]))
-    for settlement in (plain, disordered, again, again):
-        watched.metrics.recording(lambda settlement: None)(settlement)
+    for reconciliation in (plain, disordered, again, again):
+        watched.metrics.recording(lambda reconciliation: None)(reconciliation)
     assert watched.scrape().value("timestamp_disordered_total", **XY) == 1

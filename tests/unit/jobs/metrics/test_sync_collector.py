@@ -12,9 +12,9 @@ from builders.offset_records import commit_key, commit_value
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryFrame, MemoryTables, PowerFailure
 from offset_sync.ingest.commit_ingester import CommitIngester
-from offset_sync.ingest.query_supervisor import QueryGroup
+from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
-from offset_sync.state.committed_offsets import OWN_TAG, CommitBook
+from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
 from tools.prometheus_scrape import Scrape, read
 
 RECORDS = pa.schema(
@@ -113,7 +113,7 @@ def test_it_says_who_is_ready_who_fails_and_whether_the_history_is_written(job: 
 
 
 def test_a_group_of_queries_says_which_of_them_failed(job: Job, caplog: pytest.LogCaptureFixture) -> None:
-    queries = QueryGroup(threading.Event())
+    queries = QuerySupervisor(threading.Event())
 
     def fail() -> None:
         raise ConnectionError("no such host")
@@ -126,7 +126,7 @@ def test_a_group_of_queries_says_which_of_them_failed(job: Job, caplog: pytest.L
 
 
 def test_records_are_counted_by_kind_once_their_history_is_written(job: Job) -> None:
-    is_ready, book, tables = threading.Event(), CommitBook(["X", "Y"]), MemoryTables()
+    is_ready, book, tables = threading.Event(), CommittedOffsets(["X", "Y"]), MemoryTables()
     ingester = CommitIngester(
         "X", tables, job, book, threading.RLock(), lambda keys, batch_id: [], is_ready,  # type: ignore[arg-type]
         job.metrics.counting_records("X"),

@@ -15,7 +15,7 @@ import pytest
 from fakes.reconciler_site import config_of
 from offset_sync.config import Config
 from offset_sync.jobs.runner import job_arguments
-from offset_sync.status.render.outputs import limits_of, open_shows, status_arguments, unhealthy
+from offset_sync.status.render.outputs import limits_of, open_outputs, status_arguments, unhealthy
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
@@ -45,7 +45,7 @@ def arguments(*words: str) -> argparse.Namespace:
 
 def shown(folder: Path, *words: str) -> str:
     out = io.StringIO()
-    for show in open_shows(config(folder), arguments(*words), out):
+    for show in open_outputs(config(folder), arguments(*words), out):
         show(STATUS, DRIFT, NOW)
     return out.getvalue()
 

@@ -10,7 +10,7 @@ import pytest
 
 from fakes.driver import Driver, differences, driver, known, live, read_to_the_end
 from fakes.tables import MemoryTables
-from offset_sync.state.committed_offsets import CommitBook
+from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.restore import follow_commits
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
@@ -19,7 +19,7 @@ class Follower:
     """A book that is kept up with the tables only."""
 
     def __init__(self, tables: MemoryTables) -> None:
-        self.book = CommitBook(["X", "Y", "Z"])
+        self.book = CommittedOffsets(["X", "Y", "Z"])
         self.tables: Any = tables
         self.version = 0
 

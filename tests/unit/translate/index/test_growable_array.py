@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
-from offset_sync.state.column_store import Columns
+from offset_sync.state.column_store import ColumnStore
 from offset_sync.translate.index.growable_array import GrowingArray
 
 values = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=40)
@@ -45,7 +45,7 @@ def test_replacing_an_array_with_a_part_of_itself_keeps_that_part() -> None:
 
 
 def test_columns_give_new_rows_their_defaults_and_keep_the_old_ones() -> None:
-    columns = Columns({"offset": -1, "is_own": False})
+    columns = ColumnStore({"offset": -1, "is_own": False})
     assert columns["offset"].tolist() == []
     columns.fit(2)
     columns["offset"][:] = [5, 6]
@@ -59,7 +59,7 @@ def test_columns_give_new_rows_their_defaults_and_keep_the_old_ones() -> None:
 
 
 def test_a_column_is_a_view_that_can_be_written_to() -> None:
-    columns = Columns({"offset": -1})
+    columns = ColumnStore({"offset": -1})
     columns.fit(3)
     columns["offset"][[0, 2]] = 9
     assert columns["offset"].tolist() == [9, -1, 9]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.translate.index.indexing_times import IndexMarks
+from offset_sync.translate.index.indexing_times import IndexingTimes
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 
 
-def marks(*runs: tuple[int, int]) -> IndexMarks:
+def marks(*runs: tuple[int, int]) -> IndexingTimes:
     """Marks that were told of runs, (offset, second) each, one by one."""
-    made = IndexMarks()
+    made = IndexingTimes()
     for start, second in runs:
         made.extend(np.array([start]), np.array([second * 1000]))
     return made
@@ -26,7 +26,7 @@ def test_a_record_was_indexed_when_the_last_mark_before_it_says() -> None:
 
 
 def test_what_is_indexed_in_one_second_shares_a_mark() -> None:
-    made = IndexMarks()
+    made = IndexingTimes()
     made.extend(np.array([0, 5, 9, 12]), np.array([1000, 1400, 1999, 2000]))
     made.extend(np.array([20, 30]), np.array([2999, 3000]))
     assert [made.indexed_at_ms(offset) for offset in (0, 11, 12, 29, 30)] == [1000, 1000, 2000, 2000, 3000]
@@ -35,7 +35,7 @@ def test_what_is_indexed_in_one_second_shares_a_mark() -> None:
 def test_from_where_on_all_is_newer() -> None:
     made = marks((3, 10), (7, 20), (9, 21))
     assert [made.first_since(second * 1000) for second in (0, 10, 11, 21, 22)] == [3, 3, 7, 9, None]
-    assert IndexMarks().first_since(0) is None
+    assert IndexingTimes().first_since(0) is None
 
 
 def test_a_clock_that_goes_back_does_not_make_records_older_than_those_before() -> None:
@@ -48,7 +48,7 @@ def test_a_clock_that_goes_back_does_not_make_records_older_than_those_before() 
 def test_of_a_week_few_marks_are_kept_and_no_age_is_wrong_by_much(every: int, taken: int) -> None:
     """Ten records a second; each refresh of so many seconds brings the runs of its last *taken* ones."""
     seconds = np.arange(7 * 24 * 3600)
-    made = IndexMarks()
+    made = IndexingTimes()
     for first in range(0, len(seconds) - taken, every):
         part = seconds[first : first + taken]
         made.extend(part * 10, part * 1000)

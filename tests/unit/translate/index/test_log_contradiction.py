@@ -9,7 +9,7 @@ from offset_sync.model.values import State
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.partition import STATES, translate_partition
-from offset_sync.translate.preconditions import PartitionView
+from offset_sync.translate.preconditions import PartitionMetadata
 
 Row = tuple[int, int, int, int]  # start, length, origin, origin start
 
@@ -78,7 +78,7 @@ def test_a_record_where_all_had_been_read_and_found_empty_is_a_contradiction(oth
 def test_a_contradicted_log_on_either_side_withholds(side: str) -> None:
     sound, broken = index_of([(0, 10, 0, 0)]), index_of([(0, 10, 0, 0)], [(0, 12, 0, 5)])
     source, target = (sound, broken) if side == "target" else (broken, sound)
-    views = [PartitionView("id", 1, 0, 20, frozenset({"id"}), index, index.frontier) for index in (source, target)]
+    views = [PartitionMetadata("id", 1, 0, 20, frozenset({"id"}), index, index.frontier) for index in (source, target)]
     found = translate_partition(
         np.array([4]), [None], None if "asked" in side else views[0], source, views[1],
         source_origin=0, young_since_ms=0,

@@ -137,11 +137,11 @@ def test_positions_keep_up_with_the_runs_also_where_a_run_has_grown() -> None:
 def test_a_late_record_is_noticed_without_being_asked_for() -> None:
     index = index_of((runs_of((0, 4, 0, 5)), 4))
     index.positions(0)
-    assert index.changed_back() == 0
+    assert index.reorder_count() == 0
     index.extend(runs_of((4, 1, 0, 2)), 5)
-    assert index.changed_back() == 1
+    assert index.reorder_count() == 1
     index.extend(runs_of((5, 1, 1, 7), (6, 1, 1, 3)), 7)  # nobody has asked for this origin, so nobody can be misled
-    assert index.changed_back() == 1
+    assert index.reorder_count() == 1
 
 
 def test_the_first_run_of_each_origin_is_known() -> None:
@@ -151,5 +151,5 @@ def test_the_first_run_of_each_origin_is_known() -> None:
 
 def test_an_index_without_a_run_answers_everything_with_nothing() -> None:
     index = LogIndex(7)
-    assert (len(index.runs), len(index.first_runs()), len(index.positions(0)), index.changed_back()) == (0, 0, 0, 0)
+    assert (len(index.runs), len(index.first_runs()), len(index.positions(0)), index.reorder_count()) == (0, 0, 0, 0)
     assert (index.begin, index.frontier) == (7, 7)

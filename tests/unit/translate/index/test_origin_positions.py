@@ -93,8 +93,8 @@ def test_a_hole_counts_as_the_lowest_place_of_any_later_record(found: list[Stret
     if not later:
         assert segment == len(positions)
         return
-    assert int(positions.lowest_later[segment]) == min(later)[0]
-    assert int(positions.lowest_later_seen_ms[segment]) == min(later)[1]
+    assert int(positions.next_offset[segment]) == min(later)[0]
+    assert int(positions.next_offset_indexed_at_ms[segment]) == min(later)[1]
 
 
 @law(200)
@@ -104,12 +104,12 @@ def test_whoever_came_below_what_was_there_is_counted(found: list[Stretch], bord
     known = by_dictionary(found[:border])
     lower = [o for o in by_dictionary(found) if o not in known and known and o < max(known)]
     if lower:
-        assert after.changed_back > before.changed_back
+        assert after.reorder_count > before.reorder_count
 
 
 def test_what_comes_in_order_is_not_counted_as_going_back() -> None:
     positions = positions_of([(0, 5, 0, 0), (7, 2, 5, 0)], [(9, 3, 7, 0)], [], [(20, 1, 30, 0)])
-    assert positions.changed_back == 0
+    assert positions.reorder_count == 0
     assert positions.start.tolist() == [0, 7, 20]
     assert positions.end.tolist() == [5, 12, 21]
 
