@@ -58,7 +58,7 @@ def test_a_record_is_one_line_of_json_whatever_it_holds() -> None:
 def test_times_are_utc_with_milliseconds() -> None:
     record = logging.LogRecord("x", logging.INFO, "", 0, "m", None, None)
     record.created, record.msecs = 1_000_000_000.0625, 62.5
-    assert json.loads(log_format.JsonLines().format(record))["ts"] == "2001-09-09T01:46:40.062Z"
+    assert json.loads(logs.JsonLines().format(record))["ts"] == "2001-09-09T01:46:40.062Z"
 
 
 def test_an_exception_stands_in_the_line_of_its_record() -> None:
@@ -71,7 +71,7 @@ def test_an_exception_stands_in_the_line_of_its_record() -> None:
     (line,) = written("json", fail)
     exception = json.loads(line)["exception"]
     assert (exception["class"], exception["msg"]) == ("ValueError", "no\nsuch thing")
-    assert "test_logs.py" in exception["stacktrace"]
+    assert "test_log_format.py" in exception["stacktrace"]
 
 
 def test_a_message_that_does_not_fit_its_arguments_is_still_one_line() -> None:
