@@ -73,7 +73,7 @@ def _row(metric: Metric) -> str:
 
 
 def _label_rows() -> list[str]:
-    answers = [state.value for state in State if not state.is_withheld]
+    answers = [state.name for state in State if not state.is_withheld]
     rows = {
         "`source`, `target`, `cluster`": "aliases of `clusters`",
         "`outcome`": _words(OUTCOME_NAMES),

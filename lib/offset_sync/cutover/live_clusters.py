@@ -10,10 +10,9 @@ import numpy as np
 from offset_sync.config import Config
 from offset_sync.cutover.plan import Committed, PartitionStatus
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import Outcome, TopicPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_translations import OUTCOMES
 from offset_sync.state.ownership import owners
 from offset_sync.state.snapshot import frontier
 from offset_sync.status.live_state import LiveState
@@ -185,7 +184,7 @@ def _committed(reconciliation: Reconciliation, book: CommittedOffsets) -> Iterab
         yield Committed(
             group_id, TopicPartition(topic, partition), int(reconciliation.source_offset[row]),
             None if wanted < 0 else wanted, int(answers.duplicates[row]), int(answers.lost[row]),
-            OUTCOMES[int(reconciliation.outcome[row])].value, reconciliation.error.get(row),
+            Outcome(int(reconciliation.outcome[row])).name, reconciliation.error.get(row),
         )  # fmt: skip
 
 

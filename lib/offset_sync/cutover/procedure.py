@@ -17,7 +17,7 @@ from offset_sync.model.values import Outcome, TopicPartition
 _PAUSE_S = 1.0
 _PATIENCE_S = 30.0
 """So long the jobs may take to read what was committed."""
-_HELD = (Outcome.COMMITTED.value, Outcome.UNCHANGED.value)
+_HELD = (Outcome.COMMITTED.name, Outcome.UNCHANGED.name)
 
 
 class CutoverProcedure:

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import IntEnum
+from typing import NamedTuple
 
 
-class State(str, Enum):
+class Word(IntEnum):
+    """A word of the tables, as the code that arrays hold: ``State(code).name`` is what a column says.
+
+    Codes live in memory only, so a new word may stand anywhere.
+    """
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class State(Word):
     """How good an answer is, or why there is none (column ``state`` of offset_translations)."""
 
-    EXACT = "EXACT"
-    AT_FRONTIER = "AT_FRONTIER"
-    INDEX_BEHIND = "INDEX_BEHIND"
-    APPROXIMATE = "APPROXIMATE"  # of another strategy than exact, and earlier than need be
-    REWIND = "REWIND"
+    EXACT = 0
+    AT_FRONTIER = 1
+    INDEX_BEHIND = 2
+    APPROXIMATE = 3  # of another strategy than exact, and earlier than need be
+    REWIND = 4
     # Withheld reasons: nothing is written to the target.
-    TOPIC_RECREATED = "TOPIC_RECREATED"
-    LOG_TRUNCATED = "LOG_TRUNCATED"
-    PARTITIONS_DIFFER = "PARTITIONS_DIFFER"
-    NOT_INDEXED = "NOT_INDEXED"
-    TOPIC_MISSING = "TOPIC_MISSING"
-    TOPIC_UNAUTHORIZED = "TOPIC_UNAUTHORIZED"  # it may not be described, so nobody can tell whether it is there
-    COMMIT_BEYOND_END = "COMMIT_BEYOND_END"
-    CLUSTER_UNREACHABLE = "CLUSTER_UNREACHABLE"
-    STRATEGY_REFUSED = "STRATEGY_REFUSED"  # it could lose records of this topic
-    NO_REFERENCE = "NO_REFERENCE"  # the strategy finds nothing to go by, and the topic is not idle
+    TOPIC_RECREATED = 5
+    LOG_TRUNCATED = 6
+    PARTITIONS_DIFFER = 7
+    NOT_INDEXED = 8
+    TOPIC_MISSING = 9
+    TOPIC_UNAUTHORIZED = 10  # it may not be described, so nobody can tell whether it is there
+    COMMIT_BEYOND_END = 11
+    CLUSTER_UNREACHABLE = 12
+    STRATEGY_REFUSED = 13  # it could lose records of this topic
+    NO_REFERENCE = 14  # the strategy finds nothing to go by, and the topic is not idle
 
     @property
     def is_withheld(self) -> bool:
@@ -35,32 +46,57 @@ class State(str, Enum):
 _ANSWERS = frozenset({State.EXACT, State.AT_FRONTIER, State.INDEX_BEHIND, State.APPROXIMATE, State.REWIND})
 
 
-class Outcome(str, Enum):
+class Outcome(Word):
     """What became of an answer at the target (column ``outcome`` of offset_translations)."""
 
-    COMMITTED = "COMMITTED"
-    UNCHANGED = "UNCHANGED"
-    NOT_FORWARD = "NOT_FORWARD"
-    TARGET_ACTIVE = "TARGET_ACTIVE"
-    FAILED = "FAILED"
-    DRY_RUN = "DRY_RUN"
-    WITHHELD = "WITHHELD"
+    COMMITTED = 0
+    UNCHANGED = 1
+    NOT_FORWARD = 2
+    TARGET_ACTIVE = 3
+    FAILED = 4
+    DRY_RUN = 5
+    WITHHELD = 6
 
 
-class Rule(str, Enum):
+class Rule(Word):
     """What may be done to the value that stands at the target."""
 
-    SET = "SET"  # ours, or nothing stands there: up or down
-    FORWARD = "FORWARD"  # somebody else's, older than the source's commit
-    FOLLOW = "FOLLOW"  # somebody else's, but the source went back after it: an operator's reset
+    SET = 0  # ours, or nothing stands there: up or down
+    FORWARD = 1  # somebody else's, older than the source's commit
+    FOLLOW = 2  # somebody else's, but the source went back after it: an operator's reset
 
 
-@dataclass(frozen=True)
-class TopicPartition:
+class TopicPartition(NamedTuple):
     """A partition of a topic, on any cluster."""
 
     topic: str
     partition: int
+
+
+class ClusterPartition(NamedTuple):
+    """A partition of a topic on one cluster: one log."""
+
+    cluster: str
+    topic: str
+    partition: int
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The same partition, on any cluster."""
+        return TopicPartition(self.topic, self.partition)
+
+
+class GroupPartition(NamedTuple):
+    """A partition as one consumer group commits it: what an offset belongs to."""
+
+    group_id: str
+    topic: str
+    partition: int
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition, whichever group reads it."""
+        return TopicPartition(self.topic, self.partition)
 
 
 @dataclass(frozen=True)

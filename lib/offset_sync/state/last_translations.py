@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 from offset_sync.model.values import Outcome, State
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import STATES, Translations
+from offset_sync.translate.partition import Translations
 
-OUTCOMES = tuple(Outcome)
-"""Outcomes by code."""
-IS_HELD = np.array([outcome in (Outcome.COMMITTED, Outcome.UNCHANGED) for outcome in OUTCOMES])
+IS_HELD = np.array([outcome in (Outcome.COMMITTED, Outcome.UNCHANGED) for outcome in Outcome])
 """True for outcomes after which the target holds the wanted offset."""
-_EXACT = STATES.index(State.EXACT)
-_WAITS_FOR_INDEX = [STATES.index(state) for state in (State.AT_FRONTIER, State.INDEX_BEHIND, State.NOT_INDEXED)]
+_EXACT = State.EXACT
+_WAITS_FOR_INDEX = (State.AT_FRONTIER, State.INDEX_BEHIND, State.NOT_INDEXED)
 _REPEATS = 2
 """So many equal answers make a key settled."""
 
@@ -112,4 +110,4 @@ class LastTranslations:
         column["known_revision"][key[answered]] = revision
 
 
-_UNCHANGED, _COMMITTED = OUTCOMES.index(Outcome.UNCHANGED), OUTCOMES.index(Outcome.COMMITTED)
+_UNCHANGED, _COMMITTED = Outcome.UNCHANGED, Outcome.COMMITTED

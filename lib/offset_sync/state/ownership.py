@@ -13,8 +13,6 @@ from offset_sync.model.values import Rule
 from offset_sync.translate.index.runs import Int64s
 
 NO_OWNER = -1
-RULES = (Rule.SET, Rule.FORWARD, Rule.FOLLOW)
-"""Rules by code."""
 
 
 def owners(genuine_at_ms: Int64s) -> NDArray[np.intp]:
@@ -39,6 +37,4 @@ def rules(
     """
     is_free = (actual_offset < 0) | actual_is_own
     is_followed = rewound_at_ms > actual_at_ms
-    return np.select(
-        [is_free, is_followed], [RULES.index(Rule.SET), RULES.index(Rule.FOLLOW)], RULES.index(Rule.FORWARD)
-    )
+    return np.select([is_free, is_followed], [Rule.SET, Rule.FOLLOW], Rule.FORWARD)

@@ -18,11 +18,10 @@ from pyspark.sql import functions as F
 from offset_sync.model.values import Outcome, State
 from offset_sync.state.committed_offsets import ClusterOffsets, CommitRecords, CommittedOffsets
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_translations import OUTCOMES, LastTranslations
+from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.own_writes import NOTHING
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
-from offset_sync.translate.partition import STATES
 
 _KEY = ["group_id", "topic", "partition"]
 _CLOCKS_APART_MS = 60_000
@@ -111,8 +110,8 @@ def restore_answers(
         return
     columns = ["source_offset", "source_committed_at", "target_offset", "state", "outcome", "duplicates"]
     columns += ["duplicates_at_most", "lost"]
-    answers = tables.read(OFFSET_TRANSLATIONS).where(F.col("outcome") != Outcome.DRY_RUN.value)
-    committed_at = F.when(F.col("outcome") == Outcome.COMMITTED.value, F.col("translated_at"))
+    answers = tables.read(OFFSET_TRANSLATIONS).where(F.col("outcome") != Outcome.DRY_RUN.name)
+    committed_at = F.when(F.col("outcome") == Outcome.COMMITTED.name, F.col("translated_at"))
     last = answers.groupBy("source_cluster", "target_cluster", *_KEY).agg(
         F.max_by(F.struct(*columns), "translated_at").alias("last"),
         F.max_by("target_offset", committed_at).alias("own_offset"),
@@ -139,8 +138,8 @@ def _restore_pair(rows: pa.Table, book: CommittedOffsets, last: LastTranslations
         default = -1 if name in ("source_offset", "wanted") else 0
         pair[name][key] = rows.column(column).fill_null(default).to_numpy()
     pair["source_at_ms"][key] = rows.column("source_committed_at").cast(pa.int64()).to_numpy() // 1000
-    pair["state"][key] = [STATES.index(State(name)) for name in rows.column("state").to_pylist()]
-    pair["outcome"][key] = [OUTCOMES.index(Outcome(name)) for name in rows.column("outcome").to_pylist()]
+    pair["state"][key] = [State[name] for name in rows.column("state").to_pylist()]
+    pair["outcome"][key] = [Outcome[name] for name in rows.column("outcome").to_pylist()]
 
 
 def _restore_ledger(rows: pa.Table, key: KeyRows, there: ClusterOffsets) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import State
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import IS_WITHHELD, STATES
+from offset_sync.translate.partition import IS_WITHHELD
 
 Bools = NDArray[np.bool_]
 
@@ -29,7 +29,7 @@ class Status(str, Enum):
 
 STATUSES = tuple(Status)
 """Statuses by code."""
-_AT_FRONTIER = STATES.index(State.AT_FRONTIER)
+_AT_FRONTIER = State.AT_FRONTIER
 
 
 @dataclass(frozen=True)
@@ -103,15 +103,13 @@ def decide(facts: Facts, stalled_after_ms: int) -> NDArray[np.intp]:
         (_is_any(_moving(facts)), Status.MIRRORING),
     ]
     conditions, words = zip(*choices, strict=True)
-    codes: NDArray[np.intp] = np.select(
-        conditions, [STATUSES.index(word) for word in words], STATUSES.index(Status.IN_SYNC)
-    )
+    codes: NDArray[np.intp] = np.select(conditions, list(words), Status.IN_SYNC)
     return codes
 
 
 def is_comparable(facts: Facts, status: NDArray[np.intp]) -> Bools:
     """Return where the next record of both sides is still to be compared before the row is called in sync."""
-    compared: Bools = (status == STATUSES.index(Status.IN_SYNC)) & (facts.state != _AT_FRONTIER)
+    compared: Bools = (status == Status.IN_SYNC) & (facts.state != _AT_FRONTIER)
     return compared
 
 
@@ -119,13 +117,13 @@ def reasons(facts: Facts, status: NDArray[np.intp], stalled_after_ms: int) -> li
     """Return why each row is not in sync, in a few words; None where it is."""
     why: list[str | None] = [None] * len(status)
     for word, causes in (
-        (Status.WITHHELD, [(IS_WITHHELD[facts.state], lambda row: STATES[int(facts.state[row])].value)]),
+        (Status.WITHHELD, [(IS_WITHHELD[facts.state], lambda row: State(int(facts.state[row])).name)]),
         (Status.TARGET_ACTIVE, [(facts.is_target_active, _always("the target's group has members"))]),
         (Status.STALLED, _stalled(facts, stalled_after_ms)),
         (Status.BEHIND, _behind(facts)),
         (Status.MIRRORING, _moving(facts)),
     ):
-        left = status == STATUSES.index(word)
+        left = status == word
         for is_so, text in causes:
             for row in np.flatnonzero(left & is_so).tolist():
                 why[row] = text(row)

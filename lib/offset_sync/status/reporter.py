@@ -18,7 +18,7 @@ from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.snapshot import Commits, Index, MetadataByCluster, Snapshot
 from offset_sync.state.translator import Translator, owned_keys, to_commits
 from offset_sync.status.assess import Assessor
-from offset_sync.status.classify import STATUSES, Facts, Status, decide, is_comparable, is_there, reasons
+from offset_sync.status.classify import Facts, Status, decide, is_comparable, is_there, reasons
 from offset_sync.status.measure import NOBODY_KNOWS
 from offset_sync.status.record_comparison import RecordPair
 from offset_sync.status.rows import Found, Rows, joined_rows, to_columns
@@ -173,7 +173,7 @@ class StatusReporter:
         for row, question in questions.items():
             difference = differences[question]
             if difference is not None:
-                status[row], why[row] = STATUSES.index(Status.MIRRORING), difference
+                status[row], why[row] = Status.MIRRORING, difference
 
     @staticmethod
     def _ms(duration: timedelta) -> int:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.model.values import State
 from offset_sync.state.committed_offsets import Key
 from offset_sync.state.snapshot import Commits
 from offset_sync.status.classify import STATUSES, Facts
 from offset_sync.status.measure import NOBODY_KNOWS, Measured
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import IS_WITHHELD, STATES, Translations
+from offset_sync.translate.partition import IS_WITHHELD, Translations
 
 Rows = dict[str, list[Any]]
 """Columns of sync_status but ``reported_at``, by name."""
@@ -56,7 +57,7 @@ def to_columns(
         "partition": [partition for _, _, partition in found.keys],
         "status": [STATUSES[code].value for code in status.tolist()],
         "reason": list(why),
-        "state": [STATES[code].value for code in answers.state.tolist()],
+        "state": [State(code).name for code in answers.state.tolist()],
         "source_offset": found.commits.offset.tolist(),
         "source_committed_at": found.commits.at_ms.tolist(),
         "wanted_offset": _unless(is_withheld, answers.wanted),

@@ -62,7 +62,7 @@ class _CommitTask:
         found = [
             {
                 "row": row["row"],
-                "outcome": outcome.outcome.value,
+                "outcome": outcome.outcome.name,
                 "previous_offset": outcome.previous_offset,
                 "error": outcome.error,
             }
@@ -74,12 +74,12 @@ class _CommitTask:
 def _to_table(writes: Sequence[OffsetWrite]) -> pa.Table:
     names = _WRITES.names[1:]
     columns: dict[str, list[object]] = {name: [getattr(write, name) for write in writes] for name in names}
-    columns["rule"] = [write.rule.value for write in writes]
+    columns["rule"] = [write.rule.name for write in writes]
     return pa.table({"row": list(range(len(writes))), **columns}, schema=_WRITES)
 
 
 def _to_write(row: dict[str, object]) -> OffsetWrite:
-    fields = {name: row[name] for name in _WRITES.names[1:]} | {"rule": Rule(row["rule"])}
+    fields = {name: row[name] for name in _WRITES.names[1:]} | {"rule": Rule[str(row["rule"])]}
     return OffsetWrite(**fields)  # type: ignore[arg-type]
 
 
@@ -88,7 +88,7 @@ def _to_outcome(write: OffsetWrite, found: dict[str, object]) -> WriteOutcome:
         write.group_id,
         write.topic,
         write.partition,
-        Outcome(found["outcome"]),
+        Outcome[str(found["outcome"])],
         found["previous_offset"],  # type: ignore[arg-type]
         found["error"],  # type: ignore[arg-type]
     )

@@ -17,7 +17,7 @@ from offset_sync.config import Config
 from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.key_index import KeyIndex, KeyRows
-from offset_sync.state.last_translations import OUTCOMES, LastTranslations
+from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.snapshot import Commits, Index, MetadataByCluster, Snapshot
 from offset_sync.state.translator import Translator, owned_keys, to_commits
 from offset_sync.sync.reconciliation import ReconcileRequest, Reconciliation
@@ -167,16 +167,16 @@ class Reconciler:
             )  # fmt: skip
         previous, outcome, error = plan.previous.copy(), plan.outcome.copy(), dict[int, str]()
         error |= seen.refusals(source, target, [self._book.keys[each][1] for each in key.tolist()])
-        outcome[list(error)] = OUTCOMES.index(Outcome.FAILED)
+        outcome[list(error)] = Outcome.FAILED
         for row, found in zip(
             plan.rows.tolist(), self._commit(target, plan.writes) if plan.writes else (), strict=True
         ):
-            outcome[row] = OUTCOMES.index(found.outcome)
+            outcome[row] = found.outcome
             previous[row] = -1 if found.previous_offset is None else found.previous_offset
             if found.error:
                 error[row] = found.error
         with self._lock:
-            is_committed = outcome == OUTCOMES.index(Outcome.COMMITTED)
+            is_committed = outcome == Outcome.COMMITTED
             self._book.clusters[target].acknowledge(key[is_committed], answers.wanted[is_committed], self._now_ms())
             is_news = pair.note(key, commits.offset, commits.at_ms, answers, outcome)
         return Reconciliation(

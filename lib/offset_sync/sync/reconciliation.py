@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from offset_sync.model.values import Outcome
 from offset_sync.state.committed_offsets import Key
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_translations import OUTCOMES
 from offset_sync.sync.write_plan import WritePlan
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations
@@ -53,7 +52,7 @@ class Reconciliation:
     def failures(self, keys: Sequence[Key]) -> list[str]:
         """Return one line per distinct reason why something could not be done."""
         by_reason: dict[str, list[int]] = {}
-        for row in np.flatnonzero(self.outcome == OUTCOMES.index(Outcome.FAILED)).tolist():
+        for row in np.flatnonzero(self.outcome == Outcome.FAILED).tolist():
             by_reason.setdefault(self.error.get(row, "no reason given"), []).append(row)
         return [
             f"{self.source} to {self.target}: {len(rows)} offsets not committed, "

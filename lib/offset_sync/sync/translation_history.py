@@ -14,13 +14,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from offset_sync.model.values import Outcome
+from offset_sync.model.values import Outcome, State
 from offset_sync.state.committed_offsets import Key
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_translations import OUTCOMES
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
-from offset_sync.translate.partition import IS_WITHHELD, STATES
+from offset_sync.translate.partition import IS_WITHHELD
 
 logger = logging.getLogger(__name__)
 MOST_ROWS_KEPT = 1_000_000
@@ -93,7 +92,7 @@ def to_rows(
     key = [keys[one] for one in reconciliation.key[chosen].tolist()]
     outcome = reconciliation.outcome[chosen]
     is_withheld = IS_WITHHELD[answers.state[chosen]]
-    is_committed = outcome == OUTCOMES.index(Outcome.COMMITTED)
+    is_committed = outcome == Outcome.COMMITTED
     previous = reconciliation.previous[chosen]
     columns = {
         "source_cluster": pa.repeat(reconciliation.source, count),
@@ -106,12 +105,12 @@ def to_rows(
         "target_offset": pa.array(answers.wanted[chosen], mask=is_withheld),
         "previous_target_offset": pa.array(previous, mask=previous < 0),
         "strategy": pa.array([strategy_of(topic) for _, topic, _ in key], pa.string()),
-        "state": pa.array([STATES[code].value for code in reconciliation.plan.state[chosen].tolist()], pa.string()),
+        "state": pa.array([State(code).name for code in reconciliation.plan.state[chosen].tolist()], pa.string()),
         "duplicates": pa.array(answers.duplicates[chosen], mask=is_withheld),
         "duplicates_at_most": pa.array(answers.duplicates_at_most[chosen], mask=is_withheld),
         "lost": pa.array(answers.lost[chosen], mask=is_withheld),
         "timestamp_disordered": pa.array(answers.is_disordered[chosen]),
-        "outcome": pa.array([OUTCOMES[code].value for code in outcome.tolist()], pa.string()),
+        "outcome": pa.array([Outcome(code).name for code in outcome.tolist()], pa.string()),
         "error": pa.array([reconciliation.error.get(row) for row in chosen.tolist()], pa.string()),
         "batch_id": pa.repeat(pa.scalar(reconciliation.batch_id, pa.int64()), count),
         "translated_at": pa.array(np.full(count, reconciliation.translated_at_ms), _TIME),

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, State
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
-from offset_sync.state.last_translations import OUTCOMES
-from offset_sync.state.ownership import RULES, rules
+from offset_sync.state.ownership import rules
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import IS_WITHHELD, STATES, Translations
+from offset_sync.translate.partition import IS_WITHHELD, Translations
 
 KeyRows = NDArray[np.intp]
 
@@ -56,15 +55,15 @@ def plan_writes(
     is_withheld = IS_WITHHELD[answers.state]
     is_held = (actual == answers.wanted) & ~is_withheld
     is_refreshed = is_held & refresh_due(there, key, refresh_before_ms)
-    is_backward = ~is_held & (rule == RULES.index(Rule.FORWARD)) & (answers.wanted < actual)
+    is_backward = ~is_held & (rule == Rule.FORWARD) & (answers.wanted < actual)
     is_asked = ~is_withheld & (is_first | is_refreshed | ~(is_held | is_backward))
     outcome = np.select(
-        [is_withheld, is_backward], [OUTCOMES.index(Outcome.WITHHELD), OUTCOMES.index(Outcome.NOT_FORWARD)],
-        OUTCOMES.index(Outcome.UNCHANGED),
+        [is_withheld, is_backward], [Outcome.WITHHELD, Outcome.NOT_FORWARD],
+        Outcome.UNCHANGED,
     )  # fmt: skip
-    went_back = np.where(rule == RULES.index(Rule.FOLLOW), True, rewound_at_ms > answered_at_ms)
+    went_back = np.where(rule == Rule.FOLLOW, True, rewound_at_ms > answered_at_ms)
     is_rewind = went_back & (rewound_at_ms >= 0) & (answers.wanted < actual) & ~is_withheld & ~is_backward
-    state = np.where(is_rewind, STATES.index(State.REWIND), answers.state)
+    state = np.where(is_rewind, State.REWIND, answers.state)
     rows = np.flatnonzero(is_asked)
     return WritePlan(
         _writes(book, source, key, answers, rows, rule, actual, is_refreshed), rows, state, actual, outcome
@@ -89,7 +88,7 @@ def _writes(
             partition=book.keys[place][2],
             offset=wanted,
             metadata=metadata.get(place, OWN_TAG),
-            rule=RULES[code],
+            rule=Rule(code),
             expected_offset=None if before < 0 else before,
             refresh=refresh,
         )

@@ -15,9 +15,6 @@ from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s
 from offset_sync.translate.preconditions import PartitionMetadata, reason_to_withhold
 from offset_sync.translate.strategies import EXACT, Choice, Logs, Strategy, choose, reason_to_refuse, unverified
 
-STATES = tuple(State)
-"""States by code."""
-
 
 @dataclass(frozen=True)
 class Translations:
@@ -80,12 +77,12 @@ def translate_partition(
         state = _states_of_choice(state, answers, choice, committed, logs, source, target)
     elif index.begin > target.log_start:
         needed = needs_of_unindexed(source_index, index, source_origin=source_origin, young_since_ms=young_since_ms)
-        state[committed < needed] = STATES.index(State.NOT_INDEXED)
+        state[committed < needed] = State.NOT_INDEXED
     if source is not None:
         # Somebody committed past the end, or the log was cut: below such a commit is not all read.
-        state[committed > source.log_end] = STATES.index(State.COMMIT_BEYOND_END)
+        state[committed > source.log_end] = State.COMMIT_BEYOND_END
         is_stale = [bool(topic_id and source.topic_id) and topic_id != source.topic_id for topic_id in topic_ids]
-        state[np.array(is_stale, np.bool_)] = STATES.index(State.TOPIC_RECREATED)
+        state[np.array(is_stale, np.bool_)] = State.TOPIC_RECREATED
     return _answered(answers, state, choice)
 
 
@@ -99,26 +96,26 @@ def _states_of_choice(
     target: PartitionMetadata,
 ) -> NDArray[np.intp]:
     """Return the states of another strategy's answers; what it may not answer is withheld."""
-    state = np.where(answers.is_t | choice.is_exact, state, STATES.index(State.APPROXIMATE))
-    state[answers.is_too_late] = STATES.index(State.STRATEGY_REFUSED)
-    state[choice.offset < 0] = STATES.index(State.NO_REFERENCE)
+    state = np.where(answers.is_t | choice.is_exact, state, State.APPROXIMATE)
+    state[answers.is_too_late] = State.STRATEGY_REFUSED
+    state[choice.offset < 0] = State.NO_REFERENCE
     source_start = source.log_start if source is not None else 0
     # Of what stands below the index nothing is known: the first unread record may be there.
     is_unknown = (committed < logs.source.begin) & (logs.source.begin > source_start)
     is_unknown |= (choice.offset <= logs.target.begin) & (logs.target.begin > target.log_start)
-    state[is_unknown] = STATES.index(State.NOT_INDEXED)
+    state[is_unknown] = State.NOT_INDEXED
     return state
 
 
 def _states(answers: Answers) -> NDArray[np.intp]:
     return np.select(
         [answers.index_behind, answers.at_frontier],
-        [STATES.index(State.INDEX_BEHIND), STATES.index(State.AT_FRONTIER)],
-        STATES.index(State.EXACT),
+        [State.INDEX_BEHIND, State.AT_FRONTIER],
+        State.EXACT,
     )
 
 
-IS_WITHHELD = np.array([state.is_withheld for state in STATES])
+IS_WITHHELD = np.array([state.is_withheld for state in State])
 
 
 def _answered(answers: Answers, state: NDArray[np.intp], choice: Choice | None) -> Translations:
@@ -130,7 +127,7 @@ def _answered(answers: Answers, state: NDArray[np.intp], choice: Choice | None) 
         duplicates=np.where(is_withheld, 0, answers.duplicates),
         duplicates_at_most=np.where(is_withheld, 0, answers.duplicates_at_most),
         lost=np.where(is_withheld, 0, answers.lost),
-        may_move=answers.has_young_hole | (state != STATES.index(State.EXACT)),
+        may_move=answers.has_young_hole | (state != State.EXACT),
         is_disordered=choice.is_disordered if choice is not None else np.zeros(len(state), np.bool_),
     )
 
@@ -138,7 +135,7 @@ def _answered(answers: Answers, state: NDArray[np.intp], choice: Choice | None) 
 def withhold(reason: State, commits: int) -> Translations:
     """Return *commits* rows without an answer, for the one *reason*."""
     none, zero = np.full(commits, -1, np.int64), np.zeros(commits, np.int64)
-    state = np.full(commits, STATES.index(reason), np.intp)
+    state = np.full(commits, reason, np.intp)
     no, yes = np.zeros(commits, np.bool_), np.ones(commits, np.bool_)
     return Translations(none, none, state, zero, zero, zero, yes, no)
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from notebook_runs import run
 from pyspark.sql import SparkSession
 
 from builders.spark_tables import append_all
 from offset_sync.tables.report_tables import ALL_TABLES
 from offset_sync.tables.store import TableStore
+from tools.notebook_runs import run
 
 TAKEN = Path(__file__).parents[2] / "golden" / "demo"
 GROUPS = {"billing", "shipping", "reports", "fraud", "rebates", "audit", "search"}

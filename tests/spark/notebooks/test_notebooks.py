@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from notebook_runs import run
 from pyspark.sql import SparkSession
 
 from builders.spark_tables import append_all
 from generators.scripted_day import Day
 from offset_sync.model.errors import TableError
 from offset_sync.tables.store import TableStore
+from tools.notebook_runs import run
 
 
 @pytest.fixture(scope="module")

@@ -12,13 +12,12 @@ import pytest
 
 from fakes.driver import GROUPS, MINUTES_MS, Driver, differences, driver, known, live, read_to_the_end
 from fakes.reconciler_site import Site
-from offset_sync.model.values import Outcome
+from offset_sync.model.values import Outcome, State
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.last_translations import IS_HELD, OUTCOMES
+from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.restore import follow_commits, restore_answers, restore_commits
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
-from offset_sync.translate.partition import STATES
 
 LATE = "late"
 
@@ -35,9 +34,9 @@ def answered(made: Site) -> dict[tuple[Any, ...], tuple[Any, ...]]:
         for row, key in enumerate(made.book.keys):
             outcome = int(columns["outcome"][row])
             names = ("source_offset", "source_at_ms", "wanted", "duplicates", "duplicates_at_most", "lost")
-            state = STATES[columns["state"][row]]
+            state = State(columns["state"][row])
             if outcome >= 0:
-                held = "held" if IS_HELD[outcome] else OUTCOMES[outcome].value
+                held = "held" if IS_HELD[outcome] else Outcome(outcome).name
                 numbers = [int(columns[name][row]) for name in names]
                 found[(*pair, key)] = (*numbers, state if state.is_withheld else "answered", held)
     return found
@@ -62,7 +61,7 @@ def with_dry_runs(made: Driver) -> None:
     """Add what a dry run would have answered last."""
     rows = made.written.read(OFFSET_TRANSLATIONS).toArrow()
     dry = rows.set_column(
-        rows.schema.get_field_index("outcome"), "outcome", pa.array([Outcome.DRY_RUN.value] * len(rows))
+        rows.schema.get_field_index("outcome"), "outcome", pa.array([Outcome.DRY_RUN.name] * len(rows))
     )
     later = pa.array([made.clock_ms[0] + 1] * len(rows), pa.timestamp("ms", "UTC"))
     dry = dry.set_column(rows.schema.get_field_index("translated_at"), "translated_at", later)

@@ -11,15 +11,13 @@ from fakes.clusters import MemoryCluster, MemoryEnds, MemoryIndex, MemoryTopic, 
 from offset_sync.config import Config, parse_config
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
+from offset_sync.model.values import OffsetWrite, Outcome, State, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_translations import OUTCOMES
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
-from offset_sync.translate.partition import STATES
 from oracles.translation import Log
 
 ORDERS = TopicPartition("orders", 0)
@@ -144,8 +142,8 @@ class Site:
         return [
             Row(
                 found.source, found.target, group_id, TopicPartition(topic, partition),
-                int(found.source_offset[row]), int(found.answers.wanted[row]), STATES[found.plan.state[row]].value,
-                OUTCOMES[found.outcome[row]].value, int(found.previous[row]), found.error.get(row),
+                int(found.source_offset[row]), int(found.answers.wanted[row]), State(found.plan.state[row]).name,
+                Outcome(found.outcome[row]).name, int(found.previous[row]), found.error.get(row),
                 bool(found.is_news[row]),
             )
             for row, (group_id, topic, partition) in enumerate(keys)

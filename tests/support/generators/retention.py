@@ -15,11 +15,12 @@ from builders.index_rows import Place, begin, edge, run
 from fakes.tables import MemoryTables
 from generators.mirrored_logs import observe, random_world, write_logs
 from generators.runs import increments
+from offset_sync.model.values import State
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index_retention import IndexedLog, begins
-from offset_sync.translate.partition import STATES, Translations, translate_partition
+from offset_sync.translate.partition import Translations, translate_partition
 from offset_sync.translate.preconditions import PartitionMetadata
 from oracles.translation import Answer, Case, Log
 
@@ -126,7 +127,7 @@ def answers_of(found: Translations) -> list[Answer]:
     """Return answers in the oracle's words; withheld ones have no offset."""
     names = ("offset", "wanted", "duplicates", "duplicates_at_most", "lost")
     numbers = zip(*(getattr(found, name).tolist() for name in names), strict=True)
-    states = [STATES[code] for code in found.state.tolist()]
+    states = [State(code) for code in found.state.tolist()]
     return [Answer(o, w, state, d, m, lost) for state, (o, w, d, m, lost) in zip(states, numbers, strict=True)]
 
 

@@ -76,9 +76,9 @@ def _translation(source: random.Random, next_time: Callable[[], datetime]) -> di
         "source_offset": source.randrange(40), "source_committed_at": BEGINS + timedelta(minutes=source.randrange(5)),
         "target_offset": None if is_withheld else source.randrange(6),
         "previous_target_offset": _or_none(source, source.randrange(6)), "strategy": source.choice(("exact", "header")),
-        "state": state.value, "duplicates": duplicates,
+        "state": state.name, "duplicates": duplicates,
         "duplicates_at_most": None if duplicates is None else duplicates + source.randrange(3),
-        "lost": None if is_withheld else source.randrange(3), "timestamp_disordered": False, "outcome": outcome.value,
+        "lost": None if is_withheld else source.randrange(3), "timestamp_disordered": False, "outcome": outcome.name,
         "error": "no\nanswer" if outcome is Outcome.FAILED and source.random() < 0.5 else None,
         "batch_id": _or_none(source, source.randrange(9)), "translated_at": translated_at,
         "committed_at": next_time() if outcome is Outcome.COMMITTED else None,
@@ -99,6 +99,6 @@ def _status(source: random.Random, next_time: Callable[[], datetime]) -> dict[st
     status = source.choice(("InSync", "Mirroring", "Behind", "Stalled", "Withheld", "TargetActive"))
     numbers = [column.name for column in SYNC_STATUS.columns if column.type == "bigint"]
     row = {name: _or_none(source, source.choice((0, 1, 50, 900_000))) for name in numbers}
-    reason = source.choice([state.value for state in State if state.is_withheld]) if status == "Withheld" else None
+    reason = source.choice([state.name for state in State if state.is_withheld]) if status == "Withheld" else None
     row |= _key(source) | _pair(source) | {"status": status, "reason": reason, "reported_at": BEGINS + LASTS}
     return row | {"source_committed_at": _or_none(source, next_time())}

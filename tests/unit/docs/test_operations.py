@@ -71,7 +71,7 @@ def test_every_alert_has_a_row_that_says_what_to_do() -> None:
 
 
 def test_every_reason_to_withhold_has_a_row() -> None:
-    assert {row[0] for row in rows("Withheld, by reason")} == {state.value for state in State if state.is_withheld}
+    assert {row[0] for row in rows("Withheld, by reason")} == {state.name for state in State if state.is_withheld}
 
 
 def test_columns_and_tables_that_are_named_exist() -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import any_cases, cases, generators, law
 from offset_sync.model.values import Outcome, State
-from offset_sync.state.last_translations import OUTCOMES, LastTranslations
-from offset_sync.translate.partition import STATES, Translations
+from offset_sync.state.last_translations import LastTranslations
+from offset_sync.translate.partition import Translations
 from oracles.translation import Case
 from oracles.translation_check import ask, every_commit, growing
 
@@ -26,7 +26,7 @@ def answers(*wanted: int, state: State = State.EXACT, may_move: bool = False, du
     return Translations(
         offset,
         offset,
-        np.full(count, STATES.index(state)),
+        np.full(count, state),
         zeros + duplicates,
         zeros,
         zeros,
@@ -42,7 +42,7 @@ def noted(
     pair.columns.fit(1)
     found = pair.note(
         np.array([0]), np.array([commit]), np.array([at_ms]),
-        answers(wanted, **changed), np.array([OUTCOMES.index(outcome)]),  # type: ignore[arg-type]
+        answers(wanted, **changed), np.array([outcome]),  # type: ignore[arg-type]
     )  # fmt: skip
     return bool(found[0])
 

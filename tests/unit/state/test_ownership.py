@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from offset_sync.model.values import Rule
-from offset_sync.state.ownership import NO_OWNER, RULES, owners, rules
+from offset_sync.state.ownership import NO_OWNER, owners, rules
 
 
 def owner_of(*genuine_at_ms: int) -> int:
@@ -15,7 +15,7 @@ def owner_of(*genuine_at_ms: int) -> int:
 
 def rule_of(actual: int, *, is_own: bool = False, actual_at_ms: int = 10, rewound_at_ms: int = -1) -> Rule:
     found = rules(np.array([actual]), np.array([is_own]), np.array([actual_at_ms]), np.array([rewound_at_ms]))
-    return RULES[found[0]]
+    return Rule(found[0])
 
 
 @pytest.mark.parametrize(

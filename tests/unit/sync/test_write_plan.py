@@ -10,9 +10,8 @@ import pytest
 from fakes.clusters import CommitRecord, to_records
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, State, TopicPartition
 from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
-from offset_sync.state.last_translations import OUTCOMES
 from offset_sync.sync.write_plan import WritePlan, plan_writes, refresh_due
-from offset_sync.translate.partition import STATES, Translations
+from offset_sync.translate.partition import Translations
 
 ORDERS = TopicPartition("orders", 3)
 
@@ -35,7 +34,7 @@ def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False) 
         for alias, commits in (("X", one.source), ("Y", one.target)):
             rows = [CommitRecord("", ORDERS, offset, at_ms, metadata) for offset, at_ms, metadata in commits]
             book.clusters[alias].record(to_records(rows, key * len(rows), 0))
-    zeros, states = np.zeros(len(given), np.int64), np.array([STATES.index(one.state) for one in given], np.intp)
+    zeros, states = np.zeros(len(given), np.int64), np.array([one.state for one in given], np.intp)
     wanted = np.array([one.wanted for one in given], np.int64)
     answers = Translations(wanted, wanted, states, zeros, zeros, zeros, zeros > 0, zeros > 0)
     answered_at_ms = np.array([one.answered_at_ms for one in given], np.int64)
@@ -46,11 +45,11 @@ def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False) 
 
 
 def outcomes(plan: WritePlan) -> list[Outcome]:
-    return [OUTCOMES[code] for code in plan.outcome.tolist()]
+    return [Outcome(code) for code in plan.outcome.tolist()]
 
 
 def states(plan: WritePlan) -> list[State]:
-    return [STATES[code] for code in plan.state.tolist()]
+    return [State(code) for code in plan.state.tolist()]
 
 
 def test_nothing_at_the_target_is_asked_for_with_our_tag() -> None:

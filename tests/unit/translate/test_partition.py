@@ -11,7 +11,7 @@ from fakes.reconciler_site import ORDERS
 from offset_sync.model.values import State
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
-from offset_sync.translate.partition import STATES, Translations, concatenate, translate_partition, withhold
+from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
 from offset_sync.translate.preconditions import PartitionMetadata
 
 GRACE_MS = 60_000
@@ -38,7 +38,7 @@ class Logs:
 
 
 def states(found: Translations) -> list[State]:
-    return [STATES[code] for code in found.state.tolist()]
+    return [State(code) for code in found.state.tolist()]
 
 
 def test_each_commit_gets_its_own_state_in_the_order_asked() -> None:

@@ -17,7 +17,7 @@ from offset_sync.model.values import State
 from offset_sync.translate.header_strategy import NO_ANSWER, answer_by_header
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.time_index import TimeIndex
-from offset_sync.translate.partition import STATES, Translations, translate_partition
+from offset_sync.translate.partition import Translations, translate_partition
 from offset_sync.translate.preconditions import PartitionMetadata
 from offset_sync.translate.strategies import Strategy
 from offset_sync.translate.timestamp_strategy import answer_by_timestamp
@@ -163,7 +163,7 @@ def chosen(case: Case, name: str, *committed: int, idle_since_ms: int = -1, log_
 
 
 def states(found: Translations) -> list[str]:
-    return [STATES[code].value for code in found.state.tolist()]
+    return [State(code).name for code in found.state.tolist()]
 
 
 def test_a_mirror_without_headers_is_translated_by_timestamp() -> None:
@@ -242,4 +242,4 @@ def test_commits_below_an_index_that_began_late_are_withheld() -> None:
         np.array([3]), [None], views[0], source, views[1], source_origin=0, target_origin=1, young_since_ms=0,
         strategy=Strategy("timestamp", 1000, -1),
     )  # fmt: skip
-    assert STATES[found.state[0]] is State.NOT_INDEXED
+    assert State(found.state[0]) is State.NOT_INDEXED

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from offset_sync.model.values import Outcome
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_translations import OUTCOMES, LastTranslations
+from offset_sync.state.last_translations import LastTranslations
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.translate.index.runs import Int64s
 
-HAS_IT = np.array([each in (Outcome.COMMITTED, Outcome.UNCHANGED, Outcome.NOT_FORWARD) for each in OUTCOMES])
+HAS_IT = np.array([each in (Outcome.COMMITTED, Outcome.UNCHANGED, Outcome.NOT_FORWARD) for each in Outcome])
 """True for outcomes after which the target lacks nothing: it holds the translation, or a genuine commit further on."""
-_COMMITTED = OUTCOMES.index(Outcome.COMMITTED)
+_COMMITTED = Outcome.COMMITTED
 
 
 class Waiting:

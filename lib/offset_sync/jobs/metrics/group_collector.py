@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 from offset_sync.jobs.metrics import catalog
 from offset_sync.jobs.metrics.commit_latency import HAS_IT, Waiting
 from offset_sync.jobs.metrics.samples import Family, Samples, to_label
+from offset_sync.model.values import Outcome, State
 from offset_sync.state.committed_offsets import CommittedOffsets, Key
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_translations import OUTCOMES, LastTranslations
+from offset_sync.state.last_translations import LastTranslations
 from offset_sync.translate.index.growable_array import GrowingArray
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import IS_WITHHELD, STATES
+from offset_sync.translate.partition import IS_WITHHELD
 
-PENDING = len(OUTCOMES)
-OUTCOME_NAMES = (*(outcome.value for outcome in OUTCOMES), "PENDING")
+PENDING = len(Outcome)
+OUTCOME_NAMES = (*(outcome.name for outcome in Outcome), "PENDING")
 """Outcomes by code, and what a commit is before it has one."""
 _LACKS = [code for code in range(len(OUTCOME_NAMES)) if code == PENDING or not HAS_IT[code]]
 
@@ -100,10 +101,10 @@ def _add_counts(samples: Samples, standing: Standing) -> None:
     outcomes = np.bincount(standing.outcome, minlength=len(OUTCOME_NAMES)).tolist()
     for name, count in zip(OUTCOME_NAMES, outcomes, strict=True):
         samples.add(catalog.POSITIONS, count, *standing.pair, name)
-    states = np.bincount(standing.state[standing.is_answered], minlength=len(STATES)).tolist()
+    states = np.bincount(standing.state[standing.is_answered], minlength=len(State)).tolist()
     for code, count in enumerate(states):
         metric = catalog.WITHHELD if IS_WITHHELD[code] else catalog.ANSWERS
-        samples.add(metric, count, *standing.pair, STATES[code].value)
+        samples.add(metric, count, *standing.pair, State(code).name)
 
 
 def _add_staleness(samples: Samples, standing: Standing, now_ms: int, names: list[str], worst: int) -> None:

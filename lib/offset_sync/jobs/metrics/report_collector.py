@@ -18,7 +18,7 @@ from offset_sync.jobs.metrics.samples import Family, Samples, to_label
 from offset_sync.model.values import State
 
 STATUSES = ("InSync", "Mirroring", "Behind", "Stalled", "Withheld", "TargetActive")
-REASONS = tuple(state.value for state in State if state.is_withheld)
+REASONS = tuple(state.name for state in State if state.is_withheld)
 OTHER = "other"
 """Stands for a status, reason or origin that is not known here, so that the labels stay bounded."""
 Row = dict[str, Any]

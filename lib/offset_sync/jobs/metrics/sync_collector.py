@@ -15,7 +15,7 @@ from offset_sync.jobs.metrics import catalog
 from offset_sync.jobs.metrics.catalog import Metric
 from offset_sync.jobs.metrics.commit_latency import Waiting
 from offset_sync.jobs.metrics.samples import Distribution, Family, Samples, Tally
-from offset_sync.state.last_translations import OUTCOMES
+from offset_sync.model.values import Outcome
 from offset_sync.sync.reconciliation import Reconciliation
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class SyncMetrics:
         self._aliases, self._clock = aliases, clock
         self._starts = Tally((alias,) for alias in aliases)
         self._records = Tally((alias, kind) for alias in aliases for kind in RECORD_KINDS)
-        self._outcomes = Tally((*pair, outcome.value) for pair in pairs for outcome in OUTCOMES)
+        self._outcomes = Tally((*pair, outcome.name) for pair in pairs for outcome in Outcome)
         self._disordered = Tally(pairs)
         self._batches = {alias: _distribution(catalog.BATCH_SECONDS) for alias in aliases}
         self._latencies = {pair: _distribution(catalog.LATENCY) for pair in pairs}
@@ -68,9 +68,9 @@ class SyncMetrics:
 
     def _note(self, reconciliation: Reconciliation) -> None:
         pair = (reconciliation.source, reconciliation.target)
-        counts = np.bincount(reconciliation.outcome, minlength=len(OUTCOMES)).tolist()
-        for outcome, count in zip(OUTCOMES, counts, strict=True):
-            self._outcomes.add(count, *pair, outcome.value)
+        counts = np.bincount(reconciliation.outcome, minlength=len(Outcome)).tolist()
+        for outcome, count in zip(Outcome, counts, strict=True):
+            self._outcomes.add(count, *pair, outcome.name)
         self._disordered.add(int((reconciliation.answers.is_disordered & reconciliation.is_news).sum()), *pair)
         self._latencies[pair].add(self.waiting[pair].note(reconciliation) / 1000)
 

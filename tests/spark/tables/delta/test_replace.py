@@ -100,7 +100,7 @@ def test_who_replaces_at_the_same_moment_elsewhere_is_found_out_and_replaced_in_
 ) -> None:
     """Where no lock of this machine helps: another writer commits after this one has looked, before it writes."""
     tables.replace(SYNC_STATUS, rows("first"))
-    monkeypatch.setattr("offset_sync.tables.delta.replace.alone_at", lambda table: nullcontext())
+    monkeypatch.setattr("offset_sync.tables.delta.replace.table_lock", lambda table: nullcontext())
     path, newest, looks = tables.path(SYNC_STATUS), DeltaReplacer._newest, []
 
     def look(self: DeltaReplacer, path: str) -> Any:

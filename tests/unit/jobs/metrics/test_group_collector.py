@@ -123,9 +123,9 @@ def test_what_is_withheld_is_counted_by_reason_and_ages_apart_from_the_rest(watc
     watched.settle()
     watched.site.pass_time(4_000)
     scraped = watched.scrape()
-    assert scraped.positive("withheld", "reason", **XY) == {State.TOPIC_RECREATED.value: 1}
+    assert scraped.positive("withheld", "reason", **XY) == {State.TOPIC_RECREATED.name: 1}
     assert set(watched.stale()) == {"WITHHELD"}
-    reasons = {state.value for state in State if state.is_withheld}
+    reasons = {state.name for state in State if state.is_withheld}
     assert set(scraped.values("withheld", "reason", **XY)) == reasons
 
 

@@ -56,7 +56,7 @@ def test_only_withheld_partitions_are_counted_by_reason_and_unknown_reasons_shar
     rows = [{"status": "Withheld", "reason": reason} for reason in reasons]
     scraped = shown(metrics, status(*rows, {"status": "Behind", "reason": "NOT_INDEXED"}))
     assert scraped.positive("report_withheld", "reason", **AB) == {"TOPIC_MISSING": 2, "other": 3}
-    all_reasons = {state.value for state in State if state.is_withheld} | {"other"}
+    all_reasons = {state.name for state in State if state.is_withheld} | {"other"}
     assert set(scraped.values("report_withheld", "reason", **AB)) == all_reasons
 
 

@@ -118,8 +118,8 @@ def test_every_state_and_outcome_is_explained_in_words_of_its_own(tmp_path: Path
     made = random_history(0, 600)
     write_tables(tmp_path, {OFFSET_TRANSLATIONS: made[OFFSET_TRANSLATIONS]})
     found = rows(open_tables(str(tmp_path)), "SELECT DISTINCT outcome, state, why FROM sync_decisions")
-    assert {row["outcome"] for row in found} == {outcome.value for outcome in Outcome}
-    assert {row["state"] for row in found if row["outcome"] == "WITHHELD"} == {s.value for s in State if s.is_withheld}
+    assert {row["outcome"] for row in found} == {outcome.name for outcome in Outcome}
+    assert {row["state"] for row in found if row["outcome"] == "WITHHELD"} == {s.name for s in State if s.is_withheld}
     assert [row["why"] for row in found if row["state"] in row["why"] or row["outcome"] in row["why"]] == []
     told = {row["why"] for row in found if row["outcome"] in ("COMMITTED", "WITHHELD")}
     assert len(told) == len(State)

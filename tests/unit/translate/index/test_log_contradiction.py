@@ -8,7 +8,7 @@ import pytest
 from offset_sync.model.values import State
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
-from offset_sync.translate.partition import STATES, translate_partition
+from offset_sync.translate.partition import translate_partition
 from offset_sync.translate.preconditions import PartitionMetadata
 
 Row = tuple[int, int, int, int]  # start, length, origin, origin start
@@ -83,5 +83,5 @@ def test_a_contradicted_log_on_either_side_withholds(side: str) -> None:
         np.array([4]), [None], None if "asked" in side else views[0], source, views[1],
         source_origin=0, young_since_ms=0,
     )  # fmt: skip
-    assert [STATES[code] for code in found.state] == [State.LOG_TRUNCATED]
+    assert [State(code) for code in found.state] == [State.LOG_TRUNCATED]
     assert found.wanted.tolist() == [-1]
