@@ -14,7 +14,6 @@ import json
 import os
 import statistics
 import tempfile
-import threading
 import time
 import uuid
 from datetime import datetime, timedelta, timezone
@@ -86,7 +85,7 @@ class Week:
     def measure(self) -> dict[str, Any]:
         """Return what starts and micro-batches take now."""
         began = time.monotonic()
-        self.running = RecordIndex(self.tables, threading.RLock())
+        self.running = RecordIndex(self.tables)
         self.running.refresh()
         start = time.monotonic() - began
         appends, refreshes = zip(*(self._probe() for _ in range(_PROBES)), strict=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +11,7 @@ from broker.crafted_logs import create_topics
 from broker.installation import until
 from builders.logs import log
 from fakes.clusters import MemoryIndex
+from fakes.reconciler_site import config_of
 from offset_sync.jobs.metrics.log_collector import LogWatch
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.topic_metadata import Reach
@@ -77,7 +77,8 @@ def test_the_watch_tells_of_the_stall_and_of_its_end(
 ) -> None:
     now, index = [100.0], MemoryIndex()
     index.extend(log("dc1", "d0:1"), TopicPartition(topic_name, 0))
-    watch = LogWatch({"dc1": admin}, lambda name: name == topic_name, index, threading.RLock(), 20, lambda: now[0])
+    config = config_of(["dc1", "dc2"], topics={"include": [topic_name]})
+    watch = LogWatch(config, {"dc1": admin}, index, lambda: now[0])
     watch.look()
     produce(cluster, topic_name, 3)
     now[0] += 30

@@ -14,7 +14,7 @@ from broker.committed_offsets import Place, commit, commits_recorded, committed
 from broker.crafted_logs import Clusters, Entries, crafted_logs, create_topics, question, write_log
 from broker.installation import Installation, Row, install
 from generators.mirrored_logs import World
-from offset_sync.ingest import failpoints
+from offset_sync.state import failpoints
 from oracles.translation import answers
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1800)]

@@ -63,7 +63,7 @@ def committing(spark: SparkSession, folder: Path) -> object:
     """What becomes of writes that executors send to a cluster which is not there."""
     commit = DistributedWriter(spark, TargetWriter("dc9", NOBODY_LISTENS, 10, 1.0, False), groups_per_task=2)
     writes = [OffsetWrite(f"g{n}", "t", 0, n, "", Rule.SET, None) for n in range(8)]
-    return sorted({f"{each.outcome.name}: {each.error}" for each in commit(writes)})
+    return sorted({f"{each.outcome.name}: {each.error}" for each in commit.write(writes)})
 
 
 def delta(spark: SparkSession, folder: Path) -> object:

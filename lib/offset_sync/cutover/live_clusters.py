@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -18,14 +18,14 @@ from offset_sync.state.snapshot import frontier
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.rows import Rows
 from offset_sync.status.stream_lag import coordinator_hash
-from offset_sync.sync.reconciler import CommitWrites, Reconciler
-from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.sync.reconciler import Reconciler
+from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation, ReconciliationLog
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.replication_gap import replication_gap
 
 
 class LiveClusters:
-    """Moves go from *source* to *target*; *commit* writes at the target, *record* takes the settlements."""
+    """Moves go from *source* to *target*; *writer* commits at the target, *history* is told."""
 
     def __init__(
         self,
@@ -33,21 +33,21 @@ class LiveClusters:
         state: LiveState,
         source: str,
         target: str,
-        commit: CommitWrites,
-        record: Callable[[Reconciliation], None],
+        writer: OffsetWriter,
+        history: ReconciliationLog,
     ) -> None:
         self._config = config.model_copy(update={"directions": ((source, target),)})
         self._state, self._source, self._target = state, source, target
         self._settled: list[Reconciliation] = []
         self._marked: dict[tuple[str, TopicPartition], int] = {}
 
-        def note(reconciliation: Reconciliation) -> None:
-            self._settled.append(reconciliation)
-            record(reconciliation)
+        self._history = history
+        self._reconciler = Reconciler(self._config, state.state, state, {target: writer}, self)
 
-        self._reconciler = Reconciler(
-            self._config, state.book, state.index, state.look, commit, note, lambda: int(time.time() * 1000), state.lock
-        )
+    def append(self, reconciliation: Reconciliation) -> None:
+        """Keep what became of translations for :meth:`settle`, and pass it on."""
+        self._settled.append(reconciliation)
+        self._history.append(reconciliation)
 
     def groups(self) -> list[str]:
         """Return every included group that has ever committed on an included topic, as the tables know it."""
@@ -108,7 +108,7 @@ class LiveClusters:
     def _unread_records(self, alias: str, places: Collection[TopicPartition]) -> dict[str, int]:
         """Count what the index lacks below the marked ends, and partitions without leader or right to be described."""
         unmarked = [place for place in places if (alias, place) not in self._marked]
-        look = self._state.look([alias], unmarked)[alias] if unmarked else None
+        look = self._state.fetch([alias], unmarked)[alias] if unmarked else None
         if isinstance(look, ClusterError):
             return {f"partitions of {alias}, which does not answer": len(unmarked)}
         if look is not None:
@@ -177,12 +177,12 @@ def _standings(rows: Rows, source: str, target: str) -> Iterable[PartitionStatus
 
 
 def _committed(reconciliation: Reconciliation, book: CommittedOffsets) -> Iterable[Committed]:
-    answers = reconciliation.answers
-    for row, key in enumerate(reconciliation.key.tolist()):
+    translated, answers = reconciliation.translated, reconciliation.translated.answers
+    for row, key in enumerate(translated.commits.key.tolist()):
         group_id, topic, partition = book.keys[key]
         wanted = int(answers.wanted[row])
         yield Committed(
-            group_id, TopicPartition(topic, partition), int(reconciliation.source_offset[row]),
+            group_id, TopicPartition(topic, partition), int(translated.commits.offset[row]),
             None if wanted < 0 else wanted, int(answers.duplicates[row]), int(answers.lost[row]),
             Outcome(int(reconciliation.outcome[row])).name, reconciliation.error.get(row),
         )  # fmt: skip

@@ -18,10 +18,9 @@ from offset_sync.cutover.plan import CutoverStep, Mode
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.status.live_state import LiveState
-from offset_sync.sync.reconciler import CommitWrites
+from offset_sync.sync.reconciliation import OffsetWriter
 from offset_sync.sync.target_writer import TargetWriter
-from offset_sync.sync.translation_history import TranslationHistory
-from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
+from offset_sync.sync.translation_history import NoIntents, TranslationHistory
 from offset_sync.tables.report_tables import CUTOVERS
 from offset_sync.tables.store import TableStore
 
@@ -34,8 +33,8 @@ def opened(
 
     Raises OffsetSyncError where that cannot be done: the groups are moved, but the history lacks it.
     """
-    history = TranslationHistory(partial(state.tables.append, OFFSET_TRANSLATIONS), state.book.keys, config.strategy_of)
-    site = LiveClusters(config, state, source, target, _commit_at(config, target), history.record)
+    history = TranslationHistory(state.tables, state.book.keys, config, NoIntents())
+    site = LiveClusters(config, state, source, target, _writer(config, target), history)
     record = partial(_append, state.tables, _columns_of_all(source, target, mode))
     try:
         yield CutoverProcedure(source, target, site, record, say), site
@@ -45,12 +44,11 @@ def opened(
         raise OffsetSyncError(history.error)
 
 
-def _commit_at(config: Config, target: str) -> CommitWrites:
+def _writer(config: Config, target: str) -> OffsetWriter:
     sync = config.sync
-    commit = TargetWriter(
+    return TargetWriter(
         target, config.admin_options(target), sync.requests_in_flight, sync.commit_timeout.total_seconds(), False
     )
-    return lambda _target, writes: commit(writes)
 
 
 def _columns_of_all(source: str, target: str, mode: Mode) -> dict[str, str]:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -15,8 +15,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 logger = logging.getLogger(__name__)
 
 BatchFunction = Callable[[DataFrame, int], None]
-StartQuery = Callable[[], "StreamingQuery | None"]
-"""Starts one query; None: there is nothing to read yet, ask again later."""
+
+
+class QueryStarter(Protocol):
+    """Who starts one query."""
+
+    def start(self) -> StreamingQuery | None:
+        """Start it; None: there is nothing to read yet, ask again later."""
+
 
 FIRST_BACK_OFF_SECONDS = 1.0
 LONGEST_BACK_OFF_SECONDS = 60.0
@@ -30,7 +36,7 @@ class StopRequestedError(Exception):
 
 @dataclass
 class _Supervised:
-    start: StartQuery
+    starter: QueryStarter
     query: StreamingQuery | None = None
     failures: int = 0
     retry_at: float = 0.0
@@ -45,9 +51,9 @@ class QuerySupervisor:
         self._stop = stop
         self._queries: dict[str, _Supervised] = {}
 
-    def add(self, name: str, start: StartQuery) -> None:
+    def add(self, name: str, starter: QueryStarter) -> None:
         """Add a query; it is started by :meth:`run_once` or :meth:`run_until_stopped`."""
-        self._queries[name] = _Supervised(start)
+        self._queries[name] = _Supervised(starter)
 
     def stop_between_batches(self, function: BatchFunction) -> BatchFunction:
         """Return *function* for foreachBatch; once a stop is asked for no further micro-batch begins."""
@@ -117,7 +123,7 @@ class QuerySupervisor:
 
     def _start(self, name: str, supervised: _Supervised) -> None:
         try:
-            supervised.query = supervised.start()
+            supervised.query = supervised.starter.start()
             supervised.error = None
         except Exception as problem:
             supervised.query = None

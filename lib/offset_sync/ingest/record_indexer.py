@@ -7,7 +7,7 @@ frontier can never pass a record that is not among the runs, wherever the job is
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
 from typing import Protocol
 
@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from offset_sync.ingest import failpoints
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets, count_offsets
 from offset_sync.ingest.map_batches import map_batches
 from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder
 from offset_sync.model.errors import ClusterError
+from offset_sync.state import failpoints
 from offset_sync.tables.catalog import BEGINS, INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
 from offset_sync.tables.store import TableStore
 
@@ -38,18 +38,23 @@ class Incarnation(Protocol):
         """How many partitions it has."""
 
 
-Describe = Callable[[list[str]], "dict[str, Incarnation | ClusterError]"]
-"""Of topics that exist; the error of one that may not be described."""
+class TopicDescriber(Protocol):
+    """A cluster, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
+
+    def describe(self, topics: Collection[str]) -> Mapping[str, Incarnation | ClusterError]:
+        """Return what is known of topics that exist; the error of one that may not be described."""
 
 
 class RecordIndexer:
-    """Writes the micro-batches of one cluster's query; *describe* asks the cluster for topic ids."""
+    """Writes the micro-batches of one cluster's query; *cluster* is asked for topic ids."""
 
-    def __init__(self, tables: TableStore, checkpoint: Checkpoint, cutter: RunBuilder, describe: Describe) -> None:
+    def __init__(
+        self, tables: TableStore, checkpoint: Checkpoint, builder: RunBuilder, cluster: TopicDescriber
+    ) -> None:
         self._tables = tables
         self._checkpoint = checkpoint
-        self._cutter = cutter
-        self._describe = describe
+        self._builder = builder
+        self._cluster = cluster
         self._ids: dict[str, set[str]] | None = None
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
@@ -57,13 +62,13 @@ class RecordIndexer:
         now = datetime.now(timezone.utc)
         start, end = self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id)
         self._record_incarnations(sorted({topic for topic, _ in end}), now)
-        clusters = len(self._cutter.origins)
-        cut = map_batches(records, self._cutter, CUT_SCHEMA, clusters, at_most=count_offsets(start, end))
+        clusters = len(self._builder.origins)
+        cut = map_batches(records, self._builder, CUT_SCHEMA, clusters, at_most=count_offsets(start, end))
         writer = (f"index_records-{self._checkpoint.query_id()}", batch_id)
         is_run = pc.is_null(cut.column("error"))
-        malformed = _to_quarantine(cut.filter(pc.invert(is_run)), self._cutter.alias, now)
-        runs = _to_runs(cut.filter(is_run), self._cutter.alias, now)
-        covered = _coverage(runs, start, end, batch_id, self._cutter.alias, now)
+        malformed = _to_quarantine(cut.filter(pc.invert(is_run)), self._builder.alias, now)
+        runs = _to_runs(cut.filter(is_run), self._builder.alias, now)
+        covered = _coverage(runs, start, end, batch_id, self._builder.alias, now)
         if malformed.num_rows:
             logger.warning("%s: %d records with malformed headers put in quarantine", writer[0], malformed.num_rows)
         self._tables.append(QUARANTINE, malformed, writer)
@@ -76,13 +81,13 @@ class RecordIndexer:
 
         Raises the ClusterError of a topic that was never met and may not be described: the micro-batch is tried again.
         """
-        alias = self._cutter.alias
+        alias = self._builder.alias
         if self._ids is None:
             known = self._tables.read(INDEXED_TOPICS).toArrow()
             self._ids = {}
             for row in known.filter(pc.equal(known.column("cluster"), alias)).to_pylist():
                 self._ids.setdefault(row["topic"], set()).add(row["topic_id"])
-        answers = self._describe(topics)
+        answers = self._cluster.describe(topics)
         for topic, answer in answers.items():
             if isinstance(answer, ClusterError) and topic not in self._ids:
                 raise answer

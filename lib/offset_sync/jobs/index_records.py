@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import threading
 from collections.abc import Sequence
-from functools import partial
+from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -40,48 +40,57 @@ def index_records(config: Config, arguments: argparse.Namespace, stop: threading
     tables.create()
     queries = QuerySupervisor(stop)
     admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
-    rights = TopicAccess(config, admins)
+    access = TopicAccess(config, admins)
     for alias, admin in admins.items():
-        queries.add(alias, partial(_start_query, spark, config, admin, rights, tables, queries, arguments.once))
+        queries.add(alias, _RecordQuery(config, admin, access, _Parts(spark, tables, queries, arguments.once)))
 
     def take_up_what_was_granted() -> None:
-        for alias in rights.granted():
+        for alias in access.granted():
             queries.restart(alias)
 
     try:
         if arguments.once:
             queries.run_once()
-            return queries.failures() + rights.refusals()
+            return queries.failures() + access.refusals()
         queries.run_until_stopped(take_up_what_was_granted)
         return []
     finally:
         spark.stop()
 
 
-def _start_query(
-    spark: SparkSession,
-    config: Config,
-    admin: ClusterAdmin,
-    rights: TopicAccess,
-    tables: TableStore,
-    queries: QuerySupervisor,
-    once: bool,
-) -> StreamingQuery | None:
-    alias = admin.alias
-    is_anything_there, refused = rights.readable(alias)
-    if not is_anything_there:
-        # Spark dies on a pattern that matches nothing yet.
-        return None
-    checkpoint = Checkpoint(spark, f"{config.tables.checkpoints}/index_records/{alias}")
-    checkpoint.leave_out(refused)
-    cutter = RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))
-    indexer = RecordIndexer(tables, checkpoint, cutter, lambda topics: dict(admin.describe(topics)))
-    writer = (
-        read_mirrored_records(spark, config, alias, refused)
-        .writeStream.queryName(f"index_records {alias}")
-        .option("checkpointLocation", checkpoint.path)
-        .foreachBatch(queries.stop_between_batches(indexer))
-    )
-    seconds = config.index.trigger_interval.total_seconds()
-    spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
-    return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=f"{seconds} seconds")).start()
+class _Parts(NamedTuple):
+    """What the queries of all clusters share."""
+
+    spark: SparkSession
+    tables: TableStore
+    queries: QuerySupervisor
+    is_once: bool
+
+
+class _RecordQuery:
+    """The query of one cluster."""
+
+    def __init__(self, config: Config, admin: ClusterAdmin, access: TopicAccess, parts: _Parts) -> None:
+        self._config, self._admin, self._access, self._parts = config, admin, access, parts
+
+    def start(self) -> StreamingQuery | None:
+        """Start to read the records of the included topics; None where there is none yet."""
+        config, alias, parts = self._config, self._admin.alias, self._parts
+        is_anything_there, refused = self._access.readable(alias)
+        if not is_anything_there:
+            # Spark dies on a pattern that matches nothing yet.
+            return None
+        checkpoint = Checkpoint(parts.spark, f"{config.tables.checkpoints}/index_records/{alias}")
+        checkpoint.leave_out(refused)
+        builder = RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))
+        indexer = RecordIndexer(parts.tables, checkpoint, builder, self._admin)
+        writer = (
+            read_mirrored_records(parts.spark, config, alias, refused)
+            .writeStream.queryName(f"index_records {alias}")
+            .option("checkpointLocation", checkpoint.path)
+            .foreachBatch(parts.queries.stop_between_batches(indexer))
+        )
+        seconds = config.index.trigger_interval.total_seconds()
+        parts.spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
+        trigger = {"availableNow": True} if parts.is_once else {"processingTime": f"{seconds} seconds"}
+        return writer.trigger(**trigger).start()

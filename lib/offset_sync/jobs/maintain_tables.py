@@ -18,11 +18,11 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
-from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.index_retention import Retention, Rows, Where, lowest_commits
 from offset_sync.state.record_index import RecordIndex, borders
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.snapshot import MetadataByCluster
+from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, RECORD_RUNS, TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, PLACE, Maintainer
@@ -106,14 +106,14 @@ class MaintainJob:
     def _begins(self, looks: MetadataByCluster) -> pa.Table:
         """Return where the index of each partition may begin; *looks* are older than what is read here."""
         seen = _SeenTables(self._spark, self._config.tables.root)
-        index = RecordIndex(seen, threading.RLock())
+        index = RecordIndex(seen)
         index.refresh()
-        book = CommittedOffsets(list(self._config.clusters))
-        restore_commits(self._tables, book, threading.RLock())
+        state = SyncState(self._config, index)
+        restore_commits(self._tables, state)
         keep = max(self._config.maintenance.keep_runs, self._config.sync.hole_grace)
         old_before_ms = int((time.time() - keep.total_seconds()) * 1000)
         rows = rows_by_place(seen.runs)
-        lowest = lowest_commits(book, self._config.is_group_included)
+        lowest = lowest_commits(state.offsets, self._config.is_group_included)
         retention = Retention(index, rows, looks, lowest, old_before_ms)
         places = {place for _, place in rows if self._config.strategy_of(place.topic) == "exact"}
         for reason, count in sorted(retention.reasons(places).items()):
@@ -155,7 +155,7 @@ def look_at(config: Config, admins: Mapping[str, ClusterAdmin]) -> MetadataByClu
                 topics[name] = max(topics.get(name, 0), info.partitions)
     places = [TopicPartition(name, number) for name, count in topics.items() for number in range(count)]
     answering = [alias for alias in admins if alias not in errors]
-    return {**errors, **MetadataFetcher(admins, _DEADLINE_SECONDS).look(answering, places)}
+    return {**errors, **MetadataFetcher(admins, _DEADLINE_SECONDS).fetch(answering, places)}
 
 
 def rows_by_place(runs: pa.Table) -> dict[Where, Rows]:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+ABSENT = -1
+"""What stands in an array or a format for an offset or a time that is not there: all real ones are 0 or more."""
+
 
 class Word(IntEnum):
     """A word of the tables, as the code that arrays hold: ``State(code).name`` is what a column says.

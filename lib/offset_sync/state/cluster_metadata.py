@@ -79,7 +79,7 @@ class MetadataFetcher:
         self._deadline = deadline_seconds
         self._silent: dict[str, tuple[float, ClusterError]] = {}
 
-    def look(
+    def fetch(
         self, aliases: Collection[str], partitions: Collection[TopicPartition]
     ) -> dict[str, ClusterMetadata | ClusterError]:
         """Return what each cluster says of *partitions*, or why it said nothing."""
@@ -96,11 +96,11 @@ class MetadataFetcher:
             topics = {name: each for name, each in answers.items() if not isinstance(each, ClusterError)}
             refused = {name: each for name, each in answers.items() if isinstance(each, ClusterError)}
             known = [p for p in partitions if p.topic in topics and p.partition < topics[p.topic].partitions]
-            look = ClusterMetadata(topics, cluster.ends(known, self._deadline), refused)
+            metadata = ClusterMetadata(topics, cluster.ends(known, self._deadline), refused)
         except ClusterError as problem:
             if error is None:
                 logger.error("%s", problem)
             self._silent[alias] = (time.monotonic(), problem)
             return problem
         self._silent.pop(alias, None)
-        return look
+        return metadata

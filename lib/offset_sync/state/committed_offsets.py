@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.own_writes import NOTHING, OwnWrites
 from offset_sync.translate.index.runs import Int64s
@@ -19,13 +20,10 @@ from offset_sync.translate.index.runs import Int64s
 OWN_TAG = "offset-sync"
 """Metadata of a commit that we wrote where the source's own was empty."""
 
-Key = tuple[str, str, int]
-"""Group, topic, partition."""
-
 
 @dataclass(frozen=True)
 class CommitRecords:
-    """Commit records of one cluster in log order; all of shape (records,). A tombstone has offset -1."""
+    """Commit records of one cluster in log order; all of shape (records,). The offset of a tombstone is ABSENT."""
 
     key: NDArray[np.intp]
     offset: Int64s
@@ -46,14 +44,14 @@ class ClusterOffsets:
     def __init__(self) -> None:
         self.columns = ColumnStore(
             {
-                "log_offset": -1,
-                "actual_offset": -1,
-                "actual_at_ms": -1,
+                "log_offset": ABSENT,
+                "actual_offset": ABSENT,
+                "actual_at_ms": ABSENT,
                 "actual_is_own": False,
                 "own_offset": NOTHING,
-                "genuine_offset": -1,
-                "genuine_at_ms": -1,
-                "rewound_at_ms": -1,
+                "genuine_offset": ABSENT,
+                "genuine_at_ms": ABSENT,
+                "rewound_at_ms": ABSENT,
                 "is_deleted": False,
             }
         )
@@ -61,30 +59,39 @@ class ClusterOffsets:
         self.metadata: dict[int, str] = {}
         self.topic_id: dict[int, str] = {}
 
-    def record(self, records: CommitRecords, told_own: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+    def record(self, records: CommitRecords) -> NDArray[np.bool_]:
         """Take in *records* and return which of them are our own; records read before change nothing.
 
-        A record is our own by its tag, or by the ledger of what we wrote; or as *told_own* says, for whoever reads
-        what another process has told apart.
+        A record is our own by its tag, or because we have written that value there.
         """
+        is_new = records.log_offset > self.columns["log_offset"][records.key]
+        is_own = self._own(records, is_new)
+        self._take_in(records, is_own, is_new)
+        return is_own
+
+    def record_told(self, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
+        """Take in *records* of which another process has told which are our own, as offset_commits has them."""
+        last = self._take_in(records, is_own, records.log_offset > self.columns["log_offset"][records.key])
+        self.columns["own_offset"][records.key[last]] = np.where(is_own[last], records.offset[last], NOTHING)
+
+    def _take_in(
+        self, records: CommitRecords, is_own: NDArray[np.bool_], is_new: NDArray[np.bool_]
+    ) -> NDArray[np.intp]:
+        """Bring every column up to date; return the row of each key's last new record."""
         column = self.columns
-        is_new = records.log_offset > column["log_offset"][records.key]
-        is_own = self._own(records, is_new) if told_own is None else told_own
         last = _last_of_each(records.key, is_new)
         key = records.key[last]
         column["log_offset"][key] = records.log_offset[last]
-        column["actual_offset"][key] = np.maximum(records.offset[last], -1)
+        column["actual_offset"][key] = np.maximum(records.offset[last], ABSENT)
         column["actual_at_ms"][key] = records.committed_at_ms[last]
         column["actual_is_own"][key] = is_own[last]
         column["is_deleted"][key] = records.is_tombstone[last]
-        if told_own is not None:
-            column["own_offset"][key] = np.where(is_own[last], records.offset[last], NOTHING)
         self._record_genuine(records, is_new & ~is_own & ~records.is_tombstone & (records.offset >= 0))
-        return is_own
+        return last
 
     def _own(self, records: CommitRecords, is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
         is_own = np.fromiter((text == OWN_TAG for text in records.metadata), np.bool_, len(records.key))
-        # What was read before is judged by what stands: the ledger has forgotten what came before that.
+        # What was read before is judged by what stands: we have forgotten what we wrote before that.
         is_own |= ~is_new & (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
         is_own[is_new] = self.own_writes.confirm(
             records.key[is_new],
@@ -101,7 +108,7 @@ class ClusterOffsets:
         rows = rows[np.argsort(records.key[rows], kind="stable")]
         key, offset = records.key[rows], records.offset[rows]
         is_same = np.concatenate(([False], key[1:] == key[:-1])) if len(rows) else np.empty(0, np.bool_)
-        before = np.where(is_same, np.concatenate(([-1], offset[:-1]))[: len(rows)], column["genuine_offset"][key])
+        before = np.where(is_same, np.concatenate(([ABSENT], offset[:-1]))[: len(rows)], column["genuine_offset"][key])
         went_back = offset < before
         column["rewound_at_ms"][key[went_back]] = records.committed_at_ms[rows[went_back]]
         for row in rows[np.concatenate((~is_same[1:], [True]))] if len(rows) else ():
@@ -122,7 +129,7 @@ class ClusterOffsets:
 
     def deleted(self, key: NDArray[np.intp]) -> None:
         """Note that the cluster has deleted what we had written."""
-        self.columns["actual_offset"][key] = -1
+        self.columns["actual_offset"][key] = ABSENT
         self.columns["actual_is_own"][key] = False
         self.columns["is_deleted"][key] = True
 
@@ -132,16 +139,16 @@ class CommittedOffsets:
 
     def __init__(self, clusters: Sequence[str]) -> None:
         self.clusters = {alias: ClusterOffsets() for alias in clusters}
-        self.keys: list[Key] = []
-        self._ids: dict[Key, int] = {}
+        self.keys: list[GroupPartition] = []
+        self._ids: dict[GroupPartition, int] = {}
 
-    def ids(self, keys: Sequence[Key]) -> NDArray[np.intp]:
+    def ids(self, keys: Sequence[GroupPartition]) -> NDArray[np.intp]:
         """Return the row of each key; keys not met before get a new one."""
         ids = self._ids
         for key in keys:
             if key not in ids:
                 ids[key] = len(self.keys)
-                self.keys.append(key)
+                self.keys.append(GroupPartition(*key))
         for commits in self.clusters.values():
             commits.columns.fit(len(self.keys))
         return np.fromiter((ids[key] for key in keys), np.intp, len(keys))

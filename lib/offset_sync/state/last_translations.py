@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import Outcome, State
+from offset_sync.model.values import ABSENT, Outcome, State
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations
@@ -26,19 +26,19 @@ class LastTranslations:
     def __init__(self) -> None:
         self.columns = ColumnStore(
             {
-                "source_offset": -1,
-                "source_at_ms": -1,
-                "wanted": -1,
-                "state": -1,
-                "outcome": -1,
-                "duplicates": -1,
-                "duplicates_at_most": -1,
-                "lost": -1,
+                "source_offset": ABSENT,
+                "source_at_ms": ABSENT,
+                "wanted": ABSENT,
+                "state": ABSENT,
+                "outcome": ABSENT,
+                "duplicates": ABSENT,
+                "duplicates_at_most": ABSENT,
+                "lost": ABSENT,
                 "may_move": True,
                 "repeats": 0,
-                "known_commit": -1,
+                "known_commit": ABSENT,
                 "known_offset": 0,
-                "known_revision": -1,
+                "known_revision": ABSENT,
             }
         )
 

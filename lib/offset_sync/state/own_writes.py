@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.translate.index.runs import Int64s
 
-NOTHING = -1
+NOTHING = ABSENT
 _LONGEST = 64
 """So many writes of one key are remembered until they are read back; compaction may keep the earlier ones from it."""
 
@@ -31,6 +32,11 @@ class Intent(NamedTuple):
     topic: str
     partition: int
     offset: int
+
+    @property
+    def key(self) -> GroupPartition:
+        """Whose offset it is."""
+        return GroupPartition(self.group_id, self.topic, self.partition)
 
 
 class OwnWrites:

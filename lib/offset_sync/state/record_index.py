@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.tables.catalog import BEGINS, INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.log_index import LogIndex
@@ -24,15 +24,15 @@ _COLUMNS += ["min_timestamp", "max_timestamp"]
 class RecordIndex:
     """One :class:`LogIndex` per (cluster, topic, partition); about 50 bytes per joined run.
 
-    *lock* guards the logs; whoever reads them holds it. *is_timed* says of which topics the timestamps are kept too.
+    ``lock`` guards the logs: they grow whenever the tables are read, in the thread of whoever asks for it.
+    *is_timed* says of which topics the timestamps are kept too.
     """
 
-    def __init__(
-        self, tables: TableStore, lock: threading.RLock, is_timed: Callable[[str], bool] = lambda topic: False
-    ) -> None:
+    def __init__(self, tables: TableStore, is_timed: Callable[[str], bool] = lambda topic: False) -> None:
+        self.lock = threading.RLock()
         self._tables = tables
         self._is_timed = is_timed
-        self._logs: dict[tuple[str, str, int], LogIndex] = {}
+        self._logs: dict[ClusterPartition, LogIndex] = {}
         self._partitions: dict[tuple[str, str], int] = {}
         self._codes: dict[str, int] = {"": UNKNOWN_ORIGIN}
         self._version: int | None = None
@@ -40,7 +40,6 @@ class RecordIndex:
         self._ids: dict[tuple[str, str], set[str]] = {}
         self._grown: set[TopicPartition] = set()
         self._reading = threading.Lock()
-        self._lock = lock
 
     def refresh(self) -> None:
         """Read what was added to the tables since the last call; the lock is held only to take it in."""
@@ -58,16 +57,16 @@ class RecordIndex:
 
     def take_grown(self) -> set[TopicPartition]:
         """Return the partitions of which any cluster's index has grown since the last call."""
-        with self._lock:
+        with self.lock:
             grown, self._grown = self._grown, set()
             return grown
 
     def log(self, cluster: str, topic: str, partition: int) -> LogIndex | None:
         """Return what is indexed of a partition, None if nothing is."""
-        return self._logs.get((cluster, topic, partition))
+        return self._logs.get(ClusterPartition(cluster, topic, partition))
 
-    def all_logs(self) -> Mapping[tuple[str, str, int], LogIndex]:
-        """Return all that is indexed, by cluster, topic and partition; whoever reads it holds the lock."""
+    def all_logs(self) -> Mapping[ClusterPartition, LogIndex]:
+        """Return all that is indexed, by cluster, topic and partition."""
         return self._logs
 
     def topic_ids(self, cluster: str, topic: str) -> set[str]:
@@ -87,7 +86,7 @@ class RecordIndex:
             return
         order = [(name, "ascending") for name in ("cluster", "topic", "partition", "start_offset", "length")]
         rows = rows.sort_by(order).combine_chunks()
-        with self._lock:
+        with self.lock:
             self._take_in(rows)
 
     def _take_in(self, rows: pa.Table) -> None:
@@ -99,16 +98,16 @@ class RecordIndex:
         )
         edges = borders(rows)
         for first, end in pairwise(edges):
-            place = tuple(rows.column(name)[first].as_py() for name in ("cluster", "topic", "partition"))
+            place = ClusterPartition(*(rows.column(name)[first].as_py() for name in ("cluster", "topic", "partition")))
             part = slice(first, end)
-            self._grown.add(TopicPartition(*place[1:]))
+            self._grown.add(place.topic_partition)
             log = self._logs.get(place)
             if log is None:
                 log = self._logs[place] = LogIndex(int(start[first]))
                 self._partitions[place[:2]] = self._partitions.get(place[:2], 0) + 1
             runs = Runs.of(start[part], length[part], origin[part], origin_start[part], seen_ms[part])
             log.extend(_with_gaps(runs, log.frontier), int(runs.end.max()))
-            if self._is_timed(place[1]):
+            if self._is_timed(place.topic):
                 log.times = log.times or TimeIndex()
                 log.times.extend(start[part], length[part], least_ms[part], most_ms[part])
 

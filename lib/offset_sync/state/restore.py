@@ -6,20 +6,17 @@ died is missing; the streams bring it again, and the reconcile pass looks at eve
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from offset_sync.model.values import Outcome, State
-from offset_sync.state.committed_offsets import ClusterOffsets, CommitRecords, CommittedOffsets
+from offset_sync.model.values import ABSENT, GroupPartition, Outcome, State
+from offset_sync.state.committed_offsets import ClusterOffsets, CommitRecords
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.own_writes import NOTHING
+from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
 
@@ -28,15 +25,15 @@ _CLOCKS_APART_MS = 60_000
 _TIMES = ("actual_at_ms", "genuine_at_ms", "rewound_at_ms")
 
 
-def restore_commits(tables: TableStore, book: CommittedOffsets, lock: threading.RLock) -> None:
-    """Fill *book* with the last commit of every key and cluster, and the last genuine one."""
+def restore_commits(tables: TableStore, state: SyncState) -> None:
+    """Fill *state* with the last commit of every key and cluster, and the last genuine one."""
     if tables.version(OFFSET_COMMITS) == 0:
         return
     rows = _last_commits(tables.read(OFFSET_COMMITS)).toArrow()
-    for alias, commits in book.clusters.items():
+    for alias, commits in state.offsets.clusters.items():
         mine = rows.filter(pc.equal(rows.column("cluster"), alias))
-        with lock:
-            key = _ids(book, mine)
+        with state.lock:
+            key = _ids(state, mine)
             for name in ("log_offset", "actual_offset", "genuine_offset", *_TIMES):
                 commits.columns[name][key] = mine.column(name).cast(pa.int64()).fill_null(-1).to_numpy()
             for name in ("actual_is_own", "is_deleted"):
@@ -48,8 +45,8 @@ def restore_commits(tables: TableStore, book: CommittedOffsets, lock: threading.
                 texts.update({place: text for place, text in values if text})
 
 
-def follow_commits(tables: TableStore, book: CommittedOffsets, lock: threading.RLock, known: int) -> int:
-    """Take in what was appended after the version *known* of offset_commits; return the version that *book* is at.
+def follow_commits(tables: TableStore, state: SyncState, known: int) -> int:
+    """Take in what was appended after the version *known* of offset_commits; return the version that *state* is at.
 
     For whoever only reads the tables. What is read twice changes nothing.
     """
@@ -58,10 +55,10 @@ def follow_commits(tables: TableStore, book: CommittedOffsets, lock: threading.R
         return known
     rows = tables.rows_since(OFFSET_COMMITS, known, version)
     rows = rows.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
-    for alias, commits in book.clusters.items():
+    for alias, commits in state.offsets.clusters.items():
         mine = rows.filter(pc.equal(rows.column("cluster"), alias))
-        with lock:
-            commits.record(to_commit_records(mine, _ids(book, mine)), told_own=mine.column("is_own").to_numpy())
+        with state.lock:
+            commits.record_told(to_commit_records(mine, _ids(state, mine)), mine.column("is_own").to_numpy())
     return version
 
 
@@ -102,10 +99,8 @@ def _last_commits(commits: DataFrame) -> DataFrame:
     )
 
 
-def restore_answers(
-    tables: TableStore, book: CommittedOffsets, pairs: Mapping[tuple[str, str], LastTranslations], lock: threading.RLock
-) -> None:
-    """Fill the ledger of own commits and each pair's last answers, so that what is known is not written again."""
+def restore_answers(tables: TableStore, state: SyncState) -> None:
+    """Fill in our own writes and each pair's last translations, so that what is known is not written again."""
     if tables.version(OFFSET_TRANSLATIONS) == 0:
         return
     columns = ["source_offset", "source_committed_at", "target_offset", "state", "outcome", "duplicates"]
@@ -119,30 +114,27 @@ def restore_answers(
     )
     rows = last.select("source_cluster", "target_cluster", *_KEY, "own_offset", "own_at", "last.*").orderBy("own_at")
     table = rows.toArrow()
-    for (source, target), pair in pairs.items():
+    for source, target in state.last_translations:
         is_source = pc.equal(table.column("source_cluster"), source)
         is_pair = pc.and_(is_source, pc.equal(table.column("target_cluster"), target))
-        with lock:
-            _restore_pair(table.filter(is_pair), book, pair, target)
+        with state.lock:
+            _restore_pair(table.filter(is_pair), state, source, target)
 
 
-def _restore_pair(rows: pa.Table, book: CommittedOffsets, last: LastTranslations, target: str) -> None:
-    key = _ids(book, rows)
-    _restore_ledger(rows, key, book.clusters[target])
-    pair = last.columns
-    pair.fit(len(book.keys))
-    for name, column in (
-        ("source_offset", "source_offset"), ("wanted", "target_offset"), ("duplicates", "duplicates"),
-        ("duplicates_at_most", "duplicates_at_most"), ("lost", "lost"),
-    ):  # fmt: skip
-        default = -1 if name in ("source_offset", "wanted") else 0
-        pair[name][key] = rows.column(column).fill_null(default).to_numpy()
+def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) -> None:
+    key = _ids(state, rows)
+    _restore_own_writes(rows, key, state.offsets.clusters[target])
+    pair = state.last(source, target).columns
+    for name, column in (("source_offset", "source_offset"), ("wanted", "target_offset")):
+        pair[name][key] = rows.column(column).fill_null(ABSENT).to_numpy()
+    for name in ("duplicates", "duplicates_at_most", "lost"):
+        pair[name][key] = rows.column(name).fill_null(0).to_numpy()
     pair["source_at_ms"][key] = rows.column("source_committed_at").cast(pa.int64()).to_numpy() // 1000
     pair["state"][key] = [State[name] for name in rows.column("state").to_pylist()]
     pair["outcome"][key] = [Outcome[name] for name in rows.column("outcome").to_pylist()]
 
 
-def _restore_ledger(rows: pa.Table, key: KeyRows, there: ClusterOffsets) -> None:
+def _restore_own_writes(rows: pa.Table, key: KeyRows, there: ClusterOffsets) -> None:
     """Note the writes that may not have been read back: later than all that was read, by clocks a minute apart."""
     own = rows.column("own_offset").fill_null(NOTHING).to_numpy()
     own_at_ms = rows.column("own_at").cast(pa.int64()).fill_null(0).to_numpy() // 1000
@@ -151,5 +143,6 @@ def _restore_ledger(rows: pa.Table, key: KeyRows, there: ClusterOffsets) -> None
     there.own_writes.acknowledge(key[is_pending], own[is_pending])
 
 
-def _ids(book: CommittedOffsets, rows: pa.Table) -> KeyRows:
-    return book.ids(list(zip(*(rows.column(name).to_pylist() for name in _KEY), strict=True)))
+def _ids(state: SyncState, rows: pa.Table) -> KeyRows:
+    keys = zip(*(rows.column(name).to_pylist() for name in _KEY), strict=True)
+    return state.offsets.ids([GroupPartition(*key) for key in keys])

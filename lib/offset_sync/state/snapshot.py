@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.key_index import KeyRows
 from offset_sync.translate.index.log_index import LogIndex
@@ -17,7 +18,11 @@ MetadataByCluster = Mapping[str, "ClusterMetadata | ClusterError"]
 
 
 class Index(Protocol):
-    """The record index, as ``spark.runcache.RecordIndex`` offers it."""
+    """The record index, see :class:`offset_sync.state.record_index.RecordIndex`; *lock* guards what it knows."""
+
+    @property
+    def lock(self) -> threading.RLock:
+        """The lock that is held while the index grows, and by whoever reads its logs."""
 
     def refresh(self) -> None:
         """Catch up with the tables."""
@@ -36,6 +41,9 @@ class Index(Protocol):
 
     def code(self, origin: str) -> int:
         """Return the code of an origin."""
+
+    def all_logs(self) -> Mapping[ClusterPartition, LogIndex]:
+        """Return all that is indexed."""
 
 
 def frontier(index: Index, cluster: str, place: TopicPartition) -> int:
@@ -57,8 +65,8 @@ class Commits:
 class Snapshot:
     """What the clusters said, and how far the index had read before they were asked."""
 
-    looks: MetadataByCluster
-    frontiers: Mapping[tuple[str, TopicPartition], int]
+    metadata: MetadataByCluster
+    frontiers: Mapping[ClusterPartition, int]
 
     def refusals(self, source: str, target: str, topics: Sequence[str]) -> dict[int, str]:
         """Return, by row, why nothing can be done for the topics of *topics*, one per row; the others are left out.
@@ -66,7 +74,7 @@ class Snapshot:
         All rows where *target* is silent, else those of topics that may not be described there or at *source*. A
         silent source refuses nothing: what the index knows of it stands.
         """
-        there, here = self.looks[target], self.looks[source]
+        there, here = self.metadata[target], self.metadata[source]
         if isinstance(there, ClusterError):
             return dict.fromkeys(range(len(topics)), str(there))
         refused = dict(there.refused) if isinstance(here, ClusterError) else {**there.refused, **here.refused}

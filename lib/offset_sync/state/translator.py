@@ -6,55 +6,33 @@ from collections.abc import Collection
 
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import State, TopicPartition
-from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.key_index import KeyIndex, KeyRows
+from offset_sync.model.values import ClusterPartition, State, TopicPartition
 from offset_sync.state.last_translations import LastTranslations
-from offset_sync.state.ownership import owners
-from offset_sync.state.snapshot import Commits, Index, Snapshot, frontier
+from offset_sync.state.snapshot import Commits, Snapshot, frontier
+from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
 from offset_sync.translate.preconditions import PartitionMetadata, last_known
 from offset_sync.translate.strategies import Strategy
 
 
-def owned_keys(
-    book: CommittedOffsets, places: KeyIndex, pairs: Collection[tuple[str, str]], target: str, key: KeyRows
-) -> dict[str, KeyRows]:
-    """Return, per source, those of *key* that it owns and that are translated to *target*, sorted by partition."""
-    key = key[places.is_included(key)]
-    owner = owners(book.column("genuine_at_ms")[:, key])
-    return {
-        source: places.by_partition(key[(owner == number) & ~commits.columns["is_deleted"][key]])
-        for number, (source, commits) in enumerate(book.clusters.items())
-        if (source, target) in pairs
-    }
-
-
-def to_commits(book: CommittedOffsets, source: str, key: KeyRows) -> Commits:
-    """Return the genuine commits of *key* at *source*."""
-    columns = book.clusters[source].columns
-    return Commits(key, columns["genuine_offset"][key], columns["genuine_at_ms"][key])
-
-
 class Translator:
-    """Translates keys of *book*; whoever calls it holds the lock that guards the book and the index."""
+    """Translates commits by what *state* knows."""
 
-    def __init__(self, config: Config, book: CommittedOffsets, places: KeyIndex, index: Index) -> None:
+    def __init__(self, config: Config, state: SyncState) -> None:
         self._config = config
-        self._book = book
-        self._places = places
-        self._index = index
+        self._state = state
+        self._index = state.index
 
     def translate(
-        self, pair: LastTranslations, source: str, target: str, commits: Commits, seen: Snapshot, now_ms: int
+        self, last: LastTranslations, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int
     ) -> Translations:
-        """Return one answer per commit; *pair* remembers what the next ones need not look at again."""
-        topic_id = self._book.clusters[source].topic_id
+        """Return one answer per commit; *last* remembers what the next ones need not look at again."""
+        topic_id = self._state.offsets.clusters[source].topic_id
         grace_ms = int(self._config.sync.hole_grace.total_seconds() * 1000)
         parts = []
-        for place, rows in self._places.slices(commits.key):
+        for place, rows in self._state.keys.slices(commits.key):
             key, committed = commits.key[rows], commits.offset[rows]
-            there = self.view(target, place, seen)
+            there = self.view(target, place, snapshot)
             if there is None:
                 parts.append(withhold(State.CLUSTER_UNREACHABLE, len(key)))
                 continue
@@ -62,13 +40,13 @@ class Translator:
             revision = log.reorder_count() if log is not None else 0
             answers = translate_partition(
                 committed, [topic_id.get(one) for one in key.tolist()],
-                self.view(source, place, seen) or self._remembered(source, place, there), log, there,
+                self.view(source, place, snapshot) or self._remembered(source, place, there), log, there,
                 source_origin=self._index.code(source), target_origin=self._index.code(target),
                 young_since_ms=now_ms - grace_ms, strategy=self._strategy(place.topic, now_ms),
-                window_start=pair.window_start(self._places.keys_in(place), int(committed.min()), revision),
+                window_start=last.window_start(self._state.keys.keys_in(place), int(committed.min()), revision),
             )  # fmt: skip
             # Asked again: translating may have met an origin of which some record had come late.
-            pair.note_window(key, committed, answers.offset, log.reorder_count() if log is not None else 0)
+            last.note_window(key, committed, answers.offset, log.reorder_count() if log is not None else 0)
             parts.append(answers)
         return concatenate(parts)
 
@@ -76,22 +54,30 @@ class Translator:
         idle_ms = int(self._config.sync.idle_after.total_seconds() * 1000)
         return Strategy(self._config.strategy_of(topic), self._config.topics.header_look_back, now_ms - idle_ms)
 
-    def view(self, cluster: str, place: TopicPartition, seen: Snapshot) -> PartitionMetadata | None:
+    def view(self, cluster: str, place: TopicPartition, snapshot: Snapshot) -> PartitionMetadata | None:
         """Return what is known of a partition; None: the cluster or the partition's leader cannot be asked."""
-        look = seen.looks[cluster]
-        if isinstance(look, ClusterError):
+        said = snapshot.metadata[cluster]
+        if isinstance(said, ClusterError):
             return None
         ids = self._index.topic_ids(cluster, place.topic)
-        if place.topic in look.refused:
+        if place.topic in said.refused:
             return PartitionMetadata(None, 0, 0, 0, ids, is_refused=True)
-        topic, ends = look.topics.get(place.topic), look.ends.get(place)
+        topic, ends = said.topics.get(place.topic), said.ends.get(place)
         if topic is None:
             return PartitionMetadata(None, 0, 0, 0, ids)
         if ends is None and place.partition < topic.partitions:
             return None
         log = self._index.log(cluster, place.topic, place.partition)
         start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
-        return PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, log, seen.frontiers[cluster, place])
+        return PartitionMetadata(
+            topic.topic_id,
+            topic.partitions,
+            start,
+            end,
+            ids,
+            log,
+            snapshot.frontiers[ClusterPartition(cluster, *place)],
+        )
 
     def _remembered(self, cluster: str, place: TopicPartition, there: PartitionMetadata) -> PartitionMetadata:
         indexed = self._index.partitions(cluster, place.topic)
@@ -99,6 +85,6 @@ class Translator:
 
     def frontiers(
         self, clusters: Collection[str], partitions: Collection[TopicPartition]
-    ) -> dict[tuple[str, TopicPartition], int]:
+    ) -> dict[ClusterPartition, int]:
         """Return how far the index has read; to be taken before the clusters are asked for their ends."""
-        return {(c, place): frontier(self._index, c, place) for c in clusters for place in partitions}
+        return {ClusterPartition(c, *each): frontier(self._index, c, each) for c in clusters for each in partitions}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from pyspark.sql import SparkSession
@@ -20,6 +19,7 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import follow_commits, restore_commits
 from offset_sync.state.snapshot import MetadataByCluster
+from offset_sync.state.sync_state import SyncState
 from offset_sync.status.index_catch_up import CatchUp
 from offset_sync.status.job_progress import JobProgress
 from offset_sync.status.record_comparison import RecordComparer
@@ -43,26 +43,24 @@ class LiveState:
         self._given_up = {alias: ClusterError(alias, "given up, so it is not asked") for alias in given_up}
         self.tables = TableStore(spark, config.tables.root)
         self.tables.create((*TABLES, *REPORT_TABLES))
-        self.lock = threading.RLock()
-        self.book = CommittedOffsets(list(config.clusters))
         self.admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
         self.states = {alias: GroupStates(alias, config.admin_options(alias)) for alias in config.clusters}
         self.readers = {alias: RecordReader(alias, config.admin_options(alias)) for alias in config.clusters}
         self._survey = MetadataFetcher(self.admins)
         self._progress = JobProgress(spark, config, self._log_ends)
-        self.index = RecordIndex(self.tables, self.lock, config.is_timed)
+        self.index = RecordIndex(self.tables, config.is_timed)
+        self.state = SyncState(config, self.index)
+        self.lock, self.book = self.state.lock, self.state.offsets
         self.reporter = StatusReporter(
             config,
-            self.book,
-            self.index,
-            self.look,
+            self.state,
+            self.fetch,
             self.active_groups,
             RecordComparer(config, self._read_at),
-            self.lock,
             CatchUp(self.index, self.lock, _PATIENCE_S),
         )
         self._version = self.tables.version(OFFSET_COMMITS)
-        restore_commits(self.tables, self.book, self.lock)
+        restore_commits(self.tables, self.state)
 
     def report(self, now_ms: int, keys: Callable[[CommittedOffsets], KeyRows] | None = None) -> Rows:
         """Look at everything, or at the *keys* chosen once the book is up to date."""
@@ -73,14 +71,14 @@ class LiveState:
         """Bring the book up to date; return how far the jobs had read before."""
         # Asked first: what is read by then is in the tables that are looked at after it.
         streams = self._progress.streams(now_ms)
-        self._version = follow_commits(self.tables, self.book, self.lock, self._version)
+        self._version = follow_commits(self.tables, self.state, self._version)
         return streams
 
-    def look(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
+    def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
         """Return what each cluster says of *partitions*, or why it says nothing."""
         asked = [alias for alias in aliases if alias not in self._given_up]
         silent = {alias: error for alias, error in self._given_up.items() if alias in aliases}
-        return {**silent, **self._survey.look(asked, partitions)}
+        return {**silent, **self._survey.fetch(asked, partitions)}
 
     def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         """Return the groups of a cluster that have members now."""

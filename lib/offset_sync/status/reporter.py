@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,10 +12,10 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.key_index import KeyIndex, KeyRows
-from offset_sync.state.snapshot import Commits, Index, MetadataByCluster, Snapshot
-from offset_sync.state.translator import Translator, owned_keys, to_commits
+from offset_sync.state.snapshot import Commits, MetadataByCluster, Snapshot
+from offset_sync.state.sync_state import SyncState, owned_rows
+from offset_sync.state.translator import Translator
 from offset_sync.status.assess import Assessor
 from offset_sync.status.classify import Facts, Status, decide, is_comparable, is_there, reasons
 from offset_sync.status.measure import NOBODY_KNOWS
@@ -49,30 +48,26 @@ class ReportContext:
 
 
 class StatusReporter:
-    """Reports on the keys of *book*; *lock* guards the book and the index, and is not held while clusters are asked."""
+    """Reports on the keys of *book*; the lock is not held while clusters are asked."""
 
     def __init__(
         self,
         config: Config,
-        book: CommittedOffsets,
-        index: Index,
+        state: SyncState,
         look: LookAt,
         active_groups: ActiveGroups,
         compare: Compare,
-        lock: threading.RLock,
         catch_up: CatchUp = lambda _: None,
     ) -> None:
         self._config = config
-        self._book = book
-        self._index = index
+        self._state, self._book, self._index, self._lock = state, state.offsets, state.index, state.lock
         self._look = look
         self._active_groups = active_groups
         self._compare = compare
         self._catch_up = catch_up
-        self._lock = lock
-        self._places = KeyIndex(book, config.is_group_included, config.is_topic_included)
-        self._translator = Translator(config, book, self._places, index)
-        self._assessor = Assessor(config, book, self._places, index, self._translator)
+        self._places = KeyIndex(self._book, config.is_group_included, config.is_topic_included)
+        self._translator = Translator(config, state)
+        self._assessor = Assessor(config, self._book, self._places, self._index, self._translator)
         self._watches = {pair: Watch() for pair in config.pairs()}
         self._hashes: Int64s = np.empty(0, np.int64)
 
@@ -89,8 +84,9 @@ class StatusReporter:
         for target in dict.fromkeys(target for _, target in self._watches):
             with self._lock:
                 chosen = np.arange(len(self._book.keys)) if keys is None else keys
-                owned = owned_keys(self._book, self._places, self._watches, target, chosen)
-                commits = {source: to_commits(self._book, source, key) for source, key in owned.items() if len(key)}
+                sources = [source for source, other in self._watches if other == target]
+                owned = owned_rows(self._book, self._places, sources, chosen)
+                commits = {source: self._state.commits(source, key) for source, key in owned.items() if len(key)}
                 partitions = {place for each in commits.values() for place in self._places.partitions_of(each.key)}
                 frontiers = self._translator.frontiers([target, *commits], partitions)
             if not partitions:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import State
-from offset_sync.state.committed_offsets import Key
+from offset_sync.model.values import GroupPartition, State
 from offset_sync.state.snapshot import Commits
 from offset_sync.status.classify import STATUSES, Facts
 from offset_sync.status.measure import NOBODY_KNOWS, Measured
@@ -27,7 +26,7 @@ class Found:
 
     source: str
     target: str
-    keys: Sequence[Key]
+    keys: Sequence[GroupPartition]
     commits: Commits
     answers: Translations
     standing: Int64s

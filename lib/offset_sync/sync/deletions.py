@@ -5,48 +5,54 @@ Errs to keeping: somebody else's value stays, and so does one of a group that ha
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 import numpy as np
 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.ownership import owners
-
-DeleteOffsets = Callable[[str, str, Iterable[TopicPartition]], "Mapping[TopicPartition, str | None] | ClusterError"]
-"""Deletes at a target (alias, group, partitions); per partition None or the error."""
+from offset_sync.state.sync_state import SyncState
 
 
-def deleted_at_owner(book: CommittedOffsets, source: str, target: str) -> KeyRows:
-    """Return the keys whose offset *source*, their owner, has deleted while our own still stands at *target*."""
-    mine, there = book.clusters[source].columns, book.clusters[target].columns
-    is_owner = owners(book.column("genuine_at_ms")) == list(book.clusters).index(source)
-    is_ours = there["actual_is_own"] & (there["actual_offset"] >= 0)
-    return np.flatnonzero(is_owner & mine["is_deleted"] & is_ours)
+class OffsetDeleter(Protocol):
+    """A target, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
+
+    def delete_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition]
+    ) -> Mapping[TopicPartition, str | None] | ClusterError:
+        """Delete them; return per partition None or the error."""
 
 
-def follow_deletions(
-    book: CommittedOffsets, lock: threading.RLock, pairs: Iterable[tuple[str, str]], delete: DeleteOffsets
-) -> list[str]:
+def deleted_at_owner(state: SyncState, source: str, target: str) -> dict[str, dict[TopicPartition, int]]:
+    """Return, per group, the partitions that *source* owned and deleted while our own offset stands at *target*."""
+    offsets = state.offsets
+    with state.lock:
+        mine, there = offsets.clusters[source].columns, offsets.clusters[target].columns
+        is_owner = owners(offsets.column("genuine_at_ms")) == list(offsets.clusters).index(source)
+        is_ours = there["actual_is_own"] & (there["actual_offset"] >= 0)
+        rows: KeyRows = np.flatnonzero(is_owner & mine["is_deleted"] & is_ours)
+        by_group: dict[str, dict[TopicPartition, int]] = {}
+        for row in rows.tolist():
+            key = offsets.keys[row]
+            by_group.setdefault(key.group_id, {})[key.topic_partition] = row
+        return by_group
+
+
+def follow_deletions(state: SyncState, targets: Mapping[str, OffsetDeleter]) -> list[str]:
     """Delete what owners have deleted; return one line per group for which that could not be done."""
     failures = []
-    for source, target in pairs:
-        with lock:
-            by_group: dict[str, list[int]] = {}
-            for key in deleted_at_owner(book, source, target).tolist():
-                by_group.setdefault(book.keys[key][0], []).append(key)
-        for group_id, keys in by_group.items():
-            places = {TopicPartition(*book.keys[key][1:]): key for key in keys}
-            errors = delete(target, group_id, places)
+    for source, target in state.last_translations:
+        for group_id, partitions in deleted_at_owner(state, source, target).items():
+            errors = targets[target].delete_offsets(group_id, partitions)
             if isinstance(errors, ClusterError):
                 failures.append(f"{source} to {target}: {group_id} not deleted: {errors}")
                 continue
-            with lock:
-                done = [key for place, key in places.items() if errors.get(place) is None]
-                book.clusters[target].deleted(np.array(done, np.intp))
+            done = [row for partition, row in partitions.items() if errors.get(partition) is None]
+            with state.lock:
+                state.offsets.clusters[target].deleted(np.array(done, np.intp))
             left = sorted({error for error in errors.values() if error is not None})
             if left:
                 failures.append(f"{source} to {target}: {group_id} not deleted: {', '.join(left)}")

@@ -1,16 +1,14 @@
-"""A wave of commits spread over the executors, for when there are too many groups for one client."""
+"""Commits spread over the executors, for when there are too many groups for one client."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
-
-CommitWave = Callable[[Sequence[OffsetWrite]], "list[WriteOutcome]"]
-"""Commits at one target, one outcome per write, in order; pickled to the executors."""
+from offset_sync.sync.reconciliation import OffsetWriter
 
 GROUPS_PER_TASK = 1000
 """Up to so many groups the driver commits by itself: the requests take less time than a Spark job would."""
@@ -35,26 +33,29 @@ _OUTCOMES_SQL = "row bigint, outcome string, previous_offset bigint, error strin
 
 
 class DistributedWriter:
-    """Commits a wave with *commit*, in the driver or, from a thousand groups on, in tasks that share it by group."""
+    """Commits with *writer*: in the driver or, from a thousand groups on, in tasks that share the groups.
 
-    def __init__(self, spark: SparkSession, commit: CommitWave, groups_per_task: int = GROUPS_PER_TASK) -> None:
+    *writer* is pickled to the tasks.
+    """
+
+    def __init__(self, spark: SparkSession, writer: OffsetWriter, groups_per_task: int = GROUPS_PER_TASK) -> None:
         self._spark = spark
-        self._commit = commit
+        self._writer = writer
         self._groups_per_task = groups_per_task
 
-    def __call__(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order; all writes of a group are made by one task."""
         tasks = -(-len({write.group_id for write in writes}) // self._groups_per_task)
         if tasks <= 1:
-            return self._commit(writes)
+            return self._writer.write(writes)
         frame = self._spark.createDataFrame(_to_table(writes)).repartition(tasks, "group_id")
-        outcomes = frame.mapInArrow(_CommitTask(self._commit), _OUTCOMES_SQL).toArrow().sort_by("row")
+        outcomes = frame.mapInArrow(_WriteTask(self._writer), _OUTCOMES_SQL).toArrow().sort_by("row")
         return [_to_outcome(write, found) for write, found in zip(writes, outcomes.to_pylist(), strict=True)]
 
 
-class _CommitTask:
-    def __init__(self, commit: CommitWave) -> None:
-        self._commit = commit
+class _WriteTask:
+    def __init__(self, writer: OffsetWriter) -> None:
+        self._writer = writer
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [row for batch in batches for row in batch.to_pylist()]
@@ -66,7 +67,7 @@ class _CommitTask:
                 "previous_offset": outcome.previous_offset,
                 "error": outcome.error,
             }
-            for row, outcome in zip(rows, self._commit(writes), strict=True)
+            for row, outcome in zip(rows, self._writer.write(writes), strict=True)
         ]
         yield pa.RecordBatch.from_pylist(found, schema=_OUTCOMES)
 

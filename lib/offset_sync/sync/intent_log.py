@@ -19,8 +19,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from pyspark.sql import SparkSession
 
-from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.own_writes import Intent
+from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.delta.filesystem import HadoopFiles
 
 logger = logging.getLogger(__name__)
@@ -101,12 +101,12 @@ class IntentLog:
         return f"{self._folder}/{name}"
 
 
-def restore_intents(intents: IntentLog, book: CommittedOffsets, lock: threading.RLock) -> None:
+def restore_intents(intents: IntentLog, state: SyncState) -> None:
     """Take for our own what a driver may have written before it died, and of which the tables do not know."""
-    left = [intent for intent in intents.unfinished() if intent.target in book.clusters]
-    with lock:
-        key = book.ids([(intent.group_id, intent.topic, intent.partition) for intent in left])
-        for target, commits in book.clusters.items():
+    left = [intent for intent in intents.unfinished() if intent.target in state.offsets.clusters]
+    with state.lock:
+        key = state.offsets.ids([each.key for each in left])
+        for target, cluster in state.offsets.clusters.items():
             mine = np.array([intent.target == target for intent in left], np.bool_)
             offset = np.array([intent.offset for intent in left], np.int64)
-            commits.own_writes.acknowledge(key[mine], offset[mine])
+            cluster.own_writes.acknowledge(key[mine], offset[mine])

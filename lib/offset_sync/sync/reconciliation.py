@@ -1,61 +1,111 @@
-"""What is asked of a pass over one source and target, and what came of it."""
+"""What is asked of a reconcile pass and what came of it, and who commits and remembers for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import Outcome
-from offset_sync.state.committed_offsets import Key
+from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state.key_index import KeyRows
-from offset_sync.sync.write_plan import WritePlan
+from offset_sync.state.snapshot import MetadataByCluster
+from offset_sync.sync.write_plan import Translated, WritePlan
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import Translations
+
+
+class Selection(Enum):
+    """Which of the rows asked for are reconciled."""
+
+    EVERY = auto()  # whatever was answered before, and every target is read
+    CHANGED = auto()  # as they come: a micro-batch has brought them
+    UNSETTLED = auto()  # those whose answer something may have changed
+    WAITING = auto()  # those whose answer the index held back
 
 
 @dataclass(frozen=True)
 class ReconcileRequest:
-    """What to settle: *keys* of one *source*'s micro-batch, or (None) all keys of all sources that are not settled.
+    """Reconcile *selection* of *rows* where one of *sources* owns them; *batch_id* is that of a micro-batch."""
 
-    *is_waiting*: of all sources those *keys* whose answer the index held back.
-    """
+    selection: Selection
+    rows: KeyRows
+    sources: Collection[str]
+    batch_id: int | None = None
 
-    keys: KeyRows | None
-    source: str | None
-    batch_id: int | None
-    is_first: bool = False
-    is_waiting: bool = False
+    @classmethod
+    def batch(cls, source: str, rows: KeyRows, batch_id: int) -> ReconcileRequest:
+        """Return the request of a micro-batch in which *source* committed *rows*."""
+        return cls(Selection.CHANGED, rows, (source,), batch_id)
+
+    @classmethod
+    def every(cls, sources: Collection[str], rows: KeyRows) -> ReconcileRequest:
+        """Return the request to look at *rows* anew, settled or not, as a driver does that has just started."""
+        return cls(Selection.EVERY, rows, sources)
+
+    @classmethod
+    def unsettled(cls, sources: Collection[str], rows: KeyRows) -> ReconcileRequest:
+        """Return the request of the regular pass."""
+        return cls(Selection.UNSETTLED, rows, sources)
+
+    @classmethod
+    def waiting_for_index(cls, sources: Collection[str], rows: KeyRows) -> ReconcileRequest:
+        """Return the request of the pass that follows the growing index."""
+        return cls(Selection.WAITING, rows, sources)
+
+    @property
+    def asks_everything(self) -> bool:
+        """True where every target is read, whatever we believe it holds."""
+        return self.selection is Selection.EVERY
 
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """Answers from one source to one target and what became of them, one row per key; see offset_translations."""
+    """Translations from one source to one target and what became of them, a row per key; see offset_translations.
 
-    source: str
-    target: str
-    batch_id: int | None
-    translated_at_ms: int
-    committed_at_ms: int
-    key: KeyRows
-    source_offset: Int64s
-    source_at_ms: Int64s
-    answers: Translations
+    *previous* is what stood at the target before, ABSENT for nothing; *error* has the rows that could not be done.
+    """
+
+    translated: Translated
     plan: WritePlan
+    batch_id: int | None
+    committed_at_ms: int
     previous: Int64s
     outcome: NDArray[np.intp]
     error: Mapping[int, str]
     is_news: NDArray[np.bool_]
 
-    def failures(self, keys: Sequence[Key]) -> list[str]:
-        """Return one line per distinct reason why something could not be done."""
+    def failures(self, keys: Sequence[GroupPartition]) -> list[str]:
+        """Return one line per distinct reason why something could not be done; *keys* are those of the state."""
         by_reason: dict[str, list[int]] = {}
         for row in np.flatnonzero(self.outcome == Outcome.FAILED).tolist():
             by_reason.setdefault(self.error.get(row, "no reason given"), []).append(row)
+        moved, key = self.translated, self.translated.commits.key
         return [
-            f"{self.source} to {self.target}: {len(rows)} offsets not committed, "
-            f"first {'/'.join(map(str, keys[int(self.key[rows[0]])]))}: {reason}"
+            f"{moved.source} to {moved.target}: {len(rows)} offsets not committed, "
+            f"first {'/'.join(map(str, keys[int(key[rows[0]])]))}: {reason}"
             for reason, rows in by_reason.items()
         ]
+
+
+class Fetcher(Protocol):
+    """Who asks the clusters, see :class:`offset_sync.state.cluster_metadata.MetadataFetcher`."""
+
+    def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
+        """Return what each cluster says of *partitions*, or why it said nothing."""
+
+
+class OffsetWriter(Protocol):
+    """Commits at one target: TargetWriter does, DistributedWriter by tasks, WriteAheadWriter after writing it down."""
+
+    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+        """Return one outcome per write, in order; none raises and none is left out."""
+
+
+class ReconciliationLog(Protocol):
+    """Who is told what became of translations, see ``sync.translation_history``."""
+
+    def append(self, reconciliation: Reconciliation) -> None:
+        """Take it in; must not wait for a table."""

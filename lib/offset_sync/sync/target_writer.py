@@ -14,7 +14,7 @@ from offset_sync.sync.offset_writer import write_offsets
 
 @dataclass(frozen=True)
 class TargetWriter:
-    """Commits waves at the cluster *alias*; pickled with its options, which may hold secrets, to the executors.
+    """Commits at the cluster *alias*; pickled with its options, which may hold secrets, to the executors.
 
     A process keeps one client per target, so that a task finds the connections of the task before it.
     """
@@ -25,7 +25,7 @@ class TargetWriter:
     deadline_seconds: float
     is_dry_run: bool
 
-    def __call__(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+    def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         """Return one outcome per write, in order."""
         admin = _client(self.alias, tuple(sorted(self.options.items())), self.requests_in_flight)
         return write_offsets(writes, admin, own_tag=OWN_TAG, dry_run=self.is_dry_run, deadline=self.deadline_seconds)

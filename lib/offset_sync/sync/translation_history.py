@@ -1,6 +1,6 @@
 """Answers and outcomes into ``offset_translations``, behind the commits and never in front of them.
 
-A settlement is queued and appended together with whatever else is waiting, so that ten passes cost one append. A
+A reconciliation is queued and appended together with whatever else is waiting, so that ten passes cost one append. A
 crash loses at most what is queued; the reconcile pass of the next driver finds the same state and says so again.
 """
 
@@ -9,16 +9,20 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from offset_sync.model.values import Outcome, State
-from offset_sync.state.committed_offsets import Key
-from offset_sync.state.key_index import KeyRows
+from offset_sync.config import Config
+from offset_sync.model.values import GroupPartition, Outcome, State
+from offset_sync.state.own_writes import Intent
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
+from offset_sync.tables.definition import Table
 from offset_sync.translate.partition import IS_WITHHELD
 
 logger = logging.getLogger(__name__)
@@ -26,32 +30,57 @@ MOST_ROWS_KEPT = 1_000_000
 _TIME = pa.timestamp("ms", tz="UTC")
 
 
-class TranslationHistory:
-    """Appends settlements in a thread of its own; rows that *append* refuses are tried again with the next ones.
+class AnswersTable(Protocol):
+    """Where rows are appended, see :class:`offset_sync.tables.store.TableStore`."""
 
-    *error* says how many rows are not in the table yet, and why; None when all are.
+    def append(self, table: Table, rows: pa.Table) -> None:
+        """Append *rows* whole, or raise."""
+
+
+class KnownIntents(Protocol):
+    """Who need not remember a write any more once the history tells of it."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True where there is nothing to remove."""
+
+    def remove(self, intents: Iterable[Intent]) -> None:
+        """Drop what is known otherwise by now."""
+
+
+class NoIntents:
+    """For whoever writes nothing ahead."""
+
+    is_empty = True
+
+    def remove(self, intents: Iterable[Intent]) -> None:
+        """There is nothing to remove."""
+
+
+class TranslationHistory:
+    """Appends reconciliations to *tables* in a thread of its own; rows that were refused are tried again with the next.
+
+    *keys* are those of the state. *intents* are told what is written. ``error`` says how many rows are not in the table
+    yet, and why; None when all are.
     """
 
     def __init__(
-        self, append: Callable[[pa.Table], None], keys: Sequence[Key], strategy_of: Callable[[str], str]
+        self, tables: AnswersTable, keys: Sequence[GroupPartition], config: Config, intents: KnownIntents
     ) -> None:
-        self._append = append
+        self._tables = tables
         self._keys = keys
-        self._strategy_of = strategy_of
+        self._strategy_of = config.strategy_of
+        self._intents = intents
         self._queue: queue.SimpleQueue[pa.Table | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
         self._thread.start()
         self.error: str | None = None
 
-    def record(self, reconciliation: Reconciliation) -> None:
-        """Queue what *settlement* has to say: everything in a micro-batch, only news when reconciling."""
-        chosen = (
-            np.arange(len(reconciliation.key))
-            if reconciliation.batch_id is not None
-            else np.flatnonzero(reconciliation.is_news)
-        )
-        if len(chosen):
-            self._queue.put(to_rows(reconciliation, chosen, self._keys, self._strategy_of))
+    def append(self, reconciliation: Reconciliation) -> None:
+        """Queue what it has to say: everything of a micro-batch, of a reconcile pass only what is new."""
+        is_told: NDArray[np.bool_] = reconciliation.is_news | (reconciliation.batch_id is not None)
+        if is_told.any():
+            self._queue.put(to_rows(reconciliation, np.flatnonzero(is_told), self._keys, self._strategy_of))
 
     def close(self) -> None:
         """Write what is queued, then end."""
@@ -74,7 +103,8 @@ class TranslationHistory:
 
     def _has_appended(self, rows: pa.Table) -> bool:
         try:
-            self._append(rows)
+            self._tables.append(OFFSET_TRANSLATIONS, rows)
+            self._remove_intents(rows)
         except Exception as problem:
             reason = next(iter(str(problem).splitlines()), type(problem).__name__)
             self.error = f"offset_translations: {rows.num_rows} rows not written: {reason}"
@@ -83,25 +113,37 @@ class TranslationHistory:
         self.error = None
         return True
 
+    def _remove_intents(self, rows: pa.Table) -> None:
+        if self._intents.is_empty:
+            return
+        held = rows.filter(pc.is_in(rows.column("outcome"), pa.array([Outcome.COMMITTED.name, Outcome.UNCHANGED.name])))
+        names = ("target_cluster", "group_id", "topic", "partition", "target_offset")
+        values = zip(*(held.column(name).to_pylist() for name in names), strict=True)
+        self._intents.remove(Intent(*each) for each in values)
+
 
 def to_rows(
-    reconciliation: Reconciliation, chosen: KeyRows, keys: Sequence[Key], strategy_of: Callable[[str], str]
+    reconciliation: Reconciliation,
+    chosen: NDArray[np.intp],
+    keys: Sequence[GroupPartition],
+    strategy_of: Callable[[str], str],
 ) -> pa.Table:
-    """Return the *chosen* rows of a settlement as rows of offset_translations."""
-    answers, count = reconciliation.answers, len(chosen)
-    key = [keys[one] for one in reconciliation.key[chosen].tolist()]
+    """Return the *chosen* rows of a reconciliation as rows of offset_translations."""
+    translated, answers, count = reconciliation.translated, reconciliation.translated.answers, len(chosen)
+    commits = translated.commits
+    key = [keys[one] for one in commits.key[chosen].tolist()]
     outcome = reconciliation.outcome[chosen]
     is_withheld = IS_WITHHELD[answers.state[chosen]]
     is_committed = outcome == Outcome.COMMITTED
     previous = reconciliation.previous[chosen]
     columns = {
-        "source_cluster": pa.repeat(reconciliation.source, count),
-        "target_cluster": pa.repeat(reconciliation.target, count),
+        "source_cluster": pa.repeat(translated.source, count),
+        "target_cluster": pa.repeat(translated.target, count),
         "group_id": pa.array([group_id for group_id, _, _ in key], pa.string()),
         "topic": pa.array([topic for _, topic, _ in key], pa.string()),
         "partition": pa.array([partition for _, _, partition in key], pa.int32()),
-        "source_offset": pa.array(reconciliation.source_offset[chosen]),
-        "source_committed_at": pa.array(reconciliation.source_at_ms[chosen], _TIME),
+        "source_offset": pa.array(commits.offset[chosen]),
+        "source_committed_at": pa.array(commits.at_ms[chosen], _TIME),
         "target_offset": pa.array(answers.wanted[chosen], mask=is_withheld),
         "previous_target_offset": pa.array(previous, mask=previous < 0),
         "strategy": pa.array([strategy_of(topic) for _, topic, _ in key], pa.string()),
@@ -113,7 +155,7 @@ def to_rows(
         "outcome": pa.array([Outcome(code).name for code in outcome.tolist()], pa.string()),
         "error": pa.array([reconciliation.error.get(row) for row in chosen.tolist()], pa.string()),
         "batch_id": pa.repeat(pa.scalar(reconciliation.batch_id, pa.int64()), count),
-        "translated_at": pa.array(np.full(count, reconciliation.translated_at_ms), _TIME),
+        "translated_at": pa.array(np.full(count, translated.translated_at_ms), _TIME),
         "committed_at": pa.array(np.full(count, reconciliation.committed_at_ms), _TIME, mask=~is_committed),
     }
     return pa.table(columns).select(OFFSET_TRANSLATIONS.names).cast(OFFSET_TRANSLATIONS.arrow_schema)

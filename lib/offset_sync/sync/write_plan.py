@@ -1,4 +1,4 @@
-"""From answers to writes: what has to be asked of the target, and what follows without asking. Pure."""
+"""From translations to writes: what has to be asked of the target, and what follows without asking. Pure."""
 
 from __future__ import annotations
 
@@ -10,19 +10,34 @@ from numpy.typing import NDArray
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, State
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
+from offset_sync.state.key_index import KeyRows
 from offset_sync.state.ownership import rules
+from offset_sync.state.snapshot import Commits
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations
 
-KeyRows = NDArray[np.intp]
+
+@dataclass(frozen=True)
+class Translated:
+    """The *commits* of *source* as *target* would have them, a row per key.
+
+    *answered_at_ms* is the time of the source's commit that was answered last, ABSENT where none was.
+    """
+
+    source: str
+    target: str
+    commits: Commits
+    answers: Translations
+    answered_at_ms: Int64s
+    translated_at_ms: int
 
 
 @dataclass(frozen=True)
 class WritePlan:
-    """*writes* are to be asked of the target, ``rows[i]`` is the answer that ``writes[i]`` belongs to.
+    """*writes* are to be asked of the target, ``rows[i]`` is the translation that ``writes[i]`` belongs to.
 
-    *outcome* and *error* hold for all other rows; *state* is the answers' state with REWIND put in; *previous* is
-    what is believed to stand at the target, -1 for nothing.
+    *outcome* holds for all other rows; *state* is the translations' state with REWIND put in; *previous* is what is
+    believed to stand at the target, ABSENT for nothing.
     """
 
     writes: list[OffsetWrite]
@@ -32,23 +47,25 @@ class WritePlan:
     outcome: NDArray[np.intp]
 
 
-def plan_writes(
-    book: CommittedOffsets,
-    source: str,
-    target: str,
-    key: KeyRows,
-    answers: Translations,
-    answered_at_ms: Int64s,
-    *,
-    refresh_before_ms: int,
-    is_first: bool,
-) -> WritePlan:
-    """Decide, per answer, whether the target has to be asked; shapes (answers,).
+@dataclass(frozen=True)
+class _AtTarget:
+    """What is believed of the target, a row per key."""
 
-    *answered_at_ms* is the time of the source's commit that was last answered (-1: none), *refresh_before_ms* the time
-    before which our own value has to be written again lest it expires. *is_first*: ask about every answer.
+    offset: Int64s
+    rule: NDArray[np.intp]
+    is_refreshed: NDArray[np.bool_]
+
+
+def plan_writes(
+    offsets: CommittedOffsets, translated: Translated, *, refresh_before_ms: int, asks_everything: bool
+) -> WritePlan:
+    """Decide, per translation, whether the target has to be asked.
+
+    *refresh_before_ms*: our own value has to be written again if it was written before, lest it expires.
+    *asks_everything*: ask about every translation. Errs to asking, which costs a request and changes nothing.
     """
-    mine, there = book.clusters[source].columns, book.clusters[target].columns
+    key, answers = translated.commits.key, translated.answers
+    mine, there = (offsets.clusters[alias].columns for alias in (translated.source, translated.target))
     actual = there["actual_offset"][key].copy()
     rewound_at_ms = mine["rewound_at_ms"][key]
     rule = rules(actual, there["actual_is_own"][key], there["actual_at_ms"][key], rewound_at_ms)
@@ -56,50 +73,33 @@ def plan_writes(
     is_held = (actual == answers.wanted) & ~is_withheld
     is_refreshed = is_held & refresh_due(there, key, refresh_before_ms)
     is_backward = ~is_held & (rule == Rule.FORWARD) & (answers.wanted < actual)
-    is_asked = ~is_withheld & (is_first | is_refreshed | ~(is_held | is_backward))
-    outcome = np.select(
-        [is_withheld, is_backward], [Outcome.WITHHELD, Outcome.NOT_FORWARD],
-        Outcome.UNCHANGED,
-    )  # fmt: skip
-    went_back = np.where(rule == Rule.FOLLOW, True, rewound_at_ms > answered_at_ms)
+    is_asked = ~is_withheld & (asks_everything | is_refreshed | ~(is_held | is_backward))
+    outcome = np.select([is_withheld, is_backward], [Outcome.WITHHELD, Outcome.NOT_FORWARD], Outcome.UNCHANGED)
+    went_back = np.where(rule == Rule.FOLLOW, True, rewound_at_ms > translated.answered_at_ms)
     is_rewind = went_back & (rewound_at_ms >= 0) & (answers.wanted < actual) & ~is_withheld & ~is_backward
     state = np.where(is_rewind, State.REWIND, answers.state)
     rows = np.flatnonzero(is_asked)
-    return WritePlan(
-        _writes(book, source, key, answers, rows, rule, actual, is_refreshed), rows, state, actual, outcome
-    )
+    writes = _writes(offsets, translated, rows, _AtTarget(actual, rule, is_refreshed))
+    return WritePlan(writes, rows, state, actual, outcome)
 
 
 def _writes(
-    book: CommittedOffsets,
-    source: str,
-    key: KeyRows,
-    answers: Translations,
-    rows: NDArray[np.intp],
-    rule: NDArray[np.intp],
-    actual: Int64s,
-    is_refreshed: NDArray[np.bool_],
+    offsets: CommittedOffsets, translated: Translated, rows: NDArray[np.intp], there: _AtTarget
 ) -> list[OffsetWrite]:
-    metadata, asked = book.clusters[source].metadata, key[rows].tolist()
+    metadata = offsets.clusters[translated.source].metadata
+    columns = (translated.commits.key, translated.answers.wanted, there.rule, there.offset, there.is_refreshed)
     return [
         OffsetWrite(
-            group_id=book.keys[place][0],
-            topic=book.keys[place][1],
-            partition=book.keys[place][2],
+            group_id=offsets.keys[key].group_id,
+            topic=offsets.keys[key].topic,
+            partition=offsets.keys[key].partition,
             offset=wanted,
-            metadata=metadata.get(place, OWN_TAG),
-            rule=Rule(code),
+            metadata=metadata.get(key, OWN_TAG),
+            rule=Rule(rule),
             expected_offset=None if before < 0 else before,
             refresh=refresh,
         )
-        for place, wanted, code, before, refresh in zip(
-            asked,
-            answers.wanted[rows].tolist(),
-            rule[rows].tolist(),
-            actual[rows].tolist(),
-            is_refreshed[rows].tolist(),
-            strict=True,
-        )
+        for key, wanted, rule, before, refresh in zip(*(each[rows].tolist() for each in columns), strict=True)
     ]
 
 

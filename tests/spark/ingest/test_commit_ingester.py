@@ -11,8 +11,12 @@ import pyarrow as pa
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
+from fakes.clusters import MemoryIndex
+from fakes.reconciler_site import config_of
 from offset_sync.ingest.commit_ingester import CommitIngester
-from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.jobs.sync_batch import SyncBatch
+from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.store import TableStore
 from oracles.decode import decode_record
@@ -52,17 +56,18 @@ def test_captured_records_and_broken_ones_reach_the_tables_once_and_the_rest_goe
     ]
     records = spark.createDataFrame(pa.Table.from_pylist(rows, RECORDS))
     expected = [decode_record(row["key"], row["value"]) for row in rows]  # type: ignore[arg-type]
-    book, checkpoint, settled = CommittedOffsets(["X"]), Query(), list[int]()
-    is_ready = threading.Event()
+    config, checkpoint, settled = config_of(["X", "Y"]), Query(), list[int]()
+    state, is_ready = SyncState(config, MemoryIndex()), threading.Event()
     is_ready.set()
 
-    def settle(keys: Any, batch_id: int) -> list[str]:
-        settled.append(len(keys))
-        return []
+    class Settled:
+        def reconcile_batch(self, source: str, rows: Any, batch_id: int) -> list[str]:
+            settled.append(len(rows))
+            return []
 
     for _restart in range(2):
-        ingester = CommitIngester("X", tables, checkpoint, book, threading.RLock(), settle, is_ready)  # type: ignore[arg-type]
-        ingester(records, 0)
+        ingester = CommitIngester("X", tables, checkpoint, 1)  # type: ignore[arg-type]
+        SyncBatch(ingester, state, Settled(), SyncMetrics(config), is_ready)(records, 0)
 
     commits = [(n, each) for n, each in enumerate(expected) if each.kind == "commit"]
     assert settled == [len(commits)] * 2

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +28,7 @@ class Job:
         self.group = QuerySupervisor(self.stop)
 
     def add(self, name: str, batch: Batch, *, once: bool = False) -> None:
-        self.group.add(name, partial(self._start, name, batch, once))
+        self.group.add(name, SimpleNamespace(start=partial(self._start, name, batch, once)))
 
     def _start(self, name: str, batch: Batch, once: bool) -> StreamingQuery:
         source = self.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -49,7 +48,7 @@ def test_kept_up_version_by_version_it_is_the_same_as_read_in_one_also_across_a_
     spark: SparkSession, tables: TableStore
 ) -> None:
     rng, ends = random.Random(3), dict[tuple[str, str, int], int]()
-    kept_up = RecordIndex(tables, threading.RLock())
+    kept_up = RecordIndex(tables)
     for number in range(4):
         tables.append(RECORD_RUNS, batch(rng, ends), ("query", number))
         if number % 2:
@@ -60,7 +59,7 @@ def test_kept_up_version_by_version_it_is_the_same_as_read_in_one_also_across_a_
     kept_up.refresh()
     tables.append(RECORD_RUNS, batch(rng, ends), ("query", 4))
     kept_up.refresh()
-    fresh = RecordIndex(tables, threading.RLock())
+    fresh = RecordIndex(tables)
     fresh.refresh()
     assert content(kept_up) == content(fresh)
     assert {place: end[1] for place, end in content(fresh).items()} == ends  # type: ignore[index]
@@ -71,7 +70,7 @@ def test_where_retention_has_overtaken_the_reader_the_whole_table_is_read(
     tables: TableStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng, ends = random.Random(5), dict[tuple[str, str, int], int]()
-    kept_up, late = (RecordIndex(tables, threading.RLock()) for _ in range(2))
+    kept_up, late = (RecordIndex(tables) for _ in range(2))
     tables.append(RECORD_RUNS, batch(rng, ends))
     kept_up.refresh()
     tables.append(RECORD_RUNS, batch(rng, ends))

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from fakes.clusters import MemoryIndex
 from fakes.driver import GROUPS, MINUTES_MS, Driver, differences, driver, known, live, read_to_the_end
 from fakes.reconciler_site import Site
 from offset_sync.model.values import Outcome, State
-from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.restore import follow_commits, restore_answers, restore_commits
+from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
 
@@ -28,10 +29,9 @@ def answered(made: Site) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     Of the states only a reason to withhold is compared: the history calls an answer REWIND, whatever it was besides.
     """
     found = {}
-    for pair in made.reconciler.pairs():
-        columns = made.reconciler.pair(*pair).columns
-        columns.fit(len(made.book.keys))
-        for row, key in enumerate(made.book.keys):
+    for pair in made.state.last_translations:
+        columns = made.state.last(*pair).columns
+        for row, key in enumerate(made.offsets.keys):
             outcome = int(columns["outcome"][row])
             names = ("source_offset", "source_at_ms", "wanted", "duplicates", "duplicates_at_most", "lost")
             state = State(columns["state"][row])
@@ -50,10 +50,8 @@ def restarted(made: Driver, tables: TableStore) -> Driver:
     fresh.clusters, fresh.clock_ms[:] = made.clusters, made.clock_ms
     fresh.position = dict(made.position)
     fresh.is_ready.set()
-    restore_commits(tables, fresh.book, fresh.lock)
-    restore_answers(
-        tables, fresh.book, {each: fresh.reconciler.pair(*each) for each in fresh.reconciler.pairs()}, fresh.lock
-    )
+    restore_commits(tables, fresh.state)
+    restore_answers(tables, fresh.state)
     return fresh
 
 
@@ -103,8 +101,8 @@ def test_a_new_driver_knows_what_the_old_one_knew_and_goes_on_alike(lived: Drive
             lived.commit(alias, group, offset)
     for alias in "XYZ":
         fresh.position[alias] = lived.position[alias]
-        assert {fresh.book.keys[key] for key in fresh.read(alias).tolist()} == {
-            lived.book.keys[key] for key in lived.read(alias).tolist()
+        assert {fresh.offsets.keys[key] for key in fresh.read(alias).tolist()} == {
+            lived.offsets.keys[key] for key in lived.read(alias).tolist()
         }
     assert differences(known(fresh), known(lived)) == []
     for each in (fresh, lived):
@@ -118,15 +116,15 @@ def test_a_new_driver_knows_what_the_old_one_knew_and_goes_on_alike(lived: Drive
 def test_restoring_and_following_from_there_is_the_same_as_restoring_later(lived: Driver, tables: TableStore) -> None:
     rows = lived.written.read(OFFSET_COMMITS).toArrow().sort_by("captured_at")
     half = rows.num_rows // 2
-    books = [CommittedOffsets(["X", "Y", "Z"]) for _ in range(2)]
+    states = [SyncState(lived.config, MemoryIndex()) for _ in range(2)]
     tables.append(OFFSET_COMMITS, rows.slice(0, half))
     version = tables.version(OFFSET_COMMITS)
-    restore_commits(tables, books[0], lived.lock)
+    restore_commits(tables, states[0])
     tables.append(OFFSET_COMMITS, rows.slice(half))
     # From the version before: what it has restored comes once more.
     for known_version in (version - 1, version):
-        assert follow_commits(tables, books[0], lived.lock, known_version) == version + 1
-    restore_commits(tables, books[1], lived.lock)
-    followed, restored = (known(SimpleNamespace(book=book)) for book in books)  # type: ignore[arg-type]
+        assert follow_commits(tables, states[0], known_version) == version + 1
+    restore_commits(tables, states[1])
+    followed, restored = (known(SimpleNamespace(offsets=state.offsets)) for state in states)  # type: ignore[arg-type]
     assert differences(followed, restored) == []
     assert len(restored) > 60

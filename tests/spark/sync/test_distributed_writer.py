@@ -30,7 +30,7 @@ class NotingCommit:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def __call__(self, wanted: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+    def write(self, wanted: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         calls = [f"{write!r} by {os.getpid()}" for write in wanted]
         (self.folder / uuid.uuid4().hex).write_text("\n".join(calls))
         return [
@@ -46,8 +46,8 @@ class NotingCommit:
 
 def test_a_large_wave_is_shared_by_group_and_answered_in_order(spark: SparkSession, tmp_path: Path) -> None:
     commit, wanted = NotingCommit(tmp_path), writes(groups=40)
-    outcomes = DistributedWriter(spark, commit, groups_per_task=10)(wanted)
-    assert outcomes == NotingCommit(tmp_path.parent)(wanted)
+    outcomes = DistributedWriter(spark, commit, groups_per_task=10).write(wanted)
+    assert outcomes == NotingCommit(tmp_path.parent).write(wanted)
     calls = commit.calls()
     assert len(calls) > 1
     assert sorted(line.split(" by ")[0] for call in calls for line in call) == sorted(map(repr, wanted))
@@ -58,6 +58,6 @@ def test_a_large_wave_is_shared_by_group_and_answered_in_order(spark: SparkSessi
 
 def test_a_small_wave_stays_in_the_driver(spark: SparkSession, tmp_path: Path) -> None:
     commit, wanted = NotingCommit(tmp_path), writes(groups=10)
-    assert len(DistributedWriter(spark, commit, groups_per_task=10)(wanted)) == 20
+    assert len(DistributedWriter(spark, commit, groups_per_task=10).write(wanted)) == 20
     (call,) = commit.calls()
     assert all(line.endswith(f" by {os.getpid()}") for line in call)

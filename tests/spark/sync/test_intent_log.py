@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from builders.commits import commit, take_in
-from offset_sync.state.committed_offsets import CommittedOffsets
+from fakes.clusters import MemoryIndex
+from fakes.reconciler_site import config_of
 from offset_sync.state.own_writes import Intent
+from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.intent_log import IntentLog, restore_intents
 
 NINE, TEN = Intent("Y", "grün", "orders", 0, 9), Intent("Y", "other", "orders", 3, 10)
@@ -87,7 +88,8 @@ def test_a_file_that_was_being_written_when_its_driver_died_is_dropped(spark: Sp
 
 def test_what_a_dead_driver_may_have_written_passes_for_ours_and_only_there(spark: SparkSession, folder: Path) -> None:
     IntentLog(spark, str(folder)).append([Intent("Y", "g", "orders", 0, 9), Intent("gone", "g", "orders", 0, 9)])
-    book = CommittedOffsets(["X", "Y"])
-    restore_intents(IntentLog(spark, str(folder)), book, threading.RLock())
+    state = SyncState(config_of(["X", "Y"]), MemoryIndex())
+    restore_intents(IntentLog(spark, str(folder)), state)
+    book = state.offsets
     assert take_in(book, commit(9, 1, metadata="of the client"), alias="Y") == [True]
     assert take_in(book, commit(9, 1, metadata="of the client"), alias="X") == [False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from generators.runs import Increment, maximal_runs
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, TopicPartition
+from offset_sync.model.values import ClusterPartition, OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.translate.index.log_index import LogIndex
@@ -123,6 +124,14 @@ class MemoryCluster:
             raise self._silence()
         return {group: {place_of(each): self._write(each) for each in wanted} for group, wanted in writes.items()}
 
+    def delete_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition]
+    ) -> Mapping[TopicPartition, str | None] | ClusterError:
+        """Delete what a group holds of *partitions*."""
+        for place in partitions:
+            self.forget(group_id, place)
+        return dict.fromkeys(partitions)
+
     def _write(self, write: OffsetWrite) -> str | None:
         self.written.append(write)
         if error := self.refused.get(write.group_id):
@@ -143,17 +152,18 @@ class MemoryIndex:
     """The record index, filled by hand."""
 
     def __init__(self) -> None:
-        self.logs: dict[tuple[str, str, int], LogIndex] = {}
+        self.logs: dict[ClusterPartition, LogIndex] = {}
         self.ids: dict[tuple[str, str], set[str]] = {}
         self.codes: dict[str, int] = {MALFORMED: UNKNOWN_ORIGIN}
         self.grown: set[TopicPartition] = set()
         self.refreshed = 0
+        self.lock = threading.RLock()
 
     def extend(self, log: Log, place: TopicPartition) -> None:
         """Index *log* up to its frontier; what was indexed before stays."""
         for record in log.records:
             self.code(record.origin)
-        index = self.logs.setdefault((log.cluster, place.topic, place.partition), LogIndex())
+        index = self.logs.setdefault(ClusterPartition(log.cluster, *place), LogIndex())
         self.grown.add(place)
         extend_index(index, Increment(maximal_runs(log.indexed), log.frontier), self.codes)
 
@@ -168,7 +178,7 @@ class MemoryIndex:
 
     def log(self, cluster: str, topic: str, partition: int) -> LogIndex | None:
         """Return what is indexed of a partition."""
-        return self.logs.get((cluster, topic, partition))
+        return self.logs.get(ClusterPartition(cluster, topic, partition))
 
     def topic_ids(self, cluster: str, topic: str) -> set[str]:
         """Return the incarnations of a topic that were indexed."""
@@ -178,7 +188,7 @@ class MemoryIndex:
         """Return how many partitions of a topic were indexed."""
         return sum(key[:2] == (cluster, topic) for key in self.logs)
 
-    def all_logs(self) -> dict[tuple[str, str, int], LogIndex]:
+    def all_logs(self) -> dict[ClusterPartition, LogIndex]:
         """Return all that is indexed."""
         return self.logs
 

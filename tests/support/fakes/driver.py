@@ -14,9 +14,9 @@ from fakes.clusters import CommitRecord
 from fakes.reconciler_site import ORDERS, Site, config_of
 from fakes.tables import MemoryFrame, MemoryTables
 from offset_sync.ingest.commit_ingester import CommitIngester
-from offset_sync.state.key_index import KeyRows
-from offset_sync.sync.translation_history import TranslationHistory
-from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
+from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.jobs.sync_batch import SyncBatch
+from offset_sync.sync.translation_history import NoIntents, TranslationHistory
 
 GROUPS = [f"g{number}" for number in range(60)]
 MINUTES_MS = 60_000
@@ -31,20 +31,19 @@ class Driver(Site):
         self.written, self.is_ready, self.batches = written, threading.Event(), 0
         self.reconciliations = self  # type: ignore[assignment]
         self.restart()
-        self.ingesters = {alias: self._ingester(alias) for alias in self.clusters}
-        self.history = TranslationHistory(lambda rows: written.append(OFFSET_TRANSLATIONS, rows), self.book.keys, str)
+        self.metrics = SyncMetrics(self.config)
+        self.sync_batches = {alias: self._sync_batch(alias) for alias in self.clusters}
+        self.history = TranslationHistory(written, self.offsets.keys, self.config, NoIntents())
 
     def append(self, reconciliation: Any) -> None:
         """Take a settlement for the history."""
-        self.history.record(reconciliation)
+        self.history.append(reconciliation)
 
-    def _ingester(self, alias: str) -> CommitIngester:
-        def settle(keys: KeyRows, batch_id: int) -> list[str]:
-            return self.reconciler.reconcile_batch(alias, keys, batch_id)
-
+    def _sync_batch(self, alias: str) -> SyncBatch:
         checkpoint: Any = self
         tables: Any = self.written
-        return CommitIngester(alias, tables, checkpoint, self.book, self.lock, settle, self.is_ready)
+        ingester = CommitIngester(alias, tables, checkpoint, len(self.clusters))
+        return SyncBatch(ingester, self.state, self.reconciler, self.metrics, self.is_ready)
 
     def query_id(self) -> str:
         """Return what a checkpoint would."""
@@ -66,7 +65,7 @@ class Driver(Site):
         frame: Any = MemoryFrame(pa.Table.from_pylist(rows, schema))
         self.batches += 1
         self.position[alias] = first + len(records)
-        self.ingesters[alias](frame, self.batches)
+        self.sync_batches[alias](frame, self.batches)
 
 
 def encoded(record: CommitRecord) -> dict[str, Any]:
@@ -121,10 +120,10 @@ def read_to_the_end(made: Driver) -> None:
 def known(made: Site) -> dict[tuple[str, Any], dict[str, Any]]:
     """Everything that is known of every key at every cluster."""
     found = {}
-    for alias, commits in made.book.clusters.items():
+    for alias, commits in made.offsets.clusters.items():
         names = ["log_offset", "actual_offset", "actual_at_ms", "actual_is_own", "own_offset", "genuine_offset"]
         names += ["genuine_at_ms", "rewound_at_ms", "is_deleted"]
-        for row, key in enumerate(made.book.keys):
+        for row, key in enumerate(made.offsets.keys):
             state = {name: commits.columns[name][row].item() for name in names}
             texts = {"metadata": commits.metadata.get(row), "topic_id": commits.topic_id.get(row)}
             found[alias, key] = state | texts | {"pending": commits.own_writes._pending.get(row)}

@@ -8,10 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from fakes.clusters import MemoryIndex
+from fakes.reconciler_site import config_of
 from fakes.tables import MemoryFrame, MemoryTables
 from offset_sync.ingest.commit_ingester import CommitIngester
-from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
 RECORDS = pa.schema(
@@ -34,12 +38,13 @@ class IngestingJob:
     most_records: int = 10
 
     def __post_init__(self) -> None:
-        self.book = CommittedOffsets(["X", "Y"])
+        config = config_of(["X", "Y"])
+        self.state, self.metrics = SyncState(config, MemoryIndex()), SyncMetrics(config)
+        self.offsets = self.state.offsets
         self.is_ready = threading.Event()
         self.is_ready.set()
-        self.ingester = CommitIngester(
-            "X", self.tables, self, self.book, threading.RLock(), self.settle, self.is_ready  # type: ignore[arg-type]
-        )  # fmt: skip
+        ingester = CommitIngester("X", self.tables, self, 2)  # type: ignore[arg-type]
+        self.batch = SyncBatch(ingester, self.state, self, self.metrics, self.is_ready)
 
     def query_id(self) -> str:
         """As a checkpoint says it."""
@@ -49,9 +54,10 @@ class IngestingJob:
         """As a checkpoint says it."""
         return self.most_records
 
-    def settle(self, keys: KeyRows, batch_id: int) -> list[str]:
-        """Note which groups are to be settled."""
-        self.settled.append((sorted({self.book.keys[key][0] for key in keys.tolist()}), batch_id))
+    def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
+        """Note which groups are to be reconciled."""
+        assert source == "X"
+        self.settled.append((sorted({self.offsets.keys[row].group_id for row in rows.tolist()}), batch_id))
         if self.settle_errors:
             raise self.settle_errors.pop()
         return self.failures
@@ -63,7 +69,7 @@ class IngestingJob:
             for n, (key, value) in enumerate(records)
         ]
         frame = MemoryFrame(pa.Table.from_pylist(rows[::-1] if reverse else rows, RECORDS), batch_rows=2)
-        self.ingester(frame, batch_id)  # type: ignore[arg-type]
+        self.batch(frame, batch_id)  # type: ignore[arg-type]
 
     def commits(self, *names: str) -> list[tuple[Any, ...]]:
         """Return these columns of the commits written down."""
@@ -71,5 +77,5 @@ class IngestingJob:
 
     def genuine(self) -> dict[str, int]:
         """Return the last genuine commit of each group."""
-        found = self.book.clusters["X"].columns["genuine_offset"].tolist()
-        return {group: offset for (group, _, _), offset in zip(self.book.keys, found, strict=False)}
+        found = self.offsets.clusters["X"].columns["genuine_offset"].tolist()
+        return {group: offset for (group, _, _), offset in zip(self.offsets.keys, found, strict=False)}

@@ -22,11 +22,8 @@ class Watched:
         """Count from nothing, as a new driver does that has restored what the last one said."""
         self.metrics = SyncMetrics(self.site.config)
         for pair, waiting in self.metrics.waiting.items():
-            waiting.restore(self.site.reconciler.pair(*pair))
-        self.positions = Positions(
-            self.site.reconciler, self.site.book, self.site.lock, self.metrics.waiting, WORST,
-            lambda: self.site.clock_ms[0],
-        )  # fmt: skip
+            waiting.restore(self.site.state.last(*pair))
+        self.positions = Positions(self.site.state, self.metrics.waiting, WORST)
 
     def settle(self) -> None:
         """Read everything, reconcile, and count it."""
@@ -35,9 +32,8 @@ class Watched:
 
     def note(self) -> None:
         """Count what was settled."""
-        record = self.metrics.recording(lambda reconciliation: None)
         for reconciliation in self.site.reconciliations:
-            record(reconciliation)
+            self.metrics.count(reconciliation)
         self.site.reconciliations.clear()
 
     def scrape(self) -> Scrape:

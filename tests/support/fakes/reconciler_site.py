@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -11,10 +10,11 @@ from fakes.clusters import MemoryCluster, MemoryEnds, MemoryIndex, MemoryTopic, 
 from offset_sync.config import Config, parse_config
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, Outcome, State, TopicPartition, WriteOutcome
+from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, State, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
+from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
@@ -60,23 +60,15 @@ class Site:
 
     def __post_init__(self) -> None:
         self.clusters = {alias: MemoryCluster(alias, self.clock_ms) for alias in self.config.clusters}
-        self.lock = threading.RLock()
         self.restart()
 
     def restart(self) -> None:
-        """Begin as a new driver does: with an empty book and nothing remembered."""
-        self.book = CommittedOffsets(list(self.config.clusters))
+        """Begin as a new driver does: with nothing known and nothing remembered."""
+        self.state = SyncState(self.config, self.index, lambda: self.clock_ms[0])
+        self.offsets, self.lock = self.state.offsets, self.state.lock
         self.position = dict.fromkeys(self.config.clusters, 0)
-        self.reconciler = Reconciler(
-            self.config,
-            self.book,
-            self.index,
-            lambda aliases, partitions: self.look(aliases, partitions),
-            lambda target, writes: self.write(target, writes),
-            self.reconciliations.append,
-            lambda: self.clock_ms[0],
-            self.lock,
-        )
+        writers = {alias: SiteWriter(self, alias) for alias in self.clusters}
+        self.reconciler = Reconciler(self.config, self.state, self, writers, self.reconciliations)
 
     def put(
         self, where: Log, place: TopicPartition = ORDERS, *, topic_id: str | None = None, partitions: int = 1
@@ -105,11 +97,10 @@ class Site:
         """Take the commits of *alias* not read before into the book; return the keys of those that are not our own."""
         first, log = self.position[alias], self.clusters[alias].log
         records = log[first:] if at_most is None else log[first : first + at_most]
-        with self.lock:
-            key = self.book.ids([(each.group_id, each.place.topic, each.place.partition) for each in records])
-            is_own = self.book.clusters[alias].record(to_records(records, key.tolist(), first))
+        keys = [GroupPartition(each.group_id, *each.place) for each in records]
+        recorded = self.state.record(alias, keys, to_records(records, [], first))
         self.position[alias] = first + len(records)
-        return key[~is_own]
+        return recorded.genuine
 
     def read_all(self) -> None:
         """Read every cluster's commits up to the end."""
@@ -138,18 +129,19 @@ class Site:
     def rows(self, number: int = -1) -> list[Row]:
         """Return the rows of a settlement, by default the last one."""
         found = self.reconciliations[number]
-        keys = [self.book.keys[key] for key in found.key.tolist()]
+        keys = [self.offsets.keys[key] for key in found.translated.commits.key.tolist()]
         return [
             Row(
-                found.source, found.target, group_id, TopicPartition(topic, partition),
-                int(found.source_offset[row]), int(found.answers.wanted[row]), State(found.plan.state[row]).name,
+                found.translated.source, found.translated.target, group_id, TopicPartition(topic, partition),
+                int(found.translated.commits.offset[row]), int(found.translated.answers.wanted[row]),
+                State(found.plan.state[row]).name,
                 Outcome(found.outcome[row]).name, int(found.previous[row]), found.error.get(row),
                 bool(found.is_news[row]),
             )
             for row, (group_id, topic, partition) in enumerate(keys)
         ]  # fmt: skip
 
-    def look(
+    def fetch(
         self, aliases: Collection[str], partitions: Collection[TopicPartition]
     ) -> dict[str, ClusterMetadata | ClusterError]:
         """Ask the clusters."""
@@ -162,6 +154,18 @@ class Site:
         return write_offsets(
             writes, self.clusters[target], own_tag=OWN_TAG, dry_run=self.is_dry_run, deadline=1.0, clock=clock
         )
+
+
+@dataclass
+class SiteWriter:
+    """Commits at one target of a site, whose ``write`` a test may replace."""
+
+    site: Site
+    target: str
+
+    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+        """Return one outcome per write."""
+        return self.site.write(self.target, writes)
 
 
 def mirrored_site(*targets: str, **sections: object) -> Site:

@@ -44,8 +44,8 @@ class StatusSite(Site):
         """Begin as a new process does."""
         super().restart()
         self.reporter = StatusReporter(
-            self.config, self.book, self.index, lambda aliases, places: self.look(aliases, places),
-            lambda alias: self.active.get(alias, set()), self.compare, self.lock, lambda _: self.meanwhile(),
+            self.config, self.state, lambda aliases, places: self.fetch(aliases, places),
+            lambda alias: self.active.get(alias, set()), self.compare, lambda _: self.meanwhile(),
         )  # fmt: skip
 
     def put(

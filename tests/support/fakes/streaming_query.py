@@ -79,7 +79,7 @@ class Starts:
     results: Iterator[Query | Exception | None]
     times: list[float] = field(default_factory=list)
 
-    def __call__(self) -> Any:
+    def start(self) -> Any:
         """Start it once more."""
         self.times.append(self.clock.seconds)
         result = next(self.results)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -60,7 +59,7 @@ class Indexes:
         tables = MemoryTables()
         every = [row for rows in self.rows.values() for row in rows]
         tables.append(RECORD_RUNS, pa.Table.from_pylist(every, RECORD_RUNS.arrow_schema))
-        cache = RecordIndex(tables, threading.RLock())  # type: ignore[arg-type]
+        cache = RecordIndex(tables)  # type: ignore[arg-type]
         cache.refresh()
         return cache
 

@@ -51,13 +51,12 @@ def test_a_commit_is_remembered_settled_and_written_down_with_all_it_says(job: J
 
 @pytest.mark.timeout(20)
 def test_the_history_is_written_while_the_commits_are_settled(job: Job) -> None:
-    def settle(_keys: KeyRows, _batch_id: int) -> list[str]:
+    def settle(_source: str, _rows: KeyRows, _batch_id: int) -> list[str]:
         while job.tables.version(OFFSET_COMMITS) == 0:
             time.sleep(0.001)
         return []
 
-    job.settle = settle  # type: ignore[method-assign]
-    job.__post_init__()
+    job.reconcile_batch = settle  # type: ignore[method-assign]
     job.ingest(0, commit(5))
     assert job.commits("committed_offset") == [(5,)]
 
@@ -80,7 +79,7 @@ def test_a_tombstone_has_no_offset_and_the_time_its_record_was_written(job: Job)
     assert job.commits("is_tombstone", "committed_offset", "committed_at") == [
         (False, 5, at(1_700_000_000_000)), (True, None, at(WRITTEN_MS)),
     ]  # fmt: skip
-    assert job.book.clusters["X"].columns["is_deleted"].tolist() == [True]
+    assert job.offsets.clusters["X"].columns["is_deleted"].tolist() == [True]
 
 
 def test_a_negative_offset_is_recorded_and_no_position(job: Job) -> None:
@@ -95,14 +94,14 @@ def test_records_count_in_log_order_however_tasks_deliver_them(job: Job) -> None
 
 
 def test_our_own_commits_are_marked_and_not_settled(job: Job) -> None:
-    job.book.clusters["X"].acknowledge(job.book.ids([("c", "orders", 0)]), pa.array([9]).to_numpy(), 1)
+    job.offsets.clusters["X"].acknowledge(job.offsets.ids([("c", "orders", 0)]), pa.array([9]).to_numpy(), 1)
     job.ingest(0, commit(5, group="a"), commit(6, group="b", metadata=OWN_TAG), commit(9, group="c", metadata="m"))
     assert job.settled == [(["a"], 0)]
     assert job.commits("group_id", "is_own") == [("a", False), ("b", True), ("c", True)]
 
 
 def test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_again(job: Job) -> None:
-    job.book.clusters["X"].acknowledge(job.book.ids([("c", "orders", 0)]), pa.array([9]).to_numpy(), 1)
+    job.offsets.clusters["X"].acknowledge(job.offsets.ids([("c", "orders", 0)]), pa.array([9]).to_numpy(), 1)
     job.tables.dies_at = OFFSET_COMMITS
     records = commit(9, group="c", metadata="m"), commit(12, group="c", metadata="n")
     with pytest.raises(PowerFailure):
@@ -168,7 +167,7 @@ def test_a_time_that_no_calendar_has_does_not_stop_the_stream(job: Job, at_ms: i
         ("g", at(WRITTEN_MS), datetime(9999, 12, 31, 23, 59, 59, 999000, timezone.utc)),
         ("other", at(1_700_000_000_000), None),
     ]
-    assert job.book.clusters["X"].columns["genuine_at_ms"].tolist() == [WRITTEN_MS, 1_700_000_000_000]
+    assert job.offsets.clusters["X"].columns["genuine_at_ms"].tolist() == [WRITTEN_MS, 1_700_000_000_000]
 
 
 # Once, whatever happens

@@ -59,7 +59,7 @@ class Job:
 
     def restart(self) -> None:
         cutter = RunBuilder("Y", {"IDC-X": "X"}, "text", str.isupper)
-        self.indexer = RecordIndexer(self.tables, self.plan, cutter, self.describe)  # type: ignore[arg-type]
+        self.indexer = RecordIndexer(self.tables, self.plan, cutter, self)  # type: ignore[arg-type]
 
     def describe(self, topics: list[str]) -> dict[str, Any]:
         if self.is_silent:

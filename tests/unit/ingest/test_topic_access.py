@@ -126,14 +126,20 @@ def restarted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     silent: Callable[..., Any] = lambda *_, **__: SimpleNamespace(create=lambda: None, stop=lambda: None)  # noqa: E731
     monkeypatch.setattr(index_records, "open_session", silent)
     monkeypatch.setattr(index_records, "TableStore", silent)
-    monkeypatch.setattr(index_records, "_start_query", lambda _spark, _config, admin, rights, *_: _ask(admin, rights))
+    monkeypatch.setattr(index_records, "_RecordQuery", Asking)
     names: list[str] = []
     monkeypatch.setattr(QuerySupervisor, "restart", lambda self, name: names.append(name))
     return names
 
 
-def _ask(admin: Admin, rights: TopicAccess) -> None:
-    rights.readable(admin.alias)
+class Asking:
+    """A query that only asks what it may read."""
+
+    def __init__(self, _config: object, admin: Admin, access: TopicAccess, _parts: object) -> None:
+        self.admin, self.access = admin, access
+
+    def start(self) -> None:
+        self.access.readable(self.admin.alias)
 
 
 @pytest.mark.parametrize("once", [True, False])

@@ -105,7 +105,7 @@ def test_the_ends_and_the_list_of_other_topics_are_told_all_the_same() -> None:
 def test_the_survey_keeps_refused_topics_apart_from_those_that_are_not_there() -> None:
     admin = admin_of("pay", refused=["orders"])
     places = [TopicPartition(name, 0) for name in ("pay", "orders", "nowhere")]
-    look = MetadataFetcher({"dc1": admin}).look(["dc1"], places)["dc1"]
+    look = MetadataFetcher({"dc1": admin}).fetch(["dc1"], places)["dc1"]
     assert isinstance(look, ClusterMetadata)
     assert (set(look.topics), {place.topic for place in look.ends}) == ({"pay"}, {"pay"})
     assert {name: str(error) for name, error in look.refused.items()} == {"orders": REMEDY}

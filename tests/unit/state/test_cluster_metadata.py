@@ -50,7 +50,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_every_cluster_says_what_it_knows_and_is_asked_only_for_partitions_it_has() -> None:
     x, y = Answering(), Answering(topics={})
-    looks = MetadataFetcher({"x": x, "y": y}, deadline_seconds=3).look(["x", "y"], [*ORDERS, TopicPartition("pay", 0)])
+    looks = MetadataFetcher({"x": x, "y": y}, deadline_seconds=3).fetch(["x", "y"], [*ORDERS, TopicPartition("pay", 0)])
     assert looks["x"] == ClusterMetadata(x.topics, {place: MemoryEnds(0, 9) for place in ORDERS[:2]})
     assert looks["y"] == ClusterMetadata({}, {})
     assert x.asked == [(["orders", "pay"], 3), ORDERS[:2]]
@@ -60,7 +60,7 @@ def test_clusters_are_asked_side_by_side() -> None:
     meeting = threading.Barrier(2)
     clusters = {alias: Answering(meeting=meeting) for alias in ("x", "y")}
     assert all(
-        isinstance(look, ClusterMetadata) for look in MetadataFetcher(clusters).look(["x", "y"], ORDERS).values()
+        isinstance(look, ClusterMetadata) for look in MetadataFetcher(clusters).fetch(["x", "y"], ORDERS).values()
     )
 
 
@@ -68,25 +68,25 @@ def test_a_silent_cluster_is_an_answer_of_its_own_and_is_left_alone_for_a_while(
     silent, fine = Answering(ClusterError("x", "does not answer")), Answering()
     asking = MetadataFetcher({"x": silent, "y": fine})
     for _ in range(3):
-        looks = asking.look(["x", "y"], ORDERS)
+        looks = asking.fetch(["x", "y"], ORDERS)
         assert looks["x"] is silent.error
         assert isinstance(looks["y"], ClusterMetadata)
     assert (len(silent.asked), len(fine.asked)) == (1, 6)
     now[0] += SILENCE_SECONDS
-    asking.look(["x"], ORDERS)
+    asking.fetch(["x"], ORDERS)
     assert len(silent.asked) == 2
 
 
 def test_a_cluster_that_comes_back_is_asked_every_time_again(now: list[float]) -> None:
     cluster = Answering(ClusterError("x", "does not answer"))
     asking = MetadataFetcher({"x": cluster})
-    asking.look(["x"], ORDERS)
+    asking.fetch(["x"], ORDERS)
     cluster.error = None
     now[0] += SILENCE_SECONDS
     for _ in range(2):
-        assert isinstance(asking.look(["x"], ORDERS)["x"], ClusterMetadata)
+        assert isinstance(asking.fetch(["x"], ORDERS)["x"], ClusterMetadata)
     cluster.error = ClusterError("x", "again")
-    assert asking.look(["x"], ORDERS)["x"] is cluster.error
+    assert asking.fetch(["x"], ORDERS)["x"] is cluster.error
 
 
 def test_each_silence_is_said_once_in_the_log(now: list[float], caplog: pytest.LogCaptureFixture) -> None:
@@ -94,13 +94,13 @@ def test_each_silence_is_said_once_in_the_log(now: list[float], caplog: pytest.L
     asking = MetadataFetcher({"x": cluster})
     with caplog.at_level(logging.ERROR):
         for _ in range(4):
-            asking.look(["x"], ORDERS)
+            asking.fetch(["x"], ORDERS)
             now[0] += SILENCE_SECONDS
         assert [record.getMessage() for record in caplog.records] == ["clusters.x: does not answer"]
         cluster.error = None
-        asking.look(["x"], ORDERS)
+        asking.fetch(["x"], ORDERS)
         cluster.error = ClusterError("x", "silent again")
-        asking.look(["x"], ORDERS)
+        asking.fetch(["x"], ORDERS)
     assert [record.getMessage() for record in caplog.records][1:] == ["clusters.x: silent again"]
 
 
@@ -110,11 +110,11 @@ def test_an_error_that_is_not_the_clusters_is_not_swallowed() -> None:
             raise RuntimeError("a bug")
 
     with pytest.raises(RuntimeError, match="a bug"):
-        MetadataFetcher({"x": Broken()}).look(["x"], ORDERS)
+        MetadataFetcher({"x": Broken()}).fetch(["x"], ORDERS)
 
 
 def test_nobody_is_asked_when_nobody_is_named() -> None:
-    assert MetadataFetcher({}).look([], ORDERS) == {}
+    assert MetadataFetcher({}).fetch([], ORDERS) == {}
 
 
 def test_where_a_log_ends_is_zero_for_what_does_not_exist_and_unknown_for_what_nobody_can_tell() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -48,7 +47,7 @@ class World:
         self.looks[alias] = ClusterMetadata({"orders": SimpleNamespace(topic_id=topic_id, partitions=1)}, ends)
 
     def retention(self) -> Retention:
-        index: Any = RecordIndex(self.tables, threading.RLock())  # type: ignore[arg-type]
+        index: Any = RecordIndex(self.tables)  # type: ignore[arg-type]
         index.refresh()
         rows = rows_by_place(self.tables.read(RECORD_RUNS).toArrow())
         return Retention(index, rows, self.looks, self.lowest, self.old_before_ms)

@@ -21,7 +21,7 @@ from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 
 
 def cache_of(tables: MemoryTables) -> RecordIndex:
-    return RecordIndex(tables, threading.RLock())  # type: ignore[arg-type]
+    return RecordIndex(tables)  # type: ignore[arg-type]
 
 
 def read_in_one(tables: MemoryTables) -> RecordIndex:
@@ -167,18 +167,19 @@ def test_the_lock_is_free_while_tables_are_read() -> None:
     class Noting(MemoryTables):
         def read_added(self, table: Table, after: int, until: int) -> pa.Table:
             def try_lock() -> None:
-                was_free.append(lock.acquire(timeout=5))
+                was_free.append(index.lock.acquire(timeout=5))
                 if was_free[-1]:
-                    lock.release()
+                    index.lock.release()
 
             thread = threading.Thread(target=try_lock)
             thread.start()
             thread.join()
             return super().read_added(table, after, until)
 
-    tables, lock = Noting(), threading.RLock()
+    tables = Noting()
     add(tables, RECORD_RUNS, run(0, 3))
-    RecordIndex(tables, lock).refresh()  # type: ignore[arg-type]
+    index = RecordIndex(tables)  # type: ignore[arg-type]
+    index.refresh()
     assert was_free
     assert all(was_free)
 

@@ -27,7 +27,7 @@ PAY = TopicPartition("pay-in", 0)
 def new_reporter(site: StatusSite) -> StatusReporter:
     """One that remembers nothing, with the same book and index."""
     return StatusReporter(
-        site.config, site.book, site.index, site.look, lambda alias: site.active.get(alias, set()), site.compare,
+        site.config, site.offsets, site.index, site.look, lambda alias: site.active.get(alias, set()), site.compare,
         site.lock,
     )  # fmt: skip
 
@@ -119,7 +119,7 @@ def test_only_what_is_asked_for_is_reported() -> None:
     for group in "abc":
         site.commit("X", group, 4)
     site.read_all()
-    keys = site.book.ids([("b", "orders", 0)])
+    keys = site.offsets.ids([("b", "orders", 0)])
     rows = site.reporter.report(site.clock_ms[0], site.streams(), keys)
     assert rows["group_id"] == ["b"]
     assert site.reporter.report(site.clock_ms[0], site.streams(), keys[:0]) == {}

@@ -8,21 +8,39 @@ import numpy as np
 import pytest
 
 from builders.commits import commit, take_in
-from fakes.reconciler_site import Site, mirrored_site
+from fakes.reconciler_site import Site, SiteWriter, mirrored_site
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.own_writes import Intent
+from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.write_ahead import WriteAheadWriter
 
 
+class HastyWriter(SiteWriter):
+    """Commits, and reads the target's log before the answer is heard."""
+
+    site: HastySite
+
+    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+        noted = {intent.offset for intent in self.site.noted}
+        assert {write.offset for write in writes if write.metadata == "m"} <= noted
+        outcomes = super().write(writes)
+        if self.site.reads_at_once:
+            self.site.read(self.target)
+        return outcomes
+
+
 class HastySite(Site):
-    """A site where the log of the target is read while the answers to a wave are still under way."""
+    """A site where the log of the target is read while the answers to a batch are still under way."""
 
     def restart(self) -> None:
         super().restart()
         self.noted: set[Intent] = set()
         self.reads_at_once = True
-        self.announced = WriteAheadWriter(self.book, self.lock, self.write_and_read, self)
+        writers = {
+            alias: WriteAheadWriter(alias, self.state, HastyWriter(self, alias), self) for alias in self.clusters
+        }
+        self.reconciler = Reconciler(self.config, self.state, self, writers, self.reconciliations)
 
     def append(self, intents: Sequence[Intent]) -> list[Intent]:
         fresh = [each for each in intents if each not in self.noted]
@@ -31,16 +49,6 @@ class HastySite(Site):
 
     def remove(self, intents: Iterable[Intent]) -> None:
         self.noted -= set(intents)
-
-    def write_and_read(self, target: str, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
-        assert {write.offset for write in writes if write.metadata == "m"} <= {write.offset for write in self.noted}
-        outcomes = super().write(target, writes)
-        if self.reads_at_once:
-            self.read(target)
-        return outcomes
-
-    def write(self, target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        return list(self.announced(target, writes))
 
 
 def hasty_site() -> HastySite:

@@ -143,7 +143,7 @@ def test_what_was_answered_bounds_what_is_read_for_the_next_commit() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
     site.settle()
-    pair, keys = site.reconciler.pair("X", "Y"), site.book.ids([("readers", "orders", 0)])
+    pair, keys = site.state.last("X", "Y"), site.offsets.ids([("readers", "orders", 0)])
     assert [pair.window_start(keys, commit, 0) for commit in (3, 4, 9)] == [0, 6, 6]
 
 
@@ -179,7 +179,7 @@ def test_a_batch_settles_only_where_its_source_owns_the_key() -> None:
     site.commit("X", "readers", 4)
     site.commit("Y", "readers", 9)
     site.read_all()
-    assert site.reconciler.reconcile_batch("X", site.book.ids([("readers", "orders", 0)]), 1) == []
+    assert site.reconciler.reconcile_batch("X", site.offsets.ids([("readers", "orders", 0)]), 1) == []
     assert (site.reconciliations, site.clusters["Y"].questions) == ([], 0)
 
 
@@ -188,7 +188,7 @@ def test_a_batch_settles_nothing_on_behalf_of_another_source() -> None:
     site.commit("X", "readers", 4)
     site.commit("Y", "readers", 9)
     site.read_all()
-    assert site.reconciler.reconcile_batch("X", site.book.ids([("readers", "orders", 0)]), 1) == []
+    assert site.reconciler.reconcile_batch("X", site.offsets.ids([("readers", "orders", 0)]), 1) == []
     assert (site.reconciliations, site.asked) == ([], [])
 
 

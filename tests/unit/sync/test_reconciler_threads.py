@@ -74,7 +74,7 @@ def test_a_target_that_hangs_does_not_hold_up_another(monkeypatch: pytest.Monkey
 
 def test_the_book_is_free_while_clusters_are_asked_and_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
     site = mirrored_site()
-    look, write, was_free = site.look, site.write, []
+    look, write, was_free = site.fetch, site.write, []
 
     def note() -> None:
         def try_lock() -> None:
@@ -94,7 +94,7 @@ def test_the_book_is_free_while_clusters_are_asked_and_written_to(monkeypatch: p
         note()
         return write(target, writes)
 
-    monkeypatch.setattr(site, "look", noting_look)
+    monkeypatch.setattr(site, "fetch", noting_look)
     monkeypatch.setattr(site, "write", noting_write)
     site.commit("X", "readers", 4)
     site.settle()

@@ -173,7 +173,7 @@ def test_a_log_that_ends_below_its_index_was_truncated(alias: str) -> None:
 def test_a_log_that_grows_while_it_is_looked_at_is_not_taken_for_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
-    look = site.look
+    look = site.fetch
 
     def slow_look(
         aliases: Collection[str], partitions: Collection[TopicPartition]
@@ -183,7 +183,7 @@ def test_a_log_that_grows_while_it_is_looked_at_is_not_taken_for_truncated(monke
             site.index.extend(log(alias, text), ORDERS)  # another thread has indexed what came meanwhile
         return said
 
-    monkeypatch.setattr(site, "look", slow_look)
+    monkeypatch.setattr(site, "fetch", slow_look)
     site.settle()
     assert answer(site) == ("EXACT", "COMMITTED", 6)
 
@@ -215,7 +215,7 @@ def test_retention_past_an_unread_record_is_answered_with_the_log_start_and_the_
     site.clusters["Y"].logs[ORDERS] = MemoryEnds(8, 12)
     site.commit("X", "readers", 4)
     site.settle()
-    assert (answer(site)[2], site.reconciliations[-1].answers.lost.tolist()) == (8, [2])
+    assert (answer(site)[2], site.reconciliations[-1].translated.answers.lost.tolist()) == (8, [2])
     site.commit("X", "readers", 5)
     site.settle()
-    assert (answer(site)[2], site.reconciliations[-1].answers.lost.tolist()) == (8, [1])
+    assert (answer(site)[2], site.reconciliations[-1].translated.answers.lost.tolist()) == (8, [1])

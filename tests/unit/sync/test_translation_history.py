@@ -13,8 +13,9 @@ from fakes.clusters import MemoryEnds
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, mirrored_site
 from offset_sync.sync import translation_history
 from offset_sync.sync.reconciliation import Reconciliation
-from offset_sync.sync.translation_history import TranslationHistory, to_rows
+from offset_sync.sync.translation_history import NoIntents, TranslationHistory, to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
+from offset_sync.tables.definition import Table
 
 PATIENCE_S = 10.0
 
@@ -28,7 +29,8 @@ class Appended:
         self.may_go_on, self.has_begun = threading.Event(), threading.Event()
         self.may_go_on.set()
 
-    def __call__(self, rows: pa.Table) -> None:
+    def append(self, table: Table, rows: pa.Table) -> None:
+        assert table is OFFSET_TRANSLATIONS
         self.has_begun.set()
         assert self.may_go_on.wait(PATIENCE_S)
         if self.errors:
@@ -51,7 +53,7 @@ def site() -> Site:
 
 @pytest.fixture
 def writer(site: Site, appended: Appended) -> Iterator[TranslationHistory]:
-    made = TranslationHistory(appended, site.book.keys, site.config.strategy_of)
+    made = TranslationHistory(appended, site.offsets.keys, site.config, NoIntents())
     yield made
     appended.may_go_on.set()
     made.close()
@@ -70,7 +72,9 @@ def settled(
 
 
 def row_of(reconciliation: Reconciliation, site: Site) -> dict[str, Any]:
-    (row,) = to_rows(reconciliation, reconciliation.key * 0, site.book.keys, site.config.strategy_of).to_pylist()
+    (row,) = to_rows(
+        reconciliation, reconciliation.translated.commits.key * 0, site.offsets.keys, site.config.strategy_of
+    ).to_pylist()
     return row
 
 
@@ -116,13 +120,13 @@ def test_a_rewind_is_called_so(site: Site) -> None:
 def test_a_micro_batch_is_written_whole_and_a_reconcile_pass_only_where_it_says_something_new(
     site: Site, writer: TranslationHistory, appended: Appended
 ) -> None:
-    writer.record(settled(site, 4))
-    keys = site.book.ids([("readers", "orders", 0)])
-    writer.record(settled(site, 4, lambda: site.reconciler.reconcile_batch("X", keys, 18)))
-    writer.record(settled(site, 5, site.reconciler.reconcile_all, group="others"))  # answers for readers once more
-    assert len(site.reconciliations[-1].key) == 2
+    writer.append(settled(site, 4))
+    keys = site.offsets.ids([("readers", "orders", 0)])
+    writer.append(settled(site, 4, lambda: site.reconciler.reconcile_batch("X", keys, 18)))
+    writer.append(settled(site, 5, site.reconciler.reconcile_all, group="others"))  # answers for readers once more
+    assert len(site.reconciliations[-1].translated.commits.key) == 2
     site.reconciler.reconcile_all()
-    writer.record(site.reconciliations[-1])
+    writer.append(site.reconciliations[-1])
     writer.close()
     assert [(row["group_id"], row["outcome"], row["batch_id"]) for row in appended.rows()] == [
         ("readers", "COMMITTED", 17), ("readers", "UNCHANGED", 18), ("others", "COMMITTED", None),
@@ -130,7 +134,9 @@ def test_a_micro_batch_is_written_whole_and_a_reconcile_pass_only_where_it_says_
 
 
 def test_rows_have_the_columns_of_the_table(site: Site) -> None:
-    found = to_rows(settled(site, 4), settled(site, 5).key, site.book.keys, site.config.strategy_of)
+    found = to_rows(
+        settled(site, 4), settled(site, 5).translated.commits.key, site.offsets.keys, site.config.strategy_of
+    )
     assert found.schema == OFFSET_TRANSLATIONS.arrow_schema
 
 
@@ -138,10 +144,10 @@ def test_whoever_records_never_waits_and_what_waits_is_appended_together(
     site: Site, writer: TranslationHistory, appended: Appended
 ) -> None:
     appended.may_go_on.clear()
-    writer.record(settled(site, 1))
+    writer.append(settled(site, 1))
     assert appended.has_begun.wait(PATIENCE_S)
     for offset in range(2, 7):
-        writer.record(settled(site, offset))
+        writer.append(settled(site, offset))
     appended.may_go_on.set()
     writer.close()
     assert [table.num_rows for table in appended.tables] == [1, 5]
@@ -150,7 +156,7 @@ def test_whoever_records_never_waits_and_what_waits_is_appended_together(
 
 def test_closing_writes_what_is_queued(site: Site, writer: TranslationHistory, appended: Appended) -> None:
     for offset in range(1, 4):
-        writer.record(settled(site, offset))
+        writer.append(settled(site, offset))
     writer.close()
     assert len(appended.rows()) == 3
 
@@ -160,9 +166,9 @@ def test_rows_that_could_not_be_appended_are_kept_for_the_next_try(
 ) -> None:
     appended.errors = [OSError("disk full\nmore")]
     appended.may_go_on.clear()
-    writer.record(settled(site, 1))
+    writer.append(settled(site, 1))
     assert appended.has_begun.wait(PATIENCE_S)
-    writer.record(settled(site, 2))
+    writer.append(settled(site, 2))
     appended.may_go_on.set()
     writer.close()
     assert [row["source_offset"] for row in appended.rows()] == [1, 2]
@@ -173,8 +179,8 @@ def test_rows_that_cannot_be_appended_in_the_end_are_a_failure_with_their_number
     site: Site, writer: TranslationHistory, appended: Appended
 ) -> None:
     appended.errors = [OSError("disk full\nmore")] * 9
-    writer.record(settled(site, 1))
-    writer.record(settled(site, 2))
+    writer.append(settled(site, 1))
+    writer.append(settled(site, 2))
     writer.close()
     assert writer.error == "offset_translations: 2 rows not written: disk full"
 
@@ -186,7 +192,7 @@ def test_a_table_that_cannot_be_written_for_long_costs_the_oldest_rows_and_not_a
     appended.errors = [OSError("disk full")] * 3
     for offset in range(1, 5):
         appended.has_begun.clear()
-        writer.record(settled(site, offset))
+        writer.append(settled(site, offset))
         assert appended.has_begun.wait(PATIENCE_S)
     writer.close()
     assert [row["source_offset"] for row in appended.rows()][-2:] == [3, 4]

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from fakes.clusters import CommitRecord, to_records
-from offset_sync.model.values import OffsetWrite, Outcome, Rule, State, TopicPartition
+from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, State, TopicPartition
 from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
-from offset_sync.sync.write_plan import WritePlan, plan_writes, refresh_due
+from offset_sync.state.snapshot import Commits
+from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
 from offset_sync.translate.partition import Translations
 
 ORDERS = TopicPartition("orders", 3)
@@ -30,7 +31,7 @@ class Given:
 def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False) -> WritePlan:
     book = CommittedOffsets(["X", "Y"])
     for number, one in enumerate(given):
-        key = book.ids([(f"g{number}", ORDERS.topic, ORDERS.partition)]).tolist()
+        key = book.ids([GroupPartition(f"g{number}", *ORDERS)]).tolist()
         for alias, commits in (("X", one.source), ("Y", one.target)):
             rows = [CommitRecord("", ORDERS, offset, at_ms, metadata) for offset, at_ms, metadata in commits]
             book.clusters[alias].record(to_records(rows, key * len(rows), 0))
@@ -38,10 +39,9 @@ def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False) 
     wanted = np.array([one.wanted for one in given], np.int64)
     answers = Translations(wanted, wanted, states, zeros, zeros, zeros, zeros > 0, zeros > 0)
     answered_at_ms = np.array([one.answered_at_ms for one in given], np.int64)
-    return plan_writes(
-        book, "X", "Y", np.arange(len(given)), answers, answered_at_ms,
-        refresh_before_ms=refresh_before_ms, is_first=is_first,
-    )  # fmt: skip
+    commits = Commits(np.arange(len(given)), zeros, zeros)
+    translated = Translated("X", "Y", commits, answers, answered_at_ms, 0)
+    return plan_writes(book, translated, refresh_before_ms=refresh_before_ms, asks_everything=is_first)
 
 
 def outcomes(plan: WritePlan) -> list[Outcome]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +12,9 @@ from numpy.typing import NDArray
 from offset_sync.jobs.metrics import catalog
 from offset_sync.jobs.metrics.commit_latency import HAS_IT, Waiting
 from offset_sync.jobs.metrics.samples import Family, Samples, to_label
-from offset_sync.model.values import Outcome, State
-from offset_sync.state.committed_offsets import CommittedOffsets, Key
+from offset_sync.model.values import GroupPartition, Outcome, State
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_translations import LastTranslations
+from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.index.growable_array import GrowingArray
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD
@@ -27,19 +25,9 @@ OUTCOME_NAMES = (*(outcome.name for outcome in Outcome), "PENDING")
 _LACKS = [code for code in range(len(OUTCOME_NAMES)) if code == PENDING or not HAS_IT[code]]
 
 
-class Answers(Protocol):
-    """Whose commits count where, and what was answered, as ``settle.Reconciler`` offers it."""
-
-    def owned(self) -> Iterator[tuple[str, str, KeyRows]]:
-        """Yield each pair with the keys that count for it."""
-
-    def pair(self, source: str, target: str) -> LastTranslations:
-        """Return what was last answered."""
-
-
 @dataclass(frozen=True)
 class Standing:
-    """The group partitions of one pair, shape (keys,); *since_ms* is -1 where the target lacks nothing.
+    """The group partitions of one pair, shape (keys,); *since_ms* is ABSENT where the target lacks nothing.
 
     *state* and the counts hold where *is_answered*: the newest commit has an answer.
     """
@@ -56,41 +44,32 @@ class Standing:
 
 
 class Positions:
-    """Collects the metrics of positions; *lock* guards *answers* and *book*, and is held for a copy only."""
+    """Collects the metrics of positions; the lock of *state* is held for a copy only."""
 
-    def __init__(
-        self,
-        answers: Answers,
-        book: CommittedOffsets,
-        lock: threading.RLock,
-        waiting: Mapping[tuple[str, str], Waiting],
-        worst: int,
-        now_ms: Callable[[], int],
-    ) -> None:
-        self._answers, self._book, self._lock = answers, book, lock
-        self._waiting, self._worst, self._now_ms = waiting, worst, now_ms
+    def __init__(self, state: SyncState, waiting: Mapping[tuple[str, str], Waiting], worst: int) -> None:
+        self._state, self._waiting, self._worst = state, waiting, worst
         self._groups = _GroupNumbers()
         self._scraping = threading.Lock()
 
     def collect(self) -> Iterable[Family]:
         """Return how everything stands now."""
         samples = Samples(catalog.POSITION_METRICS)
-        with self._scraping, self._lock:
-            group = self._groups.fit(self._book.keys)
-            standings = [self._standing(source, target, key, group) for source, target, key in self._answers.owned()]
+        with self._scraping, self._state.lock:
+            group = self._groups.fit(self._state.offsets.keys)
+            standings = [self._standing(source, target, key, group) for source, target, key in self._state.owned()]
         for standing in standings:
             _add_counts(samples, standing)
-            _add_staleness(samples, standing, self._now_ms(), self._groups.names, self._worst)
+            _add_staleness(samples, standing, self._state.now_ms(), self._groups.names, self._worst)
             _add_duplicates(samples, standing, self._groups.names, self._worst)
         return samples
 
     def _standing(self, source: str, target: str, key: KeyRows, group: NDArray[np.intp]) -> Standing:
-        pair, mine = self._answers.pair(source, target).columns, self._book.clusters[source].columns
+        pair, mine = self._state.last(source, target).columns, self._state.offsets.clusters[source].columns
         is_answered = (pair["source_offset"][key] == mine["genuine_offset"][key]) & (pair["outcome"][key] >= 0)
         is_answered &= pair["source_at_ms"][key] == mine["genuine_at_ms"][key]
         outcome = np.where(is_answered, pair["outcome"][key], PENDING)
         since = self._waiting[source, target].since_ms(key)
-        # No settlement of this driver has looked at it yet.
+        # No pass of this driver has looked at it yet.
         is_unseen = np.isin(outcome, _LACKS) & (since < 0)
         since = np.where(is_unseen, mine["genuine_at_ms"][key], since)
         columns = (pair[name][key] for name in ("state", "duplicates", "duplicates_at_most", "lost"))
@@ -144,7 +123,7 @@ class _GroupNumbers:
         self._known: dict[str, int] = {}
         self._of_key = GrowingArray()
 
-    def fit(self, keys: list[Key]) -> NDArray[np.intp]:
+    def fit(self, keys: Sequence[GroupPartition]) -> NDArray[np.intp]:
         """Return the number of each key's group."""
         fresh = [group_id for group_id, _, _ in keys[len(self._of_key) :]]
         for group_id in fresh:

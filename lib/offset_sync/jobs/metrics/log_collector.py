@@ -14,11 +14,13 @@ from typing import Protocol
 
 import numpy as np
 
+from offset_sync.config import Config
 from offset_sync.jobs.metrics import catalog
 from offset_sync.jobs.metrics.log_stalls import Backlog, Reach, Stalls
 from offset_sync.jobs.metrics.samples import Family, Samples, to_label
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.snapshot import Index
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 
@@ -35,22 +37,15 @@ class Cluster(Protocol):
         """Return how far each partition of the wanted topics can be read."""
 
 
-class Index(Protocol):
-    """The record index, as ``spark.runcache.RecordIndex`` offers it."""
-
-    def all_logs(self) -> Mapping[tuple[str, str, int], LogIndex]:
-        """Return all that is indexed."""
-
-
 class IndexSizes:
-    """Collects what the index holds; *lock* guards it."""
+    """Collects what the index holds."""
 
-    def __init__(self, index: Index, lock: threading.RLock, aliases: Collection[str]) -> None:
-        self._index, self._lock, self._aliases = index, lock, aliases
+    def __init__(self, index: Index, aliases: Collection[str]) -> None:
+        self._index, self._aliases = index, aliases
 
     def collect(self) -> Iterable[Family]:
         """Return the sizes of now; nothing before there is an index."""
-        with self._lock:
+        with self._index.lock:
             # Before the table is read nothing is known: a jump from 0 would look like growth.
             has_been_read = bool(self._index.all_logs())
             sizes = {alias: np.zeros(4, np.int64) for alias in self._aliases if has_been_read}
@@ -72,20 +67,18 @@ def _unknown(log: LogIndex) -> int:
 class LogWatch:
     """Looks at every cluster's logs from time to time and collects what was seen last.
 
-    Of a cluster that does not answer nothing is said but that. *is_indexed* says which topics belong in the index.
+    Of a cluster that does not answer nothing is said but that.
     """
 
     def __init__(
         self,
+        config: Config,
         clusters: Mapping[str, Cluster],
-        is_indexed: Callable[[str], bool],
         index: Index,
-        lock: threading.RLock,
-        worst: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._clusters, self._is_indexed, self._index, self._lock = clusters, is_indexed, index, lock
-        self._worst, self._clock = worst, clock
+        self._clusters, self._is_indexed, self._index = clusters, config.is_topic_included, index
+        self._worst, self._clock = config.metrics.worst, clock
         self._stalls = {alias: Stalls() for alias in clusters}
         self._backlogs = {alias: Backlog() for alias in clusters}
         self._seen: dict[str, _LogMetrics | None] = {}
@@ -111,14 +104,14 @@ class LogWatch:
             try:
                 reaches = cluster.reaches(lambda name: name == CONSUMER_OFFSETS or self._is_indexed(name), _DEADLINE_S)
             except ClusterError as problem:
-                logger.debug("%s", problem)  # the survey says it aloud
+                logger.debug("%s", problem)  # whoever fetches metadata says it aloud
                 self._stalls[alias], self._backlogs[alias], self._seen[alias] = Stalls(), Backlog(), None
                 continue
             now = self._clock()
             indexed = {place: reach for place, reach in reaches.items() if place.topic != CONSUMER_OFFSETS}
-            with self._lock:
+            with self._index.lock:
                 logs = self._index.all_logs()
-                found = {place: logs.get((alias, place.topic, place.partition)) for place in indexed}
+                found = {place: logs.get(ClusterPartition(alias, *place)) for place in indexed}
                 frontiers = {place: log.frontier for place, log in found.items() if log is not None}
             behind, behind_seconds = self._backlogs[alias].look(now, frontiers, indexed)
             self._seen[alias] = behind, behind_seconds, self._stalls[alias].look(now, reaches)

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Protocol
 
 import numpy as np
 
@@ -16,13 +16,34 @@ from offset_sync.jobs.metrics.catalog import Metric
 from offset_sync.jobs.metrics.commit_latency import Waiting
 from offset_sync.jobs.metrics.samples import Distribution, Family, Samples, Tally
 from offset_sync.model.values import Outcome
-from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.sync.reconciliation import Reconciliation, ReconciliationLog
 
 logger = logging.getLogger(__name__)
-Record = Callable[[Reconciliation], None]
-_Batch = TypeVar("_Batch")
-_Query = TypeVar("_Query")
 RECORD_KINDS = ("genuine", "own", "malformed")
+
+
+class WatchedJob(Protocol):
+    """What a job says of itself when Prometheus asks."""
+
+    @property
+    def is_ready(self) -> bool:
+        """True once translations are made."""
+
+    @property
+    def query_errors(self) -> Mapping[str, str]:
+        """The error of every query that is not running, by cluster."""
+
+    @property
+    def history_error(self) -> str | None:
+        """Why rows of the history are not written yet, None where all are."""
+
+
+class _Starting:
+    """A job that says nothing yet."""
+
+    is_ready = False
+    query_errors: Mapping[str, str] = {}
+    history_error: str | None = None
 
 
 class SyncMetrics:
@@ -41,66 +62,46 @@ class SyncMetrics:
         self._passes = _distribution(catalog.RECONCILE_SECONDS)
         self._batch_began: dict[str, float] = {}
         self._reconciled = clock()
-        self._is_ready: Callable[[], bool] = lambda: False
-        self._errors: Callable[[], Mapping[str, str]] = dict
-        self._history_error: Callable[[], str | None] = lambda: None
+        self._job: WatchedJob = _Starting()
 
-    def ask(
-        self,
-        is_ready: Callable[[], bool],
-        query_errors: Callable[[], Mapping[str, str]],
-        history_error: Callable[[], str | None],
-    ) -> None:
+    def watch(self, job: WatchedJob) -> None:
         """Say whom to ask at each scrape."""
-        self._is_ready, self._errors, self._history_error = is_ready, query_errors, history_error
+        self._job = job
 
-    def recording(self, record: Record) -> Record:
-        """Return *record* that counts too, afterwards; a mistake in counting is logged and stops nothing."""
+    def count(self, reconciliation: Reconciliation) -> None:
+        """Count what became of translations; a mistake in counting is logged and stops nothing."""
+        try:
+            self._count(reconciliation)
+        except Exception:
+            logger.exception("metrics: a reconciliation was not counted")
 
-        def recorded(reconciliation: Reconciliation) -> None:
-            record(reconciliation)
-            try:
-                self._note(reconciliation)
-            except Exception:
-                logger.exception("metrics: a settlement was not counted")
-
-        return recorded
-
-    def _note(self, reconciliation: Reconciliation) -> None:
-        pair = (reconciliation.source, reconciliation.target)
+    def _count(self, reconciliation: Reconciliation) -> None:
+        translated = reconciliation.translated
+        pair = (translated.source, translated.target)
         counts = np.bincount(reconciliation.outcome, minlength=len(Outcome)).tolist()
         for outcome, count in zip(Outcome, counts, strict=True):
             self._outcomes.add(count, *pair, outcome.name)
-        self._disordered.add(int((reconciliation.answers.is_disordered & reconciliation.is_news).sum()), *pair)
+        self._disordered.add(int((translated.answers.is_disordered & reconciliation.is_news).sum()), *pair)
         self._latencies[pair].add(self.waiting[pair].note(reconciliation) / 1000)
 
-    def timed(self, alias: str, take_in: Callable[[_Batch, int], None]) -> Callable[[_Batch, int], None]:
-        """Return *take_in*, timed as the micro-batches of *alias*; one that fails is no duration."""
+    @contextmanager
+    def batch(self, alias: str) -> Iterator[None]:
+        """Time a micro-batch of *alias*; one that fails is no duration."""
+        began = self._batch_began[alias] = self._clock()
+        try:
+            yield
+            self._batches[alias].add(self._clock() - began)
+        finally:
+            self._batch_began.pop(alias, None)
 
-        def timed(batch: _Batch, batch_id: int) -> None:
-            began = self._batch_began[alias] = self._clock()
-            try:
-                take_in(batch, batch_id)
-                self._batches[alias].add(self._clock() - began)
-            finally:
-                self._batch_began.pop(alias, None)
+    def count_records(self, alias: str, counts: Mapping[str, int]) -> None:
+        """Count the records that a micro-batch of *alias* has brought, by kind."""
+        for kind, count in counts.items():
+            self._records.add(count, alias, kind)
 
-        return timed
-
-    def counting_records(self, alias: str) -> Callable[[str, int], None]:
-        """Return what is to be told of the records that micro-batches of *alias* bring."""
-        return lambda kind, count: self._records.add(count, alias, kind)
-
-    def starting(self, alias: str, start: Callable[[], _Query | None]) -> Callable[[], _Query | None]:
-        """Return *start*, counted when it has started a query."""
-
-        def started() -> _Query | None:
-            query = start()
-            if query is not None:
-                self._starts.add(1, alias)
-            return query
-
-        return started
+    def count_start(self, alias: str) -> None:
+        """Count that a query of *alias* was started."""
+        self._starts.add(1, alias)
 
     @contextmanager
     def reconciling(self) -> Iterator[None]:
@@ -112,10 +113,10 @@ class SyncMetrics:
 
     def collect(self) -> Iterable[Family]:
         """Return the counts, and how the job is now."""
-        samples, now, errors = Samples(catalog.JOB_METRICS), self._clock(), self._errors()
-        samples.add(catalog.READY, self._is_ready())
+        samples, now, errors = Samples(catalog.JOB_METRICS), self._clock(), self._job.query_errors
+        samples.add(catalog.READY, self._job.is_ready)
         samples.add(catalog.RECONCILE_AGE, now - self._reconciled)
-        samples.add(catalog.HISTORY_UP, self._history_error() is None)
+        samples.add(catalog.HISTORY_UP, self._job.history_error is None)
         for alias in self._aliases:
             samples.add(catalog.QUERY_UP, alias not in errors, alias)
             samples.add(catalog.BATCH_RUNNING, now - self._batch_began.get(alias, now), alias)
@@ -135,3 +136,16 @@ class SyncMetrics:
 
 def _distribution(metric: Metric) -> Distribution:
     return Distribution(metric.buckets)
+
+
+class CountedHistory:
+    """Tells *history*, then counts for *metrics*."""
+
+    def __init__(self, history: ReconciliationLog, metrics: SyncMetrics) -> None:
+        self._history = history
+        self._metrics = metrics
+
+    def append(self, reconciliation: Reconciliation) -> None:
+        """Take in what became of translations."""
+        self._history.append(reconciliation)
+        self._metrics.count(reconciliation)

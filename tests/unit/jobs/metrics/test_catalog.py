@@ -48,13 +48,13 @@ def watched(site: Site) -> Scrape:
     """Return all that sync_offsets tells of *site*."""
     metrics = SyncMetrics(site.config)
     for reconciliation in site.reconciliations:
-        metrics.recording(lambda reconciliation: None)(reconciliation)
+        metrics.count(reconciliation)
     cluster = Growing()
-    watch = LogWatch(dict.fromkeys(site.config.clusters, cluster), lambda name: True, site.index, site.lock, 20)
+    watch = LogWatch(site.config, dict.fromkeys(site.config.clusters, cluster), site.index)
     watch.look()
     watch.look()
-    positions = Positions(site.reconciler, site.book, site.lock, metrics.waiting, 20, lambda: site.clock_ms[0])
-    return read([metrics, positions, IndexSizes(site.index, site.lock, list(site.config.clusters)), watch])
+    positions = Positions(site.state, metrics.waiting, 20)
+    return read([metrics, positions, IndexSizes(site.index, list(site.config.clusters)), watch])
 
 
 def busy_site(groups: int) -> Site:

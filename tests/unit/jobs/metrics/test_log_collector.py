@@ -11,6 +11,7 @@ import pytest
 
 from builders.logs import log
 from fakes.clusters import MemoryIndex
+from fakes.reconciler_site import config_of
 from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
 from offset_sync.jobs.metrics.log_stalls import Backlog, Stalls
 from offset_sync.model.errors import ClusterError
@@ -19,7 +20,6 @@ from tools.prometheus_scrape import Scrape, read
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
 OFFSETS = TopicPartition("__consumer_offsets", 7)
-LOCK = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,8 @@ class Looking:
 
     def __init__(self, worst: int = 20) -> None:
         self.x, self.index, self.now = Cluster(), MemoryIndex(), 100.0
-        self.watch = LogWatch(
-            {"X": self.x}, lambda name: name.startswith("o"), self.index, LOCK, worst, lambda: self.now
-        )
+        config = config_of(["X", "Y"], topics={"include": ["o.*"]}, metrics={"worst": worst})
+        self.watch = LogWatch(config, {"X": self.x}, self.index, lambda: self.now)
 
     def look(self, seconds: float = 30, **logs: At) -> Scrape:
         self.now += seconds
@@ -168,7 +167,7 @@ def test_the_sizes_of_the_index_are_told_for_every_configured_cluster() -> None:
     index.extend(log("X", "X0:10 Y3:5 ?"), ORDERS)
     index.extend(log("X", "X4:6", first=4), PAY)
     index.extend(log("gone", "X0:6"), PAY)
-    scraped = read([IndexSizes(index, LOCK, ["X", "Y"])])
+    scraped = read([IndexSizes(index, ["X", "Y"])])
     assert scraped.values("index_partitions", "cluster") == {"X": 2, "Y": 0}
     assert scraped.value("index_runs", cluster="X") == 4
     assert scraped.value("index_unknown_records", cluster="X") == 1
@@ -176,4 +175,4 @@ def test_the_sizes_of_the_index_are_told_for_every_configured_cluster() -> None:
 
 
 def test_before_the_index_has_been_read_nothing_is_told_of_it() -> None:
-    assert read([IndexSizes(MemoryIndex(), LOCK, ["X", "Y"])]).values("index_unknown_records", "cluster") == {}
+    assert read([IndexSizes(MemoryIndex(), ["X", "Y"])]).values("index_unknown_records", "cluster") == {}

@@ -9,7 +9,7 @@ import pytest
 
 from fakes.metrics_site import XY, Watched
 from fakes.reconciler_site import mirrored_site
-from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.jobs.metrics.sync_collector import CountedHistory, SyncMetrics
 from offset_sync.sync.reconciliation import Reconciliation
 
 
@@ -50,9 +50,9 @@ def test_a_settlement_is_recorded_first_and_a_mistake_in_counting_stops_nothing(
     watched.site.settle()
     recorded: list[Reconciliation] = []
     watched.metrics.waiting.clear()
-    watched.metrics.recording(recorded.append)(watched.site.reconciliations[-1])
+    CountedHistory(recorded, watched.metrics).append(watched.site.reconciliations[-1])
     assert recorded == watched.site.reconciliations[-1:]
-    assert "a settlement was not counted" in caplog.text
+    assert "a reconciliation was not counted" in caplog.text
 
 
 def test_what_a_new_driver_finds_at_the_target_took_nobody_knows_how_long(watched: Watched) -> None:
@@ -68,8 +68,9 @@ def test_a_disordered_timestamp_is_counted_once_however_often_it_is_said(watched
     watched.site.commit("X", "readers", 4)
     watched.site.settle()
     plain = watched.site.reconciliations[-1]
-    disordered = replace(plain, answers=replace(plain.answers, is_disordered=np.array([True])))
+    answers = replace(plain.translated.answers, is_disordered=np.array([True]))
+    disordered = replace(plain, translated=replace(plain.translated, answers=answers))
     again = replace(disordered, is_news=np.array([False]))
     for reconciliation in (plain, disordered, again, again):
-        watched.metrics.recording(lambda reconciliation: None)(reconciliation)
+        watched.metrics.count(reconciliation)
     assert watched.scrape().value("timestamp_disordered_total", **XY) == 1

@@ -5,22 +5,18 @@ from __future__ import annotations
 import logging
 import threading
 
-import pyarrow as pa
 import pytest
 
 from builders.offset_records import commit_key, commit_value
+from fakes.ingest import IngestingJob
 from fakes.reconciler_site import config_of
-from fakes.tables import MemoryFrame, MemoryTables, PowerFailure
-from offset_sync.ingest.commit_ingester import CommitIngester
+from fakes.tables import PowerFailure
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
-from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
+from offset_sync.state.committed_offsets import OWN_TAG
 from tools.prometheus_scrape import Scrape, read
 
-RECORDS = pa.schema(
-    [("key", pa.binary()), ("value", pa.binary()), ("partition", pa.int32()), ("offset", pa.int64()),
-     ("timestamp", pa.timestamp("us", "UTC"))]
-)  # fmt: skip
+NO_ERROR: str | None = None
 
 
 class Job:
@@ -29,21 +25,15 @@ class Job:
     def __init__(self) -> None:
         self.now = 50.0
         self.metrics = SyncMetrics(config_of(["X", "Y"]), lambda: self.now)
-        self.is_ready, self.errors, self.history_error = False, dict[str, str](), ""
+        self.is_ready, self.query_errors, self.history_error = False, dict[str, str](), NO_ERROR
 
     def scrape(self) -> Scrape:
-        self.metrics.ask(lambda: self.is_ready, lambda: self.errors, lambda: self.history_error or None)
+        self.metrics.watch(self)
         return read([self.metrics])
 
     def fail(self, after: float) -> None:
         self.now += after
         raise PowerFailure
-
-    def query_id(self) -> str:
-        return "query"
-
-    def record_limit(self, batch_id: int) -> int:
-        return 4
 
 
 @pytest.fixture
@@ -52,14 +42,9 @@ def job() -> Job:
 
 
 def test_a_micro_batch_is_timed_and_seen_while_it_runs(job: Job) -> None:
-    seen = []
-
-    def take_in(batch: str, batch_id: int) -> None:
+    with job.metrics.batch("X"):
         job.now += 3
-        seen.append((batch, batch_id, job.scrape().values("batch_running_seconds", "cluster")))
-
-    job.metrics.timed("X", take_in)("records", 7)
-    assert seen == [("records", 7, {"X": 3, "Y": 0})]
+        assert job.scrape().values("batch_running_seconds", "cluster") == {"X": 3, "Y": 0}
     scraped = job.scrape()
     assert scraped.values("batch_running_seconds", "cluster") == {"X": 0, "Y": 0}
     assert scraped.values("batch_seconds_count", "cluster") == {"X": 1, "Y": 0}
@@ -69,20 +54,14 @@ def test_a_micro_batch_is_timed_and_seen_while_it_runs(job: Job) -> None:
 
 
 def test_a_micro_batch_that_fails_is_over_and_has_no_duration(job: Job) -> None:
-    def fail(batch: str, batch_id: int) -> None:
+    with pytest.raises(PowerFailure), job.metrics.batch("X"):
         raise PowerFailure
-
-    with pytest.raises(PowerFailure):
-        job.metrics.timed("X", fail)("records", 7)
     assert job.scrape().values("batch_running_seconds", "cluster") == {"X": 0, "Y": 0}
     assert job.scrape().value("batch_seconds_count", cluster="X") == 0
 
 
-def test_only_queries_that_could_be_started_are_counted(job: Job) -> None:
-    assert job.metrics.starting("X", lambda: "query")() == "query"
-    assert job.metrics.starting("X", lambda: None)() is None
-    with pytest.raises(PowerFailure):
-        job.metrics.starting("Y", lambda: (_ for _ in ()).throw(PowerFailure))()
+def test_starts_of_queries_are_counted(job: Job) -> None:
+    job.metrics.count_start("X")
     assert job.scrape().values("query_starts_total", "cluster") == {"X": 1, "Y": 0}
 
 
@@ -106,7 +85,7 @@ def test_it_says_who_is_ready_who_fails_and_whether_the_history_is_written(job: 
     scraped = job.scrape()
     assert (scraped.value("ready"), scraped.value("history_up")) == (0, 1)
     assert scraped.values("query_up", "cluster") == {"X": 1, "Y": 1}
-    job.is_ready, job.errors, job.history_error = True, {"Y": "no such host"}, "3 rows not written"
+    job.is_ready, job.query_errors, job.history_error = True, {"Y": "no such host"}, "3 rows not written"
     scraped = job.scrape()
     assert (scraped.value("ready"), scraped.value("history_up")) == (1, 0)
     assert scraped.values("query_up", "cluster") == {"X": 1, "Y": 0}
@@ -115,22 +94,20 @@ def test_it_says_who_is_ready_who_fails_and_whether_the_history_is_written(job: 
 def test_a_group_of_queries_says_which_of_them_failed(job: Job, caplog: pytest.LogCaptureFixture) -> None:
     queries = QuerySupervisor(threading.Event())
 
-    def fail() -> None:
-        raise ConnectionError("no such host")
+    class Failing:
+        def start(self) -> None:
+            raise ConnectionError("no such host")
 
-    queries.add("X", job.metrics.starting("X", fail))
+    queries.add("X", Failing())
     with caplog.at_level(logging.CRITICAL):
         queries.run_once()
-    job.errors = queries.errors()
+    job.query_errors = queries.errors()
     assert job.scrape().values("query_up", "cluster") == {"X": 0, "Y": 1}
 
 
 def test_records_are_counted_by_kind_once_their_history_is_written(job: Job) -> None:
-    is_ready, book, tables = threading.Event(), CommittedOffsets(["X", "Y"]), MemoryTables()
-    ingester = CommitIngester(
-        "X", tables, job, book, threading.RLock(), lambda keys, batch_id: [], is_ready,  # type: ignore[arg-type]
-        job.metrics.counting_records("X"),
-    )  # fmt: skip
+    ingesting = IngestingJob()
+    ingesting.batch._metrics = job.metrics
     assert job.scrape().values("records_total", "kind", cluster="X") == {"genuine": 0, "own": 0, "malformed": 0}
     rows = [
         (commit_key("g", "orders", 0), commit_value(4)),
@@ -138,9 +115,6 @@ def test_records_are_counted_by_kind_once_their_history_is_written(job: Job) -> 
         (commit_key("h", "orders", 0), commit_value(4, metadata=OWN_TAG)),
         (b"\x00\x01\xff", b"?"),
     ]
-    records = [
-        {"key": key, "value": value, "partition": 0, "offset": n, "timestamp": 0} for n, (key, value) in enumerate(rows)
-    ]
-    ingester(MemoryFrame(pa.Table.from_pylist(records, RECORDS)), 0)  # type: ignore[arg-type]
+    ingesting.ingest(0, *rows)
     assert job.scrape().values("records_total", "kind", cluster="X") == {"genuine": 2, "own": 1, "malformed": 1}
     assert job.scrape().positive("records_total", "kind", cluster="Y") == {}

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
-import threading
 from typing import Any
 
 import pytest
 
+from fakes.clusters import MemoryIndex
 from fakes.driver import Driver, differences, driver, known, live, read_to_the_end
+from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
-from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.restore import follow_commits
+from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
 
@@ -19,12 +20,13 @@ class Follower:
     """A book that is kept up with the tables only."""
 
     def __init__(self, tables: MemoryTables) -> None:
-        self.book = CommittedOffsets(["X", "Y", "Z"])
+        self.state = SyncState(config_of(["X", "Y", "Z"]), MemoryIndex())
+        self.offsets = self.state.offsets
         self.tables: Any = tables
         self.version = 0
 
     def follow(self) -> None:
-        self.version = follow_commits(self.tables, self.book, threading.RLock(), self.version)
+        self.version = follow_commits(self.tables, self.state, self.version)
 
 
 def seen(made: Any) -> dict[Any, Any]:

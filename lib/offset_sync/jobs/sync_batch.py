@@ -1,0 +1,73 @@
+"""One micro-batch of one cluster's ``__consumer_offsets``, from bytes to committed translations."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from pyspark.sql import DataFrame
+
+from offset_sync.ingest.commit_ingester import CommitBatch, CommitIngester
+from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.state import failpoints
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.sync_state import Recorded, SyncState
+
+logger = logging.getLogger(__name__)
+
+
+class BatchReconciler(Protocol):
+    """Who brings the targets up to date, see :class:`offset_sync.sync.reconciler.Reconciler`."""
+
+    def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
+        """Reconcile what *source* committed; return one line per failure."""
+
+
+class SyncBatch:
+    """Takes in the micro-batches of one cluster's query, which may come again at any point.
+
+    Until *is_ready* is set commits are only remembered: whose commit counts is not known before every cluster's log has
+    been read.
+    """
+
+    def __init__(
+        self,
+        ingester: CommitIngester,
+        state: SyncState,
+        reconciler: BatchReconciler,
+        metrics: SyncMetrics,
+        is_ready: threading.Event,
+    ) -> None:
+        self._ingester, self._alias = ingester, ingester.alias
+        self._state = state
+        self._reconciler = reconciler
+        self._metrics = metrics
+        self._is_ready = is_ready
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix=f"history {self._alias}")
+        self._last: tuple[int, Recorded] | None = None
+
+    def __call__(self, records: DataFrame, batch_id: int) -> None:
+        """Decode, record, reconcile, and write down what was seen."""
+        with self._metrics.batch(self._alias):
+            batch = self._ingester.decode(records, batch_id)
+            recorded = self._record(batch)
+            # Beside the reconciling, for both mostly wait. The batch ends when both have, and comes again if one fails.
+            history = self._beside.submit(self._ingester.write, batch, recorded.is_own)
+            try:
+                if self._is_ready.is_set():
+                    for failure in self._reconciler.reconcile_batch(self._alias, recorded.genuine, batch_id):
+                        logger.warning("%s", failure)
+            finally:
+                counts = history.result()
+            self._metrics.count_records(self._alias, counts)
+            failpoints.failpoint(failpoints.AFTER_HISTORY)
+
+    def _record(self, batch: CommitBatch) -> Recorded:
+        recorded = self._state.record(self._alias, batch.keys, batch.commit_records)
+        if self._last is not None and self._last[0] == batch.batch_id and len(self._last[1].rows) == len(recorded.rows):
+            # It failed and comes again: which commits are ours was known then, and is forgotten since.
+            return self._last[1]
+        self._last = batch.batch_id, recorded
+        return recorded

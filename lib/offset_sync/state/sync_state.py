@@ -1,0 +1,102 @@
+"""What is known now, by all who translate, commit, report or move: one owner, and the one lock that guards it.
+
+Committed offsets of every cluster, the record index, and what was translated last. A method that reads or changes
+several of them takes the lock itself; whoever needs more than one call to agree holds ``state.lock`` around them. It is
+reentrant, and never held while a cluster or a table is asked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.config import Config
+from offset_sync.model.values import GroupPartition
+from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
+from offset_sync.state.key_index import KeyIndex, KeyRows
+from offset_sync.state.last_translations import LastTranslations
+from offset_sync.state.ownership import owners
+from offset_sync.state.snapshot import Commits, Index
+
+
+def system_now_ms() -> int:
+    """Return the time of this machine in milliseconds since the epoch."""
+    return int(time.time() * 1000)
+
+
+class Recorded(NamedTuple):
+    """Commit records as they were taken in, shape (records,): the row of each one's key, and which are our own."""
+
+    rows: KeyRows
+    is_own: NDArray[np.bool_]
+
+    @property
+    def genuine(self) -> KeyRows:
+        """The rows that somebody else than we committed."""
+        return self.rows[~self.is_own]
+
+
+class SyncState:
+    """What is known of the clusters and groups of *config*; *index* brings the lock, for it grows in its own time."""
+
+    def __init__(self, config: Config, index: Index, now_ms: Callable[[], int] = system_now_ms) -> None:
+        self.index, self.lock, self.now_ms = index, index.lock, now_ms
+        self.offsets = CommittedOffsets(list(config.clusters))
+        self.keys = KeyIndex(self.offsets, config.is_group_included, lambda topic: config.strategy_of(topic) != "off")
+        self.last_translations = {pair: LastTranslations() for pair in config.pairs()}
+
+    def record(self, alias: str, keys: Sequence[GroupPartition], records: CommitRecords) -> Recorded:
+        """Take in commit records of the cluster *alias*, in log order; *keys* are theirs, one each."""
+        with self.lock:
+            rows = self.offsets.ids(keys)
+            return Recorded(rows, self.offsets.clusters[alias].record(records.with_key(rows)))
+
+    def last(self, source: str, target: str) -> LastTranslations:
+        """Return what was translated last from *source* to *target*, with a row for every key."""
+        with self.lock:
+            last = self.last_translations[source, target]
+            last.columns.fit(len(self.offsets.keys))
+            return last
+
+    def all_rows(self) -> KeyRows:
+        """Return the rows of all keys."""
+        return np.arange(len(self.offsets.keys))
+
+    def owned_rows(self, target: str, rows: KeyRows) -> dict[str, KeyRows]:
+        """Return, per source, those of *rows* that it owns and that are translated to *target*, by partition."""
+        with self.lock:
+            return owned_rows(
+                self.offsets, self.keys, [pair[0] for pair in self.last_translations if pair[1] == target], rows
+            )
+
+    def owned(self) -> Iterator[tuple[str, str, KeyRows]]:
+        """Yield every pair with the rows that count for it: those that its source owns."""
+        for target in dict.fromkeys(target for _, target in self.last_translations):
+            for source, rows in self.owned_rows(target, self.all_rows()).items():
+                yield source, target, rows
+
+    def commits(self, source: str, rows: KeyRows) -> Commits:
+        """Return the genuine commits of *rows* at *source*."""
+        with self.lock:
+            return commits_of(self.offsets, source, rows)
+
+
+def owned_rows(offsets: CommittedOffsets, keys: KeyIndex, sources: Sequence[str], rows: KeyRows) -> dict[str, KeyRows]:
+    """Return, for each of *sources*, those of *rows* that it owns and has not deleted, sorted by partition."""
+    rows = rows[keys.is_included(rows)]
+    owner = owners(offsets.column("genuine_at_ms")[:, rows])
+    return {
+        alias: keys.by_partition(rows[(owner == number) & ~cluster.columns["is_deleted"][rows]])
+        for number, (alias, cluster) in enumerate(offsets.clusters.items())
+        if alias in sources
+    }
+
+
+def commits_of(offsets: CommittedOffsets, source: str, rows: KeyRows) -> Commits:
+    """Return the genuine commits of *rows* at *source*."""
+    columns = offsets.clusters[source].columns
+    return Commits(rows, columns["genuine_offset"][rows], columns["genuine_at_ms"][rows])

@@ -1,0 +1,82 @@
+"""When the loop beside the micro-batches looks at everything, and when only at what waits for the index."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+import pytest
+
+from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
+from offset_sync.sync.reconcile_loop import ReconcileLoop
+
+ENOUGH = 4
+
+
+class NoTimer:
+    def reconciling(self) -> nullcontext[None]:
+        return nullcontext()
+
+
+@dataclass
+class Driver:
+    """What the loop calls: it is stopped after some calls, and the first *fails_first* ones raise."""
+
+    fails_first: int = 0
+    reconcile_interval: str = "10m"
+    calls: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.stop, self.is_ready = threading.Event(), threading.Event()
+        self.is_ready.set()
+
+    def reconcile_all(self, *, is_first: bool) -> list[str]:
+        return self._note("first" if is_first else "all")
+
+    def reconcile_waiting_for_index(self) -> list[str]:
+        return self._note("waiting")
+
+    def _note(self, call: str) -> list[str]:
+        self.calls.append(call)
+        if len(self.calls) == ENOUGH:
+            self.stop.set()
+        if len(self.calls) <= self.fails_first:
+            raise ConnectionError("not yet")
+        return []
+
+    def run(self) -> list[str]:
+        """Run the loop until it is stopped."""
+        sync = {"trigger_interval": "5ms", "reconcile_interval": self.reconcile_interval}
+        site = Site(config_of(["X", "Y"], sync=sync))
+        reconciler: Any = self
+        ReconcileLoop(site.config.sync, site.state, reconciler, {}, NoTimer()).run(self.stop, self.is_ready)
+        return self.calls
+
+
+@pytest.mark.timeout(30)
+def test_between_two_passes_only_what_waits_for_the_index_is_reconciled() -> None:
+    assert Driver().run() == ["first", "waiting", "waiting", "waiting"]
+
+
+@pytest.mark.timeout(30)
+def test_a_first_pass_that_fails_is_tried_again_as_the_first() -> None:
+    assert Driver(fails_first=2).run() == ["first", "first", "first", "waiting"]
+
+
+@pytest.mark.timeout(30)
+def test_everything_is_looked_at_again_when_the_interval_is_over() -> None:
+    assert Driver(reconcile_interval="1ms").run() == ["first", "all", "all", "all"]
+
+
+@pytest.mark.parametrize(("deletes", "left"), [("follow", None), ("ignore", 6)])
+def test_what_an_owner_deletes_is_deleted_at_the_target_where_that_is_the_policy(
+    deletes: str, left: int | None
+) -> None:
+    site = mirrored_site("Y", sync={"deletes": deletes})
+    site.commit("X", "readers", 4)
+    site.settled()
+    site.clusters["X"].forget("readers", ORDERS)
+    site.read_all()
+    ReconcileLoop(site.config.sync, site.state, site.reconciler, site.clusters, NoTimer()).full_pass(is_first=False)
+    assert site.standing("Y", "readers") == left
