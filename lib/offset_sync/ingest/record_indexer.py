@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets, count_offsets
+from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.map_batches import map_batches
 from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder
 from offset_sync.model.errors import ClusterError
@@ -49,12 +50,18 @@ class RecordIndexer:
     """Writes the micro-batches of one cluster's query; *cluster* is asked for topic ids."""
 
     def __init__(
-        self, tables: TableStore, checkpoint: Checkpoint, builder: RunBuilder, cluster: TopicDescriber
+        self,
+        tables: TableStore,
+        checkpoint: Checkpoint,
+        builder: RunBuilder,
+        cluster: TopicDescriber,
+        progress: IndexProgress,
     ) -> None:
         self._tables = tables
         self._checkpoint = checkpoint
         self._builder = builder
         self._cluster = cluster
+        self._progress = progress
         self._ids: dict[str, set[str]] | None = None
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
@@ -75,6 +82,7 @@ class RecordIndexer:
         failpoints.failpoint(failpoints.BEFORE_RUNS)
         self._tables.append(RECORD_RUNS, pa.concat_tables([runs, covered]), writer)
         failpoints.failpoint(failpoints.AFTER_RUNS)
+        self._progress.advance(self._builder.alias, start, end, pc.sum(runs.column("length")).as_py() or 0)
 
     def _record_incarnations(self, topics: list[str], now: datetime) -> None:
         """Write down topic ids not met before, ahead of the runs: a topic is never indexed without its id.

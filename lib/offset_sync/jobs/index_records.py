@@ -12,11 +12,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.kafka_source import read_mirrored_records
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
 from offset_sync.ingest.topic_access import TopicAccess
+from offset_sync.jobs.index_output import IndexOutput
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.tables.store import TableStore
@@ -41,18 +43,25 @@ def index_records(config: Config, arguments: argparse.Namespace, stop: threading
     queries = QuerySupervisor(stop)
     admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
     access = TopicAccess(config, admins)
+    progress = IndexProgress()
+    output = IndexOutput(progress, stop)
+    parts = _Parts(spark, tables, queries, progress, arguments.once)
     for alias, admin in admins.items():
-        queries.add(alias, _RecordQuery(config, admin, access, _Parts(spark, tables, queries, arguments.once)))
+        queries.add(alias, _RecordQuery(config, admin, access, parts))
 
-    def take_up_what_was_granted() -> None:
+    def every_poll() -> None:
         for alias in access.granted():
             queries.restart(alias)
+        if queries.have_caught_up() and len(queries.errors()) < len(admins):
+            output.caught_up()
 
     try:
+        output.start()
         if arguments.once:
             queries.run_once()
+            output.end()
             return queries.failures() + access.refusals()
-        queries.run_until_stopped(take_up_what_was_granted)
+        queries.run_until_stopped(every_poll)
         return []
     finally:
         spark.stop()
@@ -64,6 +73,7 @@ class _Parts(NamedTuple):
     spark: SparkSession
     tables: TableStore
     queries: QuerySupervisor
+    progress: IndexProgress
     is_once: bool
 
 
@@ -80,10 +90,12 @@ class _RecordQuery:
         if not is_anything_there:
             # Spark dies on a pattern that matches nothing yet.
             return None
+        reaches = self._admin.reaches(lambda topic: config.is_topic_included(topic) and topic not in refused)
+        parts.progress.expect(alias, {partition: reach.stable for partition, reach in reaches.items()})
         checkpoint = Checkpoint(parts.spark, f"{config.tables.checkpoints}/index_records/{alias}")
         checkpoint.leave_out(refused)
         builder = RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))
-        indexer = RecordIndexer(parts.tables, checkpoint, builder, self._admin)
+        indexer = RecordIndexer(parts.tables, checkpoint, builder, self._admin, parts.progress)
         writer = (
             read_mirrored_records(parts.spark, config, alias, refused)
             .writeStream.queryName(f"index_records {alias}")

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import logging
+import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
 from types import FrameType
 
+from offset_sync import __version__
 from offset_sync.config import Config, load_config
 from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
 from offset_sync.model.errors import ConfigError, OffsetSyncError
+from offset_sync.state import failpoints
 
+logger = logging.getLogger(__name__)
 DONE, FAILED, BAD_ARGUMENTS = 0, 1, 2
+_MOST_DIRECTIONS = 6
 
 JobFunction = Callable[[Config, argparse.Namespace, threading.Event], Sequence[str]]
 """Does the job and returns one line per failure."""
@@ -46,6 +52,9 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     except ConfigError as error:
         tell(str(error), log_format)
         return BAD_ARGUMENTS
+    logger.info("%s", start_line(function.__name__, config))
+    if failpoint := os.environ.get(failpoints.VARIABLE):
+        logger.warning("%s=%s is set: this process will kill itself there", failpoints.VARIABLE, failpoint)
     try:
         failures = function(config, arguments, _stop_on_signal())
     except ConfigError as error:
@@ -56,6 +65,19 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     for failure in failures:
         tell(failure, log_format)
     return FAILED if failures else DONE
+
+
+def start_line(job: str, config: Config) -> str:
+    """Return what a job says first: what it is, and what it works on."""
+    pairs = config.pairs()
+    directions = ", ".join(f"{source} to {target}" for source, target in pairs[:_MOST_DIRECTIONS])
+    more = f" and {len(pairs) - _MOST_DIRECTIONS} more" if len(pairs) > _MOST_DIRECTIONS else ""
+    others = sorted({each.strategy for each in config.topics.overrides} - {config.topics.strategy})
+    strategy = config.topics.strategy + (f" (overridden by {', '.join(others)})" if others else "")
+    return (
+        f"{job} {__version__}: clusters {', '.join(config.clusters)}; {directions}{more}; "
+        f"tables {config.tables.root}; strategy {strategy}"
+    )
 
 
 def _stop_on_signal() -> threading.Event:

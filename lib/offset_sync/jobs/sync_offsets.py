@@ -21,6 +21,7 @@ from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
 from offset_sync.jobs.metrics.sync_collector import CountedHistory, SyncMetrics
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.jobs.sync_batch import SyncBatch
+from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.record_index import RecordIndex
@@ -67,6 +68,8 @@ class SyncJob:
         self._intents = IntentLog(spark, f"{config.tables.checkpoints}/sync_offsets.intents")
         self._history = TranslationHistory(self._tables, self._state.offsets.keys, config, self._intents)
         self._metrics = SyncMetrics(config)
+        self._positions = Positions(self._state, self._metrics.waiting, config.metrics.worst)
+        self._summary = SyncSummary(self._state, self._metrics, self._positions)
         fetcher, history = MetadataFetcher(self._admins), CountedHistory(self._history, self._metrics)
         writers = {alias: self._writer(alias, is_dry_run) for alias in config.clusters}
         self._reconciler = Reconciler(config, self._state, fetcher, writers, history)
@@ -80,6 +83,8 @@ class SyncJob:
         restore_commits(self._tables, self._state)
         restore_answers(self._tables, self._state)
         restore_intents(self._intents, self._state)
+        for pair, waiting in self._metrics.waiting.items():
+            waiting.restore(self._state.last(*pair))
 
     def run_once(self) -> list[str]:
         """Read every log to its end, then reconcile everything; return one line per failure."""
@@ -88,6 +93,7 @@ class SyncJob:
         if STOPPED not in errors.values():
             failures += self._loop.full_pass(is_first=True)
         self._history.close()
+        logger.info("%s", self._summary.ended())
         return failures + ([self._history.error] if self._history.error else [])
 
     def run_until_stopped(self) -> list[str]:
@@ -97,8 +103,11 @@ class SyncJob:
             target=self._loop.run, args=(self._stop, self._is_ready), name="reconcile", daemon=True
         )
         reconciling.start()
+        speaking = threading.Thread(target=self._summary.run, args=(self._stop, self._is_ready), name="summary")
+        speaking.start()
         self._queries.run_until_stopped(self._note_readiness)
         reconciling.join()
+        speaking.join()
         self._history.close()
         if endpoint is not None:
             endpoint.close()
@@ -139,18 +148,15 @@ class SyncJob:
 
     def _note_readiness(self) -> None:
         if not self._is_ready.is_set() and self._queries.have_caught_up():
-            logger.info("every log is read up to its end: syncing")
+            logger.info("%s", self._summary.caught_up())
             self._is_ready.set()
 
     def _open_endpoint(self) -> Endpoint | None:
         config, metrics = self._config, self._metrics
         metrics.watch(self)
-        for pair, waiting in metrics.waiting.items():
-            waiting.restore(self._state.last(*pair))
         logs = LogWatch(config, self._admins, self._state.index)
-        groups = Positions(self._state, metrics.waiting, config.metrics.worst)
         sizes = IndexSizes(self._state.index, list(config.clusters))
-        endpoint = open_endpoint("sync_offsets", config.metrics, [metrics, groups, sizes, logs])
+        endpoint = open_endpoint("sync_offsets", config.metrics, [metrics, self._positions, sizes, logs])
         if endpoint is not None:
             logs.start(self._stop, config.sync.reconcile_interval.total_seconds())
         return endpoint

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from fakes.clusters import MemoryTopic
 from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.record_indexer import RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
@@ -42,7 +43,8 @@ def test_a_micro_batch_is_indexed_exactly_once_however_often_it_is_repeated(
     for _restart in range(2):
         cutter = RunBuilder("Y", {"IDC-X": "X", "IDC-Y": "Y"}, "text", str.isupper)
         checkpoint = Checkpoint(spark, str(folder))
-        RecordIndexer(tables, checkpoint, cutter, lambda topics: {t: MemoryTopic("id") for t in topics})(records, 0)
+        cluster = SimpleNamespace(describe=lambda topics: {each: MemoryTopic("id") for each in topics})
+        RecordIndexer(tables, checkpoint, cutter, cluster, IndexProgress())(records, 0)
     expected = spark.createDataFrame(
         [("Y", 5, 0, "Y", -1, None, None), ("Y", 5, 2, "X", 70, 1000, 2500), ("Y", 7, 1, "Y", 7, 3000, 3000),
          ("Y", 8, 1, "", 8, 4000, 4000), ("Y", 11, 0, "Y", 11, None, None)],

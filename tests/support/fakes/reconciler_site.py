@@ -67,8 +67,8 @@ class Site:
         self.state = SyncState(self.config, self.index, lambda: self.clock_ms[0])
         self.offsets, self.lock = self.state.offsets, self.state.lock
         self.position = dict.fromkeys(self.config.clusters, 0)
-        writers = {alias: SiteWriter(self, alias) for alias in self.clusters}
-        self.reconciler = Reconciler(self.config, self.state, self, writers, self.reconciliations)
+        self.writers = {alias: SiteWriter(self, alias) for alias in self.clusters}
+        self.reconciler = Reconciler(self.config, self.state, self, self.writers, self.reconciliations)
 
     def put(
         self, where: Log, place: TopicPartition = ORDERS, *, topic_id: str | None = None, partitions: int = 1

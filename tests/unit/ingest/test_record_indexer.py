@@ -11,6 +11,7 @@ import pytest
 
 from fakes.clusters import MemoryTopic
 from fakes.tables import MemoryFrame, MemoryTables, PowerFailure
+from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.record_indexer import RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
 from offset_sync.model.errors import ClusterError
@@ -58,8 +59,9 @@ class Job:
         self.restart()
 
     def restart(self) -> None:
+        self.progress = IndexProgress()
         cutter = RunBuilder("Y", {"IDC-X": "X"}, "text", str.isupper)
-        self.indexer = RecordIndexer(self.tables, self.plan, cutter, self)  # type: ignore[arg-type]
+        self.indexer = RecordIndexer(self.tables, self.plan, cutter, self, self.progress)  # type: ignore[arg-type]
 
     def describe(self, topics: list[str]) -> dict[str, Any]:
         if self.is_silent:

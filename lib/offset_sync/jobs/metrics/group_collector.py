@@ -42,6 +42,16 @@ class Standing:
     duplicates_at_most: Int64s
     lost: Int64s
 
+    def withheld(self) -> dict[str, int]:
+        """Return how many are withheld, by reason."""
+        counts = np.bincount(self.state[self.is_answered], minlength=len(State)).tolist()
+        return {state.name: counts[state] for state in State if state.is_withheld and counts[state]}
+
+    def worst_staleness_ms(self, now_ms: int) -> int:
+        """Return for how long the target has lacked the oldest commit that it lacks, 0 where it lacks none."""
+        since = self.since_ms[np.isin(self.outcome, _LACKS) & (self.since_ms >= 0)]
+        return max(0, now_ms - int(since.min())) if len(since) else 0
+
 
 class Positions:
     """Collects the metrics of positions; the lock of *state* is held for a copy only."""
@@ -54,14 +64,17 @@ class Positions:
     def collect(self) -> Iterable[Family]:
         """Return how everything stands now."""
         samples = Samples(catalog.POSITION_METRICS)
-        with self._scraping, self._state.lock:
-            group = self._groups.fit(self._state.offsets.keys)
-            standings = [self._standing(source, target, key, group) for source, target, key in self._state.owned()]
-        for standing in standings:
+        for standing in self.standings():
             _add_counts(samples, standing)
             _add_staleness(samples, standing, self._state.now_ms(), self._groups.names, self._worst)
             _add_duplicates(samples, standing, self._groups.names, self._worst)
         return samples
+
+    def standings(self) -> list[Standing]:
+        """Return how the group partitions of every pair stand now."""
+        with self._scraping, self._state.lock:
+            group = self._groups.fit(self._state.offsets.keys)
+            return [self._standing(source, target, key, group) for source, target, key in self._state.owned()]
 
     def _standing(self, source: str, target: str, key: KeyRows, group: NDArray[np.intp]) -> Standing:
         pair, mine = self._state.last(source, target).columns, self._state.offsets.clusters[source].columns

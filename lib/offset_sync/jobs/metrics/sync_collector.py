@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
@@ -102,6 +103,14 @@ class SyncMetrics:
     def count_start(self, alias: str) -> None:
         """Count that a query of *alias* was started."""
         self._starts.add(1, alias)
+
+    def totals(self) -> Counter[str]:
+        """Return how many records of each kind have come and how many translations had each outcome, in all."""
+        found: Counter[str] = Counter()
+        for tally in (self._records, self._outcomes):
+            for labels, count in tally.items():
+                found[labels[-1]] += count
+        return found
 
     @contextmanager
     def reconciling(self) -> Iterator[None]:
