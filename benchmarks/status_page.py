@@ -58,10 +58,10 @@ def main() -> None:
     with TemporaryDirectory() as folder, running_browser(path) as browser:
         page = Path(folder) / "status.html"
         write_page(page, html)
-        browser.show(*SIZE)
-        browser.open(page)
-        browser.wait_for("document.querySelectorAll('#convergence .main-svg').length > 0")
-        picture = Image.open(BytesIO(browser.picture())).convert("RGB")
+        tab = browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]}, locale="en-GB")
+        tab.goto(page.as_uri())
+        tab.wait_for_selector("#convergence .main-svg")
+        picture = Image.open(BytesIO(tab.screenshot())).convert("RGB")
     picture.quantize(COLOURS).save(PICTURE, optimize=True)
     print(f"{PICTURE}: {PICTURE.stat().st_size // 1000} kB")
 

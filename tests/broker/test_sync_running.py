@@ -19,8 +19,8 @@ from broker.committed_offsets import Place, commit, committed
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, Job, Row, install, until
 from offset_sync_demo.kafka.clients import admin_of, client_options
+from tools.prometheus_expressions import series
 from tools.prometheus_scrape import Scrape, fetch
-from tools.promql import series
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 

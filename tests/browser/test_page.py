@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import time
@@ -14,12 +13,13 @@ from urllib.parse import urlencode
 
 import pyarrow as pa
 import pytest
+from playwright.sync_api import Page
 
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.status.format import visible
 from offset_sync.status.render.page import render_page, write_page
 from offset_sync.status.rollup import GROUP, roll_up
-from tools.chromium import Browser
+from tools.chromium import Tab
 
 CHANCE = random.Random(21)
 GROUPS = [*(f"billing-{n}" for n in range(30)), *HOSTILE_NAMES]
@@ -27,175 +27,178 @@ TOPICS = ["orders", "payments", *HOSTILE_NAMES[:6]]
 PAIRS = [("dc1", "dc2"), ("dc2", "dc1")]
 STATUS = random_status(CHANCE, GROUPS, TOPICS, partitions=3, pairs=PAIRS)
 DRIFT = random_drift(CHANCE, ["billing-3", HOSTILE_NAMES[0]], PAIRS, broken=["billing-3", HOSTILE_NAMES[0]])
-NAMES = "[...document.querySelectorAll('#rows > .row > .head .name')].map((each) => each.textContent)"
-HAS_CURVES = "document.querySelectorAll('#convergence .main-svg').length > 0"
+PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True}
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "status.html"
     write_page(path, render_page(STATUS, DRIFT, reported_at=REPORTED_AT, jobs={"<i>x</i>": None}))
     return path
 
 
 @pytest.fixture(autouse=True)
-def _no_page_makes_an_error_or_a_request(browser: Browser) -> Iterator[None]:
+def _no_page_makes_an_error_or_a_request(tab: Tab) -> Iterator[None]:
     yield
-    assert browser.errors == []
-    assert [url for url in browser.requests if not url.startswith(("file:", "data:,", "about:"))] == []
-    assert sum(url.startswith("file:") for url in browser.requests) == 1
-    assert "pwned" not in browser.ask("document.title")
+    assert tab.errors == []
+    assert [url for url in tab.requests if not url.startswith(("file:", "data:,", "about:"))] == []
+    assert sum(url.startswith("file:") for url in tab.requests) == 1
+    assert "pwned" not in tab.page.title()
 
 
-def search(browser: Browser, text: str) -> list[str]:
-    said = json.dumps(text)
-    browser.ask(f"(() => {{ const box = document.getElementById('search'); box.value = {said}; "
-                "box.dispatchEvent(new Event('input')); })()")  # fmt: skip
-    found: list[str] = browser.ask(NAMES)
-    return found
+def names(page: Page) -> list[str]:
+    """Return the names of the groups or topics that are shown."""
+    return page.locator("#rows > .row > .head .name").all_text_contents()
 
 
-def show_all(browser: Browser) -> None:
-    browser.ask("(() => { const more = document.getElementById('more'); while (!more.hidden) more.click(); })()")
+def search(page: Page, text: str) -> list[str]:
+    page.fill("#search", text)
+    return names(page)
 
 
-def test_every_group_is_there_under_its_visible_name_worst_first(browser: Browser, page: Path) -> None:
-    browser.open(page)
-    show_all(browser)
-    assert browser.ask(NAMES) == [visible(name) for name in roll_up(STATUS, GROUP)["group_id"].to_pylist()]
-    assert browser.ask("document.querySelectorAll('#rows script, #rows img, #rows svg, #rows a').length") == 0
+def show_all(page: Page) -> None:
+    while page.is_visible("#more"):
+        page.click("#more")
 
 
-def test_search_finds_a_group_and_opening_it_shows_its_topics_and_partitions(browser: Browser, page: Path) -> None:
-    browser.open(page)
+def wait_for_curves(page: Page) -> None:
+    page.wait_for_selector("#convergence .main-svg")
+
+
+def test_every_group_is_there_under_its_visible_name_worst_first(tab: Tab, html: Path) -> None:
+    page = tab.open(html)
+    show_all(page)
+    assert names(page) == [visible(name) for name in roll_up(STATUS, GROUP)["group_id"].to_pylist()]
+    assert page.locator("#rows :is(script, img, svg, a)").count() == 0
+
+
+def test_search_finds_a_group_and_opening_it_shows_its_topics_and_partitions(tab: Tab, html: Path) -> None:
+    page = tab.open(html)
     wanted = {name for name in GROUPS if "billing-1" in name}
-    assert set(search(browser, "Billing-1")) == wanted
-    assert search(browser, "billing-1")[0] == "billing-1"
-    browser.ask("document.querySelector('#rows .head').click()")
-    source, _ = browser.ask("document.querySelector('#rows .where').textContent").split(" → ")
+    assert set(search(page, "Billing-1")) == wanted
+    assert search(page, "billing-1")[0] == "billing-1"
+    page.click("#rows .head")
+    source, _ = page.locator("#rows .where").first.text_content().split(" → ")
     rows = [row for row in STATUS.to_pylist() if (row["group_id"], row["source_cluster"]) == ("billing-1", source)]
     mine = sorted(rows, key=itemgetter("topic", "partition"))
-    topics = browser.ask("[...document.querySelectorAll('.topic h4 .name')].map((each) => each.textContent)")
+    topics = page.locator(".topic h4 .name").all_text_contents()
     assert topics == [visible(topic) for topic in dict.fromkeys(row["topic"] for row in mine)]
-    shown = browser.ask("[...document.querySelectorAll('.topic .of-source')].map((each) => each.textContent)")
+    shown = page.locator(".topic .of-source").all_text_contents()
     offsets = [f"{row['source_offset']:,}" for row in mine]
     assert [text for text in shown if text != "source"] == offsets
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=ascii)
-def test_a_hostile_group_opens_and_is_only_text(browser: Browser, page: Path, name: str) -> None:
+def test_a_hostile_group_opens_and_is_only_text(tab: Tab, html: Path, name: str) -> None:
     pair = " → ".join(PAIRS[0])
-    browser.open(page, urlencode({"q": visible(name), "open": f"{visible(name)}\n{pair}"}))
-    browser.wait_for(HAS_CURVES)
-    opened = browser.ask("[...document.querySelectorAll('.row.open > .head .name')].map((each) => each.textContent)")
-    assert opened == [visible(name)]
-    assert browser.ask("document.querySelectorAll('.row.open .topic tbody tr').length") >= 3
+    page = tab.open(html, urlencode({"q": visible(name), "open": f"{visible(name)}\n{pair}"}))
+    wait_for_curves(page)
+    assert page.locator(".row.open > .head .name").all_text_contents() == [visible(name)]
+    assert page.locator(".row.open .topic tbody tr").count() >= 3
 
 
-def test_a_topic_leads_to_its_groups_and_back(browser: Browser, page: Path) -> None:
-    browser.open(page, urlencode({"view": "topics", "q": "orders"}))
-    browser.ask("document.querySelector('#rows .head').click()")
-    groups = browser.ask("document.querySelectorAll('.details .plainlist .name').length")
-    assert groups > 0
-    first = browser.ask("document.querySelector('.details .plainlist .name').textContent")
-    browser.ask("document.querySelector('.details .plainlist .link').click()")
-    assert browser.ask("document.querySelector('.row.open > .head .name').textContent") == first
-    browser.ask("document.querySelector('.topic h4 .link').click()")
-    assert browser.ask("document.querySelector('[data-view=topics]').getAttribute('aria-pressed')") == "true"
+def test_a_topic_leads_to_its_groups_and_back(tab: Tab, html: Path) -> None:
+    page = tab.open(html, urlencode({"view": "topics", "q": "orders"}))
+    page.click("#rows .head")
+    first = page.locator(".details .plainlist .name").first.text_content()
+    page.click(".details .plainlist .link")
+    assert page.locator(".row.open > .head .name").first.text_content() == first
+    page.click(".topic h4 .link")
+    assert page.get_attribute("[data-view=topics]", "aria-pressed") == "true"
 
 
-def test_filters_count_what_they_show_and_stand_in_the_address(browser: Browser, page: Path) -> None:
-    browser.open(page)
+def test_filters_count_what_they_show_and_stand_in_the_address(tab: Tab, html: Path) -> None:
+    page = tab.open(html)
     for move in ("now", "at_cost", "no"):
-        number = int(browser.ask(f"document.querySelector('[data-move={move}] b').textContent"))
-        browser.ask(f"document.querySelector('[data-move={move}]').click()")
-        show_all(browser)
+        number = int(page.locator(f"[data-move={move}] b").text_content())
+        page.click(f"[data-move={move}]")
+        show_all(page)
         expected = roll_up(STATUS, GROUP).filter(roll_up(STATUS, GROUP)["move"].to_numpy(zero_copy_only=False) == move)
-        assert len(browser.ask(NAMES)) == number == expected.num_rows
-    browser.ask("document.querySelector('[data-word=Stalled]').click()")
-    assert browser.ask("location.hash") == "#status=Stalled&move=no"
+        assert len(names(page)) == number == expected.num_rows
+    page.click("[data-word=Stalled]")
+    assert page.url.endswith("#status=Stalled&move=no")
 
 
-def test_on_a_phone_nothing_has_to_be_moved_sideways(browser: Browser, page: Path) -> None:
-    browser.show(360, 740)
-    browser.open(page, urlencode({"q": "x" * 249}))
-    browser.wait_for(HAS_CURVES)
-    browser.ask("document.querySelector('#rows .head').click()")
+@pytest.mark.parametrize("tab", [PHONE], indirect=True)
+def test_on_a_phone_nothing_has_to_be_moved_sideways(tab: Tab, html: Path) -> None:
+    page = tab.open(html, urlencode({"q": "x" * 249}))
+    wait_for_curves(page)
+    page.click("#rows .head")
     for place in ("", "長い名前", "<", "billing-3"):
-        search(browser, place)
-        browser.ask("document.querySelector('#rows .head').click()")
-        assert browser.ask("document.documentElement.scrollWidth") == 360
-    assert browser.ask("document.querySelector('#search').getBoundingClientRect().bottom") < 740
+        search(page, place)
+        page.click("#rows .head")
+        assert page.evaluate("document.documentElement.scrollWidth") == 360
+    box = page.locator("#search").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] < 740
 
 
-def test_the_dark_and_paper_have_their_own_colours_in_text_and_curves(browser: Browser, page: Path) -> None:
-    browser.open(page)
-    browser.wait_for(HAS_CURVES)
+def test_the_dark_and_paper_have_their_own_colours_in_text_and_curves(tab: Tab, html: Path) -> None:
+    page = tab.open(html)
+    wait_for_curves(page)
     colours = (
         "[getComputedStyle(document.documentElement).backgroundColor, getComputedStyle(document.body).color, "
         "getComputedStyle(document.querySelector('#change text')).fill]"
     )
     found = {}
     for name, scheme, media in (("light", "light", "screen"), ("dark", "dark", "screen"), ("print", "dark", "print")):
-        browser.show(1280, 900, scheme=scheme, media=media)
-        found[name] = browser.ask(colours)
+        page.emulate_media(color_scheme=scheme, media=media)
+        found[name] = page.evaluate(colours)
     assert found["light"] == found["print"] == ["rgb(255, 255, 255)", "rgb(22, 25, 29)", "rgb(22, 25, 29)"]
     assert found["dark"] == ["rgb(20, 23, 26)", "rgb(232, 234, 237)", "rgb(232, 234, 237)"]
 
 
-def test_both_curves_of_a_pair_and_of_a_group_that_drifts_are_drawn(browser: Browser, page: Path) -> None:
-    browser.open(page, urlencode({"q": "billing-3", "open": "billing-3\ndc1 → dc2"}))
-    browser.wait_for(HAS_CURVES)
-    lines = "document.querySelectorAll('{} .scatterlayer .trace').length"
-    assert [browser.ask(lines.format(place)) for place in ("#change", "#windowed")] == [2, 2]
-    assert browser.ask(lines.format(".row.open")) == 2
+def test_both_curves_of_a_pair_and_of_a_group_that_drifts_are_drawn(tab: Tab, html: Path) -> None:
+    page = tab.open(html, urlencode({"q": "billing-3", "open": "billing-3\ndc1 → dc2"}))
+    wait_for_curves(page)
+    for place in ("#change", "#windowed", ".row.open"):
+        assert page.locator(f"{place} .scatterlayer .trace").count() == 2, place
 
 
-def test_a_first_report_is_shown_in_minutes_and_whole_records(browser: Browser, tmp_path: Path) -> None:
+def test_a_first_report_is_shown_in_minutes_and_whole_records(tab: Tab, tmp_path: Path) -> None:
     of_pair = DRIFT.to_pylist()[0] | {"group_id": None, "change": 0, "windowed_change": 0}
     first = pa.Table.from_pylist([of_pair], DRIFT.schema)
     write_page(tmp_path / "status.html", render_page(STATUS, first, reported_at=datetime.now(timezone.utc), jobs={}))
-    browser.open(tmp_path / "status.html")
-    browser.wait_for(HAS_CURVES)
-    ticks = "[...document.querySelectorAll('#change .{}tick text')].map(each => each.textContent)"
-    assert [each for each in browser.ask(ticks.format("y")) if not re.fullmatch(r"[−]?\d", each)] == []
-    assert [each for each in browser.ask(ticks.format("x")) if re.search(r":\d\d:\d\d\.", each)] == []
+    page = tab.open(tmp_path / "status.html")
+    wait_for_curves(page)
+    along, upwards = (page.locator(f"#change .{axis}tick text").all_text_contents() for axis in "xy")
+    assert [each for each in upwards if not re.fullmatch(r"[−]?\d", each)] == []
+    assert [each for each in along if re.search(r":\d\d:\d\d\.", each)] == []
 
 
-def test_an_old_page_says_so_and_a_new_one_does_not(browser: Browser, tmp_path: Path) -> None:
+def test_an_old_page_says_so_and_a_new_one_does_not(tab: Tab, tmp_path: Path) -> None:
     now = datetime.now(timezone.utc)
-    notice = "document.getElementById('old')"
     for age, is_old in ((timedelta(), False), (timedelta(hours=2), True), (timedelta(hours=-2), True)):
         jobs = {"sync_offsets": now - timedelta(seconds=65)}
         write_page(tmp_path / "status.html", render_page(STATUS, DRIFT, reported_at=now - age, jobs=jobs))
-        browser.open(tmp_path / "status.html")
-        assert browser.ask(f"!{notice}.hidden") == is_old
-    said = browser.ask(f"{notice}.textContent")
+        page = tab.open(tmp_path / "status.html")
+        assert page.is_visible("#old") == is_old
+    said = page.locator("#old").text_content()
     assert re.match(r"The clock of this computer is (2 h|1 h 59 min) behind", said)
-    assert "1 min" in browser.ask("document.getElementById('jobs').textContent")
+    assert "1 min" in page.locator("#jobs").text_content()
 
 
-def test_a_script_that_does_not_belong_to_the_page_is_not_run(browser: Browser, page: Path, tmp_path: Path) -> None:
+def test_a_script_that_does_not_belong_to_the_page_is_not_run(tab: Tab, html: Path, tmp_path: Path) -> None:
     pwn = "document.title = 'pwned'"
     planted = f'<script>{pwn}</script><img src=http://127.0.0.1:9/x onerror="{pwn}">'
-    (tmp_path / "planted.html").write_text(page.read_text().replace("<main>", f"{planted}<main>"))
-    browser.open(tmp_path / "planted.html")
-    refused = [error for error in browser.errors if "Content Security Policy" in error]
+    (tmp_path / "planted.html").write_text(html.read_text().replace("<main>", f"{planted}<main>"))
+    tab.open(tmp_path / "planted.html")
+    refused = [error for error in tab.errors if "Content Security Policy" in error]
     assert len(refused) >= 2
-    assert browser.errors == refused
-    browser.errors.clear()
-    browser.requests[:] = [url for url in browser.requests if not url.startswith("http://127.0.0.1:9/")]
+    assert tab.errors == refused
+    tab.errors.clear()
+    tab.requests[:] = [url for url in tab.requests if not url.startswith("http://127.0.0.1:9/")]
 
 
-def test_ten_thousand_groups_answer_at_once(browser: Browser, tmp_path: Path) -> None:
+def test_ten_thousand_groups_answer_at_once(tab: Tab, tmp_path: Path) -> None:
     status = random_status(CHANCE, [f"team-{n % 97}.service-{n}" for n in range(10_000)], partitions=5)
     path = tmp_path / "large.html"
     write_page(path, render_page(status, DRIFT, reported_at=REPORTED_AT))
     started = time.monotonic()
-    browser.open(path)
-    browser.wait_for(HAS_CURVES)
+    page = tab.open(path)
+    wait_for_curves(page)
     assert time.monotonic() - started < 20
     started = time.monotonic()
-    assert "team-3.service-9994" in search(browser, "service-9994")
+    assert "team-3.service-9994" in search(page, "service-9994")
     assert time.monotonic() - started < 2
-    assert browser.ask("document.querySelectorAll('#rows > .row').length") == 1
+    assert page.locator("#rows > .row").count() == 1

@@ -116,14 +116,6 @@ def test_no_function_outgrows_the_budget() -> None:
     assert too_long == []
 
 
-def test_every_target_of_the_makefile_is_explained() -> None:
-    text = (REPO / "Makefile").read_text()
-    phony = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
-    assert phony is not None
-    said = subprocess.run(["make", "--no-print-directory"], cwd=REPO, capture_output=True, text=True, check=True).stdout
-    assert re.findall(r"^ +make ([a-z0-9-]+) +\S", said, re.MULTILINE) == phony[1].split()
-
-
 @pytest.mark.parametrize("version", [(3, 9), (3, 13), (4, 0)])
 def test_a_python_that_cannot_hold_the_pins_is_refused_with_the_remedy(version: tuple[int, int]) -> None:
     with pytest.raises(SystemExit, match=r"3\.10, 3\.11 or 3\.12 is needed.*make PYTHON="):

@@ -10,26 +10,17 @@ import pytest
 import yaml
 
 from metrics_page import to_markdown
-from tools.promql import find_promtool, problems, run_promtool
+from tools.prometheus_expressions import needs_promtool, problems, run_promtool
 
 REPO = Path(__file__).parents[3]
 FOLDER = REPO / "conf" / "prometheus"
 RULES: list[dict[str, Any]] = yaml.safe_load((FOLDER / "alerts.yaml").read_text())["groups"][0]["rules"]
 TESTED = Path(__file__).parent / "alert_rules_test.yaml"
-NAMES = {
-    "OffsetSyncDown", "OffsetSyncStale", "OffsetSyncReconcileOld", "OffsetSyncWithheld", "OffsetSyncFailed",
-    "OffsetSyncQuarantine", "OffsetSyncIndexBehind", "OffsetSyncDriftNotConverged", "OffsetSyncLost",
-    "OffsetSyncLogStalled",
-}  # fmt: skip
-needs_promtool = pytest.mark.skipif(not find_promtool(), reason="no promtool; Debian's package prometheus has it")
+STALE = "offset_sync_staleness_seconds"
 
 
 def title(rule: dict[str, Any]) -> str:
     return f"{rule['alert']}-{rule['labels'].get('cause', '')}"
-
-
-def test_every_alert_that_the_operations_manual_knows_has_a_rule() -> None:
-    assert {rule["alert"] for rule in RULES} == NAMES
 
 
 @pytest.mark.parametrize("rule", RULES, ids=title)
@@ -38,14 +29,29 @@ def test_a_rule_names_metrics_and_labels_that_exist(rule: dict[str, Any]) -> Non
     assert problems(rule["expr"], quoted) == []
 
 
+@pytest.mark.parametrize(
+    ("expression", "shown", "said"),
+    [
+        (f'max by (source) (rate({STALE}{{outcome="}}(by) y"}}[5m]))', ["source"], []),
+        ("offset_sync_batch_seconds_bucket", ["le", "instance"], []),
+        ("1 - ofset_sync_ready > 0", [], ["ofset_sync_ready does not exist"]),
+        (f'{STALE}{{cluster="x"}}', [], [f"{STALE} has no label cluster"]),
+        (f"max by (cluster) ({STALE})", [], ["no metric has the label cluster"]),
+        (f"max by (source) ({STALE})", ["target"], ["target is not left after grouping"]),
+        ("vector(1)", [], ["no metric"]),
+    ],
+)
+def test_what_does_not_exist_is_noticed(expression: str, shown: list[str], said: list[str]) -> None:
+    assert problems(expression, shown) == said
+
+
 @pytest.mark.parametrize("rule", RULES, ids=title)
 def test_a_rule_says_how_bad_it_is_and_what_to_do(rule: dict[str, Any]) -> None:
     assert set(rule) == {"alert", "expr", "for", "labels", "annotations"}
     assert rule["labels"]["severity"] in {"critical", "warning"}
     assert set(rule["annotations"]) == {"summary", "description", "runbook"}
-    assert rule["annotations"]["runbook"] == f"docs/operations.md#{rule['alert'].lower()}"
-    assert len(rule["annotations"]["summary"]) < 110
-    assert len(rule["annotations"]["description"].split(". ")) > 1
+    page, _, title = rule["annotations"]["runbook"].partition("#")
+    assert f"\n# {title.replace('-', ' ')}\n" in (REPO / page).read_text().lower()
 
 
 def test_rules_of_one_alert_can_be_told_apart() -> None:

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tools.promql import find_promtool, problems, read_expression, run_promtool, series
+from tools.prometheus_expressions import names_in, needs_promtool, problems, run_promtool, series
 
 FILE = Path(__file__).parents[3] / "conf" / "grafana" / "offset-sync.json"
 BOARD: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-ROWS = [panel for panel in BOARD["panels"] if panel["type"] == "row"]
 PANELS = [panel for panel in BOARD["panels"] if panel["type"] != "row"]
 VARIABLES = {variable["name"]: variable for variable in BOARD["templating"]["list"]}
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
@@ -39,7 +38,7 @@ def test_a_panel_asks_for_metrics_and_labels_that_exist(panel: dict[str, Any]) -
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
 def test_a_panel_has_a_unit_says_what_it_means_and_takes_the_chosen_datasource(panel: dict[str, Any]) -> None:
     assert panel["fieldConfig"]["defaults"]["unit"]
-    assert len(panel["description"]) > 20
+    assert panel["description"]
     assert [panel["datasource"], *(target["datasource"] for target in panel["targets"])] == [DATASOURCE] * (
         len(panel["targets"]) + 1
     )
@@ -67,12 +66,6 @@ def test_ids_and_titles_are_unique() -> None:
         assert len(values) == len(set(values))
 
 
-def test_what_the_person_on_call_asks_comes_in_order() -> None:
-    asked = [row["title"].partition(":")[0] for row in sorted(ROWS, key=lambda row: int(row["gridPos"]["y"]))]
-    assert asked[:6] == ["Health", "Staleness", "Duplicates", "Outcomes", "Withheld", "Durations"]
-    assert {panel["type"] for panel in PANELS if panel["gridPos"]["y"] < ROWS[1]["gridPos"]["y"]} == {"stat"}
-
-
 def test_it_can_be_provisioned_without_being_asked_anything() -> None:
     assert "__inputs" not in BOARD
     assert (BOARD["id"], BOARD["uid"]) == (None, "offset-sync")
@@ -91,14 +84,11 @@ def test_a_variable_lists_the_values_of_a_label_that_exists(name: str) -> None:
 
 def test_whatever_raises_an_alert_can_be_seen() -> None:
     rules = yaml.safe_load(ALERTS)["groups"][0]["rules"]
-    alarming = {name for rule in rules for name, _ in read_expression(rule["expr"]).selectors}
-    shown = {
-        name for panel in PANELS for each in panel["targets"] for name, _ in read_expression(each["expr"]).selectors
-    }
-    assert alarming - shown == set()
+    shown = {name for panel in PANELS for target in panel["targets"] for name in names_in(target["expr"])}
+    assert {name for rule in rules for name in names_in(rule["expr"])} - shown == set()
 
 
-@pytest.mark.skipif(not find_promtool(), reason="no promtool; Debian's package prometheus has it")
+@needs_promtool
 def test_prometheus_can_read_every_expression(tmp_path: Path) -> None:
     expressions = [target["expr"] for panel in PANELS for target in panel["targets"]]
     plain = [re.sub(r"\$\w+", "5m", text) for text in expressions]

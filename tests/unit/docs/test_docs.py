@@ -1,12 +1,15 @@
-"""What the documents name is there: links, files, targets of make, jobs, their options, settings and tables."""
+"""What the documents name is there: links, files, targets of make, settings, tables; jobs take their commands."""
 
 from __future__ import annotations
 
 import io
 import re
 import runpy
+import shlex
 import subprocess
 import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
@@ -14,16 +17,19 @@ from pathlib import Path
 import pytest
 import yaml
 
+from offset_sync.jobs import runner
 from offset_sync.tables.report_tables import ALL_TABLES
+from offset_sync.tables.views import QUESTIONS, VIEWS
+from spark_options import split_options
+from submit import IN_IMAGE
 
 REPO = Path(__file__).resolve().parents[3]
 LIB = REPO / "lib" / "offset_sync"
-PAGES = [REPO / "README.md", REPO / "CHANGELOG.md", *sorted((REPO / "docs").glob("*.md"))]
+PAGES = [REPO / "README.md", REPO / "CHANGELOG.md", *sorted((REPO / "docs").rglob("*.md"))]
 JOBS = sorted(path.stem for path in (REPO / "jobs").glob("*.py"))
 FOLDERS = "benchmarks|conf|docs|jobs|lib|notebooks|scripts|tests"
 FOR_PEOPLE = "".join((REPO / name).read_text() for name in ("README.md", "docs/operations.md", "docs/tables.md"))
 MAKEFILE = (REPO / "Makefile").read_text()
-SPARKS = {"--master", "--properties-file", "--principal", "--keytab", "--files", "--py-files"}  # spark-submit's own
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
@@ -65,10 +71,22 @@ def options_of(job: str) -> frozenset[str]:
     return frozenset(re.findall(r"--[a-z][a-z-]*", said.getvalue()))
 
 
-def commands(text: str) -> list[list[str]]:
-    """Return the words of every command for spark-submit.sh, with the lines that belong to it joined."""
-    found = re.findall(r"\./spark-submit\.sh +([a-z_]+[^\n`;#]*)", text.replace("\\\n", " "))
-    return [line.split() for line in found]
+def commands() -> Iterator[tuple[str, str]]:
+    """Yield page and words of every command for spark-submit.sh, with the lines that belong to it joined."""
+    for page in PAGES:
+        joined = page.read_text().replace("\\\n", " ")
+        yield from ((page.name, line) for line in re.findall(r"\./spark-submit\.sh +([a-z_]+[^\n`;#]*)", joined))
+
+
+def arguments_of(job: str, words: Sequence[str]) -> Namespace:
+    """Return what the script of *job* makes of *words*; AssertionError where it refuses them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "run_job", lambda _, parser: parser.parse_args())
+        patch.setattr(sys, "argv", [job, *words])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(REPO / "jobs" / f"{job}.py"), run_name="__main__")
+    assert isinstance(ended.value.code, Namespace), words
+    return ended.value.code
 
 
 @pages
@@ -95,11 +113,20 @@ def test_every_target_of_make_exists(page: Path) -> None:
     assert set(re.findall(r"(?:`|^ *)make ([a-z][a-z0-9-]*)", page.read_text(), re.MULTILINE)) <= targets
 
 
+@pytest.mark.parametrize(("page", "line"), list(commands()))
+def test_every_command_is_taken_by_its_job(page: str, line: str) -> None:
+    job, *words = shlex.split(line)
+    of_job = split_options(words).job
+    assert {word for word in of_job if word.startswith("--")} <= options_of(job)  # argparse takes shortened ones too
+    arguments = arguments_of(job, of_job)
+    if job == "cutover" and arguments.action == "apply":
+        assert arguments.planned or arguments.disaster
+
+
 @pages
-def test_every_command_names_a_job_and_options_that_it_has(page: Path) -> None:
-    for job, *words in commands(page.read_text()):
-        assert job in JOBS, job
-        assert {word for word in words if word.startswith("--")} <= options_of(job) | SPARKS, (job, words)
+def test_every_place_in_the_image_is_where_the_project_is(page: Path) -> None:
+    places = re.findall(r"/opt/[\w./-]+", page.read_text())
+    assert [place for place in places if not place.startswith(f"{IN_IMAGE}/")] == []
 
 
 @pytest.mark.parametrize("job", JOBS)
@@ -118,6 +145,14 @@ def test_every_setting_that_is_named_exists(page: Path) -> None:
     sections = "|".join(name for name, section in tree.items() if isinstance(section, dict) and name != "clusters")
     named = re.findall(rf"`(?:-?)({sections})\.([a-z_]+)[`:]", page.read_text())
     assert [f"{section}.{name}" for section, name in named if name not in tree[section] and name != "py"] == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/operations.md"])
+def test_every_name_in_the_pages_for_people_is_a_table_a_column_or_a_job(page: str) -> None:
+    columns = {name for table in ALL_TABLES for name in table.names}
+    known = columns | {described.name for described in (*ALL_TABLES, *VIEWS, *QUESTIONS)} | set(JOBS)
+    known.add("delta_log")  # the lock table that Delta keeps in DynamoDB unless told otherwise
+    assert set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", (REPO / page).read_text())) - known == set()
 
 
 def test_the_front_page_has_every_table() -> None:

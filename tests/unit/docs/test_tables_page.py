@@ -33,15 +33,6 @@ def test_a_bar_in_a_comment_does_not_end_the_cell() -> None:
     assert column_table([Column("a", "int", "b | c")]).splitlines()[-1] == "| `a` | int | b \\| c |"
 
 
-def test_every_link_inside_the_page_leads_to_a_heading() -> None:
-    headings = {
-        re.sub(r"[^a-z0-9 -]", "", line.lstrip("# ").lower()).replace(" ", "-")
-        for line in TEXT.splitlines()
-        if line.startswith("#")
-    }
-    assert set(re.findall(r"\]\(#([^)]+)\)", TEXT)) <= headings
-
-
 def test_every_block_says_who_runs_it() -> None:
     kinds = re.findall(r"^```(.+)$", TEXT, re.MULTILINE)
     assert set(kinds) == {"sql", "sql spark", "python spark", "python duckdb", "python delta-rs"}

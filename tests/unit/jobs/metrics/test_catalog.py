@@ -20,8 +20,8 @@ from offset_sync.jobs.metrics.report_collector import ReportMetrics
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
 from offset_sync.model.values import TopicPartition
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
+from tools.prometheus_expressions import needs_promtool, run_promtool, series
 from tools.prometheus_scrape import Scrape, read
-from tools.promql import find_promtool, run_promtool
 
 PAGE = Path(__file__).parents[4] / "docs" / "metrics.md"
 PLACE = TopicPartition("pay-1", 0)
@@ -82,27 +82,15 @@ def reported() -> Scrape:
     return read([metrics])
 
 
-def told(metrics: tuple[Metric, ...]) -> dict[str, set[str]]:
-    """Return the names and labels of the samples that *metrics* promise."""
-    found = {}
-    for metric in metrics:
-        if metric.kind == "histogram":
-            found[f"{metric.name}_bucket"] = {*metric.labels, "le"}
-            found |= {f"{metric.name}_{end}": set(metric.labels) for end in ("count", "sum")}
-        else:
-            found[metric.name] = set(metric.labels)
-    return found
-
-
 def test_sync_offsets_tells_exactly_what_the_catalogue_says() -> None:
-    assert watched(busy_site(1)).labels() == told(OF_SYNC_OFFSETS)
+    assert watched(busy_site(1)).labels() == series(OF_SYNC_OFFSETS)
 
 
 def test_report_status_tells_exactly_what_the_catalogue_says() -> None:
-    assert reported().labels() == told(OF_REPORT_STATUS)
+    assert reported().labels() == series(OF_REPORT_STATUS)
 
 
-@pytest.mark.skipif(not find_promtool(), reason="no promtool; Debian's package prometheus has it")
+@needs_promtool
 def test_prometheus_can_read_what_both_jobs_tell() -> None:
     site = busy_site(1)
     site.commit("X", 'ev"il\\\n} 1 \x00 group', 4)
