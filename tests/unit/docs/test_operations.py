@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+import yaml
 
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.model.values import State
@@ -62,12 +63,24 @@ def test_the_first_page_has_the_five_questions_in_their_order() -> None:
     assert len(first_page.splitlines()) < 80
 
 
-def test_every_alert_has_a_row_that_says_what_to_do() -> None:
-    table = rows("Alerts and what to do")
-    assert [row[0] for row in table] == [f"OffsetSync{name}" for name in ALERTS.split()]
-    assert all(len(row) == 4 and all(row) for row in table)
-    written = [path.read_text() for path in (REPO / "conf").glob("prometheus/*.y*ml")]
-    assert {name for text in written for name in re.findall(r"alert: *(\w+)", text)} <= {row[0] for row in table}
+def test_every_alert_has_a_section_that_says_what_it_means_and_what_to_do() -> None:
+    part = TEXT.partition("# Alerts and what to do\n")[2].partition("\n## ")[0]
+    titles = re.findall(r"^### (.*)$", part, re.MULTILINE)
+    assert titles == [f"OffsetSync{name}" for name in ALERTS.split()]
+    for title in titles:
+        said = re.findall(r"^- \*\*(.+?)\*\*: .{10,}", section(title), re.MULTILINE)
+        assert said == ["It means", "Look at", "Do"], title
+
+
+def test_every_rule_of_an_alert_and_its_cause_lead_to_that_section() -> None:
+    rules = yaml.safe_load((REPO / "conf" / "prometheus" / "alerts.yaml").read_text())["groups"][0]["rules"]
+    assert {rule["alert"] for rule in rules} == {f"OffsetSync{name}" for name in ALERTS.split()}
+    for rule in rules:
+        page, _, anchor = rule["annotations"]["runbook"].partition("#")
+        assert (page, anchor) == ("docs/operations.md", rule["alert"].lower())
+        cause = rule["labels"].get("cause")
+        if [each["alert"] for each in rules].count(rule["alert"]) > 2:
+            assert f"`{cause}`" in section(rule["alert"])
 
 
 def test_every_reason_to_withhold_has_a_row() -> None:
