@@ -1,10 +1,10 @@
-"""How many groups per second are committed: the sink against an AdminClient that only writes, on one real broker.
+"""How many groups a second are committed: the offset writer against an AdminClient that only writes, on a broker.
 
     .venv/bin/python benchmarks/commit_rate.py [--groups 2000] [--rounds 5] [--in-flight 500]
 
 Every round writes new offsets of 8 partitions per group, in turn by each way, so that all of them meet the same
-machine; the median of the rounds counts. The sink also reads, decides and looks at every partition's error, which the
-plain AdminClient does not: that one is what broker and client could do at best.
+machine; the median of the rounds counts. The writer also reads, decides and looks at every partition's error, which
+the plain AdminClient does not: that one is what broker and client could do at best.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def ways_to_commit(bootstrap_servers: str, groups: int, in_flight: int) -> dict[
         outcomes = write_offsets(writes, admin, own_tag=OWN_TAG, dry_run=False, deadline=120)
         assert {each.outcome for each in outcomes} == {Outcome.COMMITTED}
 
-    return {BASELINE: alter, "write_offsets": write, "committed_offsets": read, "commit_wave (reads, writes)": sink}
+    return {BASELINE: alter, "write_offsets": write, "committed_offsets": read, "offset writer (reads, writes)": sink}
 
 
 def measure(ways: dict[str, Callable[[int], None]], groups: int, rounds: int) -> dict[str, float]:

@@ -1,35 +1,43 @@
-"""docs/benchmarks.md and its pictures, from the results that the benchmarks have saved.
+"""docs/benchmarks.md, its pictures and the table in README.md, from the results that the benchmarks have saved.
 
 .venv/bin/python benchmarks/report.py
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pictures import draw_accuracy
 from pictures_mirrormaker import draw_mirrormaker
 from report_mirrormaker import MIRRORMAKER_TEXT, mirrormaker_tables
+from report_readme import README, with_comparison
 from report_speed import SECTIONS, SPEED_TEXT, speed_table
 from results import RESULTS, load
 
 DOCS = RESULTS.parent.parent / "docs"
+COLUMNS = 100
+"""So wide are the lines of all documents, tables and links aside."""
 _HEAD = """# Benchmarks
 
-Every table here is written by `make bench` (`benchmarks/report.py`) from the JSON files in `benchmarks/results`.
-Times depend on the machine and on what else it does; ratios between figures of one run hold.
+Every table here is written by `make bench` (`benchmarks/report.py`) from the JSON files in
+`benchmarks/results`. Times depend on the machine and on what else it does; ratios between figures
+of one run hold.
 """
 _ACCURACY = """
 ## Accuracy: what each strategy answers, loses and repeats
 
-Random histories of one partition (`benchmarks/workloads.py`), some commits of each translated by every strategy, every
-answer judged record by record. *answered*: share of the commits with an answer. *with loss*: share of the answers that
-skip a record the group has not read. *repeats none*: share without a repeated record. `timestamp` and `header` are
-ours, as the product gives them: it refuses a topic on which they could lose records. "If obeyed" is the same rule
-without that. MirrorMaker 2 and Replicator are their published rules (`benchmarks/comparators.py`), on topics on which
-they were never meant to work too: it is what would happen. Where no strategy repeats nothing the logs cross: what lies
-between in another order has to be read again, or something is lost.
+Random histories of one partition (`benchmarks/workloads.py`). Some commits of each are translated
+by every strategy, and every answer is judged record by record. *answered*: share of the commits
+with an answer. *with loss*: share of the answers that skip a record the group has not read.
+*repeats none*: share without a repeated record.
+
+`timestamp` and `header` are ours, as the product gives them: it refuses a topic on which they could
+lose records. "If obeyed" is the same rule without that. MirrorMaker 2 and Replicator are their
+published rules (`benchmarks/comparators.py`), also on topics for which they were never meant: it is
+what would happen. Where no strategy repeats nothing the logs cross: what lies between in another
+order has to be read again, or something is lost.
 
 ![Records lost and repeated by strategy and workload](benchmarks-accuracy.svg)
 """
@@ -49,16 +57,19 @@ def main() -> None:
             parts += [text, provenance(found), speed_table(found["rows"])]
     parts.append((RESULTS.parent / "tried.md").read_text())
     (DOCS / "benchmarks.md").write_text("\n".join(parts))
+    if accuracy and live:
+        README.write_text(with_comparison(README.read_text(), accuracy["rows"], live["rows"]))
 
 
 def provenance(found: Mapping[str, Any]) -> str:
     """Return what it takes to repeat a benchmark."""
     settings = ", ".join(f"{name} {value}" for name, value in found["settings"].items())
     versions = ", ".join(f"{name} {value}" for name, value in found["versions"].items())
-    return (
+    text = (
         f"`{found['command']}` on {found['measured_at'][:10]}: {settings}; peak memory {found['peak_memory_mib']} MiB; "
-        f"{found['machine']}; {versions}.\n"
+        f"{found['machine']}; {versions}."
     )
+    return textwrap.fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def accuracy_table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -6,22 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _HEADINGS = {
-    "default": "MirrorMaker 2 with its default intervals: checkpoints and sync every 60 s, `offset.lag.max` 100",
-    "fastest": "MirrorMaker 2 with the fastest sensible ones: everything every second, `offset.lag.max` 0",
+    "default": "MirrorMaker 2, default intervals: checkpoints and sync every 60 s, `offset.lag.max` 100",
+    "fastest": "MirrorMaker 2, the fastest sensible ones: everything every second, `offset.lag.max` 0",
 }
 MIRRORMAKER_TEXT = """
 ## Live against MirrorMaker 2: what each group would read again
 
-The real MirrorMaker 2 copies two topics from dc1 to dc2 and syncs its groups; our jobs, with default settings, sync
-groups that commit the same offsets in the same waves, once a second, beside it, on the same records. *tail* reads at
-the end of the log, *middle* half as fast, *lagging* committed once early on and never moved. The columns are instants,
-in seconds from the end of the load; everyone is asked at once, half a second after a wave. A cell is how many records
-per partition the group would read again if it were moved then, and in brackets for how many seconds something that it
-had committed was not known at the target. Both are counted in the logs themselves (`benchmarks/mirrormaker_judge.py`);
-records lost are shown where there are any. `timestamp` is on a topic whose copies carry no headers. Brokers,
-MirrorMaker, producers and our jobs share the machine and leave nothing of it idle: the use of each is below. This is
-one run. Between repetitions the figures under load differ several-fold, ours with the speed of the machine, those of
-MirrorMaker 2 with the point of its intervals at which the load ends.
+The real MirrorMaker 2 copies two topics from dc1 to dc2 and syncs its groups. Beside it our jobs,
+with default settings, sync groups that commit the same offsets at the same moments, once a second,
+on the same records. *tail* reads at the end of the log, *middle* half as fast, *lagging* committed
+once early on and never moved. `timestamp` is on a topic whose copies carry no headers.
+
+The columns are instants, in seconds from the end of the load. All groups are asked at once, half a
+second after they have committed. A cell is how many records per partition the group would read
+again if it were moved then, and in brackets for how many seconds something that it had committed
+was not known at the target. Both are counted in the logs themselves
+(`benchmarks/mirrormaker_judge.py`); records lost are shown where there are any.
+
+Brokers, MirrorMaker, producers and our jobs share the machine and leave nothing of it idle: the use
+of each is below. This is one run. Between repetitions the figures under load differ several-fold,
+ours with the speed of the machine, those of MirrorMaker 2 with the point of its intervals at which
+the load ends.
 
 ![Records that each group would read again, by instant](benchmarks-mirrormaker.svg)
 """

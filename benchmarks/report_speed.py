@@ -8,42 +8,46 @@ from typing import Any
 SPEED_TEXT = """
 ## Speed: how far from the limit of the same run
 
-Each figure is set beside the limit that was measured in the same run: what the same machine does when there is nothing
-but the reading, or nothing but the writing. The times drift with the machine, the ratios hardly.
+Each figure stands beside the limit that was measured in the same run: what the same machine does
+when it only reads, or only writes. The times drift with the machine, the ratios hardly.
 """
 SECTIONS = {
     "indexing": """### Indexing: from Kafka's records to runs
 
-Records of 200 bytes, half of them mirrored, in stretches of 1 to 200, 8 partitions of one cluster. The limit is Kafka's
-`ConsumerPerformance` on the same topic. The lower rows are the steps of the job, each with one more than the one above.
+Records of 200 bytes, half of them mirrored, in stretches of 1 to 200, 8 partitions of one cluster.
+The limit is Kafka's `ConsumerPerformance` on the same topic. The lower rows are the steps of the
+job, each with one more than the one above.
 """,
     "decode": """### Decoding `__consumer_offsets`
 
-Commit records read from Parquet, one process per core; the limit is the same scan without decoding.
+Commit records read from Parquet, one process per core. The limit is the same scan without decoding.
 """,
     "translate": """### Translating
 
-One partition, two clusters that produce and mirror both ways, one core. *At the tail*: the last 10,000 records.
+One partition, two clusters that produce and mirror both ways, one core. *At the tail*: the last
+10,000 records.
 """,
     "commit_rate": """### Committing
 
-Groups of 8 partitions; the limit is an AdminClient that only writes. `write_offsets` is what the job does: it reads
-what stands there, decides, writes, and looks at the error of every partition.
+Groups of 8 partitions. The limit is an AdminClient that only writes. The *offset writer* is what
+the job does: it reads what stands there, decides, writes, and looks at every partition's error.
 """,
     "append": """### Appending a micro-batch to a Delta table
 
-*spark*: a DataFrame written as Delta. *kernel*: ours, a Parquet file by Arrow and its log entry by Delta Kernel.
+*spark*: a DataFrame written as Delta. *kernel*: ours, a Parquet file by Arrow and its log entry by
+Delta Kernel.
 """,
     "maintenance": """### A week of micro-batches, with and without maintain_tables
 
-A day stands for the appends between two runs of maintenance. *start*: a job reads the index; *append* and *refresh*: a
-micro-batch, and what a running job does with it. Every append lists the folder of the log, so its entries count.
+A day stands for the appends between two runs of maintenance. *start*: a job reads the index.
+*append* and *refresh*: a micro-batch, and what a running job does with it. An append that follows
+somebody else's lists the folder of the log, so the entries count.
 """,
     "latency": """### Latency: from the source's commit to the target's
 
-By the timestamps that the two brokers give, while index_records and sync_offsets run with `trigger_interval: 1s`; the
-brokers, the groups and a mirror share the two cores. `partitions`, `groups` and `index` are ten times the base, at the
-same number of commits a second.
+By the timestamps that the two brokers give, while index_records and sync_offsets run with
+`trigger_interval: 1s`. The brokers, the groups and a mirror share the two cores. `partitions`,
+`groups` and `index` are ten times the base, at the same number of commits a second.
 """,
 }
 

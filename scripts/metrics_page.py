@@ -14,35 +14,41 @@ from offset_sync.model.values import State
 _INTRODUCTION = """\
 # Metrics
 
-`sync_offsets` and `report_status` answer Prometheus, each at a port of its own. Off unless a port is given:
+`sync_offsets` and `report_status` answer Prometheus, each at a port of its own. Both are off unless
+a port is given:
 
 ```yaml
 metrics:
   address: 0.0.0.0            # 127.0.0.1: only to this machine
   sync_offsets_port: 9470     # off, a port, or 0: any free one, which the log names
   report_status_port: 9471
-  worst: 20                   # so many groups of each pair, and topics of each cluster, are named at most
+  worst: 20                   # at most so many groups of a pair, and topics of a cluster, are named
 ```
 
-A port that is taken does not stop the job: it logs an error and goes on without metrics. With `--once` no port is
-opened. The endpoint has neither encryption nor passwords, and its labels name groups and topics: let only Prometheus
-reach it.
-`conf/prometheus/` has a scrape configuration and the alert rules, `conf/grafana/` a dashboard to import or provision.
+A port that is taken does not stop the job: it logs an error and goes on without metrics. With
+`--once` no port is opened. The endpoint has neither encryption nor passwords, and its labels name
+groups and topics: let only Prometheus reach it.
+
+`conf/prometheus/` has a scrape configuration and the alert rules, `conf/grafana/` a dashboard to
+import or provision.
 
 This page is made from `lib/offset_sync/jobs/metrics/catalog.py`; a test compares them.
 """
 _CLOSING = """\
 ## Reading them
 
-- **Staleness** is the age of the oldest commit that a target does not have, as far as commits have been read. It does
-  not grow while the reading itself stands still: `query_up`, `batch_running_seconds` and `ready` tell of that.
-- `WITHHELD` and `TARGET_ACTIVE` are answers, and may stay so for days; alert on them apart from the rest.
-- **Duplicates** are those of the newest commit of every group partition, were its group moved this moment. They are
-  no fault.
-- A log **stalls** when its last stable offset stands still while records are added behind it: a transaction was left
-  open. Until it ends or times out (`transaction.max.timeout.ms`) neither the index nor a mirror that reads committed
-  records gets on.
-- Ages are worked out when Prometheus asks, those of logs and of the index once per `sync.reconcile_interval`.
+- **Staleness** is the age of the oldest commit that a target does not have, as far as commits have
+  been read. It does not grow while the reading itself stands still: `query_up`,
+  `batch_running_seconds` and `ready` tell of that.
+- `WITHHELD` and `TARGET_ACTIVE` are answers, and may stay so for days; alert on them apart from the
+  rest.
+- **Duplicates** are those of the newest commit of every group partition, if its group were moved
+  this moment. They are no fault.
+- A log **stalls** when its last stable offset stands still while records are added behind it: a
+  transaction was left open. Until it ends or times out (`transaction.max.timeout.ms`) neither the
+  index nor a mirror that reads committed records gets on.
+- Ages are worked out when Prometheus asks, those of logs and of the index once per
+  `sync.reconcile_interval`.
 """
 
 

@@ -7,6 +7,7 @@ The parts of ``docs/tables.md`` about tables and views, from where they are defi
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -20,6 +21,9 @@ from offset_sync.tables.views.definitions import ViewColumn
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = DOCS / "tables.md"
 COMMAND = "make docs"
+COLUMNS = 100
+"""So wide are the lines of all documents, tables and links aside."""
+_ONLY_ADDED = "Rows are only ever added."
 _PART = re.compile(r"(<!-- begin (\w+)[^>]*-->\n).*?(<!-- end \2 -->)", re.DOTALL)
 _MOMENT = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
 
@@ -40,11 +44,18 @@ def _sections(described: Iterable[Table | View]) -> str:
 
 
 def _about(described: Table | View) -> str:
-    if not isinstance(described, Table):
-        return described.comment
-    kind = "Every report replaces the one before." if described.is_replaced else "Rows are only ever added."
-    order = f" Clustered by {', '.join(described.cluster_by)}." if described.cluster_by else ""
-    return f"{described.comment} {kind}{order}"
+    text = described.comment
+    if isinstance(described, Table):
+        order = f" Clustered by {', '.join(described.cluster_by)}." if described.cluster_by else ""
+        text = f"{text} {_life(described)}{order}"
+    return textwrap.fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False)
+
+
+def _life(table: Table) -> str:
+    """Return what becomes of the rows of a table."""
+    if table.is_replaced:
+        return "Every report replaces the one before."
+    return "Rows are only ever added, and cut where no answer needs them." if table.is_cut else _ONLY_ADDED
 
 
 def column_table(columns: Sequence[Column | ViewColumn]) -> str:

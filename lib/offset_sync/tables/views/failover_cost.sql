@@ -25,24 +25,33 @@ genuine AS (
   SELECT
     cluster, group_id, topic, partition, committed_offset, committed_at,
     least(
-      lead(committed_at) OVER (PARTITION BY group_id, topic, partition ORDER BY committed_at, log_offset),
+      lead(committed_at) OVER (
+        PARTITION BY group_id, topic, partition ORDER BY committed_at, log_offset
+      ),
       CASE WHEN replaced_by = 'tombstone' THEN replaced_at END
     ) AS until
   FROM offset_history
   WHERE NOT is_own AND NOT is_tombstone AND committed_offset >= 0
 ),
 owned AS (
-  SELECT moment, cluster AS source_cluster, group_id, topic, partition, committed_offset, committed_at
+  SELECT
+    moment, cluster AS source_cluster, group_id, topic, partition, committed_offset, committed_at
   FROM genuine INNER JOIN moments ON committed_at <= moment AND (until > moment OR until IS NULL)
 ),
 answers AS (
-  SELECT *, coalesce(committed_at, translated_at) AS since, outcome IN ('COMMITTED', 'UNCHANGED') AS is_ours
+  SELECT
+    *, coalesce(committed_at, translated_at) AS since,
+    outcome IN ('COMMITTED', 'UNCHANGED') AS is_ours
   FROM offset_translations
 ),
-ways AS (SELECT DISTINCT source_cluster, target_cluster, group_id, topic, partition FROM offset_translations),
+ways AS (
+  SELECT DISTINCT source_cluster, target_cluster, group_id, topic, partition
+  FROM offset_translations
+),
 standings AS (
   SELECT
-    target_cluster, group_id, topic, partition, since, translated_at, source_cluster AS answered_for, is_ours,
+    target_cluster, group_id, topic, partition, since, translated_at,
+    source_cluster AS answered_for, is_ours,
     CASE WHEN is_ours THEN target_offset ELSE previous_target_offset END AS target_offset,
     source_offset, duplicates, duplicates_at_most, lost
   FROM answers
@@ -56,7 +65,8 @@ standings AS (
 ),
 standing_until AS (
   SELECT *, lead(since) OVER (
-    PARTITION BY target_cluster, group_id, topic, partition ORDER BY since, is_ours DESC, translated_at
+    PARTITION BY target_cluster, group_id, topic, partition
+    ORDER BY since, is_ours DESC, translated_at
   ) AS until
   FROM standings
 ),
@@ -68,7 +78,8 @@ standing AS (
 ),
 newest_until AS (
   SELECT *, lead(since) OVER (
-    PARTITION BY source_cluster, target_cluster, group_id, topic, partition ORDER BY since, translated_at
+    PARTITION BY source_cluster, target_cluster, group_id, topic, partition
+    ORDER BY since, translated_at
   ) AS until
   FROM answers
 ),
@@ -87,18 +98,22 @@ indexed AS (
 indexed_until AS (
   SELECT
     cluster, topic, partition, origin, indexed_at,
-    max(reached) OVER in_order AS reached, min(begins) OVER in_order AS begins, lead(indexed_at) OVER in_order AS until
+    max(reached) OVER in_order AS reached, min(begins) OVER in_order AS begins,
+    lead(indexed_at) OVER in_order AS until
   FROM indexed
   WINDOW in_order AS (PARTITION BY cluster, topic, partition, origin ORDER BY indexed_at)
 ),
 frontiers AS (
   SELECT moment, cluster, topic, partition, origin, reached, begins
-  FROM indexed_until INNER JOIN moments ON indexed_at <= moment AND (until > moment OR until IS NULL)
+  FROM indexed_until
+  INNER JOIN moments ON indexed_at <= moment AND (until > moment OR until IS NULL)
 ),
 together AS (
   SELECT
-    owned.moment, owned.source_cluster, ways.target_cluster, owned.group_id, owned.topic, owned.partition,
-    owned.committed_offset AS source_offset, owned.committed_at AS source_committed_at, standing.target_offset,
+    owned.moment, owned.source_cluster, ways.target_cluster,
+    owned.group_id, owned.topic, owned.partition,
+    owned.committed_offset AS source_offset, owned.committed_at AS source_committed_at,
+    standing.target_offset,
     CASE WHEN standing.is_ours THEN standing.source_offset END AS answered_offset,
     newest.state, newest.outcome,
     standing.is_ours AND standing.answered_for = owned.source_cluster
@@ -114,13 +129,15 @@ together AS (
     AND ways.topic = owned.topic AND ways.partition = owned.partition
   LEFT JOIN standing
     ON standing.moment = owned.moment AND standing.target_cluster = ways.target_cluster
-    AND standing.group_id = owned.group_id AND standing.topic = owned.topic AND standing.partition = owned.partition
+    AND standing.group_id = owned.group_id
+    AND standing.topic = owned.topic AND standing.partition = owned.partition
   LEFT JOIN newest
     ON newest.moment = owned.moment AND newest.source_cluster = owned.source_cluster
     AND newest.target_cluster = ways.target_cluster AND newest.group_id = owned.group_id
     AND newest.topic = owned.topic AND newest.partition = owned.partition
   LEFT JOIN frontiers AS made
-    ON made.moment = owned.moment AND made.cluster = owned.source_cluster AND made.origin = owned.source_cluster
+    ON made.moment = owned.moment
+    AND made.cluster = owned.source_cluster AND made.origin = owned.source_cluster
     AND made.topic = owned.topic AND made.partition = owned.partition
   LEFT JOIN frontiers AS arrived
     ON arrived.moment = owned.moment AND arrived.cluster = ways.target_cluster
@@ -135,8 +152,8 @@ counted AS (
   FROM together
 )
 SELECT
-  moment, source_cluster, target_cluster, group_id, topic, partition, source_offset, source_committed_at,
-  target_offset, answered_offset, state, outcome,
+  moment, source_cluster, target_cluster, group_id, topic, partition,
+  source_offset, source_committed_at, target_offset, answered_offset, state, outcome,
   CASE WHEN is_counted THEN duplicates END AS duplicates,
   read_since,
   CASE WHEN is_counted THEN duplicates_at_most + read_since END AS repeats_at_most,

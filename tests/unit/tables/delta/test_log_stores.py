@@ -41,7 +41,7 @@ def test_the_setting_for_delta_kernel_is_the_documented_one() -> None:
     assert "`spark.delta.logStore.s3a.impl`" in text
 
 
-@pytest.mark.parametrize("text", [lock.__doc__ or "", (REPO / "docs" / "design.md").read_text()])
+@pytest.mark.parametrize("text", [lock.__doc__ or "", (REPO / "docs" / "design" / "tables.md").read_text()])
 def test_nobody_says_that_s3_refuses_to_replace(text: str) -> None:
     words = re.sub(r"\s+", " ", text)
     assert "S3DynamoDBLogStore" in words
