@@ -25,12 +25,16 @@ from submit import IN_IMAGE
 
 REPO = Path(__file__).resolve().parents[3]
 LIB = REPO / "lib" / "offset_sync"
-PAGES = [REPO / "README.md", REPO / "CHANGELOG.md", *sorted((REPO / "docs").rglob("*.md"))]
+PAGES = [*sorted(REPO.glob("*.md")), *sorted((REPO / "docs").rglob("*.md"))]
+DESIGN = (REPO / "docs" / "design.md").read_text()
+COLUMNS = 100
 JOBS = sorted(path.stem for path in (REPO / "jobs").glob("*.py"))
 FOLDERS = "benchmarks|conf|docs|jobs|lib|notebooks|scripts|tests"
+ROOMS = sorted(path.name for path in LIB.iterdir() if (path / "__init__.py").exists())
+TEST_FOLDERS = "unit|spark|broker|browser"
 FOR_PEOPLE = "".join((REPO / name).read_text() for name in ("README.md", "docs/operations.md", "docs/tables.md"))
 MAKEFILE = (REPO / "Makefile").read_text()
-pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPO)))
 
 
 def without_code(text: str) -> str:
@@ -49,15 +53,24 @@ def links(page: Path) -> list[str]:
 
 
 def named_paths(text: str) -> set[str]:
-    """Return the paths that begin with a folder of the project, wherever they stand."""
-    found = re.findall(rf"(?<![\w./-])(?:{FOLDERS})/[\w./*-]*\w", text)
+    """Return the paths that begin with a folder of the project, of the package or of the tests, wherever they stand."""
+    found = re.findall(rf"(?<![\w./-])(?:{FOLDERS}|{'|'.join(ROOMS)}|{TEST_FOLDERS})/[\w./*-]*\w", text)
     return {path for path in found if "*" not in path}
+
+
+def is_there(path: str) -> bool:
+    return any((folder / path).exists() for folder in (REPO, LIB, REPO / "tests"))
+
+
+def items(text: str) -> list[str]:
+    """Return the items of the lists in *text*, each as one line."""
+    found = re.findall(r"^(?:-|\d+\.) (.*(?:\n +.*)*)", text, re.MULTILINE)
+    return [re.sub(r"\s+", " ", item) for item in found]
 
 
 def file_map() -> list[str]:
     """Return the rooms in the map of docs/design.md."""
-    text = (REPO / "docs" / "design.md").read_text().partition("## File map")[2].partition("\n## ")[0]
-    return re.findall(r"^\| `(\w+)/` \|", text, re.MULTILINE)
+    return re.findall(r"^\| `(\w+)/` \|", DESIGN.partition("## File map")[2].partition("\n## ")[0], re.MULTILINE)
 
 
 @cache
@@ -100,11 +113,31 @@ def test_every_link_leads_to_a_file_and_a_title_of_it(page: Path) -> None:
 
 @pages
 def test_every_path_that_is_named_exists(page: Path) -> None:
-    assert [path for path in named_paths(page.read_text()) if not (REPO / path).exists()] == []
+    assert [path for path in named_paths(page.read_text()) if not is_there(path)] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, REPO / "benchmarks" / "tried.md"], ids=lambda page: str(page.name))
+def test_no_line_is_wider_than_a_hundred_columns_but_rows_of_tables_and_links(page: Path) -> None:
+    lines = enumerate(page.read_text().splitlines(), 1)
+    assert [(n, line) for n, line in lines if len(line) > COLUMNS and not re.search(r"\||\]\(", line)] == []
 
 
 def test_the_file_map_has_a_row_for_every_room_of_the_package() -> None:
-    assert sorted(file_map()) == sorted(path.name for path in LIB.iterdir() if (path / "__init__.py").exists())
+    assert sorted(file_map()) == ROOMS
+
+
+def test_the_design_is_short_and_every_invariant_names_the_tests_that_hold_it() -> None:
+    assert len(DESIGN.splitlines()) <= 150
+    invariants = items(DESIGN.partition("## Invariants")[2].partition("\n## ")[0])
+    assert len(invariants) >= 11
+    assert [item for item in invariants if not re.search(r"(unit|spark|broker)/[\w/]*test_\w+\.py", item)] == []
+
+
+def test_every_word_of_the_glossary_says_where_it_lives() -> None:
+    entries = items((REPO / "docs" / "glossary.md").read_text().partition("\n## ")[2])
+    assert 25 <= len(entries) <= 50
+    assert [entry for entry in entries if not re.match(r"\*\*[\w -]+\*\*", entry)] == []
+    assert [entry for entry in entries if not re.search(r"`[a-z_]+/[\w/]+\.py`", entry)] == []
 
 
 @pages
