@@ -34,8 +34,8 @@ def answered(made: Site) -> dict[tuple[Any, ...], tuple[Any, ...]]:
         for row, key in enumerate(made.offsets.keys):
             outcome = int(columns["outcome"][row])
             names = ("source_offset", "source_at_ms", "wanted", "duplicates", "duplicates_at_most", "lost")
-            state = State(columns["state"][row])
             if outcome >= 0:
+                state = State(columns["state"][row])
                 held = "held" if IS_HELD[outcome] else Outcome(outcome).name
                 numbers = [int(columns[name][row]) for name in names]
                 found[(*pair, key)] = (*numbers, state if state.is_withheld else "answered", held)
