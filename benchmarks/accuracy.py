@@ -22,13 +22,14 @@ from results import save
 from workloads import ClusterLog, Route, Workload, bursts, one_side_after, read_before, steady, write_logs
 
 from offset_sync.ingest.run_encoding import cut_runs
+from offset_sync.translate.exact import Bounds
 from offset_sync.translate.header_strategy import answer_by_header
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.index.time_index import TimeIndex
 from offset_sync.translate.partition import translate_partition
-from offset_sync.translate.preconditions import PartitionMetadata
-from offset_sync.translate.strategies import Logs, Strategy
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
+from offset_sync.translate.strategies import Strategy
 from offset_sync.translate.timestamp_strategy import answer_by_timestamp
 
 Ints = NDArray[np.int64]
@@ -99,7 +100,8 @@ class Trial:
 
     source: ClusterLog
     target: ClusterLog
-    logs: Logs
+    source_log: PartitionLog
+    target_log: PartitionLog
     committed: Ints
 
 
@@ -108,13 +110,20 @@ def trial_of(workload: Workload, random: np.random.Generator) -> Trial:
     logs = write_logs(workload, random)
     codes = {cluster: code for code, cluster in enumerate(sorted(logs))}
     source, target = (logs[cluster] for cluster in workload.move)
-    indexes = [index_of(log) for log in (source, target)]
+    source_log, target_log = (partition_log(logs[cluster], codes[cluster]) for cluster in workload.move)
     end = len(source.origin)
     if workload.lag is None:
         committed = random.integers(0, end + 1, COMMITS_PER_TRIAL)
     else:
         committed = np.array([max(0, end - workload.lag)])
-    return Trial(source, target, Logs(*indexes, *(codes[cluster] for cluster in workload.move)), np.sort(committed))
+    return Trial(source, target, source_log, target_log, np.sort(committed))
+
+
+def partition_log(log: ClusterLog, origin: int) -> PartitionLog:
+    """Return a log as the product sees it once everything is indexed."""
+    index = index_of(log)
+    metadata = PartitionMetadata("id", 1, 0, index.frontier, frozenset({"id"}), index.frontier)
+    return PartitionLog(index, origin, metadata)
 
 
 def index_of(log: ClusterLog) -> LogIndex:
@@ -135,32 +144,27 @@ def index_of(log: ClusterLog) -> LogIndex:
 
 def answers_of(trial: Trial, is_idle: bool) -> Iterator[tuple[str, Ints]]:
     """Yield every strategy's answers; those of ours as the product gives them, and as they would be if obeyed."""
-    committed, logs = trial.committed, trial.logs
+    committed, source, target = trial.committed, trial.source_log, trial.target_log
     for name in ("exact", "timestamp", "header"):
         yield name, ours(trial, Strategy(name, LOOK_BACK, _FOR_EVER if is_idle else -1))
-    here, there = logs.source.times or TimeIndex(), logs.target.times or TimeIndex()
-    yield "timestamp, if obeyed", answer_by_timestamp(committed, here, there, logs.target.frontier).offset
+    here, there = source.index.times or TimeIndex(), target.index.times or TimeIndex()
+    yield "timestamp, if obeyed", answer_by_timestamp(committed, here, there, target.index.frontier).offset
     yield (
         "header, if obeyed",
-        answer_by_header(committed, logs.source, target_origin=logs.target_origin, look_back=LOOK_BACK),
+        answer_by_header(committed, source.index, target_origin=target.origin, look_back=LOOK_BACK),
     )
     for lag in (100, 0):
-        answer = mirror_maker(committed, trial.source, trial.target, logs.source_origin, lag)
+        answer = mirror_maker(committed, trial.source, trial.target, source.origin, lag)
         yield f"MM2, offset.lag.max {lag}", answer
     yield "Replicator", replicator(committed, trial.source, trial.target)
 
 
 def ours(trial: Trial, strategy: Strategy) -> Ints:
     """Return what the product commits, :data:`NO_ANSWER` where it withholds."""
-    source, target = (
-        PartitionMetadata("id", 1, 0, log.frontier, frozenset({"id"}), log, log.frontier)
-        for log in (trial.logs.source, trial.logs.target)
-    )
+    topic_ids = [None] * len(trial.committed)
     return translate_partition(
-        trial.committed, [None] * len(trial.committed), source, trial.logs.source, target,
-        source_origin=trial.logs.source_origin, target_origin=trial.logs.target_origin, young_since_ms=0,
-        strategy=strategy,
-    ).wanted  # fmt: skip
+        trial.committed, topic_ids, trial.source_log, trial.target_log, Bounds(young_since_ms=0), strategy
+    ).wanted
 
 
 def measure(trials: int, seed: int, workloads: tuple[Workload, ...] = WORKLOADS) -> list[dict[str, object]]:

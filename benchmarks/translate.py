@@ -13,9 +13,10 @@ import time
 import numpy as np
 from results import save
 
-from offset_sync.translate.exact import translate
+from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.partition_log import PartitionLog
 
 NEVER_YOUNG = 1 << 60
 
@@ -56,7 +57,7 @@ def index_of(runs: Runs) -> LogIndex:
 def timed(commits: np.ndarray, source: LogIndex, target: LogIndex, window_start: int = 0) -> float:
     """Return the seconds of processor time that translating *commits* takes."""
     started = time.process_time()
-    translate(commits, source, target, source_origin=0, young_since_ms=NEVER_YOUNG, window_start=window_start)
+    translate(commits, PartitionLog(source, 0), PartitionLog(target, 1), Bounds(NEVER_YOUNG, window_start))
     return time.process_time() - started
 
 
@@ -81,7 +82,7 @@ def main() -> None:
     for count in (1_000, 10_000, 100_000):
         # A group's commits at the tail lie close together; earlier answers say where to begin.
         tail = source.frontier - 1 - random.integers(0, 10_000, count)
-        answers = translate(tail.min()[None], source, target, source_origin=0, young_since_ms=NEVER_YOUNG)
+        answers = translate(tail.min()[None], PartitionLog(source, 0), PartitionLog(target, 1), Bounds(NEVER_YOUNG))
         seconds = min(timed(tail, source, target, int(answers.offset[0])) for _ in range(20))
         rows.append({"what": f"{count:,} commits at the tail", "seconds": seconds, "commits_per_s": count / seconds})
     rows = [row | {"seconds": round(row["seconds"], 5), "commits_per_s": round(row["commits_per_s"])} for row in rows]

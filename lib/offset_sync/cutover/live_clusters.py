@@ -20,6 +20,7 @@ from offset_sync.status.rows import Rows
 from offset_sync.status.stream_lag import coordinator_hash
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation, ReconciliationLog
+from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.replication_gap import replication_gap
 
@@ -153,7 +154,8 @@ class LiveClusters:
                 source = index.log(self._source, topic, partition)
                 if source is None or committed[key] < 0 or not self._config.is_topic_included(topic):
                     continue
-                missing = replication_gap(code, source, index.log(self._target, topic, partition))
+                target = index.log(self._target, topic, partition) or LogIndex()
+                missing = replication_gap(code, source, target)
                 for part in (missing.skipped, missing.pending):
                     unread = part.from_offset(int(committed[key]))
                     ranges = _ranges(unread.start, unread.length)

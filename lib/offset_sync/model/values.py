@@ -1,4 +1,4 @@
-"""Frozen values and the words the tables use; the standard library only."""
+"""Frozen values and the words of the tables, which every room speaks; the standard library only."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class Outcome(Word):
 
 
 class Rule(Word):
-    """What may be done to the value that stands at the target."""
+    """What may be done to the value that the target holds."""
 
-    SET = 0  # ours, or nothing stands there: up or down
+    SET = 0  # our own value, or none: up or down
     FORWARD = 1  # somebody else's, older than the source's commit
     FOLLOW = 2  # somebody else's, but the source went back after it: an operator's reset
 
@@ -104,10 +104,11 @@ class GroupPartition(NamedTuple):
 
 @dataclass(frozen=True)
 class OffsetWrite:
-    """One value wanted at a target: what to write, and what we believe stands there now.
+    """One value wanted at a target: what to write, and what we believe the target holds now.
 
-    *expected_offset* is the value last seen at the target (None: nothing). A different value found there was
-    written by somebody since, so it is left alone: writing over it could move a group past records it never read.
+    *expected_offset* is the value last seen at the target (None: there was none). If the target holds another one,
+    somebody has written it since, so it is left alone: overwriting it could move a group past records it never read.
+    *refresh*: write even the same value again, before it expires.
     """
 
     group_id: str
@@ -122,7 +123,7 @@ class OffsetWrite:
 
 @dataclass(frozen=True)
 class WriteOutcome:
-    """What became of one :class:`OffsetWrite`; *previous_offset* is what stood there before (None: nothing)."""
+    """What became of one :class:`OffsetWrite`; *previous_offset* is what the target held before (None: nothing)."""
 
     group_id: str
     topic: str

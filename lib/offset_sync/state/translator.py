@@ -10,8 +10,10 @@ from offset_sync.model.values import ClusterPartition, State, TopicPartition
 from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.snapshot import Commits, Snapshot, frontier
 from offset_sync.state.sync_state import SyncState
+from offset_sync.translate.exact import Bounds
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
-from offset_sync.translate.preconditions import PartitionMetadata, last_known
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
+from offset_sync.translate.preconditions import last_known
 from offset_sync.translate.strategies import Strategy
 
 
@@ -38,13 +40,16 @@ class Translator:
                 continue
             log = self._index.log(source, place.topic, place.partition)
             revision = log.reorder_count() if log is not None else 0
+            window_start = last.window_start(self._state.keys.keys_in(place), int(committed.min()), revision)
+            here = self.view(source, place, snapshot) or self._remembered(source, place, there)
             answers = translate_partition(
-                committed, [topic_id.get(one) for one in key.tolist()],
-                self.view(source, place, snapshot) or self._remembered(source, place, there), log, there,
-                source_origin=self._index.code(source), target_origin=self._index.code(target),
-                young_since_ms=now_ms - grace_ms, strategy=self._strategy(place.topic, now_ms),
-                window_start=last.window_start(self._state.keys.keys_in(place), int(committed.min()), revision),
-            )  # fmt: skip
+                committed,
+                [topic_id.get(one) for one in key.tolist()],
+                PartitionLog.of(log, self._index.code(source), here),
+                PartitionLog.of(self._index.log(target, *place), self._index.code(target), there),
+                Bounds(now_ms - grace_ms, window_start),
+                self._strategy(place.topic, now_ms),
+            )
             # Asked again: translating may have met an origin of which some record had come late.
             last.note_window(key, committed, answers.offset, log.reorder_count() if log is not None else 0)
             parts.append(answers)
@@ -67,17 +72,9 @@ class Translator:
             return PartitionMetadata(None, 0, 0, 0, ids)
         if ends is None and place.partition < topic.partitions:
             return None
-        log = self._index.log(cluster, place.topic, place.partition)
         start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
-        return PartitionMetadata(
-            topic.topic_id,
-            topic.partitions,
-            start,
-            end,
-            ids,
-            log,
-            snapshot.frontiers[ClusterPartition(cluster, *place)],
-        )
+        known_to = snapshot.frontiers[ClusterPartition(cluster, *place)]
+        return PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, known_to)
 
     def _remembered(self, cluster: str, place: TopicPartition, there: PartitionMetadata) -> PartitionMetadata:
         indexed = self._index.partitions(cluster, place.topic)

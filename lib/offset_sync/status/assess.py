@@ -20,8 +20,8 @@ from offset_sync.status.measure import NOBODY_KNOWS, Measured, end_of, measure
 from offset_sync.status.rows import Found
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations, concatenate
-from offset_sync.translate.preconditions import PartitionMetadata
-from offset_sync.translate.strategies import Logs
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
+from offset_sync.translate.strategies import is_stamped
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,9 @@ class Assessor:
             # Under load the index goes on; what is behind the end that was asked for would never stop being late.
             source_until=NO_END if end_of(here) == NOBODY_KNOWS else end_of(here),
         )
-        is_stamped = not self._config.is_timed(place.topic) or Logs(sides.source, sides.target, *codes).is_stamped
-        return sides if is_stamped else replace(sides, is_unstamped=True)
+        pair = PartitionLog(sides.source, codes[0]), PartitionLog(sides.target, codes[1])
+        is_told_apart = not self._config.is_timed(place.topic) or is_stamped(*pair)
+        return sides if is_told_apart else replace(sides, is_unstamped=True)
 
     def _held(self, where: tuple[str, str, TopicPartition], sides: LogPair) -> LogComparison:
         """Compare the logs of a partition, where either has grown since they were compared last."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
-from offset_sync.translate.preconditions import PartitionMetadata
+from offset_sync.translate.partition_log import PartitionMetadata
 from offset_sync.translate.replication_gap import OffsetRanges, ReplicationGap, deleted_of, joined, replication_gap
 
 NO_END = int(np.iinfo(np.int64).max)
@@ -94,7 +94,7 @@ def compare_logs(sides: LogPair) -> LogComparison:
         gone=joined(gone),
         copies=OffsetRanges(there.start, there.end - there.start),
         arriving=sum(each.pending.total for code, each in missing.items() if is_mirrored[code]),
-        late_since_ms=source.marks.indexed_at_ms(int(pending.start[0])) if len(pending.start) else 0,
+        late_since_ms=source.indexing_times.indexed_at_ms(int(pending.start[0])) if len(pending.start) else 0,
         gaps=sum(each.skipped.total for each in holes.values()),
         lag_by_origin=json.dumps(_by_name(sides, {code: each.pending.total for code, each in missing.items()})),
         origin_share=json.dumps(_shares(sides)),
@@ -135,7 +135,7 @@ def _holes(sides: LogPair) -> dict[int, ReplicationGap]:
 def _shares(sides: LogPair) -> dict[str, float]:
     """Return the share of each origin in the records of the window, or in the newest ones where it has none."""
     log = sides.source
-    since = log.marks.first_since(sides.share_since_ms)
+    since = log.indexing_times.first_since(sides.share_since_ms)
     runs = log.runs.from_offset(since if since is not None else max(0, log.frontier - _NEWEST))
     if len(runs) == 0:
         return {}

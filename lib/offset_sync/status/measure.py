@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from offset_sync.status.log_comparison import LogComparison, LogPair
 from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.position_cost import position_cost
-from offset_sync.translate.preconditions import PartitionMetadata
 
 NOBODY_KNOWS = -1
 
@@ -118,9 +118,13 @@ def _difference(sides: LogPair, committed: Int64s, wanted: Int64s, standing: Int
     if len(rows):
         log_start = sides.target_view.log_start if sides.target_view is not None else 0
         found = position_cost(
-            committed[rows], wanted[rows], np.maximum(standing[rows], log_start), sides.source, sides.target,
-            source_origin=sides.source_code, young_since_ms=sides.young_since_ms,
-        )  # fmt: skip
+            committed[rows],
+            wanted[rows],
+            np.maximum(standing[rows], log_start),
+            PartitionLog(sides.source, sides.source_code),
+            PartitionLog(sides.target, sides.target_code),
+            sides.young_since_ms,
+        )
         # Nobody knows what stands between the index and an offset beyond it: taken as unread.
         frontier = np.maximum(sides.target.frontier, wanted[rows])
         beyond = np.minimum(standing[rows], end_of(sides.target_view)) - frontier

@@ -1,33 +1,50 @@
-"""The theorem everything rests on: t(c), the first record of the target that a group has not read.
+"""The theorem that everything else rests on: t(c), the first record of the target that a group has not read.
 
-``f(y)`` is where the record at ``y`` of the target stands at the source, ``F`` its running maximum. A committed
-offset c says that everything below c is read, so ``t(c)`` is the first y with ``F(y) >= c``, and the index frontier
-of the target where there is none. Below it everything is read; the record there is not: no later answer is safe, no
-earlier one needed. All errors fall to the small side: a record read twice is a nuisance, one never read a loss.
+``f(y)`` is where the record at offset ``y`` of the target stands in the source's log, ``F`` its running maximum. A
+committed offset c says that everything below c is read, so ``t(c)`` is the first y with ``F(y) >= c``, or the target's
+index frontier where there is none. Everything below t(c) is read and the record at t(c) is not, so no later answer is
+safe and no earlier one is needed. All errors fall to the small side: reading a record twice is a nuisance, never
+reading it is a loss.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a translation may leave out of account.
+
+    *young_since_ms* (since the epoch): a hole that became visible after this moment may still be filled, so its
+    records count as unread. *window_start* promises that every one of the commits has read the target below this
+    offset; only what lies above is looked at, so the cost follows the window and not the age of the index.
+    """
+
+    young_since_ms: int
+    window_start: int = 0
 
 
 @dataclass(frozen=True)
 class Answers:
     """One answer per committed offset, in the order asked; all arrays have shape (commits,).
 
-    *offset* is t(c); *clamped_offset* is what can be committed, not below the target's log start. *duplicates* counts
-    the records at or above it that the group has read, *duplicates_at_most* adds those it may have read where the
-    source's index is behind the commit or headers were unreadable. *lost* counts unread records below the log start.
-    *has_young_hole*: a hole in the window is too young to be taken for one, so answers may yet move forward.
-    *is_t*: it is t(c); False where an earlier one was asked for. *is_too_late*: a later one was, which would lose.
+    *offset* is t(c), or an earlier offset that another strategy chose (*is_exact* False); *clamped_offset* is what can
+    be committed, not below the target's log start. *is_too_late*: that strategy wanted a later offset than t(c), which
+    would lose records; *offset* is t(c) there.
+
+    *duplicates* counts the records at or above the answer that the group has read. *duplicates_at_most* adds those it
+    may have read: where the source's index is behind the commit, or headers were unreadable. *lost* counts the unread
+    records below the log start. *has_young_hole*: a hole in the window is too young to count as one, so the answers
+    may still move forward.
     """
 
     offset: Int64s
@@ -37,7 +54,7 @@ class Answers:
     duplicates: Int64s
     duplicates_at_most: Int64s
     lost: Int64s
-    is_t: NDArray[np.bool_]
+    is_exact: NDArray[np.bool_]
     is_too_late: NDArray[np.bool_]
     has_young_hole: bool = False
 
@@ -75,84 +92,113 @@ def _ramp(corners: Int64s, committed: Int64s) -> Int64s:
     return ramp
 
 
-def translate(
-    committed: Int64s,
-    source: LogIndex | None,
-    target: LogIndex,
-    *,
-    source_origin: int,
-    young_since_ms: int,
-    window_start: int = 0,
-    target_log_start: int = 0,
-    chosen: Int64s | None = None,
-) -> Answers:
-    """Translate the *committed* offsets of one partition from the source's log to the target's.
+def translate(committed: Int64s, source: PartitionLog, target: PartitionLog, bounds: Bounds) -> Answers:
+    """Translate the *committed* offsets of one partition, shape (commits,), from *source*'s log to *target*'s.
 
-    *source* None means that nothing of the source is indexed: only its own records are then known to be read.
-    *window_start* promises that every one of the commits has read the target below it; only what lies above is
-    looked at, so the cost follows the window and not the age of the index. *chosen*, shape (commits,), are the answers
-    of another strategy (negative: none), taken where they are not later than t(c).
+    Promises no loss and the fewest duplicates: each answer is t(c). Of a source that is not indexed only the records
+    produced there are known to be read. Errs to the small side where an index is behind.
     """
-    if chosen is not None:
-        window_start = min(window_start, int(chosen[chosen >= 0].min(initial=window_start)))
-    pieces = cut_pieces(target.runs.from_offset(window_start), source, source_origin, young_since_ms)
+    pieces = _window(source, target, bounds)
+    return _with_costs(committed, pieces, _first_unread_records(committed, pieces, target, bounds), source, target)
+
+
+def translate_no_later(
+    committed: Int64s, chosen: Int64s, source: PartitionLog, target: PartitionLog, bounds: Bounds
+) -> Answers:
+    """Answer with the *chosen* offsets of another strategy where these are earlier than t(c), else with t(c).
+
+    Negative ones count as not chosen. Shapes (commits,). Below t(c) everything is read, so an earlier answer repeats
+    records and loses none.
+    """
+    lowest = int(chosen[chosen >= 0].min(initial=bounds.window_start))
+    bounds = replace(bounds, window_start=min(bounds.window_start, lowest))
+    pieces = _window(source, target, bounds)
+    first = _first_unread_records(committed, pieces, target, bounds)
+    is_exact = (chosen < 0) | (chosen >= first.offset)
+    stop = _Stops(
+        np.where(is_exact, first.offset, chosen),
+        np.where(is_exact, first.records_below, pieces.records_below(chosen)),
+        first.at_frontier,
+    )
+    answers = _with_costs(committed, pieces, stop, source, target)
+    return replace(answers, is_exact=is_exact, is_too_late=chosen > first.offset)
+
+
+@dataclass(frozen=True)
+class _Stops:
+    """Where each group goes on, and how many records of the window stand below; shapes (commits,)."""
+
+    offset: Int64s
+    records_below: Int64s
+    at_frontier: NDArray[np.bool_]
+
+
+def _window(source: PartitionLog, target: PartitionLog, bounds: Bounds) -> Pieces:
+    return cut_pieces(target.index.runs.from_offset(bounds.window_start), source, bounds.young_since_ms)
+
+
+def _first_unread_records(committed: Int64s, pieces: Pieces, target: PartitionLog, bounds: Bounds) -> _Stops:
+    """Return t(c) for each commit."""
     required = np.maximum.accumulate(pieces.last_needs) if len(pieces) else pieces.last_needs
     piece = first_unread(required, committed)
-    at_frontier = piece == len(pieces)
     into = _into_piece(pieces, piece, committed)
-    offset = np.append(pieces.start, max(target.frontier, window_start))[piece] + into
-    read_below = np.concatenate(([0], np.cumsum(pieces.length)))[piece] + into
-    is_too_late = np.zeros(len(committed), np.bool_) if chosen is None else chosen > offset
-    is_t = np.ones_like(is_too_late) if chosen is None else (chosen < 0) | (chosen >= offset)
-    if chosen is not None:
-        # Below t(c) all is read, so below anything earlier too.
-        read_below = np.where(is_t, read_below, pieces.records_below(chosen))
-        offset = np.where(is_t, offset, chosen)
+    end = max(target.index.frontier, bounds.window_start)
+    return _Stops(
+        offset=np.append(pieces.start, end)[piece] + into,
+        records_below=np.concatenate(([0], np.cumsum(pieces.length)))[piece] + into,
+        at_frontier=piece == len(pieces),
+    )
 
-    gone = pieces.below(target_log_start)
-    is_clamped = offset < target_log_start
-    read_gone = count_read(gone, committed)
-    duplicates = count_read(pieces, committed) - np.where(is_clamped, read_gone, read_below)
-    lost = np.where(is_clamped, int(gone.length.sum()) - read_gone, 0)
 
-    beyond_index = np.maximum(committed - (source.frontier if source is not None else 0), 0)
-    unknown = _records(pieces, pieces.is_unknown)
+def _with_costs(
+    committed: Int64s, pieces: Pieces, stops: _Stops, source: PartitionLog, target: PartitionLog
+) -> Answers:
+    """Count what going on at *stops*, or at the log start where that is later, repeats and loses.
+
+    Everything below a stop is read, so what is read in all less what stands below it is read again.
+    """
+    deleted = pieces.below(target.log_start)
+    is_clamped = stops.offset < target.log_start
+    read_and_deleted = count_read(deleted, committed)
+    duplicates = count_read(pieces, committed) - np.where(is_clamped, read_and_deleted, stops.records_below)
+    beyond_index = np.maximum(committed - source.index.frontier, 0)
     return Answers(
-        offset=offset,
-        clamped_offset=np.maximum(offset, target_log_start),
-        at_frontier=at_frontier,
-        index_behind=(beyond_index > 0) & (unknown > 0),
+        offset=stops.offset,
+        clamped_offset=np.maximum(stops.offset, target.log_start),
+        at_frontier=stops.at_frontier,
+        index_behind=(beyond_index > 0) & (_records(pieces, pieces.is_unknown) > 0),
         duplicates=duplicates,
-        duplicates_at_most=duplicates + _may_be_read(pieces, gone, beyond_index),
-        lost=lost,
-        is_t=is_t,
-        is_too_late=is_too_late,
+        duplicates_at_most=duplicates + _may_be_read(pieces, deleted, beyond_index),
+        lost=np.where(is_clamped, int(deleted.length.sum()) - read_and_deleted, 0),
+        is_exact=np.ones(len(committed), np.bool_),
+        is_too_late=np.zeros(len(committed), np.bool_),
         has_young_hole=bool(pieces.is_young.any()),
     )
 
 
-def _may_be_read(pieces: Pieces, gone: Pieces, beyond_index: Int64s) -> Int64s:
-    """Return the greatest number of records of which nobody can tell whether they are read; *gone* are deleted.
+def _may_be_read(pieces: Pieces, deleted: Pieces, beyond_index: Int64s) -> Int64s:
+    """Return the greatest number of records that the group may have read without our knowing; not of *deleted* ones.
 
-    Every unknown record that the group has read stands at the source between its frontier and the commit
-    (*beyond_index* places); the target may hold copies of it.
+    Every unknown record that the group has read stands at the source between its index frontier and the commit
+    (*beyond_index* offsets); the target may hold several copies of it.
     """
-    unknown = _records(pieces, pieces.is_unknown) - _records(gone, gone.is_unknown)
-    malformed = _records(pieces, pieces.is_malformed) - _records(gone, gone.is_malformed)
+    unknown = _records(pieces, pieces.is_unknown) - _records(deleted, deleted.is_unknown)
+    malformed = _records(pieces, pieces.is_malformed) - _records(deleted, deleted.is_malformed)
     may_be_read = np.where(beyond_index > 0, np.minimum(beyond_index + pieces.unknown_copies, unknown), 0)
     total: Int64s = may_be_read + malformed
     return total
 
 
-def needs_of_unindexed(source: LogIndex | None, target: LogIndex, *, source_origin: int, young_since_ms: int) -> int:
-    """Return the commit from which on the target's log *below* its index can be taken as read.
+def needs_of_unindexed(source: PartitionLog, target: PartitionLog, young_since_ms: int) -> int:
+    """Return the lowest commit for which everything *below* the target's index can be taken as read.
 
     An index that began late (``index.starting: latest``) knows nothing of what stood there before. The mirror keeps
-    the order per origin, so what lies before the first indexed record of an origin is read once that record's place
-    at the source is reached. Errs to the large side, which withholds the answer.
+    the order per origin, so what lies before the first indexed record of an origin is read once the group has passed
+    that record at the source. Errs to the large side, which withholds the answer.
     """
-    pieces = cut_pieces(target.first_runs(), source, source_origin, young_since_ms)
-    first = np.searchsorted(pieces.start, target.first_runs().start)
+    first_runs = target.index.first_runs()
+    pieces = cut_pieces(first_runs, source, young_since_ms)
+    first = np.searchsorted(pieces.start, first_runs.start)
     return int(pieces.needs[first].max(initial=0)) if len(pieces) else int(NO_LIMIT)
 
 
@@ -163,5 +209,5 @@ def _into_piece(pieces: Pieces, piece: NDArray[np.intp], committed: Int64s) -> I
     return into
 
 
-def _records(pieces: Pieces, chosen: NDArray[np.bool_]) -> int:
-    return int(pieces.length[chosen].sum())
+def _records(pieces: Pieces, mask: NDArray[np.bool_]) -> int:
+    return int(pieces.length[mask].sum())

@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import State
-from offset_sync.translate.exact import Answers, needs_of_unindexed, translate
+from offset_sync.model.values import ABSENT, State
+from offset_sync.translate.exact import Answers, Bounds, needs_of_unindexed, translate, translate_no_later
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s
-from offset_sync.translate.preconditions import PartitionMetadata, reason_to_withhold
-from offset_sync.translate.strategies import EXACT, Choice, Logs, Strategy, choose, reason_to_refuse, unverified
+from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition_log import PartitionLog
+from offset_sync.translate.preconditions import reason_to_withhold
+from offset_sync.translate.strategies import (
+    EXACT,
+    Choice,
+    Strategy,
+    choose,
+    is_stamped,
+    reason_to_refuse,
+    unverified,
+)
+
+IS_WITHHELD = np.array([state.is_withheld for state in State])
+"""By code of a state: whether it is a reason not to answer."""
 
 
 @dataclass(frozen=True)
 class Translations:
-    """One row per commit, in the order asked. *offset* is t(c), *wanted* what to commit, both -1 when withheld."""
+    """One row per commit, in the order asked; all arrays have shape (commits,).
+
+    *offset* is t(c) and *wanted* the offset to commit, which is never below the target's log start; where the commit
+    :attr:`is_withheld` there is neither, and both hold ``ABSENT``. *state* holds codes of :class:`State`. *duplicates*,
+    *duplicates_at_most* and *lost* count records. *may_move*: the same commit may have another answer later, without
+    anything new from the group. *is_disordered*: a greater timestamp stands before the commit.
+    """
 
     offset: Int64s
     wanted: Int64s
@@ -29,82 +47,52 @@ class Translations:
     may_move: NDArray[np.bool_]
     is_disordered: NDArray[np.bool_]
 
+    @property
+    def is_withheld(self) -> NDArray[np.bool_]:
+        """Where there is no answer, for the reason that the state names."""
+        return IS_WITHHELD[self.state]
+
 
 def translate_partition(
     committed: Int64s,
     topic_ids: Sequence[str | None],
-    source: PartitionMetadata | None,
-    source_index: LogIndex | None,
-    target: PartitionMetadata,
-    *,
-    source_origin: int,
-    young_since_ms: int,
-    window_start: int = 0,
+    source: PartitionLog,
+    target: PartitionLog,
+    bounds: Bounds,
     strategy: Strategy = EXACT,
-    target_origin: int = UNKNOWN_ORIGIN,
 ) -> Translations:
-    """Translate, or withhold with the reason; *topic_ids* are the incarnations that the commits name (None: none).
+    """Translate the *committed* offsets, shape (commits,), or withhold them with the reason.
 
-    *source* None: only *source_index* is known of it. An empty target log needs no
-    index: everything in it is read, and its end is the answer.
+    *topic_ids* are the incarnations of the topic that the commits name (None: the commit names none). Promises that a
+    group that goes on at a *wanted* offset skips no record but those counted in *lost*, which retention has deleted.
+    Errs to earlier answers and to withholding.
     """
     reason = reason_to_withhold(source, target)
-    if reason is None and any(log is not None and log.is_contradicted for log in (source_index, target.index)):
-        reason = State.LOG_TRUNCATED
-    index = target.index if target.index is not None else LogIndex(target.log_end)
-    logs, choice = Logs(source_index or LogIndex(), index, source_origin, target_origin), None
     if reason is None and strategy.name != "exact":
-        reason = reason_to_refuse(strategy, logs)
+        reason = reason_to_refuse(strategy, source, target)
     if reason is not None:
         return withhold(reason, len(committed))
-    if strategy.name != "exact":
-        choice = choose(strategy, committed, logs, source, target)
-    if choice is not None and not logs.is_stamped:
-        answers = unverified(choice, committed, logs, target)
+    if not target.is_indexed:
+        # An empty log needs no index: everything in it is read, and its end is the answer.
+        target = replace(target, index=LogIndex(target.metadata.log_end))
+    is_disordered: NDArray[np.bool_] = np.zeros(len(committed), np.bool_)
+    if strategy.name == "exact":
+        answers = translate(committed, source, target, bounds)
+        state = _states(answers)
+        if target.index.begin > target.log_start:
+            state[committed < needs_of_unindexed(source, target, bounds.young_since_ms)] = State.NOT_INDEXED
     else:
-        answers = translate(
-            committed,
-            source_index,
-            index,
-            source_origin=source_origin,
-            young_since_ms=young_since_ms,
-            window_start=window_start,
-            target_log_start=target.log_start,
-            chosen=choice.offset if choice is not None else None,
-        )
-    state = _states(answers)
-    if choice is not None:
-        state = _states_of_choice(state, answers, choice, committed, logs, source, target)
-    elif index.begin > target.log_start:
-        needed = needs_of_unindexed(source_index, index, source_origin=source_origin, young_since_ms=young_since_ms)
-        state[committed < needed] = State.NOT_INDEXED
-    if source is not None:
-        # Somebody committed past the end, or the log was cut: below such a commit is not all read.
-        state[committed > source.log_end] = State.COMMIT_BEYOND_END
-        is_stale = [bool(topic_id and source.topic_id) and topic_id != source.topic_id for topic_id in topic_ids]
-        state[np.array(is_stale, np.bool_)] = State.TOPIC_RECREATED
-    return _answered(answers, state, choice)
-
-
-def _states_of_choice(
-    state: NDArray[np.intp],
-    answers: Answers,
-    choice: Choice,
-    committed: Int64s,
-    logs: Logs,
-    source: PartitionMetadata | None,
-    target: PartitionMetadata,
-) -> NDArray[np.intp]:
-    """Return the states of another strategy's answers; what it may not answer is withheld."""
-    state = np.where(answers.is_t | choice.is_exact, state, State.APPROXIMATE)
-    state[answers.is_too_late] = State.STRATEGY_REFUSED
-    state[choice.offset < 0] = State.NO_REFERENCE
-    source_start = source.log_start if source is not None else 0
-    # Of what stands below the index nothing is known: the first unread record may be there.
-    is_unknown = (committed < logs.source.begin) & (logs.source.begin > source_start)
-    is_unknown |= (choice.offset <= logs.target.begin) & (logs.target.begin > target.log_start)
-    state[is_unknown] = State.NOT_INDEXED
-    return state
+        choice = choose(strategy, committed, source, target)
+        is_disordered = choice.is_disordered
+        if is_stamped(source, target):
+            answers = translate_no_later(committed, choice.offset, source, target, bounds)
+        else:
+            answers = unverified(choice, committed, source, target)
+        state = _states_of_choice(answers, choice, committed, source, target)
+    # Somebody committed past the end, or the log was cut: not everything below such a commit is read.
+    state[committed > source.metadata.log_end] = State.COMMIT_BEYOND_END
+    state[_names_another_topic(topic_ids, source)] = State.TOPIC_RECREATED
+    return _translations(answers, state, is_disordered)
 
 
 def _states(answers: Answers) -> NDArray[np.intp]:
@@ -115,26 +103,43 @@ def _states(answers: Answers) -> NDArray[np.intp]:
     )
 
 
-IS_WITHHELD = np.array([state.is_withheld for state in State])
+def _states_of_choice(
+    answers: Answers, choice: Choice, committed: Int64s, source: PartitionLog, target: PartitionLog
+) -> NDArray[np.intp]:
+    """Return the states of another strategy's answers; those that could lose records are withheld."""
+    state = np.where(answers.is_exact | choice.is_exact, _states(answers), State.APPROXIMATE)
+    state[answers.is_too_late] = State.STRATEGY_REFUSED
+    state[~choice.is_found] = State.NO_REFERENCE
+    # Nothing is known of what stands below the index: the first unread record may be there.
+    is_unknown = (committed < source.index.begin) & (source.index.begin > source.log_start)
+    is_unknown |= (choice.offset <= target.index.begin) & (target.index.begin > target.log_start)
+    state[is_unknown] = State.NOT_INDEXED
+    return state
 
 
-def _answered(answers: Answers, state: NDArray[np.intp], choice: Choice | None) -> Translations:
+def _names_another_topic(topic_ids: Sequence[str | None], source: PartitionLog) -> NDArray[np.bool_]:
+    """Return which commits were made to another incarnation of the topic; those of which nobody can tell were not."""
+    current = source.metadata.topic_id
+    return np.array([bool(each and current) and each != current for each in topic_ids], np.bool_)
+
+
+def _translations(answers: Answers, state: NDArray[np.intp], is_disordered: NDArray[np.bool_]) -> Translations:
     is_withheld = IS_WITHHELD[state]
     return Translations(
-        offset=np.where(is_withheld, -1, answers.offset),
-        wanted=np.where(is_withheld, -1, answers.clamped_offset),
+        offset=np.where(is_withheld, ABSENT, answers.offset),
+        wanted=np.where(is_withheld, ABSENT, answers.clamped_offset),
         state=state,
         duplicates=np.where(is_withheld, 0, answers.duplicates),
         duplicates_at_most=np.where(is_withheld, 0, answers.duplicates_at_most),
         lost=np.where(is_withheld, 0, answers.lost),
         may_move=answers.has_young_hole | (state != State.EXACT),
-        is_disordered=choice.is_disordered if choice is not None else np.zeros(len(state), np.bool_),
+        is_disordered=is_disordered,
     )
 
 
 def withhold(reason: State, commits: int) -> Translations:
-    """Return *commits* rows without an answer, for the one *reason*."""
-    none, zero = np.full(commits, -1, np.int64), np.zeros(commits, np.int64)
+    """Return *commits* rows without an answer, all for the one *reason*."""
+    none, zero = np.full(commits, ABSENT, np.int64), np.zeros(commits, np.int64)
     state = np.full(commits, reason, np.intp)
     no, yes = np.zeros(commits, np.bool_), np.ones(commits, np.bool_)
     return Translations(none, none, state, zero, zero, zero, yes, no)

@@ -1,7 +1,8 @@
-"""A target's log cut into pieces on which f, the last read that a record needs, is linear or constant.
+"""A target's log cut into pieces on which f is linear or constant.
 
-``f(y)`` is the offset at which the record that stands at ``y`` of the target stands at the source. Cutting the
-target's runs at the source's segments by identity gives pieces; no loop runs over records or over runs::
+``f(y)`` is the offset at which the record at ``y`` of the target stands in the source's log: a group has read the
+record once its commit is greater. Cutting the target's runs at the source's segments, by identity, gives the pieces.
+There is no loop over records and none over runs::
 
     target Y   offset   0   1   2   3   4   5   6        runs: x0 x1 | y0 y1 | x2 x3 | z7
     source X   holds    x0 y0 x1 x2 x3                   (y1 dropped by the mirror, z7 not mirrored yet)
@@ -15,19 +16,20 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
+from offset_sync.translate.partition_log import PartitionLog
 
 
 @dataclass(frozen=True)
 class Pieces:
     """Pieces of a target's log by ascending *start*; all arrays have shape (pieces,).
 
-    Record ``start + i`` needs the source's record at ``needs + i`` to be read where *is_linear*, else ``needs``
-    itself; ``NO_LIMIT`` is a record the source has not got, as far as is known. *is_unknown* marks those that it may
-    hold beyond its index frontier, *is_malformed* those whose identity could not be read, *is_young* holes that may
-    still be filled; these are unknown too. *unknown_copies* counts unknown records of which the target has another.
+    A group has read record ``start + i`` once it has read the source's log up to and including ``needs + i`` where
+    *is_linear*, else ``needs``; ``NO_LIMIT`` stands for a record that the source has not got, as far as we know.
+    *is_unknown* marks records that the source may hold beyond its index frontier, *is_malformed* those whose identity
+    could not be read, *is_young* holes that may still be filled (these are unknown too). *unknown_copies* counts the
+    unknown records of which the target holds another copy.
     """
 
     start: Int64s
@@ -44,7 +46,7 @@ class Pieces:
 
     @property
     def last_needs(self) -> Int64s:
-        """F of each piece's last record, its greatest."""
+        """The f of each piece's last record, which is the greatest of the piece."""
         last: Int64s = self.needs + np.where(self.is_linear, self.length - 1, 0)
         return last
 
@@ -72,24 +74,23 @@ class Pieces:
         )
 
 
-def cut_pieces(runs: Runs, source: LogIndex | None, source_origin: int, young_since_ms: int) -> Pieces:
-    """Cut the target's *runs* into pieces by where their records stand at the *source*.
+def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
+    """Cut the target's *runs* into pieces by where their records stand in the *source*'s log.
 
-    *source_origin* is the source's own origin code: its records stand there at their origin offsets and need no
-    index. A hole whose evidence was indexed after *young_since_ms* may still be filled, so it counts as not there.
-    Errs to the small side: what is not known to be at the source is taken as unread.
+    Records that were produced at the source stand there at their origin offsets and need no index. A hole that became
+    visible after *young_since_ms* may still be filled, so its records count as missing at the source. Errs to unread:
+    so does everything else that is not known to be there.
     """
     parts: list[tuple[NDArray[np.intp], Pieces]] = []
     for origin in np.unique(runs.origin):
         index = np.flatnonzero(runs.origin == origin)
         mine = runs.take(index)
-        if origin == source_origin:
+        if origin == source.origin:
             parts.append((index, _native(mine)))
         elif origin == UNKNOWN_ORIGIN:
             parts.append((index, _malformed(mine)))
         else:
-            positions = source.positions(int(origin)) if source is not None else OriginPositions()
-            row, pieces = _mirrored(mine, positions, young_since_ms)
+            row, pieces = _mirrored(mine, source.index.positions(int(origin)), young_since_ms)
             parts.append((index[row], pieces))
     return _in_log_order(parts)
 
@@ -117,10 +118,10 @@ def _malformed(runs: Runs) -> Pieces:
 
 
 def _mirrored(runs: Runs, positions: OriginPositions, young_since_ms: int) -> tuple[NDArray[np.intp], Pieces]:
-    """Cut runs of one origin at the segments in which that origin stands at the source.
+    """Cut runs of one origin at the segments of that origin in the source's log; return each piece's run too.
 
-    The origin's offsets are a line of alternating gaps and segments: interval ``2j`` is the gap before segment j,
-    ``2j + 1`` the segment itself, the last one the records not yet at the source. Returns also each piece's run.
+    The origin's offsets alternate between gaps and segments: interval ``2j`` is the gap before segment j, ``2j + 1``
+    the segment itself, and the last interval holds the records that are not at the source yet.
     """
     run_end = runs.origin_start + runs.length
     # Only the segments these runs can meet, and the next one, which says what the last gap counts as.
@@ -153,14 +154,12 @@ def _mirrored(runs: Runs, positions: OriginPositions, young_since_ms: int) -> tu
     no = np.zeros(int(kept.sum()), np.bool_)
     is_unknown = (is_beyond | is_young)[kept]
     copies = _repeated(from_origin[kept][is_unknown], length[kept][is_unknown])
-    pieces = Pieces(
-        start[kept], length[kept], needs[kept], is_segment[kept], is_unknown, no, is_young[kept], copies
-    )  # fmt: skip
-    return row[kept], pieces
+    columns = (start[kept], length[kept], needs[kept], is_segment[kept], is_unknown, no, is_young[kept])
+    return row[kept], Pieces(*columns, unknown_copies=copies)
 
 
 def _repeated(start: Int64s, length: Int64s) -> int:
-    """Return by how much the stretches ``[start, start + length)`` together are longer than what they cover."""
+    """Return how many offsets the ranges ``[start, start + length)`` hold beyond the distinct ones."""
     if len(start) == 0:
         return 0
     order = np.argsort(start)

@@ -1,10 +1,10 @@
-"""What a group would read again, and never see, if it went on at the target where it stands there now.
+"""What a group would read again, and what it would skip, if it went on at its present position at the target.
 
-Below t(c) everything is read, so an offset that stands *below* it costs the records between; above it some are unread,
-and a group that went on there would never see them::
+Everything below t(c) is read, so a position *below* it costs the records between. Above t(c) some are unread, and a
+group that went on there would never see them::
 
-    t(c) = 5         3   4 | 5   6   7   8          stands at 3: reads 3 and 4 again
-    read             yes yes no  yes no  yes        stands at 8: never sees 5 and 7, and 6 not again
+    t(c) = 5         3   4 | 5   6   7   8          position 3: reads 3 and 4 again
+    read             yes yes no  yes no  yes        position 8: skips 5 and 7, and does not repeat 6
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.exact import count_read
-from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
 
 _AT_ONCE = 1 << 20
-"""So many pieces, of all groups together, are looked at in one go."""
+"""How many pieces, of all groups together, are held in memory at a time."""
 
 
 @dataclass(frozen=True)
 class PositionCost:
-    """What standing elsewhere than at t(c) changes, arrays of shape (commits,): *repeats* may be negative."""
+    """What a position other than t(c) changes, in records; arrays of shape (commits,).
+
+    *repeats* is the difference to the duplicates at t(c), so it may be negative; *skipped* are never read.
+    """
 
     repeats: Int64s
     skipped: Int64s
@@ -36,39 +39,36 @@ class PositionCost:
 def position_cost(
     committed: Int64s,
     answer: Int64s,
-    standing: Int64s,
-    source: LogIndex | None,
-    target: LogIndex,
-    *,
-    source_origin: int,
+    position: Int64s,
+    source: PartitionLog,
+    target: PartitionLog,
     young_since_ms: int,
 ) -> PositionCost:
-    """Compare where each group stands at the target (*standing*) with the *answer* to what it *committed*.
+    """Compare each group's *position* at the target with the *answer* to what it *committed* at the source.
 
-    The answer is t(c) or, where that is deleted, the log start; *standing* is not below the log start either. Errs to
-    too many skipped: what is not known to be read counts as unread.
+    All shapes are (commits,). The answer is t(c) or, where that is deleted, the log start; no position is below the
+    log start either. Errs to too many skipped: what is not known to be read counts as unread.
     """
     repeats, skipped = np.zeros(len(committed), np.int64), np.zeros(len(committed), np.int64)
-    differs = np.flatnonzero(standing != answer)
+    differs = np.flatnonzero(position != answer)
     if len(differs) == 0:
         return PositionCost(repeats, skipped)
-    low, high = np.minimum(answer, standing), np.maximum(answer, standing)
-    pieces = cut_pieces(
-        target.runs.from_offset(int(low[differs].min())), source, source_origin, young_since_ms
-    ).below(int(high[differs].max()))  # fmt: skip
+    low, high = np.minimum(answer, position), np.maximum(answer, position)
+    runs = target.index.runs.from_offset(int(low[differs].min()))
+    pieces = cut_pieces(runs, source, young_since_ms).below(int(high[differs].max()))
     between = pieces.records_below(high) - pieces.records_below(low)
-    is_behind = standing < answer
+    is_behind = position < answer
     repeats[is_behind] = between[is_behind]
-    ahead = np.flatnonzero(standing > answer)
+    ahead = np.flatnonzero(position > answer)
     read = _read_between(pieces, committed[ahead], low[ahead], high[ahead])
     repeats[ahead], skipped[ahead] = -read, between[ahead] - read
     return PositionCost(repeats, skipped)
 
 
 def _read_between(pieces: Pieces, committed: Int64s, low: Int64s, high: Int64s) -> Int64s:
-    """Return how many records of each ``[low, high)`` a group has read that has read all below *low*.
+    """Return how many records of ``[low, high)`` each group has read; it has read everything below *low*.
 
-    Counted from the nearer end: up to *high*, or down to it from what is read of all pieces.
+    Counted from the nearer end: from *low* up to *high*, or from *high* to the end and taken off the whole.
     """
     first = np.maximum(np.searchsorted(pieces.start, low, "right") - 1, 0)
     middle = np.searchsorted(pieces.start, high, "left")
@@ -88,7 +88,7 @@ def _read_between(pieces: Pieces, committed: Int64s, low: Int64s, high: Int64s) 
 def _read_of(
     pieces: Pieces, committed: Int64s, span: tuple[NDArray[np.intp], NDArray[np.intp]], bounds: tuple[Int64s, Int64s]
 ) -> Int64s:
-    """Return how many records between its *bounds* each group has read, of the pieces of its *span*."""
+    """Return how many records between its two *bounds* each group has read; its pieces are those of its *span*."""
     count = span[1] - span[0]
     row = np.repeat(np.arange(len(count)), count)
     piece = np.repeat(span[0] - np.cumsum(count) + count, count) + np.arange(len(row))
@@ -102,7 +102,7 @@ def _read_of(
 
 
 def _chunks(size: NDArray[np.intp]) -> Iterator[slice]:
-    """Yield slices of rows that together have about :data:`_AT_ONCE`, or one that has more."""
+    """Yield slices of rows that hold about :data:`_AT_ONCE` pieces together; a row that holds more stands alone."""
     border = np.searchsorted(np.cumsum(size), np.arange(_AT_ONCE, int(size.sum()) + _AT_ONCE, _AT_ONCE), "left") + 1
     for first, end in pairwise([0, *np.unique(np.minimum(border, len(size))).tolist()]):
         yield slice(first, end)

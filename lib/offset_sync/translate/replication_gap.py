@@ -1,12 +1,13 @@
-"""What the source has and the target has not: the records that a move of a group would leave behind.
+"""The replication gap: what the source has and the target has not, which a group that moves would leave behind.
 
 The source's segments of an origin less the target's, by identity::
 
     source X   x0 x1 x2 y0 x3 x4 x5       target Y   x0 x2 y0 x3
-    missing    x1 (dropped by the mirror: later ones are there), x4 x5 (not mirrored yet)
+    skipped    x1 (the mirror has passed it: later ones are there)
+    pending    x4 x5 (not mirrored yet)
 
-A record that the mirror has overtaken may still come for a while, as in ``pieces``: so long it is late, not dropped.
-Errs to too many: what the target's index has not read yet counts as missing.
+A record that the mirror has passed may still come for a while, as in ``pieces``; so long it is pending. Errs to too
+many: what the target's index has not read yet counts as missing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.origin_positions import OriginPositions
 from offset_sync.translate.index.runs import Int64s
 
 NEVER_YOUNG = int(np.iinfo(np.int64).max)
@@ -27,14 +27,14 @@ NEVER_YOUNG = int(np.iinfo(np.int64).max)
 
 @dataclass(frozen=True)
 class OffsetRanges:
-    """Disjoint stretches ``[start, start + length)`` of a log by ascending *start*; arrays of shape (stretches,)."""
+    """Disjoint ranges ``[start, start + length)`` of a log by ascending *start*; arrays of shape (ranges,)."""
 
     start: Int64s
     length: Int64s
 
     @classmethod
     def none(cls) -> OffsetRanges:
-        """Return no stretch."""
+        """Return no range."""
         return cls(np.empty(0, np.int64), np.empty(0, np.int64))
 
     @property
@@ -75,7 +75,10 @@ class OffsetRanges:
 
 @dataclass(frozen=True)
 class ReplicationGap:
-    """Of one origin: what is *late* may yet come, *dropped* not. *is_settling*: some is late for its age only."""
+    """Records of one origin: those *pending* may still come, those *skipped* will not.
+
+    *is_settling*: some are pending only because they are young, and will count as skipped with time alone.
+    """
 
     pending: OffsetRanges
     skipped: OffsetRanges
@@ -87,27 +90,28 @@ class ReplicationGap:
 
 
 def replication_gap(
-    origin: int, source: LogIndex, target: LogIndex | None, young_since_ms: int = NEVER_YOUNG
+    origin: int, source: LogIndex, target: LogIndex, young_since_ms: int = NEVER_YOUNG
 ) -> ReplicationGap:
-    """Return which records of *origin* the source has and the target has not, as places in the source's log.
+    """Return which records of *origin* the source has and the target has not, as offsets of the source's log.
 
-    Late is what nothing later of the origin is there for, or only what was indexed after *young_since_ms*.
+    A record is pending while the target has nothing later of that origin, or only what was indexed after
+    *young_since_ms* (since the epoch). Errs to too many of both.
     """
-    here = source.positions(origin)
-    there = target.positions(origin) if target is not None else OriginPositions()
+    here, there = source.positions(origin), target.positions(origin)
     row, gap, low, high = _without(here.start, here.end, there.start, there.end)
     start, length = here.position[row] + (low - here.start[row]), high - low
     is_beyond = gap == len(there)
     is_young = np.append(there.next_offset_indexed_at_ms, young_since_ms)[gap] > young_since_ms
-    is_late = is_beyond | is_young
-    pending, skipped = (_in_order(start[some], length[some]) for some in (is_late, ~is_late))
+    is_pending = is_beyond | is_young
+    pending, skipped = (_in_order(start[some], length[some]) for some in (is_pending, ~is_pending))
     return ReplicationGap(pending, skipped, bool(is_young.any()))
 
 
 def deleted_of(origin: int, source: LogIndex, target: LogIndex) -> OffsetRanges:
-    """Return which records of *origin*, which is the target itself, it held once and has no more.
+    """Return which records that were produced at the target, whose code is *origin*, are deleted there.
 
-    The source has them from there, and the target's index, as far as it reaches, does not know them.
+    The source has copies of them, and the target's index does not hold them although it reaches further. As offsets
+    of the source's log.
     """
     here, there = source.positions(origin), target.positions(origin)
     cover_start, cover_end = np.append(there.start, target.frontier), np.append(there.end, np.iinfo(np.int64).max)
@@ -116,7 +120,7 @@ def deleted_of(origin: int, source: LogIndex, target: LogIndex) -> OffsetRanges:
 
 
 def joined(parts: Sequence[OffsetRanges]) -> OffsetRanges:
-    """Return the stretches of all *parts*, which are disjoint."""
+    """Return the ranges of all *parts*, which are disjoint."""
     nothing = np.empty(0, np.int64)
     return _in_order(
         np.concatenate([nothing, *(part.start for part in parts)]),
@@ -132,9 +136,9 @@ def _in_order(start: Int64s, length: Int64s) -> OffsetRanges:
 def _without(
     start: Int64s, end: Int64s, cover_start: Int64s, cover_end: Int64s
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], Int64s, Int64s]:
-    """Return what of ``[start, end)`` no cover holds, as (row, gap, low, high); both sides disjoint and sorted.
+    """Return the parts of ``[start, end)`` that no cover holds, as (row, gap, low, high).
 
-    Gap g lies before cover g.
+    Both sides are disjoint and sorted. Gap g lies before cover g, the last gap behind all of them.
     """
     lowest, highest = np.iinfo(np.int64).min, np.iinfo(np.int64).max
     gap_low, gap_high = np.concatenate(([lowest], cover_end)), np.concatenate((cover_start, [highest]))

@@ -2,10 +2,10 @@
 
 For topics with records of one origin, also from a mirror that stamps no headers. The mirror keeps the order, so the
 copy of the first unread record stands at or after the answer, whatever the timestamps are: equal and disordered ones
-repeat records, they lose none. Records of a second origin stand between them in another order, and would be lost::
+repeat records, they lose none. Records of a second origin lie between them in another order, and would be lost::
 
-    source     time  5  6  6  6  7        a commit at the second 6: target's first 6, one record too early
-    target     time  5  6  6  6  7        but both hold three of them, so the answer is the second 6 there too
+    source     time  5  6  6  6  7        a commit at the second 6 would get the target's first 6, one too early;
+    target     time  5  6  6  6  7        as both logs hold three of them, it gets the target's second 6
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class TimedAnswers:
 
     *duplicates* supposes that the mirror sent each record once, *duplicates_at_most* supposes nothing.
     *is_disordered*: a greater timestamp stands before the commit. *is_exact*: no read record is as new as the first
-    unread one, or the answer is placed among equal timestamps.
+    unread one, or the answer could be told apart among equal timestamps.
     """
 
     offset: Int64s
@@ -36,10 +36,10 @@ class TimedAnswers:
 
 
 def answer_by_timestamp(committed: Int64s, source: TimeIndex, target: TimeIndex, target_frontier: int) -> TimedAnswers:
-    """Answer every committed offset; *target_frontier* is the answer where the target has nothing as new.
+    """Answer every *committed* offset, shape (commits,); *target_frontier* where the target has nothing as new.
 
-    At the source's end there is no unread record; then its last one counts, with the read ones of its time. Errs to
-    the small side where stretches of several timestamps hide the order.
+    At the source's end there is no unread record, so the time of its last one is taken. Errs to the small side where
+    a stretch of several timestamps hides their order.
     """
     if len(target) == 0 or len(source) == 0:
         return _nothing_to_compare(committed, target, target_frontier)
@@ -69,7 +69,10 @@ def _nothing_to_compare(committed: Int64s, target: TimeIndex, target_frontier: i
 def _within_equal(
     committed: Int64s, at_ms: Int64s, source: TimeIndex, target: TimeIndex, first: NDArray[np.intp]
 ) -> tuple[Int64s, NDArray[np.bool_]]:
-    """Return the place among records of one time, and where both logs hold the same number of them, so it is right."""
+    """Return the answer among records of equal timestamps, and for which commits it can be trusted.
+
+    It can where both logs hold the same number of records of that timestamp.
+    """
     earliest = int(at_ms.min())
     here, there = (Ranked(log, int(np.searchsorted(log.greatest_to, earliest, "left"))) for log in (source, target))
     is_same = (first < len(target)) & (here.is_known and there.is_known)
@@ -84,10 +87,10 @@ def _within_equal(
 
 
 def _not_newer(target: TimeIndex, answer: Int64s, before: Int64s, source: TimeIndex, committed: Int64s) -> Int64s:
-    """Return how many records stand between the answer and the target's last that is not newer than all that is read.
+    """Return how many records lie between the *answer* and the target's last one that may have been read.
 
-    *before* is the greatest timestamp of the source's stretches that are read whole; of one that is read in part its
-    greatest counts too.
+    A record may have been read if it is not newer than everything that the group has read. *before* is the greatest
+    timestamp of the source's stretches that are read whole; one that is read in part counts with its greatest.
     """
     row = np.searchsorted(source.end, committed, "right")
     is_inside = np.append(source.start, np.iinfo(np.int64).max)[row] < committed

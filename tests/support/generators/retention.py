@@ -17,10 +17,11 @@ from generators.runs import increments
 from offset_sync.model.values import State
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index_retention import IndexedLog, begins
 from offset_sync.translate.partition import Translations, translate_partition
-from offset_sync.translate.preconditions import PartitionMetadata
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from oracles.translation import Answer, Case, Log
 
 Row = dict[str, Any]
@@ -103,15 +104,16 @@ class Indexes:
     def translate(self, source: str, target: str, commits: Sequence[int]) -> Translations:
         """Return what a job would answer to *commits*."""
         cache = self.cache()
-        index = cache.log(*place_of(source))
-        views = [
-            PartitionMetadata("id", 1, log.log_start, log.log_end, {"id"}, cache.log(*place_of(log.cluster)), 0)
+        logs = [
+            PartitionLog.of(
+                cache.log(*place_of(log.cluster)),
+                cache.code(log.cluster),
+                PartitionMetadata("id", 1, log.log_start, log.log_end, {"id"}),
+            )
             for log in (self.logs[source], self.logs[target])
         ]
-        return translate_partition(
-            np.array(commits, np.int64), [None] * len(commits), views[0], index, views[1],
-            source_origin=cache.code(source), young_since_ms=self.now_ms - self.grace_ms,
-        )  # fmt: skip
+        bounds = Bounds(self.now_ms - self.grace_ms)
+        return translate_partition(np.array(commits, np.int64), [None] * len(commits), *logs, bounds)
 
     def case(self, source: str, target: str) -> Case:
         """Return the same question for brute force, which knows of no rows."""

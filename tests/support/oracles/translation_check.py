@@ -17,9 +17,10 @@ import numpy as np
 from generators.mirrored_logs import random_cases, random_world
 from generators.runs import Increment, increments
 from offset_sync.model.values import State
-from offset_sync.translate.exact import translate
+from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from oracles.translation import MALFORMED, Answer, Case, Log, answers
 
 
@@ -76,18 +77,23 @@ def _batches(log: Log | None, rng: random.Random | None) -> list[Increment]:
     return increments(log, rng, batches=5) if rng else increments(log, random.Random(0), batches=1, splits=0)
 
 
+def logs_of(case: Case, source: LogIndex | None, target: LogIndex) -> tuple[PartitionLog, PartitionLog]:
+    """Return both logs of *case* with these indexes."""
+    codes = origin_codes(case)
+    metadata = PartitionMetadata("", 1, case.target.log_start, case.target.log_end)
+    # The code of the target's own records is of no account to the theorem; it may have none.
+    target_origin = codes.get(case.target.cluster, len(codes))
+    return PartitionLog.of(source, codes[case.source_cluster]), PartitionLog(target, target_origin, metadata)
+
+
 def ask(
     case: Case, commits: Sequence[int], source: LogIndex | None, target: LogIndex, *, window_start: int = 0
 ) -> list[Answer]:
     """Return the core's answers, from these indexes of *case*, in the oracle's words."""
     found = translate(
         np.array(commits, dtype=np.int64),
-        source,
-        target,
-        source_origin=origin_codes(case)[case.source_cluster],
-        young_since_ms=case.now_ms - case.hole_grace_ms,
-        window_start=window_start,
-        target_log_start=case.target.log_start,
+        *logs_of(case, source, target),
+        Bounds(case.now_ms - case.hole_grace_ms, window_start),
     )
     columns = (found.offset, found.clamped_offset, found.duplicates, found.duplicates_at_most, found.lost)
     numbers = zip(*columns, strict=True)

@@ -11,9 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from builders.logs import NOW_MS, ask, at_frontier, exact, log, offsets
-from offset_sync.translate.exact import translate
+from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.partition_log import PartitionLog
 from oracles.translation import Case
 from oracles.translation_check import translated
 
@@ -92,7 +93,7 @@ def test_behind_a_hole_of_a_hundred_thousand_a_million_records_later_nothing_is_
     for start, origin_start in ((0, 0), (500_000, 600_000)):
         target.extend(run(start, 500_000, origin_start), start + 500_000)
     commits = np.array([998_400, 1_000_100, 550_000], dtype=np.int64)
-    found = translate(commits, source, target, source_origin=0, young_since_ms=0)
+    found = translate(commits, PartitionLog(source, 0), PartitionLog(target, 1), Bounds(young_since_ms=0))
     assert found.offset.tolist() == [898_400, 900_100, 500_000]
     assert found.duplicates_at_most.tolist() == [0, 0, 0]
 

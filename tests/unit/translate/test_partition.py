@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from builders.logs import NOW_MS, indexed_at, log
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import ORDERS
-from offset_sync.model.values import State
+from offset_sync.model.values import ABSENT, State
+from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
-from offset_sync.translate.preconditions import PartitionMetadata
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
+from offset_sync.translate.preconditions import last_known
 
 GRACE_MS = 60_000
 
@@ -25,16 +29,17 @@ class Logs:
         self.index = MemoryIndex()
 
     def ask(self, *commits: int, topic_ids: list[str | None] | None = None, is_silent: bool = False) -> Translations:
-        views = {}
+        logs = {}
         for one in (self.source, self.target):
             self.index.extend(one, ORDERS)
-            index = self.index.log(one.cluster, "orders", 0)
-            views[one.cluster] = PartitionMetadata("id", 1, one.log_start, one.log_end, {"id"}, index, one.frontier)
-        return translate_partition(
-            np.array(commits, np.int64), topic_ids or [None] * len(commits),
-            None if is_silent else views["X"], views["X"].index, views["Y"],
-            source_origin=self.index.code("X"), young_since_ms=NOW_MS - GRACE_MS,
-        )  # fmt: skip
+            index, code = self.index.log(one.cluster, "orders", 0), self.index.code(one.cluster)
+            metadata = PartitionMetadata("id", 1, one.log_start, one.log_end, {"id"}, one.frontier)
+            logs[one.cluster] = PartitionLog.of(index, code, metadata)
+        source, target = logs["X"], logs["Y"]
+        if is_silent:
+            source = replace(source, metadata=last_known({"id"}, 1, 0, target.metadata))
+        committed, bounds = np.array(commits, np.int64), Bounds(NOW_MS - GRACE_MS)
+        return translate_partition(committed, topic_ids or [None] * len(commits), source, target, bounds)
 
 
 def states(found: Translations) -> list[State]:
@@ -51,7 +56,8 @@ def test_each_commit_gets_its_own_state_in_the_order_asked() -> None:
 def test_a_withheld_row_counts_nothing() -> None:
     found = Logs("X0:4 X4:10", "X4:10 X0:4").ask(5, 11)
     assert found.duplicates.tolist()[1] == found.duplicates_at_most.tolist()[1] == found.lost.tolist()[1] == 0
-    assert (found.offset.tolist()[1], found.wanted.tolist()[1]) == (-1, -1)
+    assert (found.offset.tolist()[1], found.wanted.tolist()[1]) == (ABSENT, ABSENT)
+    assert found.is_withheld.tolist() == [False, True]
 
 
 def test_a_commit_beyond_the_end_of_a_silent_source_is_answered_from_the_index() -> None:
@@ -71,12 +77,10 @@ def test_a_young_hole_may_still_move_every_answer_of_the_window() -> None:
 
 
 def test_an_empty_target_needs_no_index() -> None:
-    here = PartitionMetadata("id", 1, 0, 10, {"id"}, None, 0)
+    source = PartitionLog.of(None, 0, PartitionMetadata("id", 1, 0, 10, {"id"}))
     for end in (0, 7):
-        found = translate_partition(
-            np.array([0, 5]), [None, None], here, None, PartitionMetadata("id", 1, end, end),
-            source_origin=0, young_since_ms=0,
-        )  # fmt: skip
+        target = PartitionLog.of(None, 1, PartitionMetadata("id", 1, end, end))
+        found = translate_partition(np.array([0, 5]), [None, None], source, target, Bounds(0))
         assert found.wanted.tolist() == [end, end]
 
 

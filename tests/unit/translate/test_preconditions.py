@@ -8,19 +8,20 @@ import pytest
 
 from offset_sync.model.values import State
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.preconditions import PartitionMetadata, last_known, reason_to_withhold
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
+from offset_sync.translate.preconditions import last_known, reason_to_withhold
 
 INDEX = LogIndex()
-SOUND = PartitionMetadata("id", 4, 0, 100, frozenset({"id"}), INDEX, 100)
+SOUND = PartitionMetadata("id", 4, 0, 100, frozenset({"id"}), 100)
 
 
-def reason(source: PartitionMetadata | None = SOUND, target: PartitionMetadata = SOUND) -> State | None:
-    return reason_to_withhold(source, target)
+def reason(source: PartitionMetadata = SOUND, target: PartitionMetadata = SOUND) -> State | None:
+    return reason_to_withhold(PartitionLog(INDEX, 0, source), PartitionLog(INDEX, 1, target))
 
 
 def test_two_sound_partitions_are_translated() -> None:
     assert reason() is None
-    assert reason(source=None) is None
+    assert reason(source=last_known(set(), 0, 0, SOUND)) is None
 
 
 @pytest.mark.parametrize(
@@ -48,14 +49,18 @@ def test_what_is_merely_behind_or_not_known_is_no_reason(changed: dict[str, obje
 
 
 def test_a_target_without_an_index_is_withheld_unless_its_log_is_empty() -> None:
-    bare = replace(SOUND, index=None, frontier=0)
-    assert reason(target=bare) is State.NOT_INDEXED
-    assert reason(target=replace(bare, log_start=100)) is None
-    assert reason(target=replace(bare, log_end=0)) is None
+    def without_index(metadata: PartitionMetadata) -> State | None:
+        return reason_to_withhold(PartitionLog(INDEX, 0, SOUND), PartitionLog.of(None, 1, metadata))
+
+    bare = replace(SOUND, frontier=0)
+    assert without_index(bare) is State.NOT_INDEXED
+    assert without_index(replace(bare, log_start=100)) is None
+    assert without_index(replace(bare, log_end=0)) is None
 
 
 def test_a_source_needs_no_index() -> None:
-    assert reason(source=replace(SOUND, index=None, frontier=0, indexed_ids=frozenset())) is None
+    bare = replace(SOUND, frontier=0, indexed_ids=frozenset())
+    assert reason_to_withhold(PartitionLog.of(None, 0, bare), PartitionLog(INDEX, 1, SOUND)) is None
 
 
 # A source that cannot be asked

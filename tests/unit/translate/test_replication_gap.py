@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
-from offset_sync.translate.exact import translate
+from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.position_cost import position_cost
 from offset_sync.translate.replication_gap import OffsetRanges, ReplicationGap, joined, replication_gap
 from oracles.translation import NO_RECORD, Case, answers, f_by_offset
-from oracles.translation_check import growing, origin_codes
+from oracles.translation_check import growing, logs_of, origin_codes
 
 
 def indexed(case: Case) -> tuple[LogIndex, LogIndex]:
@@ -73,30 +74,28 @@ def test_what_the_target_lacks_is_its_definition(seed: int) -> None:
 def test_a_target_without_an_index_lacks_everything() -> None:
     source = indexed(cases(1)[0])[0]
     for origin in source.origins:
-        found = replication_gap(origin, source, None)
+        found = replication_gap(origin, source, LogIndex())
         assert offsets(found.skipped) == []
         assert offsets(found.pending) == sorted(set(offsets(found.pending)))
-    assert isinstance(replication_gap(77, source, None), ReplicationGap)
+    assert isinstance(replication_gap(77, source, LogIndex()), ReplicationGap)
 
 
 @law(150)
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
-def test_standing_elsewhere_costs_what_the_records_between_say(seed: int, other: int) -> None:
+def test_another_position_costs_what_the_records_between_say(seed: int, other: int) -> None:
     for each in cases(seed):
         case = replace(each, target=replace(each.target, log_start=0))
         source, target = indexed(case)
         young_since_ms = case.now_ms - case.hole_grace_ms
         committed = np.arange(case.source_frontier + 1)
-        code = origin_codes(case)[case.source_cluster]
-        answer = translate(committed, source, target, source_origin=code, young_since_ms=young_since_ms).offset
-        standing = np.array(random.Random(other).choices(range(case.target.frontier + 1), k=len(committed)))
-        found = position_cost(
-            committed, answer, standing, source, target, source_origin=code, young_since_ms=young_since_ms
-        )
+        logs = logs_of(case, source, target)
+        answer = translate(committed, *logs, Bounds(young_since_ms)).offset
+        position = np.array(random.Random(other).choices(range(case.target.frontier + 1), k=len(committed)))
+        found = position_cost(committed, answer, position, *logs, young_since_ms)
         needs = f_by_offset(case)
         best = answers(case, committed.tolist())
         for c, at, mine, repeats, skipped in zip(
-            committed.tolist(), standing.tolist(), best, found.repeats.tolist(), found.skipped.tolist()
+            committed.tolist(), position.tolist(), best, found.repeats.tolist(), found.skipped.tolist()
         ):
             read_again = sum(NO_RECORD < need < c for need in needs[at:])
             assert mine.duplicates + repeats == read_again
@@ -109,21 +108,19 @@ def test_groups_that_are_ahead_are_counted_in_parts_as_in_one_go(monkeypatch: py
         for each in cases(seed):
             source, target = indexed(each)
             committed = np.arange(each.source_frontier + 1)
-            code, young = origin_codes(each)[each.source_cluster], each.now_ms - each.hole_grace_ms
-            answer = translate(committed, source, target, source_origin=code, young_since_ms=young).offset
-            standing = np.array(random.Random(seed).choices(range(each.target.frontier + 1), k=len(committed)))
+            logs, young = logs_of(each, source, target), each.now_ms - each.hole_grace_ms
+            answer = translate(committed, *logs, Bounds(young)).offset
+            position = np.array(random.Random(seed).choices(range(each.target.frontier + 1), k=len(committed)))
             found = []
             for size in (1 << 20, at_once):
                 monkeypatch.setattr("offset_sync.translate.position_cost._AT_ONCE", size)
-                given = committed, answer, standing, source, target
-                found.append(position_cost(*given, source_origin=code, young_since_ms=young))
+                found.append(position_cost(committed, answer, position, *logs, young))
             assert found[0].repeats.tolist() == found[1].repeats.tolist()
             assert found[0].skipped.tolist() == found[1].skipped.tolist()
 
 
-@pytest.mark.parametrize("standing", [0, 3, 9])
-def test_an_empty_log_costs_nothing_wherever_one_stands(standing: int) -> None:
-    found = position_cost(
-        np.array([4]), np.array([3]), np.array([standing]), None, LogIndex(), source_origin=0, young_since_ms=0
-    )
+@pytest.mark.parametrize("position", [0, 3, 9])
+def test_an_empty_log_costs_nothing_at_any_position(position: int) -> None:
+    source, target = PartitionLog.of(None, 0), PartitionLog(LogIndex(), 1)
+    found = position_cost(np.array([4]), np.array([3]), np.array([position]), source, target, young_since_ms=0)
     assert (found.repeats.tolist(), found.skipped.tolist()) == ([0], [0])

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import World, write_logs
-from offset_sync.model.values import State
-from offset_sync.translate.header_strategy import NO_ANSWER, answer_by_header
+from offset_sync.model.values import ABSENT, State
+from offset_sync.translate.exact import Bounds
+from offset_sync.translate.header_strategy import answer_by_header
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.time_index import TimeIndex
 from offset_sync.translate.partition import Translations, translate_partition
-from offset_sync.translate.preconditions import PartitionMetadata
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.strategies import Strategy
 from offset_sync.translate.timestamp_strategy import answer_by_timestamp
 from oracles.translation import Case, Log, LogRecord, answers
@@ -86,7 +87,7 @@ def by_header(source: Sequence[LogRecord], committed: int, target: str, look_bac
         return unread[0].origin_offset
     read = [record for record in source if record.offset < committed]
     near = [record for record in read[max(0, len(read) - look_back) :] if record.origin == target]
-    return near[-1].origin_offset + 1 if near else NO_ANSWER
+    return near[-1].origin_offset + 1 if near else ABSENT
 
 
 @law(200)
@@ -150,16 +151,17 @@ def chosen(case: Case, name: str, *committed: int, idle_since_ms: int = -1, log_
     """Translate as a pass does; nothing is idle unless *idle_since_ms* says so."""
     source, target = indexed(case)
     codes = origin_codes(case)
-    views = [
-        PartitionMetadata("id", 1, start, log.log_end, frozenset({"id"}), index, index.frontier)
+    logs = [
+        PartitionLog(index, codes.get(log.cluster, 99), metadata_of(index, log.log_end, start))
         for log, index, start in ((case.source, source, 0), (case.target, target, log_start))
         if log is not None
     ]
-    return translate_partition(
-        np.array(committed), [None] * len(committed), views[0], source, views[1],
-        source_origin=codes[case.source_cluster], target_origin=codes.get(case.target.cluster, 99),
-        young_since_ms=10**15, strategy=Strategy(name, 1000, idle_since_ms),
-    )  # fmt: skip
+    strategy = Strategy(name, 1000, idle_since_ms)
+    return translate_partition(np.array(committed), [None] * len(committed), *logs, Bounds(10**15), strategy)
+
+
+def metadata_of(index: LogIndex, log_end: int, log_start: int = 0) -> PartitionMetadata:
+    return PartitionMetadata("id", 1, log_start, log_end, frozenset({"id"}), index.frontier)
 
 
 def states(found: Translations) -> list[str]:
@@ -237,9 +239,6 @@ def test_commits_below_an_index_that_began_late_are_withheld() -> None:
     source, target = LogIndex(5), LogIndex(0)
     for index in (source, target):
         index.times = TimeIndex()
-    views = [PartitionMetadata("id", 1, 0, 9, frozenset({"id"}), index, index.frontier) for index in (source, target)]
-    found = translate_partition(
-        np.array([3]), [None], views[0], source, views[1], source_origin=0, target_origin=1, young_since_ms=0,
-        strategy=Strategy("timestamp", 1000, -1),
-    )  # fmt: skip
+    logs = [PartitionLog(index, code, metadata_of(index, 9)) for code, index in enumerate((source, target))]
+    found = translate_partition(np.array([3]), [None], *logs, Bounds(0), Strategy("timestamp", 1000, -1))
     assert State(found.state[0]) is State.NOT_INDEXED

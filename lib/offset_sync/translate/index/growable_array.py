@@ -1,4 +1,4 @@
-"""A one-dimensional array that grows at its end in amortised constant time."""
+"""An array that grows at its end in amortised constant time."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""When which part of a log was indexed, in few numbers: to the second for what is new, coarser for what is old.
+"""When each part of a log was indexed, in few numbers: to the second for what is new, coarser for what is old.
 
-Runs that continue each other are joined and keep one time, so of a log that one cluster writes they say nothing. A mark
-says from which offset on records were indexed at a time or later::
+Runs that continue each other are joined and keep one time, so in a log that only one cluster writes they say nothing.
+Here an entry says from which offset on records were indexed at a time or later::
 
-    offset    0 ........ 400 ....... 900 .. 950 960       marks: (0, 9:00) (400, 9:30) (900, 9:59:58) (950, 9:59:59)
+    offset    0 ........ 400 ....... 900 .. 950 960       entries: (0, 9:00) (400, 9:30) (900, 9:59:58) (950, 9:59:59)
     indexed   9:00       9:30        9:59:58 ..59         the record at 930 was indexed at 9:59:58 or a little later
 """
 
@@ -14,20 +14,23 @@ import numpy as np
 from offset_sync.translate.index.runs import Int64s
 
 _STEP_MS = 1_000
-_MOST = 256
+_MAX_ENTRIES = 256
 _PER_DOUBLING = 8
-"""Of marks twice as old as others so many are kept: a time is wrong by an eighth of its age."""
+"""How many entries are kept for each doubling of their age: a time is wrong by an eighth of its age."""
 
 
 class IndexingTimes:
-    """Marks of one log, by ascending offset and time; at most a few hundred, whatever its length."""
+    """The indexing times of one log, by ascending offset and time; a few hundred at most, whatever its length."""
 
     def __init__(self) -> None:
         self._offset: Int64s = np.empty(0, np.int64)
         self._at_ms: Int64s = np.empty(0, np.int64)
 
     def extend(self, start: Int64s, indexed_at_ms: Int64s) -> None:
-        """Take in runs by ascending *start*, all above what is known; a time before the last one counts as that."""
+        """Add runs by ascending *start*, all above what is known; shapes (runs,), times in ms since the epoch.
+
+        A time earlier than the last one counts as the last one.
+        """
         known_ms = int(self._at_ms[-1]) if len(self._at_ms) else -_STEP_MS
         at_ms = np.maximum.accumulate(np.maximum(indexed_at_ms, known_ms))
         step = at_ms // _STEP_MS
@@ -36,7 +39,7 @@ class IndexingTimes:
             return
         self._offset = np.concatenate((self._offset, start[is_new]))
         self._at_ms = np.concatenate((self._at_ms, at_ms[is_new]))
-        if len(self._offset) > _MOST:
+        if len(self._offset) > _MAX_ENTRIES:
             self._thin_out()
 
     def _thin_out(self) -> None:
@@ -46,11 +49,11 @@ class IndexingTimes:
         self._offset, self._at_ms = self._offset[kept], self._at_ms[kept]
 
     def indexed_at_ms(self, offset: int) -> int:
-        """Return when the record at *offset*, which is indexed, was, or a little earlier."""
+        """Return when the record at *offset*, which must be indexed, was indexed; errs to a little earlier."""
         row = int(np.searchsorted(self._offset, offset, "right")) - 1
         return int(self._at_ms[row])
 
     def first_since(self, at_ms: int) -> int | None:
-        """Return the offset from which on all was indexed at *at_ms* or later; None where nothing was."""
+        """Return the offset from which on everything was indexed at *at_ms* or later; None if nothing was."""
         row = int(np.searchsorted(self._at_ms, at_ms, "left"))
         return int(self._offset[row]) if row < len(self._offset) else None

@@ -17,13 +17,14 @@ from offset_sync.translate.index.time_index import TimeIndex
 class LogIndex:
     """Runs of one log in memory, extended as ``record_runs`` grows.
 
-    Everything in ``[begin, frontier)`` is known: an offset in there without a run holds no record (a transaction
-    marker, a compaction hole). Nothing is known outside. An invariant that losing would lose records: the frontier
-    never passes a record that is not among the runs.
+    Everything in ``[begin, frontier)`` is known: an offset in there without a run holds no record (it is a transaction
+    marker, or compacted away). Nothing is known outside. The frontier must never pass a record that is not among the
+    runs, for groups would lose that record.
 
-    *is_contradicted*: the index was told two things of one offset. The log was cut there and has grown anew, and which
-    of them holds cannot be told from here: nothing of it may be translated any more. *times* is there for topics that
-    are translated by timestamp. *grew_at_ms*: when the last record was indexed, *marks*: when the others were.
+    *is_contradicted*: the index was given two different records for one offset. The log was truncated there and has
+    grown anew, and nobody can tell from here which of them holds, so nothing of it may be translated any more. *times*
+    exists for topics that are translated by timestamp. *grew_at_ms* is when the last record was indexed,
+    *indexing_times* when the others were.
     """
 
     def __init__(self, begin: int = 0) -> None:
@@ -35,7 +36,7 @@ class LogIndex:
         self.times: TimeIndex | None = None
         self.origins: set[int] = set()
         self.grew_at_ms = 0
-        self.marks = IndexingTimes()
+        self.indexing_times = IndexingTimes()
 
     @property
     def runs(self) -> Runs:
@@ -46,14 +47,14 @@ class LogIndex:
     def extend(self, runs: Runs, frontier: int) -> None:
         """Add newly indexed *runs*, by ascending offset, and move the frontier to *frontier* if that is further.
 
-        What lies below the old frontier is known already and left out, as is what *runs* themselves say twice: a
-        table repeats it all after a re-index.
+        What lies below the old frontier is known already and left out, and so is what *runs* hold twice: after a
+        re-index the table repeats everything.
         """
         fresh = runs.without_repeats().from_offset(self.frontier) if len(runs) else runs
         if len(fresh):
             self.grew_at_ms = max(self.grew_at_ms, int(fresh.indexed_at_ms.max()))
             self.origins.update(np.unique(fresh.origin).tolist())
-            self.marks.extend(fresh.start, fresh.indexed_at_ms)
+            self.indexing_times.extend(fresh.start, fresh.indexed_at_ms)
             fresh = fresh.joined()
             self._append(fresh)
             frontier = max(frontier, int(fresh.start[-1] + fresh.length[-1]))
@@ -61,7 +62,7 @@ class LogIndex:
         self.is_contradicted = self.is_contradicted or not self._confirms(runs)
 
     def _confirms(self, runs: Runs) -> bool:
-        """Return whether all of *runs*, as far as it lies in here, is what the index holds of it."""
+        """Return whether the index holds the same records as *runs*, at all offsets that it covers."""
         start, end = np.maximum(runs.start, self.begin), np.minimum(runs.end, self.frontier)
         asked = np.flatnonzero(start < end)
         known, wanted = self.runs, runs.take(asked)
@@ -70,7 +71,7 @@ class LogIndex:
             return True
         if at.min() < 0:
             return False
-        # Known runs are as long as can be, so one of them holds the whole of what it confirms.
+        # Known runs are joined as far as they can be, so a run that is confirmed lies inside a single one of them.
         is_same = (known.end[at] >= end[asked]) & (known.origin[at] == wanted.origin)
         is_same &= known.origin_start[at] - known.start[at] == wanted.origin_start - wanted.start
         return bool(is_same.all())
@@ -86,7 +87,7 @@ class LogIndex:
             column.append(values)
 
     def positions(self, origin: int) -> OriginPositions:
-        """Return where the records of *origin* stand in this log, up to date with the runs."""
+        """Return where the records of *origin* stand in this log; brought up to date with the runs first."""
         known = self._positions.get(origin)
         positions, done = known if known is not None else (OriginPositions(), self.begin)
         if done < self.frontier:
@@ -96,11 +97,14 @@ class LogIndex:
         return positions
 
     def reorder_count(self) -> int:
-        """Return how often a record came below an origin offset already seen: earlier answers may then fall."""
+        """Return how often a record came below an origin offset already seen.
+
+        When it rises earlier answers may fall, so a window that they promised (``Bounds.window_start``) is void.
+        """
         return sum(self.positions(origin).reorder_count for origin in list(self._positions))
 
     def first_runs(self) -> Runs:
-        """Return the first run of each origin: what a log whose beginning is not indexed is judged by."""
+        """Return the first run of each origin; a log whose index began late is judged by these."""
         runs = self.runs
         _, first = np.unique(runs.origin, return_index=True)
         return runs.take(first)

@@ -1,7 +1,7 @@
-"""Where the records of one origin stand in a cluster's log: identity to lowest offset.
+"""Where the records of one origin stand in a cluster's log: from origin offset to the lowest offset.
 
-A segment is a stretch of origin offsets that stand side by side in the log. Segments are disjoint and sorted by
-origin offset; where the mirror re-sent records only the first occurrence counts::
+A segment is a range of origin offsets that stand side by side in the log. Segments are disjoint and sorted by
+origin offset; where the mirror has sent records again only the first occurrence counts::
 
     log of X      ..  o5 o6 o7 o5 o6 o7 o9 ..        segments of o:  [5, 8) at 100,  [9, 10) at 106
     offset           100      103      106           hole: 8, read once the group has passed 106
@@ -16,14 +16,14 @@ from offset_sync.translate.index.growable_array import GrowingArray
 from offset_sync.translate.index.runs import Int64s, Runs
 
 NO_LIMIT = 1 << 62
-"""Larger than any offset: the position of a record that the cluster has not got."""
+"""Greater than any offset: the position of a record that the cluster has not got."""
 
 
 class OriginPositions:
-    """Segments of one origin in one log, extended as the log grows.
+    """Segments of one origin in one log, extended as the log grows; all arrays have shape (segments,).
 
-    ``reorder_count`` counts how often a record arrived *below* an origin offset already seen (late, re-sent or
-    reordered). Whoever keeps a bound derived from earlier answers has to drop it then: a hole may have been filled.
+    ``reorder_count`` counts how often a record arrived *below* an origin offset already seen (late, sent again or
+    reordered). A hole may have been filled then, so bounds that were derived from earlier answers no longer hold.
     """
 
     def __init__(self) -> None:
@@ -51,12 +51,12 @@ class OriginPositions:
 
     @property
     def next_offset(self) -> Int64s:
-        """Lowest offset of any record of this or a later segment: what a hole before the segment counts as."""
+        """Lowest offset of any record of this or a later segment: the position given to a hole before the segment."""
         return self._columns[3].values
 
     @property
     def next_offset_indexed_at_ms(self) -> Int64s:
-        """When the record of :attr:`next_offset` was indexed: the age of a hole before the segment."""
+        """When the record at :attr:`next_offset` was indexed, in ms: from then on the hole before is visible."""
         return self._columns[4].values
 
     def extend(self, runs: Runs) -> None:
@@ -66,7 +66,7 @@ class OriginPositions:
         start, end = runs.origin_start, runs.origin_start + runs.length
         known_end = int(self.end[-1]) if len(self) else -1
         if start[0] >= known_end and bool(np.all(start[1:] >= end[:-1])):
-            # Later in the log is higher in offset: what earlier segments call their lowest stays so.
+            # These runs stand later in the log, so the next offsets of earlier segments do not change.
             self._append(start, end, runs.start, runs.indexed_at_ms)
             return
         self.reorder_count += 1
@@ -82,7 +82,7 @@ class OriginPositions:
 
     def _append(self, start: Int64s, end: Int64s, position: Int64s, seen_ms: Int64s) -> None:
         if len(self) and start[0] == self.end[-1] and position[0] == self.position[-1] + (start[0] - self.start[-1]):
-            # The first segment goes on where the last one ended; its first record still shows the holes before it.
+            # It continues the last segment, whose first record still is the one that shows the holes before it.
             self._columns[1].set_last(int(end[0]))
             start, end, position, seen_ms = start[1:], end[1:], position[1:], seen_ms[1:]
         if len(start) == 0:
@@ -94,22 +94,22 @@ class OriginPositions:
 
 
 def _suffix_minimum(values: Int64s) -> tuple[Int64s, NDArray[np.intp]]:
-    """Return, for each place, the smallest value from there on, and where it stands."""
+    """Return, for each index, the smallest value from there on, and the index at which that is."""
     backwards = values[::-1]
     smallest = np.minimum.accumulate(backwards)
     is_new = backwards == smallest
-    place = np.maximum.accumulate(np.where(is_new, np.arange(len(values)), 0))
-    return smallest[::-1], (len(values) - 1 - place)[::-1]
+    smallest_at = np.maximum.accumulate(np.where(is_new, np.arange(len(values)), 0))
+    return smallest[::-1], (len(values) - 1 - smallest_at)[::-1]
 
 
 def first_occurrences(
     start: Int64s, end: Int64s, position: Int64s, seen_ms: Int64s
 ) -> tuple[Int64s, Int64s, Int64s, Int64s]:
-    """Cut overlapping stretches ``[start, end)`` into disjoint ones, the one lowest in the log winning.
+    """Cut overlapping ranges ``[start, end)`` into disjoint ones; where some overlap, the lowest in the log wins.
 
-    Any order, shape (stretches,) each. Along the elementary intervals between all starts and ends the winner is the
-    smallest index by log order; it is found for all of them at once with a table of intervals of powers of two,
-    painted from wide to narrow: O(n log n) whatever overlaps what.
+    In any order, shape (ranges,) each. All starts and ends together cut the line into elementary intervals, and in
+    each of them the range that comes first in the log wins. :func:`_lowest_cover` finds all winners at once, in
+    O(n log n) whatever overlaps what.
     """
     order = np.argsort(position, kind="stable")
     start, end, position, seen_ms = start[order], end[order], position[order], seen_ms[order]
@@ -125,7 +125,10 @@ def first_occurrences(
 
 
 def _lowest_cover(left: NDArray[np.intp], right: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-    """Return, for each of *size* places, the smallest i with ``left[i] <= place < right[i]`` (len(left): none)."""
+    """Return, for each x below *size*, the smallest i with ``left[i] <= x < right[i]``; len(left) if there is none.
+
+    Two intervals whose length is a power of two cover each range; these are passed on to their halves, widest first.
+    """
     count = len(left)
     index = np.arange(count)
     level = np.floor(np.log2(right - left)).astype(np.intp)
@@ -133,7 +136,7 @@ def _lowest_cover(left: NDArray[np.intp], right: NDArray[np.intp], size: int) ->
     for exponent in range(int(level.max()), -1, -1):
         width = 1 << exponent
         if exponent < int(level.max()):
-            # best[i] spoke of [i, i + 2 * width): hand it down to both halves.
+            # best[i] holds for [i, i + 2 * width): pass it on to both halves.
             halves = best.copy()
             halves[width:] = np.minimum(halves[width:], best[:-width])
             best = halves

@@ -1,4 +1,4 @@
-"""Runs: stretches of one partition's log in which offset and origin offset grow together."""
+"""Runs: ranges of one partition's log in which offset and origin offset both grow by one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 Int64s = NDArray[np.int64]
 
 UNKNOWN_ORIGIN = -1
-"""Origin code of a record whose headers could not be read: unread by everyone, whatever was committed."""
+"""Origin code of a record whose headers could not be read: it counts as unread, whatever was committed."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Runs:
     """Runs of one (cluster, topic, partition), by ascending *start*, disjoint in offsets; arrays of shape (runs,).
 
     Record ``start + i`` of a run has the identity ``(origin, origin_start + i)`` for ``0 <= i < length``.
-    *indexed_at_ms* is when the index first saw the run: a hole is as old as the run that shows it to be one.
+    *indexed_at_ms* (since the epoch) is when the index first saw the run: a hole is as old as the run that shows it.
     """
 
     start: Int64s
@@ -36,7 +36,7 @@ class Runs:
         origin_start: ArrayLike,
         indexed_at_ms: ArrayLike,
     ) -> Runs:
-        """Build runs from anything array-like."""
+        """Build runs from anything array-like, shape (runs,) each."""
         return cls(
             np.asarray(start, np.int64),
             np.asarray(length, np.int64),
@@ -59,7 +59,7 @@ class Runs:
         return Runs(*(getattr(self, field.name)[index] for field in fields(self)))
 
     def from_offset(self, offset: int) -> Runs:
-        """Return what lies at or above *offset*; a run that straddles it is cut. Costs only what it returns."""
+        """Return what lies at or above *offset*; a run across it is cut. The cost depends on what is returned only."""
         first = max(int(np.searchsorted(self.start, offset, "right")) - 1, 0)
         kept = self.take(slice(first, None))
         if len(kept) == 0 or kept.start[0] >= offset:
@@ -71,9 +71,9 @@ class Runs:
         return kept._from_inside(cut)
 
     def without_repeats(self) -> Runs:
-        """Return runs that hold each offset once; of runs by ascending start that overlap the earlier one wins.
+        """Return runs that hold each offset once; where runs overlap, the earlier one by ascending start wins.
 
-        A table that was written anew from the beginning holds both, and only here may they meet.
+        Overlaps come from a table that was written anew from the beginning; everywhere else runs are disjoint.
         """
         covered = np.concatenate((self.start[:1], np.maximum.accumulate(self.end)[:-1]))
         cut = np.clip(covered - self.start, 0, self.length)
@@ -83,13 +83,13 @@ class Runs:
         return self.take(kept)._from_inside(cut[kept])
 
     def _from_inside(self, cut: Int64s) -> Runs:
-        """Return runs that begin *cut* records later, shape (runs,)."""
+        """Return the runs without their first *cut* records, shape (runs,)."""
         return Runs(self.start + cut, self.length - cut, self.origin, self.origin_start + cut, self.indexed_at_ms)
 
     def joined(self) -> Runs:
-        """Join neighbours that continue each other, as breaks at micro-batch borders do.
+        """Join neighbours that continue each other, which the borders of micro-batches have cut.
 
-        A joined run keeps the indexing time of its first record: that record is what shows a hole before the run.
+        A joined run keeps the indexing time of its first record: that is the one that shows a hole before the run.
         """
         if len(self) < 2:
             return self

@@ -1,4 +1,4 @@
-"""The timestamps of one log, for topics that are translated by them."""
+"""The timestamps of one log, for topics that are translated by timestamp."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from offset_sync.translate.index.runs import Int64s
 
 
 class TimeIndex:
-    """OffsetRanges of a log with their least and greatest record timestamp, by ascending offset.
+    """Stretches of a log with their least and greatest record timestamp in ms, by ascending offset.
 
-    For topics of strategy ``timestamp`` the index is cut where the timestamp changes, so both are the same; a topic
-    that got the strategy later has older stretches in which the order of the timestamps is not known.
+    All arrays have shape (stretches,). For topics of strategy ``timestamp`` a stretch ends where the timestamp changes,
+    so both are the same. A topic that was given the strategy later has older stretches in which they differ and the
+    order of the timestamps is not known.
     """
 
     def __init__(self) -> None:
@@ -67,7 +68,7 @@ class TimeIndex:
     def extend(self, start: Int64s, length: Int64s, least_ms: Int64s, most_ms: Int64s) -> None:
         """Add stretches by ascending offset, shape (stretches,) each; what is known already is left out.
 
-        Of a stretch that is known in part the times of the whole are kept, which errs to a wider range.
+        A stretch of which a part is known keeps the times of the whole, which errs to a wider range.
         """
         known_to = int(self.end[-1]) if len(self) else 0
         cut = np.maximum(np.maximum.accumulate(np.concatenate(([known_to], start + length)))[:-1] - start, 0)
@@ -86,7 +87,10 @@ class TimeIndex:
 
 
 class Ranked:
-    """The records from a stretch on, by timestamp and then by offset: the n-th record of a timestamp in one search."""
+    """The records from row *first_row* on, by timestamp and then offset, to find the n-th of a timestamp in one search.
+
+    *is_known*: every stretch holds a single timestamp; else the order is not known and nothing may be asked.
+    """
 
     def __init__(self, times: TimeIndex, first_row: int) -> None:
         self._start, self._length = times.start[first_row:], times.length[first_row:]
@@ -103,9 +107,7 @@ class Ranked:
 
     def rank(self, offset: Int64s, at_ms: Int64s) -> Int64s:
         """Return how many records of timestamp *at_ms* stand below *offset*; shapes (commits,)."""
-        place = np.empty(len(self._order), np.intp)
-        place[self._order] = np.arange(len(self._order))
-        # Of all stretches of that time those that begin below the offset come first, by offset.
+        # Among the stretches of that timestamp, those that begin below the offset come first.
         low, high = (np.searchsorted(self._sorted_ms, at_ms, side) for side in ("left", "right"))
         row = _last_below(self._start[self._order], low, high, offset)
         into = np.clip(offset - self._start[self._order][row], 0, self._length[self._order][row])
@@ -114,7 +116,10 @@ class Ranked:
         return rank
 
     def offset_of(self, rank: Int64s, at_ms: Int64s) -> Int64s:
-        """Return the offset of the record with *rank* among those of its time; of the one after the last: its end."""
+        """Return the offset of the record with *rank* among those of its timestamp; shapes (commits,).
+
+        The rank after the last one gives the offset after the last record.
+        """
         wanted = self._to(at_ms, "left") + rank
         is_end = rank >= self.count(at_ms)
         row = np.searchsorted(self._records_to, np.where(is_end, wanted - 1, wanted), "right") - 1
@@ -129,7 +134,8 @@ class Ranked:
 def _last_below(start: Int64s, low: NDArray[np.intp], high: NDArray[np.intp], offset: Int64s) -> NDArray[np.intp]:
     """Return the last row in ``[low, high)`` whose start is below *offset*, ``low - 1`` where there is none.
 
-    *start* ascends within every such range, not across them; halving the ranges of all commits at once.
+    *start* ascends within each range only, so ``searchsorted`` does not apply: the ranges of all commits are halved
+    side by side.
     """
     low, high = low.copy(), high.copy()
     while bool((low < high).any()):

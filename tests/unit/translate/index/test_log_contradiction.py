@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from offset_sync.model.values import State
+from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.partition import translate_partition
-from offset_sync.translate.preconditions import PartitionMetadata
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
+from offset_sync.translate.preconditions import last_known
 
 Row = tuple[int, int, int, int]  # start, length, origin, origin start
 
@@ -78,10 +80,10 @@ def test_a_record_where_all_had_been_read_and_found_empty_is_a_contradiction(oth
 def test_a_contradicted_log_on_either_side_withholds(side: str) -> None:
     sound, broken = index_of([(0, 10, 0, 0)]), index_of([(0, 10, 0, 0)], [(0, 12, 0, 5)])
     source, target = (sound, broken) if side == "target" else (broken, sound)
-    views = [PartitionMetadata("id", 1, 0, 20, frozenset({"id"}), index, index.frontier) for index in (source, target)]
-    found = translate_partition(
-        np.array([4]), [None], None if "asked" in side else views[0], source, views[1],
-        source_origin=0, young_since_ms=0,
-    )  # fmt: skip
+    here, there = (PartitionMetadata("id", 1, 0, 20, frozenset({"id"}), index.frontier) for index in (source, target))
+    if "asked" in side:
+        here = last_known({"id"}, 1, 0, there)
+    logs = PartitionLog(source, 0, here), PartitionLog(target, 1, there)
+    found = translate_partition(np.array([4]), [None], *logs, Bounds(young_since_ms=0))
     assert [State(code) for code in found.state] == [State.LOG_TRUNCATED]
     assert found.wanted.tolist() == [-1]
