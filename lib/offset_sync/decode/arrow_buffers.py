@@ -69,8 +69,8 @@ def to_byte_rows(column: pa.Array | pa.ChunkedArray) -> ByteRows:
 def gather(rows: ByteRows, spans: Spans, is_null: NDArray[np.bool_]) -> pa.BinaryArray:
     """Copy one span per row into a new binary array, null where *is_null*.
 
-    Spans never overlap nor go back, so together with the gaps between them they already are an Arrow array over
-    the same bytes (span, gap, span, gap, ...); taking every second element is then one pass of memory copies.
+    Spans never overlap nor go back, so together with the gaps between them they are an Arrow array over the same
+    bytes already (span, gap, span, gap, ...). Taking every second element is then a single pass of memory copies.
     """
     count = len(rows)
     if count == 0:
@@ -87,7 +87,7 @@ def gather(rows: ByteRows, spans: Spans, is_null: NDArray[np.bool_]) -> pa.Binar
 def to_text(octets: pa.BinaryArray) -> tuple[pa.StringArray, NDArray[np.bool_]]:
     """Return the column as text, and which rows are not valid UTF-8 (null in the text).
 
-    Fast while every row is valid; a batch with bad rows is looked at one row at a time.
+    Fast while every row is valid; in a batch with bad rows each row is decoded by itself.
     """
     bad = np.zeros(len(octets), np.bool_)
     try:
@@ -98,18 +98,18 @@ def to_text(octets: pa.BinaryArray) -> tuple[pa.StringArray, NDArray[np.bool_]]:
 
 
 def with_nulls(column: pa.Array, is_null: NDArray[np.bool_]) -> pa.Array:
-    """Return the column with nulls where *is_null*, besides those it has."""
+    """Return the column with nulls where *is_null*, besides the ones it already has."""
     if not is_null.any():
         return column
     return pc.if_else(pa.array(is_null), pa.scalar(None, column.type), column)
 
 
-def to_uuid_text(rows: ByteRows, position: NDArray[np.int64]) -> pa.StringArray:
-    """Return the UUID at *position* of each row as 36 characters; null where the position is negative or it is zero.
+def to_uuid_text(rows: ByteRows, position: NDArray[np.int64], present: NDArray[np.bool_]) -> pa.StringArray:
+    """Return the UUID at *position* of each row as 36 characters; null where it is not *present* or all zero.
 
-    Fast where few are distinct, as topic ids are: only distinct ones are formatted.
+    Positions count from the beginning of the column's bytes. Fast where few are distinct, as topic ids are: only
+    distinct ones are formatted.
     """
-    present = position >= 0
     if not present.any():
         return pa.nulls(len(position), pa.string())
     octets = window(rows.content, UUID_BYTES)[np.where(present, position, 0)]
@@ -122,9 +122,9 @@ def to_uuid_text(rows: ByteRows, position: NDArray[np.int64]) -> pa.StringArray:
 
 
 def window(content: NDArray[np.uint8], width: int) -> NDArray[np.void]:
-    """Return a view whose element i is the *width* bytes from i on; it ends where those bytes would.
+    """Return a view whose element i is the *width* bytes from i on, as long as there are that many.
 
-    numpy checks every index against it, so that even a wrong position can never read beyond the buffer.
+    numpy checks every index against it, so even a wrong position can never read beyond the buffer.
     """
     length = max(0, len(content) - width + 1)
     if length == 0:

@@ -36,7 +36,7 @@ RECORDS = pa.schema(
         ("error", pa.string()),
     ]
 )
-"""The columns of a decoded batch; ``scalar.Record`` has the same fields and says what null means."""
+"""The columns of a decoded batch. Fields that the record's kind does not have are null, and so are absent values."""
 
 Flags = NDArray[np.bool_]
 

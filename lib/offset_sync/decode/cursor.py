@@ -1,4 +1,4 @@
-"""A cursor over one record's bytes, for what is rare or has to be obviously right; never reads past the end."""
+"""A cursor over one record's bytes, for rare records, and simple to check; it never reads past the end."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Cursor:
         raise self.error(f"{field} varint is longer than {_VARINT_BYTES} bytes")
 
     def span(self, length: int, field: str) -> bytes:
-        """Read *length* bytes that a length field promised; -1 stands for null and is refused here."""
+        """Read *length* bytes that a length field promised; -1, the format's null, is refused here."""
         if length == -1:
             raise self.error(f"{field} is null")
         if length < 0:
@@ -87,14 +87,14 @@ class Cursor:
         return number
 
     def tags(self) -> dict[int, slice]:
-        """Pass over the tagged fields that end a flexible struct; returns where each one's bytes stand."""
+        """Skip the tagged fields that end a flexible struct; return the span of each one's bytes, by tag."""
         number = self.varint("tag count")
         if number > self.left:
             raise self.error(f"tag count {number} exceeds the {self.left} bytes left")
         return self.tagged_fields(number)
 
     def tagged_fields(self, number: int) -> dict[int, slice]:
-        """Pass over *number* tagged fields; of a repeated tag the last one counts, as in Java."""
+        """Skip *number* tagged fields and return their spans; of a repeated tag the last one counts, as in Java."""
         found = {}
         for _ in range(number):
             tag = self.varint("tag")
@@ -103,9 +103,9 @@ class Cursor:
             found[tag] = slice(self.position - size, self.position)
         return found
 
-    def bytes_at(self, place: slice) -> bytes:
-        """Return bytes that were passed over."""
-        return self._octets[place]
+    def bytes_at(self, span: slice) -> bytes:
+        """Return bytes that were skipped."""
+        return self._octets[span]
 
     def _length(self, field: str, width: int, compact: bool) -> int:
         name = f"{field} length"

@@ -28,8 +28,8 @@ class GroupValue:
 def decode_group_value(record_type: int, value: bytes) -> GroupValue:
     """Decode the value of a record of type 2, 3, 5, 17 or 19; raises DecodeError.
 
-    The whole value is walked although little of it is returned, so that a cut-off one never passes for good.
-    Of streams records only the version is read: that the record exists is all that is asked of it.
+    The whole value is read although little of it is returned, so that one that is cut off is noticed. Of streams
+    records only the version is read: all that matters is that the record exists.
     """
     cursor = Cursor(value, "value")
     version = cursor.integer(2, "version")
@@ -42,7 +42,7 @@ def decode_group_value(record_type: int, value: bytes) -> GroupValue:
 
 
 def _classic_group(cursor: Cursor, version: int) -> GroupValue:
-    """GroupMetadataValue, versions 0 to 4: members present means active, none means empty."""
+    """GroupMetadataValue, versions 0 to 4: a group with members is active, one without is empty."""
     compact = version >= 4
     protocol_type = to_text(cursor.string("protocol type", compact=compact), "value", "protocol type")
     generation = cursor.integer(4, "generation")
@@ -75,14 +75,14 @@ def _skip_classic_member(cursor: Cursor, version: int) -> None:
 
 
 def _group_epoch(cursor: Cursor, version: int) -> GroupValue:
-    """ConsumerGroupMetadataValue (KIP-848): the epoch; the metadata hash of 4.1+ is a tag and skipped."""
+    """ConsumerGroupMetadataValue (KIP-848): the epoch; the metadata hash of 4.1+ is a tagged field and is skipped."""
     generation = cursor.integer(4, "epoch")
     cursor.tags()
     return GroupValue(generation)
 
 
 def _member(cursor: Cursor, version: int) -> GroupValue:
-    """ConsumerGroupMemberMetadataValue (KIP-848): its presence says that the member lives."""
+    """ConsumerGroupMemberMetadataValue (KIP-848): the member lives as long as the record exists."""
     cursor.nullable_string("instance id", compact=True)
     cursor.nullable_string("rack id", compact=True)
     cursor.string("client id", compact=True)

@@ -19,10 +19,10 @@ _CODE_OF_TYPE = np.array([KINDS.index(KIND_OF_TYPE.get(number, IGNORED)) for num
 
 @dataclass(frozen=True)
 class Keys:
-    """One element per row. Rows named in the errors have nulls everywhere but, where it was readable, the type.
+    """One element per row. Rows with an error hold nulls, except for the record type where that could be read.
 
-    *kind* is a code into ``layout.KINDS``, never that of ``malformed``; *has_type* is false where not even the
-    record type was there.
+    *kind* is an index into ``record_layouts.KINDS``, never that of ``malformed``; *has_type* is False where the key
+    is too short even for the record type.
     """
 
     kind: NDArray[np.int8]
@@ -41,14 +41,14 @@ def decode_keys(keys: ByteRows, errors: dict[int, str]) -> Keys:
     count = len(keys)
     record_type, partition = np.zeros(count, np.int16), np.zeros(count, np.int32)
     has_type = np.zeros(count, np.bool_)
-    walk = VectorCursor(keys, np.flatnonzero(~keys.is_null), "key", errors)
-    walk.read(record_type, "record type")
-    has_type[walk.rows] = True
+    cursor = VectorCursor(keys, np.flatnonzero(~keys.is_null), "key", errors)
+    cursor.read(record_type, "record type")
+    has_type[cursor.rows] = True
     kind = _kind_codes(record_type)
     group, topic, member = Spans.empty(keys), Spans.empty(keys), Spans.empty(keys)
-    _read_commit_keys(walk.where(kind[walk.rows] == KINDS.index(COMMIT)), group, topic, partition)
+    _read_commit_keys(cursor.where(kind[cursor.rows] == KINDS.index(COMMIT)), group, topic, partition)
     is_commit = kind == KINDS.index(COMMIT)
-    others = walk.where(~is_commit[walk.rows] & (kind[walk.rows] != _IGNORED_CODE))
+    others = cursor.where(~is_commit[cursor.rows] & (kind[cursor.rows] != _IGNORED_CODE))
     others.read_string(group, "group")
     is_member = kind == KINDS.index(MEMBER)
     others.where(is_member[others.rows]).read_string(member, "member")
@@ -58,21 +58,21 @@ def decode_keys(keys: ByteRows, errors: dict[int, str]) -> Keys:
         _text(keys, topic, has_group & is_commit, "topic", errors),
         _text(keys, member, has_group & is_member, "member", errors),
     ]
-    # Rows that failed may hold the beginning of a key: part of a key is no key.
+    # Rows that failed may have been read in part; part of a key must not be taken for a key.
     unreadable = np.zeros(count, np.bool_)
     unreadable[list(errors)] = True
     group_id, topic_text, member_id = (with_nulls(text, unreadable) for text in texts)
     return Keys(kind, record_type, has_type, group_id, topic_text, partition, member_id)
 
 
-def _read_commit_keys(walk: VectorCursor, group: Spans, topic: Spans, partition: NDArray[np.int32]) -> None:
-    walk.read_string(group, "group")
-    walk.read_string(topic, "topic")
-    walk.read(partition, "partition")
-    # No broker writes these two; one of them in a request would fail the whole request of a group.
-    walk.drop((topic.end == topic.start)[walk.rows], lambda _: "topic is empty")
-    numbers = partition[walk.rows]
-    walk.drop(numbers < 0, lambda i: f"partition {numbers[i]} is negative")
+def _read_commit_keys(cursor: VectorCursor, group: Spans, topic: Spans, partition: NDArray[np.int32]) -> None:
+    cursor.read_string(group, "group")
+    cursor.read_string(topic, "topic")
+    cursor.read(partition, "partition")
+    # No broker writes these two; in one of our requests they would fail all partitions of the group.
+    cursor.drop((topic.end == topic.start)[cursor.rows], lambda _: "topic is empty")
+    numbers = partition[cursor.rows]
+    cursor.drop(numbers < 0, lambda i: f"partition {numbers[i]} is negative")
 
 
 def _kind_codes(record_type: NDArray[np.int16]) -> NDArray[np.int8]:

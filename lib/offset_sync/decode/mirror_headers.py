@@ -16,6 +16,8 @@ Flags = NDArray[np.bool_]
 
 ORIGIN_BYTES = 249
 """An origin may be as long as a topic name; anything longer is no cluster's name."""
+NOT_MIRRORED = -1
+"""Origin code of a record that has none; as an index it names the last entry, which callers add for such records."""
 _DIGITS = 19
 _LARGEST = 2**63 - 1
 _INT64_BYTES = 8
@@ -23,10 +25,10 @@ _INT64_BYTES = 8
 
 @dataclass(frozen=True)
 class Identities:
-    """Who each record is. Native: neither mirrored nor malformed, it stands where it was produced.
+    """The identity of each record; arrays of shape (records,). A record neither mirrored nor malformed is native.
 
-    *origin_code* counts into *origins* (header values, as they are) and is -1 unless mirrored; *origin_offset* is 0
-    unless mirrored; *reasons* holds one line per malformed row, by row. Some *origins* may have no row.
+    *origin_code* is an index into *origins* (header values as they are; some may occur in no row), *origin_offset* the
+    offset there; unless *is_mirrored* they are ``NOT_MIRRORED`` and 0. *reasons* holds one line per malformed row.
     """
 
     is_mirrored: Flags
@@ -47,8 +49,8 @@ def decode_identities(
 ) -> Identities:
     """Decode the raw header values of each record; null means that the record has no such header, or a null one.
 
-    One header alone makes no mirrored record, so such a record is native. Two headers of which one cannot be read
-    make it malformed: who it is stays unknown, and it has to count as unread by everyone.
+    A record with one header only is native, for the mirror stamps both. A record with two headers of which one cannot
+    be read is malformed: its identity is unknown, so it has to count as unread for every group.
     """
     origins, offsets = to_byte_rows(origin), to_byte_rows(offset)
     if len(origins) != len(offsets):
@@ -63,7 +65,7 @@ def decode_identities(
     return Identities(
         is_mirrored,
         is_malformed,
-        np.where(is_mirrored, codes, np.int32(-1)),
+        np.where(is_mirrored, codes, np.int32(NOT_MIRRORED)),
         names,
         np.where(is_mirrored, numbers, 0),
         reasons,
@@ -75,13 +77,13 @@ def _decode_origins(
 ) -> tuple[NDArray[np.int32], list[str]]:
     """Return a code per row and the distinct values; each distinct value is checked once. An unreadable one is ''."""
     if not has_both.any():
-        return np.full(len(rows), -1, np.int32), []
+        return np.full(len(rows), NOT_MIRRORED, np.int32), []
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     encoded = with_nulls(array.cast(pa.binary()), ~has_both).dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    codes = encoded.indices.fill_null(NOT_MIRRORED).to_numpy(zero_copy_only=False).astype(np.int32)
     values = encoded.dictionary.to_pylist()
     problems = [_origin_problem(value) for value in values]
-    is_wrong = np.array([*(problem is not None for problem in problems), False])
+    is_wrong = np.array([*(problem is not None for problem in problems), False])  # the last for NOT_MIRRORED
     for row in np.flatnonzero(is_wrong[codes]).tolist():
         reasons[row] = f"origin header {problems[codes[row]]}"
     return codes, ["" if problem else value.decode() for value, problem in zip(values, problems, strict=True)]
@@ -121,14 +123,14 @@ def _decode_text(rows: ByteRows, chosen: NDArray[np.intp], reasons: dict[int, st
 def _sum_digits(
     rows: ByteRows, chosen: NDArray[np.intp], length: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], Flags]:
-    """Return the number in each chosen row, and where something else than digits stands; loops over digit places."""
+    """Return the number in each chosen row, and which rows hold anything but digits; loops over digits, not rows."""
     total, is_other = np.zeros(len(chosen), np.uint64), np.zeros(len(chosen), np.bool_)
     start = rows.start[chosen]
-    for place in range(int(length.max(initial=0))):
-        has_place = length > place
-        digit = rows.content[np.where(has_place, start + place, 0)] - np.uint8(ord("0"))
-        is_other |= has_place & (digit > 9)
-        total[has_place] = (total * np.uint64(10) + digit)[has_place]
+    for number in range(int(length.max(initial=0))):
+        has_digit = length > number
+        digit = rows.content[np.where(has_digit, start + number, 0)] - np.uint8(ord("0"))
+        is_other |= has_digit & (digit > 9)
+        total[has_digit] = (total * np.uint64(10) + digit)[has_digit]
     return total, is_other
 
 

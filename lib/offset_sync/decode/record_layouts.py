@@ -26,6 +26,9 @@ VERSIONS_OF_KIND = {COMMIT: range(5), GROUP: range(5), GROUP_EPOCH: range(1), ME
 STREAMS_TYPES = frozenset({17, 19})
 """Types of which only the key, the value's version and its presence are read."""
 
+ABSENT = -1
+"""What the format itself writes for a leader epoch or an expiry that is not there."""
+
 TOPIC_ID_TAG = 0
 TOPIC_ID_BYTES = 16
 

@@ -1,4 +1,4 @@
-"""A cursor that walks many rows of bytes at once; the vectorised twin of :class:`offset_sync.decode.cursor.Cursor`."""
+"""A cursor over many rows of bytes at once; the vectorised twin of :class:`offset_sync.decode.cursor.Cursor`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _VARINT_LIMIT = 1 << 32
 
 
 class VectorCursor:
-    """Reads the same field of all *rows*, field after field; *part* begins every message.
+    """Reads the same field of all *rows*, field after field; *part* (``key`` or ``value``) begins every message.
 
-    Results go into full-size columns (one element per row of the batch), never into a caller's own array. So a
-    row that fails simply leaves the walk with its message in *errors*, and every remaining row stays aligned.
-    Bounds are checked before each read; the messages are those of the scalar cursor.
+    Results go into full-size columns, one element per row of the batch. So a row that fails simply leaves the cursor,
+    with its message in *errors*, and all other rows stay aligned. Bounds are checked before each read; the messages
+    are those of the scalar cursor.
     """
 
     def __init__(self, source: ByteRows, rows: NDArray[np.intp], part: str, errors: dict[int, str]) -> None:
@@ -36,7 +36,7 @@ class VectorCursor:
         self._end: Ints = source.end if everything else source.end[rows]
 
     def where(self, chosen: Flags) -> VectorCursor:
-        """Return a walk of the chosen rows that goes on from here; this one must not be used for them any more."""
+        """Return a cursor over the chosen rows that goes on from here; do not use this one for them any more."""
         if chosen.all():
             return self
         part = object.__new__(VectorCursor)
@@ -78,7 +78,7 @@ class VectorCursor:
         spans.start[self.rows] = self.position - length[self.rows]
 
     def skip(self, lengths: Ints, field: str) -> None:
-        """Pass over as many bytes as *lengths*, a full-size column, says; any length is checked, whoever wrote it."""
+        """Skip as many bytes of each row as *lengths*, a full-size column, says; every length is checked first."""
         length = lengths[self.rows]
         left = self.left()
 
@@ -94,7 +94,7 @@ class VectorCursor:
         self.position += length[~wrong] if len(self.rows) < len(length) else length
 
     def drop(self, wrong: Flags, message: Callable[[int], str]) -> None:
-        """Take the *wrong* rows out of the walk; ``message(i)`` says why, i counts the rows of the walk."""
+        """Take the *wrong* rows out of the cursor; ``message(i)`` says why, where i counts the rows of the cursor."""
         if not wrong.any():
             return
         for i in np.flatnonzero(wrong).tolist():
@@ -106,7 +106,7 @@ class VectorCursor:
         return self._end - self.position
 
     def _read_rest_of_varint(self, column: Column, longer: NDArray[np.intp], field: str) -> None:
-        """Go on where the first byte (already stored) had its high bit set; *longer* counts the rows of the walk."""
+        """Read on where the first byte (already stored) has its high bit set; *longer* indexes the cursor's rows."""
         position, left = self.position[longer], self.left()[longer]
         number = column[self.rows[longer]].astype(np.int64)
         width = np.ones(len(longer), np.int64)

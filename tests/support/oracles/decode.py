@@ -8,6 +8,7 @@ from uuid import UUID
 from offset_sync.decode.cursor import Cursor, DecodeError, to_text
 from offset_sync.decode.group_values import decode_group_value
 from offset_sync.decode.record_layouts import (
+    ABSENT,
     COMMIT,
     COMMIT_LAYOUTS,
     IGNORED,
@@ -97,10 +98,10 @@ def _with_commit(record: Record, record_type: int, cursor: Cursor) -> Record:
         raise DecodeError(unknown_version(version, record_type))
     layout = COMMIT_LAYOUTS[version]
     offset = cursor.integer(8, "offset")
-    epoch = cursor.integer(4, "leader epoch") if layout.has_epoch else -1
+    epoch = cursor.integer(4, "leader epoch") if layout.has_epoch else ABSENT
     metadata = cursor.string("metadata", compact=layout.is_flexible)
     committed_at_ms = cursor.integer(8, "commit timestamp")
-    expires_at_ms = cursor.integer(8, "expire timestamp") if layout.has_expiry else -1
+    expires_at_ms = cursor.integer(8, "expire timestamp") if layout.has_expiry else ABSENT
     topic_id = _topic_id(cursor) if layout.is_flexible else None
     return replace(
         record,
@@ -115,10 +116,10 @@ def _with_commit(record: Record, record_type: int, cursor: Cursor) -> Record:
 
 def _topic_id(cursor: Cursor) -> str | None:
     """Return the tagged topic id; None when absent or zero (zero means unknown)."""
-    place = cursor.tags().get(TOPIC_ID_TAG)
-    if place is None:
+    span = cursor.tags().get(TOPIC_ID_TAG)
+    if span is None:
         return None
-    octets = cursor.bytes_at(place)
+    octets = cursor.bytes_at(span)
     if len(octets) != TOPIC_ID_BYTES:
         raise cursor.error(f"topic id has {len(octets)} bytes, not {TOPIC_ID_BYTES}")
     return str(UUID(bytes=octets)) if any(octets) else None

@@ -78,9 +78,9 @@ def damaged(draw: st.DrawFn, sound: st.SearchStrategy[Raw]) -> Raw:
     def damage(content: bytes | None) -> bytes | None:
         if content is None or draw(st.booleans()):
             return content
-        place = draw(st.integers(0, len(content)))
-        rest = content[place + draw(st.integers(0, 3)) :] if draw(st.booleans()) else b""
-        return content[:place] + draw(st.sampled_from([b"", b"\0", b"\xff", b"\x80", b"\x7f\xff", b"\xff" * 6])) + rest
+        index = draw(st.integers(0, len(content)))
+        rest = content[index + draw(st.integers(0, 3)) :] if draw(st.booleans()) else b""
+        return content[:index] + draw(st.sampled_from([b"", b"\0", b"\xff", b"\x80", b"\x7f\xff", b"\xff" * 6])) + rest
 
     return damage(key), damage(value)
 

@@ -114,8 +114,8 @@ def test_a_damaged_golden_never_fails_and_both_decoders_still_agree(golden: Raw,
     part = choices.draw(st.integers(0, 1))
     octets = bytearray(golden[part] or b"")
     for _ in range(choices.draw(st.integers(1, 4))):
-        place = choices.draw(st.integers(0, len(octets)))
-        octets[place : place + choices.draw(st.integers(0, 2))] = choices.draw(st.binary(max_size=3))
+        index = choices.draw(st.integers(0, len(octets)))
+        octets[index : index + choices.draw(st.integers(0, 2))] = choices.draw(st.binary(max_size=3))
     damaged = (bytes(octets), golden[1]) if part == 0 else (golden[0], bytes(octets))
     assert decode([damaged, golden])[1]["kind"] != "malformed"
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offset_sync.decode.mirror_headers import Encoding, Identities, decode_identities
+from offset_sync.decode.mirror_headers import NOT_MIRRORED, Encoding, Identities, decode_identities
 
 LARGEST = 2**63 - 1
 Header = bytes | None
@@ -28,7 +28,7 @@ def answers(found: Identities) -> list[Answer]:
     assert not (found.is_mirrored & found.is_malformed).any()
     assert np.array_equal(found.is_native, ~(found.is_mirrored | found.is_malformed))
     assert sorted(found.reasons) == np.flatnonzero(found.is_malformed).tolist()
-    assert set(found.origin_code[~found.is_mirrored].tolist()) <= {-1}
+    assert set(found.origin_code[~found.is_mirrored].tolist()) <= {NOT_MIRRORED}
     assert set(found.origin_offset[~found.is_mirrored].tolist()) <= {0}
     return [
         (found.origins[found.origin_code[row]], int(found.origin_offset[row]))
