@@ -1,8 +1,8 @@
 """Options of the two client stacks: the JVM's (inside Spark) and librdkafka's (AdminClient).
 
-Checked against kafka-clients 3.9.2 and librdkafka 2.16: ``_JAVA_ONLY`` holds the names that librdkafka refuses, plus
-those it knows under the same name with another meaning. A name that neither list knows goes to both clients, so a
-misspelt one is refused by librdkafka with its name instead of being ignored.
+Checked against kafka-clients 3.9.2 and librdkafka 2.16: ``_JAVA_ONLY`` holds the names that librdkafka refuses, and
+those that mean something else to it. Any other name goes to both clients, so librdkafka refuses a misspelt one by its
+name and it is not silently ignored.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _JAVA_ONLY = re.compile(
 
 
 def option_problems(options: Mapping[str, object], stack: str) -> Iterator[tuple[str, str]]:
-    """Yield (option, what is wrong; remedy) for names that must not stand in the map *stack*: kafka, spark or admin."""
+    """Yield (option, "what is wrong; remedy") for names not allowed in the map *stack*: kafka, spark or admin."""
     for name in options:
         if name.startswith("kafka."):
             yield name, f"has Spark's prefix; write {name.removeprefix('kafka.')}"
@@ -56,7 +56,7 @@ def bootstrap_problem(servers: str) -> str | None:
 
 
 def login_problem(options: Mapping[str, object]) -> str | None:
-    """Return what librdkafka lacks to log in by password; it would be refused at its first use, cluster by cluster."""
+    """Return what librdkafka lacks to log in by password, which would otherwise show only when it first connects."""
     is_sasl = str(options.get("security.protocol", "")).upper().startswith("SASL")
     mechanism = str(options.get("sasl.mechanism", options.get("sasl.mechanisms", ""))).upper()
     missing = [name for name in ("sasl.username", "sasl.password") if name not in options]
@@ -68,8 +68,8 @@ def login_problem(options: Mapping[str, object]) -> str | None:
 def to_librdkafka(options: Mapping[str, str]) -> dict[str, str]:
     """Return the common *options* as librdkafka understands them.
 
-    Translated only where both clients read the very same files: PEM and PKCS#12 stores whose type is stated. Other
-    Java-only options are dropped; what librdkafka needs in their place belongs in ``admin``.
+    Options of key and trust stores are translated where both clients can read the same file: PEM and PKCS#12 with the
+    type given. Other Java-only options are dropped; what librdkafka needs in their stead belongs in ``admin``.
     """
     kept = {name: value for name, value in options.items() if not _JAVA_ONLY.fullmatch(name)}
     if kept.get("ssl.endpoint.identification.algorithm") == "":

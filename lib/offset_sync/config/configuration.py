@@ -1,4 +1,4 @@
-"""The whole configuration and the questions the jobs ask it."""
+"""The whole configuration, with the questions that the jobs ask it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from offset_sync.config.client_options import to_librdkafka
 from offset_sync.config.duration import format_duration
 from offset_sync.config.error_messages import explain
 from offset_sync.config.name_patterns import is_match, java_any
-from offset_sync.config.problem import Place, Problem, first_per_place
+from offset_sync.config.problem import KeyPath, Problem, first_per_path
 from offset_sync.config.secret import HIDDEN, Secret
 from offset_sync.config.sections import (
     Cluster,
@@ -74,21 +74,21 @@ class Config(Section):
     status: Status = Field(default_factory=Status)
     metrics: Metrics = Field(default_factory=Metrics)
     maintenance: Maintenance = Field(default_factory=Maintenance)
-    _hidden: frozenset[Place] = PrivateAttr(default=frozenset())
+    _hidden: frozenset[KeyPath] = PrivateAttr(default=frozenset())
 
     @model_validator(mode="wrap")
     @classmethod
     def _all_problems_at_once(
         cls, tree: object, validate: ModelWrapValidatorHandler[Config], info: ValidationInfo
     ) -> Config:
-        found_before: Sequence[Problem] = info.context or ()  # by whoever read the tree
+        found_before: Sequence[Problem] = info.context or ()  # when the file was read and substituted
         broken_rules = list(rule_problems(tree)) if isinstance(tree, Mapping) else []
         try:
             config = validate(tree)
         except ValidationError as error:
-            raise ConfigError(first_per_place([found_before, [*explain(error, cls), *broken_rules]])) from None
+            raise ConfigError(first_per_path([found_before, [*explain(error, cls), *broken_rules]])) from None
         if found_before or broken_rules:
-            raise ConfigError(first_per_place([found_before, broken_rules]))
+            raise ConfigError(first_per_path([found_before, broken_rules]))
         return config
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -107,7 +107,7 @@ class Config(Section):
         return {f"kafka.{name}": value for name, value in {**cluster.kafka, **cluster.spark}.items()}
 
     def admin_options(self, alias: str) -> dict[str, str]:
-        """Return the options of *alias* for librdkafka: the common ones it understands, then ``admin``."""
+        """Return the options of *alias* for librdkafka: the common ones it understands, and ``admin`` over them."""
         cluster = self.clusters[alias]
         return {**to_librdkafka(cluster.kafka), **cluster.admin}
 
@@ -129,7 +129,7 @@ class Config(Section):
         return self.strategy_of(topic) != "off"
 
     def named_topics(self) -> list[str]:
-        """Return the included topics that the file names in full: those that are known without asking a cluster."""
+        """Return the included topics that the file names in full, and that are known without asking a cluster."""
         names = list(dict.fromkeys(pattern.replace("\\.", ".") for pattern in self.topics.include))
         plain = [name for name in names if not re.search(r"[^a-zA-Z0-9._-]", name)]
         return [name for name in plain if self.is_topic_included(name)]
@@ -155,27 +155,27 @@ class Config(Section):
         """Whether the offsets of *group_id* are synced."""
         return is_match(self.groups.include, group_id) and not is_match(self.groups.exclude, group_id)
 
-    def hiding(self, places: Iterable[Place]) -> Config:
-        """Return the same configuration that also hides the values at *places*."""
+    def hiding(self, paths: Iterable[KeyPath]) -> Config:
+        """Return the same configuration that also hides the values at *paths*."""
         hiding = self.model_copy()
-        hiding._hidden = self._hidden | frozenset(places)
+        hiding._hidden = self._hidden | frozenset(paths)
         return hiding
 
     def redacted(self) -> dict[str, Any]:
-        """Return the effective configuration as plain values, ``***`` for secrets and for all that came by ``${…}``."""
+        """Return the effective configuration as plain values; ``***`` for secrets and whatever came from ``${…}``."""
         return {name: self._shown(getattr(self, name), (name,)) for name in type(self).model_fields}
 
-    def _shown(self, value: object, place: Place) -> object:
-        if isinstance(value, Secret) or place in self._hidden:
+    def _shown(self, value: object, path: KeyPath) -> object:
+        if isinstance(value, Secret) or path in self._hidden:
             return HIDDEN
         if isinstance(value, timedelta):
             return format_duration(value)
         if isinstance(value, BaseModel):
-            return {name: self._shown(getattr(value, name), (*place, name)) for name in type(value).model_fields}
+            return {name: self._shown(getattr(value, name), (*path, name)) for name in type(value).model_fields}
         if isinstance(value, dict):
-            return {key: self._shown(item, (*place, key)) for key, item in value.items()}
+            return {key: self._shown(item, (*path, key)) for key, item in value.items()}
         if isinstance(value, tuple):
-            return [self._shown(item, (*place, index)) for index, item in enumerate(value)]
+            return [self._shown(item, (*path, index)) for index, item in enumerate(value)]
         return value
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:

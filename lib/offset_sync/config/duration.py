@@ -22,7 +22,7 @@ _LONGEST = timedelta(days=3650)
 
 
 def parse_duration(value: object) -> timedelta:
-    """Return the duration *value* stands for; whole numbers, with or without quotes, are seconds."""
+    """Return *value* as a duration; whole numbers, with or without quotes, are seconds."""
     if isinstance(value, timedelta):
         return value
     written = _WRITTEN.fullmatch(str(value))

@@ -9,7 +9,7 @@ from typing import get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from offset_sync.config.problem import PROBLEM, Place, Problem
+from offset_sync.config.problem import PROBLEM, KeyPath, Problem
 
 _TEXTS = {
     "missing": "is missing; add it as in conf/reference.yaml",
@@ -27,16 +27,16 @@ _TEXTS = {
 def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Problem]:
     """Yield one problem for each error that validating against *model* found."""
     for detail in error.errors(include_url=False):
-        place = tuple(detail["loc"])
+        path = tuple(detail["loc"])
         if detail["type"] == "too_short" and detail["input"]:
-            continue  # its entries are wrong, and each is reported
-        yield Problem(place, _text(detail, place, model))
+            continue  # it has entries, all of them wrong, and each is reported by itself
+        yield Problem(path, _text(detail, path, model))
 
 
-def _text(detail: ErrorDetails, place: Place, model: type[BaseModel]) -> str:
+def _text(detail: ErrorDetails, path: KeyPath, model: type[BaseModel]) -> str:
     kind, value = detail["type"], detail["input"]
     if kind == "extra_forbidden":
-        return _unknown_key_text(str(place[-1]), sorted(_fields_at(place[:-1], model)))
+        return _unknown_key_text(str(path[-1]), sorted(_fields_at(path[:-1], model)))
     if value is None and kind != "missing":
         return "is empty; give it a value or remove the line"
     if kind == PROBLEM:
@@ -56,9 +56,9 @@ def _unknown_key_text(name: str, known: list[str]) -> str:
     return f"unknown key; remove it, known here: {', '.join(known)}"
 
 
-def _fields_at(place: Place, model: type[BaseModel]) -> set[str]:
-    """Return the names of the fields of the section at *place*: a key of a mapping and an index choose no field."""
-    for part in place:
+def _fields_at(path: KeyPath, model: type[BaseModel]) -> set[str]:
+    """Return the names of the fields of the section at *path*; keys of mappings and indices name no field."""
+    for part in path:
         field = model.model_fields.get(str(part)) if isinstance(part, str) else None
         if field is not None:
             model = _section_in(field.annotation) or model

@@ -27,11 +27,11 @@ def parse_config(
     environment: Mapping[str, str] | None = None,
     problems: Iterable[Problem] = (),
 ) -> Config:
-    """Return the configuration that *tree*, the content of a file, stands for.
+    """Return the configuration in *tree*, the content of a file.
 
-    Raises ConfigError with *problems*, which the reader of the file found, and all others.
+    Raises ConfigError with all problems at once, among them *problems*, which the reader of the file has found.
     """
     substitution = Substitution(os.environ if environment is None else environment)
     replaced = substitution.apply(tree)
     config = Config.model_validate(replaced, context=[*problems, *substitution.problems])
-    return config.hiding(substitution.places)
+    return config.hiding(substitution.hidden)

@@ -78,7 +78,7 @@ def _dialect_problems(pattern: str) -> Iterator[str]:
 
 
 def _is_ambiguous_set(text: str) -> bool:
-    """Whether Java would see a set in a set, an intersection or an unknown escape where Python sees characters."""
+    """Whether Java would read a nested set, an intersection or an unknown escape where Python reads characters."""
     if re.search(r"\\[^dDwWsStnrfxu\W]", text):
         return True
     plain = re.sub(r"\\.", "x", text, flags=re.DOTALL)
@@ -86,7 +86,7 @@ def _is_ambiguous_set(text: str) -> bool:
 
 
 def _repeat_problem(pattern: str) -> str | None:
-    """Refuse ``(a+)*``: such a pattern can take longer than the age of the world on a name that nearly matches."""
+    """Refuse patterns like ``(a+)*``, whose time grows exponentially on a name that nearly matches."""
     open_groups, closed_is_unbounded = [False], False
     for token in _TOKEN.finditer(pattern):
         kind, was_unbounded, closed_is_unbounded = token.lastgroup, closed_is_unbounded, False

@@ -7,40 +7,40 @@ from dataclasses import dataclass
 
 from pydantic_core import PydanticCustomError
 
-Place = tuple[str | int, ...]  # keys and list indices, from the root of the file
+KeyPath = tuple[str | int, ...]  # keys and list indices, from the root of the file
 PROBLEM = "problem"  # the pydantic error type whose message is already complete
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong at *place*; *text* reads ``what is wrong; remedy`` and never quotes a secret."""
+    """One thing that is wrong at *path*; *text* reads ``what is wrong; remedy`` and never quotes a secret."""
 
-    place: Place
+    path: KeyPath
     text: str
 
     def __str__(self) -> str:
-        return f"{place_text(self.place)}: {self.text}"
+        return f"{path_text(self.path)}: {self.text}"
 
 
-def place_text(place: Place) -> str:
+def path_text(path: KeyPath) -> str:
     """Return ``topics.overrides[0].strategy`` for ``("topics", "overrides", 0, "strategy")``."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
 def refused(text: str) -> PydanticCustomError:
-    """Return the error a validator raises: *text* is shown as it stands, braces and all."""
+    """Return the error for a validator to raise; *text* is shown as it is, braces included."""
     return PydanticCustomError(PROBLEM, "{text}", {"text": text})
 
 
-def first_per_place(stages: Iterable[Iterable[Problem]]) -> list[str]:
-    """Return the lines to show: a place that an earlier stage complained about is not complained about again.
+def first_per_path(stages: Iterable[Iterable[Problem]]) -> list[str]:
+    """Return the lines to show; a path that an earlier stage complained about is not mentioned again.
 
-    A variable that is not set would otherwise be followed by "not a duration" and other echoes of itself.
+    Otherwise a variable that is not set would be followed by "not a duration" and other consequences.
     """
     lines: dict[str, None] = {}
-    complained: set[Place] = set()
+    complained: set[KeyPath] = set()
     for stage in stages:
-        fresh = [problem for problem in stage if problem.place not in complained]
-        complained.update(problem.place for problem in fresh)
+        fresh = [problem for problem in stage if problem.path not in complained]
+        complained.update(problem.path for problem in fresh)
         lines.update(dict.fromkeys(map(str, fresh)))
     return list(lines)

@@ -12,9 +12,9 @@ HIDDEN_NAMES = r"(?i)password|passphrase|secret|token|credential|jaas|sasl\.user
 
 
 class Secret(str):
-    """Text whose ``repr`` is ``***``, so that containers, models and error messages that quote it stay silent.
+    """Text whose ``repr`` is ``***``, so that containers, models and error messages do not show it.
 
-    ``str()`` and formatting give the real text: the Kafka clients need it.
+    ``str()`` and formatting give the real text, which the Kafka clients need.
     """
 
     __slots__ = ()
@@ -24,7 +24,7 @@ class Secret(str):
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a client option of this name is hidden; errs to hiding (``ssl.keystore.type`` is hidden too)."""
+    """Whether the value of this client option is hidden; errs to hiding (``ssl.keystore.type`` is hidden too)."""
     return re.search(HIDDEN_NAMES, name) is not None
 
 

@@ -40,7 +40,7 @@ def _not_bool(value: object) -> object:
 
 
 def _to_port(value: object) -> object:
-    """Return a port number or ``off``; what ``${PORT}`` brings is text, and templates write ``off`` as false."""
+    """Return a port number or ``off``; ``${PORT}`` gives text, and templates write ``off`` as false."""
     if value is False or value == "off":
         return "off"
     number = int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,5}", value) else value
@@ -149,7 +149,7 @@ class Tables(Section):
 
 
 class Status(Section):
-    """What report_status watches, and when it is not well."""
+    """How often report_status looks, and from when on it reports something as wrong."""
 
     interval: PositiveDuration = timedelta(seconds=15)
     stalled_after: PositiveDuration = timedelta(seconds=60)
@@ -160,7 +160,7 @@ class Status(Section):
 
 
 class Metrics(Section):
-    """Where each job answers Prometheus, and how many groups and topics it names there."""
+    """Where each job serves its metrics, and for how many groups and topics these have series of their own."""
 
     address: Text = "0.0.0.0"
     sync_offsets_port: Port = "off"

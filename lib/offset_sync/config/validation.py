@@ -1,6 +1,6 @@
-"""What the sections cannot say by themselves: rules between values, checked on the tree before it is typed.
+"""Rules between several values, checked on the plain tree before it is validated section by section.
 
-Working on the tree, which may be wrong in any other way too, lets them be reported together with everything else.
+The tree may be wrong in other ways too; checking it first lets these problems be reported together with the others.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from posixpath import normpath
 from typing import Any
 
 from offset_sync.config.client_options import bootstrap_problem, login_problem, option_problems
-from offset_sync.config.problem import Place, Problem
+from offset_sync.config.problem import KeyPath, Problem
 from offset_sync.config.sections import Cluster, Mirror, Section, Tables
 
 _ALIAS = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def rule_problems(tree: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield every rule that *tree* breaks; parts of the wrong shape are skipped, their type is refused elsewhere."""
+    """Yield a problem for every rule that *tree* breaks; parts of a wrong type are skipped, pydantic refuses them."""
     clusters = _mapping(tree.get("clusters"))
     if isinstance(tree.get("clusters"), Mapping) and len(clusters) < 2:
         yield Problem(("clusters",), "fewer than two clusters, so there is nothing to sync to; add another")
@@ -39,24 +39,24 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _alias_problems(alias: str) -> Iterator[Problem]:
-    # An alias becomes a folder of its own below the checkpoints, so "." and ".." would leave it.
+    # An alias becomes the name of a folder below the checkpoints, and "." and ".." would lead out of it.
     if not _ALIAS.fullmatch(alias) or alias in (".", ".."):
         yield Problem(("clusters", alias), "not an alias; use 1 to 64 of A-Z a-z 0-9 . _ -")
 
 
 def _option_map_problems(alias: str, cluster: Mapping[str, Any]) -> Iterator[Problem]:
-    place: Place = ("clusters", alias)
+    path: KeyPath = ("clusters", alias)
     for stack in ("kafka", "spark", "admin"):
         for name, reason in option_problems(_mapping(cluster.get(stack)), stack):
-            yield Problem((*place, stack, name), reason)
+            yield Problem((*path, stack, name), reason)
     kafka, admin = _mapping(cluster.get("kafka")), _mapping(cluster.get("admin"))
     if text := login_problem({**kafka, **admin}):
-        yield Problem((*place, "admin"), text)
+        yield Problem((*path, "admin"), text)
     servers = kafka.get("bootstrap.servers")
     if "bootstrap.servers" not in kafka and isinstance(cluster.get("kafka", kafka), Mapping):
-        yield Problem((*place, "kafka"), "missing bootstrap.servers; add the cluster's brokers as host:port")
+        yield Problem((*path, "kafka"), "missing bootstrap.servers; add the cluster's brokers as host:port")
     elif isinstance(servers, (str, int, float)) and (text := bootstrap_problem(str(servers))):
-        yield Problem((*place, "kafka", "bootstrap.servers"), text)
+        yield Problem((*path, "kafka", "bootstrap.servers"), text)
 
 
 def _origin_problems(clusters: Mapping[str, Any]) -> Iterator[Problem]:
@@ -65,11 +65,11 @@ def _origin_problems(clusters: Mapping[str, Any]) -> Iterator[Problem]:
         origin = _mapping(cluster).get("origin") or alias
         if not isinstance(origin, str):
             continue
-        place = ("clusters", alias, "origin")
+        path = ("clusters", alias, "origin")
         if origin != alias and origin in clusters:
-            yield Problem(place, f"{origin!r} is the alias of another cluster; correct it or rename that alias")
+            yield Problem(path, f"{origin!r} is the alias of another cluster; correct it or rename that alias")
         elif origin in owners:
-            yield Problem(place, f"{origin!r} is the origin of clusters.{owners[origin]} too; give each its own")
+            yield Problem(path, f"{origin!r} is the origin of clusters.{owners[origin]} too; give each its own")
         else:
             owners[origin] = alias
 
@@ -82,19 +82,19 @@ def _direction_problems(directions: object, aliases: Sequence[str]) -> Iterator[
         return
     seen: set[tuple[str, str]] = set()
     for index, direction in enumerate(directions):
-        place: Place = ("directions", index)
+        path: KeyPath = ("directions", index)
         is_pair = isinstance(direction, (list, tuple)) and len(direction) == 2
         if not is_pair or not all(isinstance(alias, str) for alias in direction):
-            yield Problem(place, "not a direction; write [source, target]")
+            yield Problem(path, "not a direction; write [source, target]")
             continue
         source, target = direction
         unknown = sorted({alias for alias in direction if alias not in aliases})
         if unknown and aliases:
-            yield Problem(place, f"no cluster {' or '.join(map(repr, unknown))}; use aliases below clusters")
+            yield Problem(path, f"no cluster {' or '.join(map(repr, unknown))}; use aliases below clusters")
         elif source == target:
-            yield Problem(place, "source and target are the same cluster; name two")
+            yield Problem(path, "source and target are the same cluster; name two")
         elif (source, target) in seen:
-            yield Problem(place, "stands twice; remove one")
+            yield Problem(path, "stands twice; remove one")
         seen.add((source, target))
 
 

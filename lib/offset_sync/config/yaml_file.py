@@ -1,4 +1,4 @@
-"""Reading YAML so that what stands in the file is what arrives, and nothing twice."""
+"""Reads YAML so that values arrive as they are written, and reports keys that are given twice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from offset_sync.config.problem import Place, Problem
+from offset_sync.config.problem import KeyPath, Problem
 from offset_sync.model.errors import ConfigError
 
 _TAG = "tag:yaml.org,2002:"
@@ -31,9 +31,9 @@ for _name, _written, _first in (
 
 
 def read_yaml(path: Path) -> tuple[dict[str, Any], list[Problem]]:
-    """Return the mapping in the file and the keys that stand twice; all keys are text.
+    """Return the mapping in the file, with all keys as text, and a problem for each key that is given twice.
 
-    Raises ConfigError when there is no mapping to speak of. Never quotes the file: it may hold secrets.
+    Raises ConfigError where there is no mapping. Never quotes the file, which may hold secrets.
     """
     content = _read(path)
     try:
@@ -62,13 +62,13 @@ def _read(path: Path) -> bytes:
         raise ConfigError([f"{path}: cannot be read ({reason}); name a readable file with --conf"]) from None
 
 
-def _checked_keys(node: yaml.Node, place: Place, parents: tuple[yaml.Node, ...]) -> Iterator[Problem]:
-    """Yield the keys that stand twice in one mapping; turns number-like keys into text on the way."""
+def _checked_keys(node: yaml.Node, key_path: KeyPath, parents: tuple[yaml.Node, ...]) -> Iterator[Problem]:
+    """Yield the keys that are given twice in one mapping; also turns keys that look like numbers into text."""
     if any(node is parent for parent in parents):
         raise yaml.constructor.ConstructorError(None, None, "an alias stands inside what it names", node.start_mark)
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            yield from _checked_keys(item, (*place, index), (*parents, node))
+            yield from _checked_keys(item, (*key_path, index), (*parents, node))
     if not isinstance(node, yaml.MappingNode):
         return
     lines: dict[str, int] = {}
@@ -79,9 +79,9 @@ def _checked_keys(node: yaml.Node, place: Place, parents: tuple[yaml.Node, ...])
             key.tag = _TAG + "str"
         line = key.start_mark.line + 1
         if key.value in lines:
-            yield Problem((*place, key.value), f"stands twice, lines {lines[key.value]} and {line}; remove one")
+            yield Problem((*key_path, key.value), f"stands twice, lines {lines[key.value]} and {line}; remove one")
         lines.setdefault(key.value, line)
-        yield from _checked_keys(value, (*place, key.value), (*parents, node))
+        yield from _checked_keys(value, (*key_path, key.value), (*parents, node))
 
 
 def _syntax_problem(path: Path, error: yaml.YAMLError) -> str:

@@ -103,7 +103,7 @@ def test_an_unknown_key_is_refused_and_the_nearest_known_one_named(changes: dict
 
 
 @pytest.mark.parametrize(
-    ("changes", "place"),
+    ("changes", "path"),
     [
         ({"sync": None}, "sync"),
         ({"clusters": {"dc1": DC1, "dc2": None}}, "clusters.dc2"),
@@ -127,9 +127,9 @@ def test_an_unknown_key_is_refused_and_the_nearest_known_one_named(changes: dict
         ({"tables": {"root": "x", "checkpoints": "./x/"}}, "tables.checkpoints"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_refused_once(changes: dict[str, object], place: str) -> None:
+def test_a_value_of_the_wrong_kind_is_refused_once(changes: dict[str, object], path: str) -> None:
     found = problems(**changes)
-    assert [line.split(": ")[0] for line in found] == [place]
+    assert [line.split(": ")[0] for line in found] == [path]
 
 
 def test_two_empty_headers_are_empty_and_not_also_the_same() -> None:

@@ -19,14 +19,14 @@ EXAMPLES = {"clusters.*.origin", "clusters.*.kafka", "topics.include"}  # requir
 OVERRIDE = "topics.overrides[]."  # the default is empty: its fields are shown in the comment
 
 
-def fields(model: type[BaseModel], place: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (place, default) of every option that *model* knows."""
+def fields(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (path, default) of every option that *model* knows."""
     for name, field in model.model_fields.items():
         section, step = section_in(field.annotation)
         if section is None or step == "[]":
-            yield place + name, field.get_default(call_default_factory=True)
+            yield path + name, field.get_default(call_default_factory=True)
         if section is not None:
-            yield from fields(section, f"{place}{name}{step}.")
+            yield from fields(section, f"{path}{name}{step}.")
 
 
 def section_in(annotation: Any) -> tuple[type[BaseModel] | None, str]:
@@ -36,10 +36,10 @@ def section_in(annotation: Any) -> tuple[type[BaseModel] | None, str]:
     return (inner[0], ".*" if annotation.__origin__ is dict else "[]") if inner else (None, "")
 
 
-def written(tree: Any, place: str = "") -> Iterator[str]:
-    """Yield the places of the options in the file; the content of an option map is not looked into."""
+def written(tree: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths of the options in the file; the content of an option map is not looked into."""
     for key, value in tree.items():
-        here = place + ("*" if place == "clusters." else key)
+        here = path + ("*" if path == "clusters." else key)
         is_section = isinstance(value, dict) and not re.fullmatch(r"clusters\.\*\.(kafka|spark|admin)", here)
         yield from written(value, here + ".") if is_section else [here]
 
@@ -50,18 +50,18 @@ def tree() -> Any:
 
 
 def test_every_option_of_the_model_stands_in_the_reference_and_no_other(tree: Any) -> None:
-    assert set(written(tree)) == {place for place, _ in fields(Config) if not place.startswith(OVERRIDE)}
+    assert set(written(tree)) == {path for path, _ in fields(Config) if not path.startswith(OVERRIDE)}
 
 
 def test_every_value_in_the_reference_is_the_default(tree: Any) -> None:
     reference = load_config(REFERENCE, {})
-    for place, default in fields(Config):
-        if place in EXAMPLES or place.startswith(OVERRIDE):
+    for path, default in fields(Config):
+        if path in EXAMPLES or path.startswith(OVERRIDE):
             continue
         value: Any = reference
-        for part in place.split("."):
+        for part in path.split("."):
             value = value["dc1"] if part == "*" else getattr(value, part)
-        assert value == default, place
+        assert value == default, path
 
 
 def test_the_reference_says_the_same_as_a_file_that_leaves_all_of_it_out(tree: Any) -> None:
