@@ -86,10 +86,10 @@ def _checked_keys(node: yaml.Node, key_path: KeyPath, parents: tuple[yaml.Node, 
 
 def _syntax_problem(path: Path, error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
-    where = f"{path}, line {mark.line + 1}" if mark is not None else str(path)
+    location = f"{path}, line {mark.line + 1}" if mark is not None else str(path)
     what = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "not readable")
     # An unquoted password such as *x or !x is read as an alias or a tag, and the message would quote it.
     hidden = re.sub(
         r"(alias|anchor|tag|handle) ['\"].*", r"\1, put text that begins with * & or ! in quotes", str(what)
     )
-    return f"{where}: not valid YAML ({hidden}); correct it"
+    return f"{location}: not valid YAML ({hidden}); correct it"

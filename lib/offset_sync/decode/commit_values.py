@@ -73,7 +73,7 @@ def _cursor_per_version(
     for row in cursor.rows[~known]:
         errors[int(row)] = unknown_version(int(version[row]), int(record_type[row]))
     return [
-        (layout, cursor.where(present == number)) for number, layout in enumerate(COMMIT_LAYOUTS) if number in present
+        (layout, cursor.select(present == number)) for number, layout in enumerate(COMMIT_LAYOUTS) if number in present
     ]
 
 

@@ -46,12 +46,12 @@ def decode_keys(keys: ByteRows, errors: dict[int, str]) -> Keys:
     has_type[cursor.rows] = True
     kind = _kind_codes(record_type)
     group, topic, member = Spans.empty(keys), Spans.empty(keys), Spans.empty(keys)
-    _read_commit_keys(cursor.where(kind[cursor.rows] == KINDS.index(COMMIT)), group, topic, partition)
+    _read_commit_keys(cursor.select(kind[cursor.rows] == KINDS.index(COMMIT)), group, topic, partition)
     is_commit = kind == KINDS.index(COMMIT)
-    others = cursor.where(~is_commit[cursor.rows] & (kind[cursor.rows] != _IGNORED_CODE))
+    others = cursor.select(~is_commit[cursor.rows] & (kind[cursor.rows] != _IGNORED_CODE))
     others.read_string(group, "group")
     is_member = kind == KINDS.index(MEMBER)
-    others.where(is_member[others.rows]).read_string(member, "member")
+    others.select(is_member[others.rows]).read_string(member, "member")
     has_group = kind != _IGNORED_CODE
     texts = [
         _text(keys, group, has_group, "group", errors),

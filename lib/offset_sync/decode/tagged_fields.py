@@ -38,13 +38,13 @@ class TopicIds:
         count, left = remaining[cursor.rows], cursor.left()
         cursor.drop(count > left, lambda i: f"tag count {count[i]} exceeds the {left[i]} bytes left")
         is_crowded = remaining[cursor.rows] > _ROUNDS
-        crowded, cursor = cursor.where(is_crowded), cursor.where(~is_crowded & (remaining[cursor.rows] > 0))
+        crowded, cursor = cursor.select(is_crowded), cursor.select(~is_crowded & (remaining[cursor.rows] > 0))
         self._read_one_by_one(crowded, remaining)
         while len(cursor.rows):
             self._read_field(cursor)
             remaining[cursor.rows] -= 1
-            self._check_ends(cursor.where(remaining[cursor.rows] == 0))
-            cursor = cursor.where(remaining[cursor.rows] > 0)
+            self._check_ends(cursor.select(remaining[cursor.rows] == 0))
+            cursor = cursor.select(remaining[cursor.rows] > 0)
 
     def _read_one_by_one(self, cursor: VectorCursor, remaining: NDArray[np.int64]) -> None:
         for row, position in zip(cursor.rows.tolist(), cursor.position.tolist(), strict=True):

@@ -35,7 +35,7 @@ class VectorCursor:
         self.position: Ints = source.start.copy() if everything else source.start[rows]
         self._end: Ints = source.end if everything else source.end[rows]
 
-    def where(self, chosen: Flags) -> VectorCursor:
+    def select(self, chosen: Flags) -> VectorCursor:
         """Return a cursor over the chosen rows that goes on from here; do not use this one for them any more."""
         if chosen.all():
             return self

@@ -1,4 +1,4 @@
-"""Kafka's and librdkafka's error names, sorted by what may be done about them; imports no client.
+"""Kafka's and librdkafka's error names, grouped by what can be done about them; imports no client.
 
 The names are those of ``rd_kafka_err2name``: a leading underscore marks errors of the client itself.
 """
@@ -9,13 +9,13 @@ from offset_sync.model.errors import ClusterError
 
 
 class TransientError(ClusterError):
-    """The same question may well be answered a little later."""
+    """The same request may well succeed a little later."""
 
 
 class NotAuthorizedError(ClusterError):
-    """A topic may not be described or not be read.
+    """We may not describe a topic, or not read it.
 
-    Of one that may not be described nobody can tell whether it is there: it is not to be taken for absent.
+    If we may not describe it nobody can tell whether it exists, so it must not be taken for absent.
     """
 
     def __init__(self, cluster: str, topic: str, operation: str = "Describe") -> None:
@@ -29,7 +29,7 @@ class NotAuthorizedError(ClusterError):
 
 
 NOT_AUTHORIZED = frozenset({"TOPIC_AUTHORIZATION_FAILED"})
-"""The topic may not be described, whether it is there or not."""
+"""We may not describe the topic, whether it exists or not."""
 
 UNREACHABLE = frozenset(
     {"_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "NETWORK_EXCEPTION"}
@@ -37,7 +37,7 @@ UNREACHABLE = frozenset(
 """No answer came. A write may have been applied all the same."""
 
 MOVED_COORDINATOR = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"})
-"""The broker that was asked does not (or not now) coordinate the group: ask again who does."""
+"""The broker that was asked does not coordinate the group (now): look the coordinator up again."""
 
 UNSTABLE = "UNSTABLE_OFFSET_COMMIT"
 """A transaction that is still open has committed an offset for the partition."""
@@ -63,9 +63,9 @@ RETRIABLE = (
 """The same request may well succeed a little later."""
 
 ACTIVE_GROUP = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS", "STALE_MEMBER_EPOCH"})
-"""The group has members, so the broker takes its offsets from them alone (wire-format, section 7)."""
+"""The group has members, and the broker accepts offsets from nobody else (wire-format, section 7)."""
 
 ABSENT_TOPIC = frozenset(
     {"UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_ID", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "TOPIC_EXCEPTION", "_NOENT"}
 )
-"""The topic or the partition is not there (or its name could not be one)."""
+"""The topic or the partition does not exist (or the name is not a valid one)."""

@@ -25,9 +25,9 @@ class GroupStates:
         self._options = {"client.id": "offset-sync", "log_level": "2", **options}
 
     def active(self, deadline: float = DEADLINE_S) -> frozenset[str] | ClusterError:
-        """Return the groups with members; those of a state that this client does not know count as having some.
+        """Return the groups with members; a state that this client does not know counts as having some.
 
-        ClusterError where any broker does not answer within *deadline* seconds: its groups would look empty.
+        Returns a ClusterError if any broker does not answer within *deadline* seconds, for its groups would look empty.
         """
         try:
             future = self._client.list_consumer_groups(request_timeout=deadline)

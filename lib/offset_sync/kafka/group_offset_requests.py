@@ -1,8 +1,8 @@
 """One attempt at reading, writing or deleting the committed offsets of many groups at once.
 
-librdkafka takes one group per request, so a wave keeps many requests in flight on one queue and takes the answers as
-they come. Every group gets an answer: what could not be asked or was not answered in time is a ``RequestFailure``.
-Retries are the caller's, who knows what may be repeated.
+librdkafka takes one group per request, so a batch keeps many requests in flight on one queue and takes the answers in
+the order in which they come. Every group gets an answer: a ``RequestFailure`` if it could not be asked or did not
+answer in time. Retries are the caller's, who knows what may be repeated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GRACE_S = 0.5  # librdkafka reports a timeout itself, a little after it
 
 
 class PartitionAnswer(NamedTuple):
-    """What the broker says about one partition; *error* is None or an error name."""
+    """What the broker answers for one partition; *error* is None or an error name."""
 
     topic: str
     partition: int
@@ -48,6 +48,8 @@ NOT_ASKED = RequestFailure("_TIMED_OUT", "the deadline passed before the request
 
 @dataclass(frozen=True)
 class _Batch:
+    """Requests of one kind, whose answers come on one queue; *queue* and *options* are librdkafka's pointers."""
+
     operation: str
     queue: int
     options: int
@@ -55,7 +57,7 @@ class _Batch:
 
 @dataclass(frozen=True)
 class Limits:
-    """*ends_at* is on ``time.monotonic``'s clock; no single request waits longer than *request_s*."""
+    """*ends_at* is on ``time.monotonic``'s clock; no request waits longer than *request_s* seconds."""
 
     ends_at: float
     request_s: float
@@ -63,7 +65,7 @@ class Limits:
 
     @property
     def timeout_ms(self) -> int:
-        """How long a request that starts now may take; 0 or less when it is too late."""
+        """How long a request that starts now may take; 0 or less if it is too late for one."""
         return int(min(self.request_s, self.ends_at - time.monotonic()) * 1000)
 
 
@@ -86,52 +88,52 @@ class GroupOffsets:
         }
         return self._run(_ALTER, rows, limits)
 
-    def delete(self, places: Mapping[str, Sequence[TopicPartition]], limits: Limits) -> dict[str, GroupAnswer]:
-        """Delete the committed offsets of these partitions."""
-        rows = {group: [(each.topic, each.partition) for each in wanted] for group, wanted in places.items()}
+    def delete(self, partitions: Mapping[str, Sequence[TopicPartition]], limits: Limits) -> dict[str, GroupAnswer]:
+        """Delete each group's committed offsets of these partitions."""
+        rows = {group: [(each.topic, each.partition) for each in wanted] for group, wanted in partitions.items()}
         return self._run(_DELETE, rows, limits)
 
     def complaint(self) -> str:
-        """Return why no broker can be reached, as far as the client knows; "" when it knows nothing."""
+        """Return why no broker can be reached, as far as the client knows; "" if it knows nothing."""
         return self._handle.complaint()
 
     def _run(self, operation: str, rows: Mapping[str, Sequence[Any] | None], limits: Limits) -> dict[str, GroupAnswer]:
         waiting = deque(enumerate(rows, start=1))  # from 1 on: a 0 would be a null pointer
         asked: dict[int, str] = {}
         answers: dict[str, GroupAnswer] = dict.fromkeys(rows, NOT_ASKED)
-        with self._wave(operation) as wave:
+        with self._opened(operation) as batch:
             while waiting or asked:
                 while waiting and len(asked) < limits.in_flight and (timeout_ms := limits.timeout_ms) > 0:
                     number, group = waiting.popleft()
                     asked[number] = group
-                    self._ask(wave, number, group, rows[group], timeout_ms)
+                    self._ask(batch, number, group, rows[group], timeout_ms)
                 if not asked or time.monotonic() > limits.ends_at + _GRACE_S:
                     break
-                for number, answer in self._answers(wave):
+                for number, answer in self._answers(batch):
                     answers[asked.pop(number)] = answer
         return answers
 
-    def _ask(self, wave: _Batch, number: int, group: str, rows: Sequence[Any] | None, timeout_ms: int) -> None:
+    def _ask(self, batch: _Batch, number: int, group: str, rows: Sequence[Any] | None, timeout_ms: int) -> None:
         bound = self._library
         partitions = None
-        if rows is not None:  # without a list, a listing is of all partitions
+        if rows is not None:  # without a list, all partitions are listed
             partitions = bound.topic_partition_list_new(len(rows))
             for row in rows:
                 bound.add_partition(partitions, *row)
-        request = ctypes.c_void_p(getattr(bound, f"{wave.operation}_new")(group.encode(), partitions))
+        request = ctypes.c_void_p(getattr(bound, f"{batch.operation}_new")(group.encode(), partitions))
         if partitions is not None:  # the request has its own copy
             bound.topic_partition_list_destroy(partitions)
-        bound.AdminOptions_set_opaque(wave.options, number)
-        bound.AdminOptions_set_request_timeout(wave.options, timeout_ms, None, 0)
-        getattr(bound, wave.operation)(self._handle.pointer, ctypes.byref(request), 1, wave.options, wave.queue)
-        getattr(bound, f"{wave.operation}_destroy")(request)
+        bound.AdminOptions_set_opaque(batch.options, number)
+        bound.AdminOptions_set_request_timeout(batch.options, timeout_ms, None, 0)
+        getattr(bound, batch.operation)(self._handle.pointer, ctypes.byref(request), 1, batch.options, batch.queue)
+        getattr(bound, f"{batch.operation}_destroy")(request)
 
-    def _answers(self, wave: _Batch) -> Iterator[tuple[int, GroupAnswer]]:
-        """Yield what has come, after waiting a little for the first; everything is copied before it is destroyed."""
+    def _answers(self, batch: _Batch) -> Iterator[tuple[int, GroupAnswer]]:
+        """Yield the answers that have come, waiting a little for the first; each is copied before it is destroyed."""
         wait_ms = _POLL_MS
-        while event := self._library.queue_poll(wave.queue, wait_ms):
+        while event := self._library.queue_poll(batch.queue, wait_ms):
             try:
-                yield self._library.event_opaque(event), self._answer(wave.operation, event)
+                yield self._library.event_opaque(event), self._answer(batch.operation, event)
             finally:
                 self._library.event_destroy(event)
             wait_ms = 0
@@ -162,7 +164,7 @@ class GroupOffsets:
         return text(self._library.err2name(code))
 
     @contextmanager
-    def _wave(self, operation: str) -> Iterator[_Batch]:
+    def _opened(self, operation: str) -> Iterator[_Batch]:
         bound, handle = self._library, self._handle.pointer
         options = bound.AdminOptions_new(handle, _ANY_OPERATION)
         queue = bound.queue_new(handle)

@@ -1,4 +1,4 @@
-"""Single records, read where a group would read next."""
+"""Reads single records, those that a group would read next."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _OPTIONS = {
     "enable.auto.offset.store": "false",
     "isolation.level": "read_committed",
     "enable.partition.eof": "true",
-    # Of an offset that retention has overtaken the first record left is wanted; beyond the end there is none.
+    # If retention has deleted the record at the offset, the first one left is wanted; beyond the end there is none.
     "auto.offset.reset": "earliest",
-    # One record of each partition is wanted, and not what comes after it.
+    # A single record of each partition is wanted, so nothing is fetched ahead.
     "queued.min.messages": "1",
     "fetch.message.max.bytes": "65536",
     "fetch.wait.max.ms": "50",
@@ -40,42 +40,43 @@ class RecordReader:
         self._options: dict[str, Any] = {**_OPTIONS, **options, "error_cb": lambda error: None}
 
     def first_at(
-        self, places: Mapping[TopicPartition, int], deadline: float = DEADLINE_S
+        self, offsets: Mapping[TopicPartition, int], deadline: float = DEADLINE_S
     ) -> dict[TopicPartition, RecordContent] | ClusterError:
-        """Return the first record at or above each offset; where none came within *deadline* seconds it is left out.
+        """Return the first record at or above each offset; partitions of which none came in time are left out.
 
-        Of an end of a log the client hears at once. Of a topic or partition that is not there it never does.
+        The end of a log is reported at once. For a topic or partition that does not exist the whole *deadline* (in
+        seconds) passes, for the client is never told.
         """
         try:
             consumer = Consumer(self._options)
         except (KafkaException, ValueError, TypeError) as error:
             return ClusterError(self._alias, f"the client refuses its options: {error}")
         try:
-            return self._first_at(consumer, places, time.monotonic() + deadline)
+            return self._first_at(consumer, offsets, time.monotonic() + deadline)
         except KafkaException as error:
             return ClusterError(self._alias, str(error.args[0]))
         finally:
             consumer.close()
 
     def _first_at(
-        self, consumer: Consumer, places: Mapping[TopicPartition, int], ends_at: float
+        self, consumer: Consumer, offsets: Mapping[TopicPartition, int], ends_at: float
     ) -> dict[TopicPartition, RecordContent]:
         found: dict[TopicPartition, RecordContent] = {}
-        waiting = dict(places)
-        consumer.assign([ClientPartition(each.topic, each.partition, offset) for each, offset in places.items()])
+        waiting = dict(offsets)
+        consumer.assign([ClientPartition(each.topic, each.partition, offset) for each, offset in offsets.items()])
         while waiting and time.monotonic() < ends_at:
             for message in consumer.consume(len(waiting), _POLL_S):
-                place = TopicPartition(str(message.topic()), int(message.partition() or 0))
-                if place not in waiting:
+                partition = TopicPartition(str(message.topic()), int(message.partition() or 0))
+                if partition not in waiting:
                     continue
                 error = message.error()
                 if error is None:
-                    if int(message.offset() or 0) >= waiting[place]:
-                        found[place] = to_content(message)
-                elif not _is_the_end(error):
+                    if int(message.offset() or 0) >= waiting[partition]:
+                        found[partition] = to_content(message)
+                elif not _is_end_of_log(error):
                     continue
-                del waiting[place]
-                consumer.incremental_unassign([ClientPartition(place.topic, place.partition)])
+                del waiting[partition]
+                consumer.incremental_unassign([ClientPartition(partition.topic, partition.partition)])
         return found
 
 
@@ -83,13 +84,16 @@ def to_content(message: Message) -> RecordContent:
     """Return what a consumed message holds."""
     headers: Any = message.headers() or []
     return RecordContent(
-        int(message.offset() or 0), int(message.timestamp()[1]), _to_bytes(message.key()), _to_bytes(message.value()),
-        tuple((str(name), _to_bytes(value)) for name, value in headers),
-    )  # fmt: skip
+        offset=int(message.offset() or 0),
+        timestamp_ms=int(message.timestamp()[1]),
+        key=_to_bytes(message.key()),
+        value=_to_bytes(message.value()),
+        headers=tuple((str(name), _to_bytes(value)) for name, value in headers),
+    )
 
 
-def _is_the_end(error: KafkaError) -> bool:
-    """True where nothing will come; of anything else the client tries again by itself."""
+def _is_end_of_log(error: KafkaError) -> bool:
+    """True where no record will come; after any other error the client tries again by itself."""
     return error.name() == "_PARTITION_EOF"
 
 

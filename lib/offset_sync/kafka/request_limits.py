@@ -1,14 +1,14 @@
-"""What must not reach the client: values that C or the wire would cut off, wrap round or choke on.
+"""Values that must not reach the client, because C or the wire format would cut them off or wrap them round.
 
 Each check returns None or the reason. One bad value must cost its own row only: a string above 32,767 bytes makes the
-broker close the connection, with hundreds of other requests on it; a NUL would silently name *another* group.
+broker close the connection with hundreds of other requests on it, and a NUL would silently name *another* group.
 """
 
 from __future__ import annotations
 
 import re
 
-from offset_sync.model.values import OffsetWrite
+from offset_sync.model.values import OffsetWrite, TopicPartition
 
 _WIRE_STRING_BYTES = 32_767
 _INT32_MAX = 2**31 - 1
@@ -17,7 +17,7 @@ _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def invalid_group(group_id: str) -> str | None:
-    """Return why *group_id* cannot be asked for, or None."""
+    """Return why no request can be made for *group_id*, or None."""
     if not group_id:
         return "the empty group id has no coordinator that a client could look up"
     if "\0" in group_id:
@@ -30,18 +30,18 @@ def invalid_group(group_id: str) -> str | None:
     return None
 
 
-def invalid_place(topic: str, partition: int) -> str | None:
-    """Return why no partition can have this name and number, or None."""
-    if not is_topic_name(topic):
+def invalid_partition(partition: TopicPartition) -> str | None:
+    """Return why no partition can have this topic and number, or None."""
+    if not is_topic_name(partition.topic):
         return "no valid topic name"
-    if not 0 <= partition <= _INT32_MAX:
-        return f"partition {partition} is out of range"
+    if not 0 <= partition.partition <= _INT32_MAX:
+        return f"partition {partition.partition} is out of range"
     return None
 
 
 def invalid_write(write: OffsetWrite) -> str | None:
     """Return why *write* cannot be sent, or None; it begins with a Kafka error name."""
-    reason = invalid_place(write.topic, write.partition)
+    reason = invalid_partition(TopicPartition(write.topic, write.partition))
     if reason is not None:
         return f"_INVALID_ARG: {reason}"
     if not 0 <= write.offset <= _INT64_MAX:

@@ -1,4 +1,4 @@
-"""Try again until a deadline, only what failed, with a growing pause; the clock is an argument."""
+"""Tries again until a deadline, with pauses that grow; the clock is an argument."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ SYSTEM_CLOCK = Clock()
 
 
 def attempts(ends_at: float, clock: Clock = SYSTEM_CLOCK) -> Iterator[float]:
-    """Yield the seconds left before each attempt: once at least, then after pauses until *ends_at*.
+    """Yield the seconds left at each attempt: at least once, then again after each pause until *ends_at*.
 
-    The caller leaves the loop when nothing is left to repeat. No attempt starts at or after *ends_at*.
+    The caller repeats only what failed, and leaves the loop when nothing is left. No repetition starts at or after
+    *ends_at*.
     """
     pause_s = _FIRST_PAUSE_S
     yield ends_at - clock.now()

@@ -75,7 +75,7 @@ class Client:
 
 def admin_of(*known: str, refused: Collection[str] = (), **rights: list[AclOperation] | None) -> ClusterAdmin:
     admin = ClusterAdmin("dc1", {})
-    admin._topics.__dict__["_client"] = Client(set(known), refused, rights)
+    admin._topics._requests.__dict__["_client"] = Client(set(known), refused, rights)
     return admin
 
 
