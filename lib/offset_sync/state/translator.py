@@ -8,8 +8,7 @@ from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, State, TopicPartition
 from offset_sync.state.last_translations import LastTranslations
-from offset_sync.state.snapshot import Commits, Snapshot
-from offset_sync.state.snapshot import frontier as frontier_of
+from offset_sync.state.snapshot import Commits, Snapshot, frontier
 from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
@@ -74,8 +73,8 @@ class Translator:
         if ends is None and place.partition < topic.partitions:
             return None
         start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
-        frontier = snapshot.frontiers[ClusterPartition(cluster, *place)]
-        return PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, frontier)
+        known_to = snapshot.frontiers[ClusterPartition(cluster, *place)]
+        return PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, known_to)
 
     def _remembered(self, cluster: str, place: TopicPartition, there: PartitionMetadata) -> PartitionMetadata:
         indexed = self._index.partitions(cluster, place.topic)
@@ -85,4 +84,4 @@ class Translator:
         self, clusters: Collection[str], partitions: Collection[TopicPartition]
     ) -> dict[ClusterPartition, int]:
         """Return how far the index has read; to be taken before the clusters are asked for their ends."""
-        return {ClusterPartition(c, *each): frontier_of(self._index, c, each) for c in clusters for each in partitions}
+        return {ClusterPartition(c, *each): frontier(self._index, c, each) for c in clusters for each in partitions}

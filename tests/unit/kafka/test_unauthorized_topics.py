@@ -102,7 +102,7 @@ def test_the_ends_and_the_list_of_other_topics_are_told_all_the_same() -> None:
     assert [each.topic for each in admin.reaches(lambda name: True)] == ["pay"]
 
 
-def test_the_survey_keeps_refused_topics_apart_from_those_that_are_not_there() -> None:
+def test_the_metadata_keeps_refused_topics_apart_from_those_that_are_not_there() -> None:
     admin = admin_of("pay", refused=["orders"])
     places = [TopicPartition(name, 0) for name in ("pay", "orders", "nowhere")]
     look = MetadataFetcher({"dc1": admin}).fetch(["dc1"], places)["dc1"]
@@ -205,5 +205,7 @@ def admins() -> dict[str, Any]:
 def test_maintenance_says_what_it_may_not_ask_for(admins: dict[str, Any]) -> None:
     looks = maintain_tables.look_at(config_of(["X", "Y"]), admins)
     assert {alias: [str(error) for error in errors_of(look)] for alias, look in looks.items()} == {
-        "X": ["clusters.X: refused"], "Y": [], "Z": ["clusters.Z: does not answer"],
-    }  # fmt: skip
+        "X": ["clusters.X: refused"],
+        "Y": [],
+        "Z": ["clusters.Z: does not answer"],
+    }

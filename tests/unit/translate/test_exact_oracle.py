@@ -128,8 +128,12 @@ def test_maximal_runs_end_at_holes_at_new_origins_and_where_the_order_breaks() -
     entries: list[Entry] = [("A", 5), ("A", 6), None, ("A", 7), ("B", 8), ("A", 8), ("A", 10), ("A", 11)]
     runs = maximal_runs(log("Y", entries).records)
     assert [run[:4] for run in runs] == [
-        (0, 2, "A", 5), (3, 1, "A", 7), (4, 1, "B", 8), (5, 1, "A", 8), (6, 2, "A", 10),
-    ]  # fmt: skip
+        (0, 2, "A", 5),
+        (3, 1, "A", 7),
+        (4, 1, "B", 8),
+        (5, 1, "A", 8),
+        (6, 2, "A", 10),
+    ]
 
 
 def test_increments_say_the_same_as_the_log_however_they_are_cut() -> None:

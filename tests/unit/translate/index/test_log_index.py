@@ -127,9 +127,8 @@ def test_positions_keep_up_with_the_runs_also_where_a_run_has_grown() -> None:
     assert (index.positions(0).start.tolist(), index.positions(0).end.tolist()) == ([0], [4])
     index.extend(runs_of((4, 2, 0, 4), (6, 1, 1, 0), (7, 1, 0, 9)), 8)
     positions = index.positions(0)
-    assert list(zip(positions.start.tolist(), positions.end.tolist(), positions.position.tolist())) == [
-        (0, 6, 0), (9, 10, 7),
-    ]  # fmt: skip
+    segments = zip(positions.start.tolist(), positions.end.tolist(), positions.position.tolist())
+    assert list(segments) == [(0, 6, 0), (9, 10, 7)]
     assert index.positions(1).position.tolist() == [6]
     assert len(index.positions(2)) == 0
 

@@ -53,7 +53,7 @@ def positions_of(*batches: list[Stretch]) -> OriginPositions:
     return positions
 
 
-def places(positions: OriginPositions) -> dict[int, int]:
+def offsets_of(positions: OriginPositions) -> dict[int, int]:
     zeros = np.zeros(len(positions), np.int64)
     return {o: at for o, (at, _) in expanded(positions.start, positions.end, positions.position, zeros).items()}
 
@@ -78,13 +78,13 @@ def test_first_occurrences_are_those_of_a_dictionary_in_any_order(found: list[St
 def test_growing_in_pieces_is_the_same_as_in_one(found: list[Stretch], borders: list[int]) -> None:
     cuts = [0, *sorted(borders), len(found)]
     grown = positions_of(*(found[low:high] for low, high in pairwise(cuts)))
-    assert places(grown) == {o: at for o, (at, _) in by_dictionary(found).items()}
+    assert offsets_of(grown) == {o: at for o, (at, _) in by_dictionary(found).items()}
     assert is_sorted_and_disjoint(grown)
 
 
 @law(150)
 @given(stretches(), st.integers(0, 12), st.integers(0, 34))
-def test_a_hole_counts_as_the_lowest_place_of_any_later_record(found: list[Stretch], border: int, hole: int) -> None:
+def test_a_hole_counts_as_the_lowest_offset_of_any_later_record(found: list[Stretch], border: int, hole: int) -> None:
     positions, first = positions_of(found[:border], found[border:]), by_dictionary(found)
     if hole in first:
         return
@@ -99,7 +99,7 @@ def test_a_hole_counts_as_the_lowest_place_of_any_later_record(found: list[Stret
 
 @law(200)
 @given(stretches(), st.integers(0, 12))
-def test_whoever_came_below_what_was_there_is_counted(found: list[Stretch], border: int) -> None:
+def test_records_that_came_below_what_was_there_are_counted(found: list[Stretch], border: int) -> None:
     before, after = positions_of(found[:border]), positions_of(found[:border], found[border:])
     known = by_dictionary(found[:border])
     lower = [o for o in by_dictionary(found) if o not in known and known and o < max(known)]
@@ -122,9 +122,9 @@ def test_a_stretch_that_goes_on_is_joined_and_one_with_a_marker_between_is_not()
     ]
 
 
-def test_records_sent_again_stand_where_they_stood_first() -> None:
+def test_records_sent_again_keep_their_first_position() -> None:
     positions = positions_of([(5, 3, 100, 0)], [(5, 3, 103, 0)], [(9, 1, 106, 0)])
-    assert places(positions) == {5: 100, 6: 101, 7: 102, 9: 106}
+    assert offsets_of(positions) == {5: 100, 6: 101, 7: 102, 9: 106}
 
 
 def test_a_record_in_the_middle_of_a_wide_stretch_keeps_both_of_its_sides() -> None:
@@ -135,6 +135,5 @@ def test_a_record_in_the_middle_of_a_wide_stretch_keeps_both_of_its_sides() -> N
 
 def test_offsets_as_large_as_they_get_are_kept() -> None:
     largest = 2**62 - 10
-    assert places(positions_of([(largest, 2, largest, 0)], [(0, 1, largest + 2, 0)])) == {
-        largest: largest, largest + 1: largest + 1, 0: largest + 2,
-    }  # fmt: skip
+    found = offsets_of(positions_of([(largest, 2, largest, 0)], [(0, 1, largest + 2, 0)]))
+    assert found == {largest: largest, largest + 1: largest + 1, 0: largest + 2}
