@@ -9,7 +9,7 @@ from broker.committed_offsets import commit, committed
 from broker.crafted_logs import Clusters, admin_of, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, install
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.broker, pytest.mark.in_order, pytest.mark.timeout(1200)]
 
 TOPIC, PLACE = "maintained", ("maintained", 0)
 GROUP = "maintained-group"

@@ -22,7 +22,7 @@ from offset_sync_demo.kafka.clients import admin_of, client_options
 from tools.prometheus_expressions import series
 from tools.prometheus_scrape import Scrape, fetch
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
 
 FIRST, LATE, GROWING = "running-first", "running-late", "running-growing"
 PLACE: Place = (FIRST, 0)
