@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project of its own, in which pytest is run."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:cacheprovider -p no:randomly -p no:cov -p no:xdist")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setattr(run_tests, "REPO", tmp_path)
     return tmp_path
 
