@@ -96,7 +96,7 @@ def grant(cluster: EmbeddedCluster, words: list[str]) -> None:
 def rights(cluster: EmbeddedCluster) -> set[AclBinding]:
     """Return what the broker itself knows to be granted."""
     everything = (None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY)
-    return set(admin_of(cluster).describe_acls(AclBindingFilter(ResourceType.ANY, *everything)).result(30))
+    return set(admin_of(cluster).describe_acls(AclBindingFilter(ResourceType.ANY, *everything)).result(120))
 
 
 def set_rights(cluster: EmbeddedCluster, wanted: set[AclBinding]) -> None:
@@ -107,7 +107,7 @@ def set_rights(cluster: EmbeddedCluster, wanted: set[AclBinding]) -> None:
         of_acl = (acl.name, acl.resource_pattern_type, acl.principal, acl.host, acl.operation, acl.permission_type)
         changes |= admin.delete_acls([AclBindingFilter(acl.restype, *of_acl)])
     for future in changes.values():
-        future.result(30)
+        future.result(120)
     until(lambda: rights(cluster) == wanted, 60)
 
 

@@ -32,7 +32,7 @@ def maintained(clusters: Clusters, spark_environment: None, tmp_path_factory: py
     for alias in servers:
         admin = admin_of(clusters[alias])  # it has to live until the answer is there
         (deleted,) = admin.delete_records([ClientPartition(TOPIC, 0, 60)]).values()
-        deleted.result(30)
+        deleted.result(120)
     return installation
 
 

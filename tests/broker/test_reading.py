@@ -47,7 +47,7 @@ def offsets_at(reader: RecordReader, topic: str, *asked: int) -> list[int | None
 def delete_below(admin: AdminClient, topic: str, offset: int) -> int:
     """Delete as retention does; return where the log begins then."""
     (deleted,) = admin.delete_records([TopicPartition(topic, 0, offset)]).values()
-    low_watermark: int = deleted.result(30).low_watermark
+    low_watermark: int = deleted.result(120).low_watermark
     return low_watermark
 
 
@@ -76,7 +76,7 @@ def test_a_record_comes_whole(cluster: EmbeddedCluster, reader: RecordReader, to
     large = b"x" * 900_000
     producer.produce(topic_name, large, b"\x00key", partition=0, timestamp=1_795_000_000_123, headers=headers)
     producer.produce(topic_name, None, None, partition=1, timestamp=5)
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     assert reader.first_at({Place(topic_name, 0): 0, Place(topic_name, 1): 0}) == {
         Place(topic_name, 0): RecordContent(0, 1_795_000_000_123, b"\x00key", large, tuple(headers)),
         Place(topic_name, 1): RecordContent(0, 5, None, None, ()),
@@ -101,13 +101,13 @@ def test_records_of_an_open_transaction_are_not_read(
     create_topics(cluster, {topic_name: 1})
     write_log(cluster, {(topic_name, 0): natives(0, end=1)})
     producer = Producer(client_options(cluster.bootstrap_servers, transactional_id=topic_name))
-    producer.init_transactions(30)
+    producer.init_transactions(120)
     producer.begin_transaction()
     producer.produce(topic_name, b"open", partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     wait_for_ends(cluster, {(topic_name, 0): 2})
     assert offsets_at(reader, topic_name, 0, 1) == [0, None]
-    producer.commit_transaction(30)
+    producer.commit_transaction(120)
     assert offsets_at(reader, topic_name, 1) == [1]
 
 
@@ -122,7 +122,7 @@ def test_a_topic_or_partition_that_is_not_there_is_left_out_and_not_made_up(
     assert not isinstance(found, ClusterError)
     assert list(found) == [Place(topic_name, 0)]
     assert time.monotonic() - began < LONG_S / 2  # librdkafka says nothing of the others, however long it is asked
-    assert f"no-{topic_name}" not in admin_of(cluster).list_topics(timeout=10).topics
+    assert f"no-{topic_name}" not in admin_of(cluster).list_topics(timeout=120).topics
 
 
 def test_two_hundred_partitions_are_read_quickly(

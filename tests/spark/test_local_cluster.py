@@ -23,7 +23,7 @@ from bundle import build_zip
 from spark_options import split_options
 from submit import Command, build_command
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 REPO = Path(__file__).resolve().parents[2]
 PROBE = Path(__file__).with_name("cluster_probe.py")
@@ -80,7 +80,7 @@ def run(command: Command, folder: Path) -> Found:
     left_out = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_ENV_LOADED")
     environ: Mapping[str, str] = {k: v for k, v in os.environ.items() if k not in left_out} | command.environment
     with (folder / "log").open("w") as log:
-        ended = subprocess.run(command.words, env=environ, stdout=log, stderr=log, check=False, timeout=200, cwd=folder)
+        ended = subprocess.run(command.words, env=environ, stdout=log, stderr=log, check=False, timeout=800, cwd=folder)
     said = (folder / "log").read_text()
     assert ended.returncode == 0, said[-3000:]
     found: Found = json.loads((folder / "found.json").read_text())
