@@ -78,7 +78,7 @@ def guarded(
 
 def documented() -> list[list[str]]:
     """Return the words of each command that the documentation tells to run, but for those of deletes: follow."""
-    text = (REPO / "docs" / "operations.md").read_text().replace("\\\n", "")  # commands of several lines.replace("\\\n", " ")
+    text = (REPO / "docs" / "operations.md").read_text().replace("\\\n", " ")
     commands = re.findall(r"^kafka-acls\.sh (.*)$", text, re.MULTILINE)
     return [shlex.split(command) for command in commands if "Delete" not in command]
 
