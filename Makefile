@@ -32,12 +32,8 @@ install: ## Set everything up in .venv and jars/ (all other targets do so by the
 demo: install ## Two Kafka clusters, a failover and the way back, measured (ARGS=--quick for the short one)
 	@./spark-submit.sh demo --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(ARGS)
 
-# One after the other: tests/spark and tests/broker start their JVM with other options.
 test: install ## All tests: unit, browser, spark and broker, with the coverage of lib (WORKERS=1 for a small machine)
-	@rm -f .coverage .coverage.*
-	@$(PYTEST) tests/unit tests/browser -n $(WORKERS) --dist loadgroup --cov --cov-report= $(ARGS)
-	@$(PYTEST) tests/spark -n $(WORKERS) --dist loadfile --cov --cov-append --cov-report= $(ARGS)
-	@$(PYTEST) tests/broker -n $(WORKERS) --dist loadfile --cov --cov-append --cov-report=term --cov-fail-under=90 $(ARGS)
+	@$(BIN)/python scripts/run_tests.py --workers $(WORKERS) $(ARGS)
 
 test-unit: install ## Tests that start nothing (ARGS='-k decode' for some of them; so in all of these)
 	@$(PYTEST) tests/unit $(ARGS)

@@ -1,9 +1,43 @@
-"""For all tests: what hypothesis may take its time for."""
+"""For all tests: random order, stories that are told in order all the same, and what hypothesis may take its time for.
+
+Files, and the tests of each, come in random order; pytest prints the seed, and ``--randomly-seed=…`` with it repeats
+the order. So no test may lean on one before it. The exception are files whose tests live through something
+together: they say ``pytest.mark.in_order``.
+"""
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says how busy the machine is, not whether the code is right. Pytest's timeout ends a hang.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+_collected = itertools.count()
+_AS_WRITTEN = pytest.StashKey[int]()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.stash[_AS_WRITTEN] = next(_collected)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put stories in order, and the files that take longest first: a worker that got one last would end alone."""
+    _tell_in_order(items)
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def _tell_in_order(items: list[pytest.Item]) -> None:
+    """Give the places that a story's tests have now to the same tests in the order in which they are written."""
+    places: dict[object, list[int]] = defaultdict(list)
+    for place, item in enumerate(items):
+        if item.get_closest_marker("in_order"):
+            places[item.path].append(place)
+    for of_file in places.values():
+        told = sorted((items[place] for place in of_file), key=lambda item: item.stash[_AS_WRITTEN])
+        for place, item in zip(of_file, told):
+            items[place] = item

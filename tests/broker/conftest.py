@@ -40,11 +40,13 @@ def three_clusters(
 
 
 @pytest.fixture(scope="session")
-def spark_environment(broker_parts: None) -> None:
+def spark_environment(broker_parts: None) -> Iterator[None]:
     """What a job needs to find Spark's jars and this package, in this process and in those it starts."""
-    from broker.installation import prepare_environment
+    from broker.installation import prepare_environment, shared_session
 
     prepare_environment()
+    with shared_session():
+        yield
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def admin(cluster: EmbeddedCluster) -> ClusterAdmin:
 @pytest.fixture
 def topic(cluster: EmbeddedCluster, admin: ClusterAdmin, topic_name: str) -> str:
     creator = admin_of(cluster)
-    creator.create_topics([NewTopic(topic_name, PARTITIONS, 1)])[topic_name].result(30)
+    creator.create_topics([NewTopic(topic_name, PARTITIONS, 1)])[topic_name].result(120)
     while not admin.ends([TopicPartition(topic_name, 0)]):  # the controller knows it before the broker does
         time.sleep(0.02)
     return topic_name
@@ -57,7 +57,9 @@ def write(group_name: str, topic: str) -> Callable[..., OffsetWrite]:
 def stored_commit(cluster: EmbeddedCluster, group: str) -> bytes:
     """The value of the group's newest commit record, as it lies in the log."""
     key = len(group.encode()).to_bytes(2, "big") + group.encode()
-    partitions = admin_of(cluster).list_topics("__consumer_offsets", timeout=10).topics["__consumer_offsets"].partitions
+    partitions = (
+        admin_of(cluster).list_topics("__consumer_offsets", timeout=120).topics["__consumer_offsets"].partitions
+    )
     values = [
         record.value()
         for number in partitions
@@ -179,7 +181,7 @@ def test_an_offset_that_a_transaction_may_still_replace_is_not_known(
         assert "UNSTABLE_OFFSET_COMMIT" in str(found[group])
         assert not isinstance(found[group], TransientError)  # it may hang for minutes: nobody is to wait for it
         assert found[other] == {place: Committed(7, "")}
-        producer.abort_transaction(30)
+        producer.abort_transaction(120)
     assert admin.committed_offsets([group]) == {group: {place: Committed(7, "")}}
 
 
@@ -187,10 +189,10 @@ def test_an_offset_that_a_transaction_may_still_replace_is_not_known(
 def open_transaction(cluster: EmbeddedCluster, group: str, position: ClientPartition) -> Iterator[Producer]:
     options = client_options(cluster.bootstrap_servers, transactional_id=group)
     producer = Producer(options)
-    producer.init_transactions(30)
+    producer.init_transactions(120)
     producer.begin_transaction()
     # The consumer only lends its group's name: it joins nothing, as Spark's or Flink's do not.
     lender = Consumer(client_options(cluster.bootstrap_servers, group_id=group))
-    producer.send_offsets_to_transaction([position], lender.consumer_group_metadata(), 30)
+    producer.send_offsets_to_transaction([position], lender.consumer_group_metadata(), 120)
     yield producer
     lender.close()

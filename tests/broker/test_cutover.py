@@ -22,7 +22,7 @@ from offset_sync.status.render.outputs import status_arguments
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
 
 TOPIC, PLACE = "moved", ("moved", 0)
 GROUPS = {"moved-tail": 20, "moved-middle": 9, "moved-none": 0}
@@ -37,17 +37,17 @@ def produce(cluster: EmbeddedCluster, numbers: Iterable[int], origin: str) -> No
         headers = [("IDC", origin.encode()), ("Offset", b"%d" % number)] if origin != cluster.alias else []
         text = f"{origin}-{number}".encode()
         producer.produce(TOPIC, text, text, partition=0, timestamp=BEGAN_MS + number, headers=headers)
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
 
 
 def write_nothing(cluster: EmbeddedCluster) -> None:
     """Take two offsets without a record: an aborted one and the marker behind it."""
     producer = Producer(client_options(cluster.bootstrap_servers, transactional_id="moved"))
-    producer.init_transactions(30)
+    producer.init_transactions(120)
     producer.begin_transaction()
     producer.produce(TOPIC, b"aborted", partition=0)
-    assert producer.flush(30) == 0
-    producer.abort_transaction(30)
+    assert producer.flush(120) == 0
+    producer.abort_transaction(120)
     wait_for_ends(cluster, {PLACE: 2})
 
 
@@ -104,7 +104,7 @@ def member(cluster: EmbeddedCluster, group_id: str) -> Iterator[None]:
     consumer = Consumer(options)
     consumer.subscribe([TOPIC])
     try:
-        until(lambda: consumer.poll(0.2) is not None or consumer.assignment(), 60)
+        until(lambda: consumer.poll(0.2) is not None or consumer.assignment())
         consumer.pause(consumer.assignment())
         yield
     finally:
@@ -129,7 +129,7 @@ def jobs(installation: Installation) -> Iterator[Jobs]:
 
 
 def until_standing(clusters: Clusters, alias: str, wanted: dict[str, int]) -> None:
-    until(lambda: {group: standing(clusters, alias).get(group) for group in wanted} == wanted, 60)
+    until(lambda: {group: standing(clusters, alias).get(group) for group in wanted} == wanted)
 
 
 def test_without_a_sync_there_is_nothing_to_report_and_that_is_not_well(installation: Installation) -> None:
@@ -157,7 +157,7 @@ def test_a_plan_writes_nothing_and_a_planned_move_is_not_called_done_while_recor
     assert cutover(installation, "plan", "dc1", "dc2") == []
     assert installation.rows("cutovers") == []
     assert "at cost" in capsys.readouterr().out
-    failures = cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "10s")
+    failures = cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "5s")
     assert len(failures) == 3
     assert all("wait until the mirror has brought everything" in failure for failure in failures)
     assert standing(clusters, "dc2") == {"moved-tail": 17, "moved-middle": 11, "moved-none": 2}
@@ -168,7 +168,7 @@ def test_a_planned_move_refuses_a_group_with_members_and_moves_the_others(
 ) -> None:
     produce(clusters["dc2"], range(15, 20), "dc1")
     with member(clusters["dc1"], "moved-none"):
-        failures = cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "60s")
+        failures = cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "400s")
     assert failures == ["moved-none: it has members at dc1; stop them there first"]
     assert ("moved-none", "check", "refused") in steps(installation)
     assert ("moved-tail", "verify", "done") in steps(installation)
@@ -178,7 +178,7 @@ def test_once_everything_is_there_the_move_is_verified_and_may_be_repeated(
     clusters: Clusters, installation: Installation, jobs: Jobs
 ) -> None:
     for _ in range(2):
-        assert cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "60s") == []
+        assert cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "400s") == []
     assert standing(clusters, "dc2") == {"moved-tail": 22, "moved-middle": 11, "moved-none": 2}
     assert cutover(installation, "verify", "dc1", "dc2") == []
     assert report(installation) == []
@@ -188,7 +188,7 @@ def test_once_everything_is_there_the_move_is_verified_and_may_be_repeated(
 def test_the_way_back_is_the_same_command_with_the_clusters_exchanged(
     clusters: Clusters, installation: Installation, jobs: Jobs
 ) -> None:
-    failures = cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "20s")
+    failures = cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "5s")
     assert len(failures) == 3
     assert all("its newest commits are at dc1" in failure for failure in failures)
     # They go on at dc2, which produces from now on; dc1 gets what it lacks.
@@ -196,7 +196,7 @@ def test_the_way_back_is_the_same_command_with_the_clusters_exchanged(
     commit(clusters["dc2"], {"moved-tail": {PLACE: 30}, "moved-middle": {PLACE: 24}, "moved-none": {PLACE: 26}})
     produce(clusters["dc1"], range(22, 30), "dc2")
     until_standing(clusters, "dc1", {"moved-tail": 28})
-    assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "60s") == []
+    assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "400s") == []
     assert standing(clusters, "dc1") == {"moved-tail": 28, "moved-middle": 22, "moved-none": 24}
 
 

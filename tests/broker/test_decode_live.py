@@ -22,7 +22,7 @@ from oracles.decode import decode_record
 
 pytestmark = pytest.mark.broker
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 Row = dict[str, Any]
 
 

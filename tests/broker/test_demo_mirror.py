@@ -30,20 +30,20 @@ def produce(cluster: EmbeddedCluster, topic: str, values: list[str], partitions:
         headers = [("trace", value.encode())]
         place = number % partitions
         producer.produce(topic, value, key=f"k{number}", partition=place, timestamp=timestamp, headers=headers)
-    assert producer.flush(20) == 0
+    assert producer.flush(120) == 0
 
 
 def produce_in_transaction(cluster: EmbeddedCluster, topic: str, values: list[str], *, commits: bool) -> None:
     producer = Producer(client_options(cluster.bootstrap_servers, transactional_id=f"tx-{topic}"))
-    producer.init_transactions(20)
+    producer.init_transactions(120)
     producer.begin_transaction()
     for value in values:
         producer.produce(topic, value, partition=0)
-    producer.flush(20)
+    producer.flush(120)
     if commits:
-        producer.commit_transaction(20)
+        producer.commit_transaction(120)
     else:
-        producer.abort_transaction(20)
+        producer.abort_transaction(120)
 
 
 def values_of(records: list[LogRecord]) -> list[str]:
@@ -128,15 +128,15 @@ def test_draining_does_not_wait_for_an_open_transaction(
     clusters: Clusters, mirrors: list[Mirror], topic_name: str
 ) -> None:
     producer = Producer(client_options(clusters["dc1"].bootstrap_servers, transactional_id=f"open-{topic_name}"))
-    producer.init_transactions(20)
+    producer.init_transactions(120)
     producer.begin_transaction()
     producer.produce(topic_name, "undecided", partition=0)
-    producer.flush(20)
+    producer.flush(120)
 
     assert stable_ends(clusters["dc1"], [(topic_name, 0)]) == {(topic_name, 0): 0}
     mirrors[0].drain()
     assert dump_log(clusters["dc2"], topic_name, 0) == []
-    producer.abort_transaction(20)
+    producer.abort_transaction(120)
 
 
 def test_a_mirror_started_again_goes_on_where_it_stopped(

@@ -55,7 +55,7 @@ def wait_for(producers: Producers, count: int) -> None:
     wait_until(lambda: producers.count() >= count)
 
 
-def wait_until(condition, seconds: float = 30.0) -> None:
+def wait_until(condition, seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
@@ -225,5 +225,5 @@ def test_everything_ends_although_the_broker_was_killed(
 
 
 def _assigned(admin, group: str) -> list[list[TopicPartition]]:
-    members = admin.describe_consumer_groups([group])[group].result(20).members
+    members = admin.describe_consumer_groups([group])[group].result(120).members
     return [member.assignment.topic_partitions for member in members if member.assignment.topic_partitions]

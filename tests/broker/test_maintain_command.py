@@ -9,7 +9,7 @@ from broker.committed_offsets import commit, committed
 from broker.crafted_logs import Clusters, admin_of, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, install
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.broker, pytest.mark.in_order, pytest.mark.timeout(1200)]
 
 TOPIC, PLACE = "maintained", ("maintained", 0)
 GROUP = "maintained-group"
@@ -32,7 +32,7 @@ def maintained(clusters: Clusters, spark_environment: None, tmp_path_factory: py
     for alias in servers:
         admin = admin_of(clusters[alias])  # it has to live until the answer is there
         (deleted,) = admin.delete_records([ClientPartition(TOPIC, 0, 60)]).values()
-        deleted.result(30)
+        deleted.result(120)
     return installation
 
 

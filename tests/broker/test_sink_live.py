@@ -37,7 +37,7 @@ def admin(cluster: EmbeddedCluster) -> ClusterAdmin:
 @pytest.fixture
 def topic(cluster: EmbeddedCluster, admin: ClusterAdmin, topic_name: str) -> str:
     creator = admin_of(cluster)
-    creator.create_topics([NewTopic(topic_name, PARTITIONS, 1)])[topic_name].result(30)
+    creator.create_topics([NewTopic(topic_name, PARTITIONS, 1)])[topic_name].result(120)
     while not admin.ends([TopicPartition(topic_name, 0)]):  # the controller knows it before the broker does
         time.sleep(0.02)
     return topic_name

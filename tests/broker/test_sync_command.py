@@ -8,7 +8,7 @@ from broker.committed_offsets import commit, commits_recorded, committed
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, Job, install
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
 
 TOPIC, PLACE = "command", ("command", 0)
 GROUPS = [f"command-{number}" for number in range(20)]

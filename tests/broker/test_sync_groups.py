@@ -59,7 +59,7 @@ class Member:
     def read(self, count: int) -> list[int]:
         """Return the offsets of the next *count* records."""
         while len(self.received) < count:
-            message = self.consumer.poll(30)
+            message = self.consumer.poll(120)
             assert message is not None, "no record in time"
             self.received.append(message)
         assert [message.error() for message in self.received] == [None] * count
@@ -74,10 +74,10 @@ class Member:
 def transaction(cluster: EmbeddedCluster, group: str, offset: int) -> Iterator[Producer]:
     """A transaction that has committed an offset for *group* and is still open."""
     producer = Producer(client_options(cluster.bootstrap_servers, transactional_id=f"live-{group}"))
-    producer.init_transactions(30)
+    producer.init_transactions(120)
     producer.begin_transaction()
     lender = Consumer(client_options(cluster.bootstrap_servers, group_id=group))  # only lends the group's name
-    producer.send_offsets_to_transaction([Position(TOPIC, 0, offset)], lender.consumer_group_metadata(), 30)
+    producer.send_offsets_to_transaction([Position(TOPIC, 0, offset)], lender.consumer_group_metadata(), 120)
     yield producer
     lender.close()
 
@@ -94,10 +94,10 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
     assert acts.installation.index() == []
     for group, commits in (("committed-in-transaction", True), ("aborted-in-transaction", False)):
         with transaction(source, group, 7) as producer:
-            (producer.commit_transaction if commits else producer.abort_transaction)(30)
+            (producer.commit_transaction if commits else producer.abort_transaction)(120)
     commit(source, {group: {PLACE: 4} for group in GROUPS if group.startswith(("active", "reading", "aborted-after"))})
     with transaction(source, "aborted-after-commit", 9) as producer:
-        producer.abort_transaction(30)
+        producer.abort_transaction(120)
     for protocol in PROTOCOLS:
         with member(source, f"source-{protocol}", protocol) as consumer:
             consumer.read(11)
@@ -113,7 +113,7 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
             consumer.commit(SHIFT + 7)
     with transaction(source, "open-transaction", 6) as producer:
         acts.play()
-        producer.commit_transaction(30)
+        producer.commit_transaction(120)
     acts.play()
     return acts
 

@@ -78,7 +78,7 @@ def set_offsets(clusters: Clusters, alias: str, offsets: dict[str, int | tuple[i
 
 def delete_group(clusters: Clusters, alias: str, group: str) -> None:
     admin = admin_of(clusters[alias])  # held until the answer is there
-    admin.delete_consumer_groups([group])[group].result(30)
+    admin.delete_consumer_groups([group])[group].result(120)
 
 
 def test_every_pass_is_done_without_a_failure(acts: Acts) -> None:

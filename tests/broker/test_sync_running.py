@@ -22,7 +22,7 @@ from offset_sync_demo.kafka.clients import admin_of, client_options
 from tools.prometheus_expressions import series
 from tools.prometheus_scrape import Scrape, fetch
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
 
 FIRST, LATE, GROWING = "running-first", "running-late", "running-growing"
 PLACE: Place = (FIRST, 0)
@@ -128,7 +128,7 @@ def test_a_topic_that_appears_is_indexed_and_synced(running: Running) -> None:
 def test_a_partition_that_appears_is_indexed_and_synced(running: Running) -> None:
     for alias in ("dc1", "dc2"):
         admin = admin_of(running.clusters[alias])  # held until the answer is there
-        admin.create_partitions([NewPartitions(GROWING, 2)])[GROWING].result(30)
+        admin.create_partitions([NewPartitions(GROWING, 2)])[GROWING].result(120)
     fill_last(running.clusters, {GROWING: 2})
     commit(running.clusters["dc1"], {"running-growing": {(GROWING, 1): 7}})
     running.arrives("running-growing", 7 + SHIFT, (GROWING, 1))

@@ -46,7 +46,7 @@ def write_plain(cluster: EmbeddedCluster, numbers: Iterable[int]) -> None:
     producer = Producer(client_options(cluster.bootstrap_servers, enable_idempotence=True))
     for number in numbers:
         producer.produce(PLAIN[0], b"%d" % number, partition=0, timestamp=FIRST_MS + 10 * (number // 2))
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
 
 
 @pytest.fixture(scope="module")

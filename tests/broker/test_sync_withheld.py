@@ -99,13 +99,13 @@ def grow(clusters: Clusters, count: int) -> None:
 def delete_below(cluster: EmbeddedCluster, topic: str, offset: int) -> None:
     admin = admin_of(cluster)  # held until the answer is there
     futures = admin.delete_records([Position(topic, 0, offset)])
-    assert [future.result(30).low_watermark for future in futures.values()] == [offset]
+    assert [future.result(120).low_watermark for future in futures.values()] == [offset]
 
 
 def delete_topic(cluster: EmbeddedCluster, topic: str) -> None:
     admin = admin_of(cluster)
-    admin.delete_topics([topic])[topic].result(30)
-    while topic in admin.list_topics(timeout=30).topics:
+    admin.delete_topics([topic])[topic].result(120)
+    while topic in admin.list_topics(timeout=120).topics:
         time.sleep(0.05)
 
 

@@ -15,6 +15,7 @@ fallback that would be right only as long as nobody uses metadata.
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import functools
 import os
@@ -183,7 +184,8 @@ class ConsumerHandle:
             self._library.conf_destroy(conf)
             raise BindingError(text(reason.value))
         self._complaint = ""
-        weakref.finalize(self, _destroy, self._library, self.pointer, os.getpid())
+        # At the end of the process nothing is left to destroy it for.
+        weakref.finalize(self, _destroy, self._library, self.pointer, os.getpid()).atexit = False
 
     def complaint(self) -> str:
         """Return what last went wrong between client and brokers ("Connection refused"), "" when nothing did."""
@@ -202,5 +204,10 @@ def text(raw: bytes | None) -> str:
 
 
 def _destroy(bound: Library, pointer: int, owner: int) -> None:
+    """Let librdkafka take a client down, and wait for nothing.
+
+    After a broker was away and came back that may never end (librdkafka issue 4674), and whoever drops a client holds
+    a lock. A thread of threading would not do: its start takes locks, and this may be called in the middle of anything.
+    """
     if os.getpid() == owner:  # a forked child has the memory but not the threads: destroying would wait for ever
-        bound.destroy_flags(pointer, _NO_CONSUMER_CLOSE)
+        _thread.start_new_thread(bound.destroy_flags, (pointer, _NO_CONSUMER_CLOSE))

@@ -14,7 +14,13 @@ from offset_sync.model.errors import OffsetSyncError
 JARS_VARIABLE = "OFFSET_SYNC_BROKER_JARS"
 _JARS = Path(__file__).resolve().parents[3] / "jars" / "broker"
 
-_JAVA_FLAGS = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Djava.awt.headless=true")
+_FIRST_PORT, _PORTS_END = 15000, 32000
+_PORT_STEP = 64
+_JAVA_FLAGS = (
+    *("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Djava.awt.headless=true"),
+    # To verify the classes of a release once more is a fifth of what a start costs.
+    *("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"),
+)
 
 _LOG_CONFIGURATION = """\
 status = off
@@ -105,11 +111,12 @@ def free_ports(count: int) -> list[int]:
     """Return ports nobody listens on, below the range from which the system takes ports for connections.
 
     A broker that is killed and started again finds such a port still free; one from the system's range may
-    meanwhile be the near end of somebody's connection.
+    meanwhile be the near end of somebody's connection. Between the answer and the broker's start the port is nobody's:
+    processes that were started one after the other choose from different ports, whatever their random numbers are.
     """
     ports: list[int] = []
     while len(ports) < count:
-        port = random.randint(15000, 31999)
+        port = _any_port(os.getpid())
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             is_free = port not in ports and probe.connect_ex(("127.0.0.1", port)) != 0
@@ -137,6 +144,11 @@ def write_log_configuration(directory: Path, log: str, logger: str) -> None:
     """Write ``log4j2.properties`` into *directory*: warnings, and all that *logger* says, go to file *log*."""
     content = _LOG_CONFIGURATION.format(log=directory / log, logger=logger)
     (directory / "log4j2.properties").write_text(content, encoding="utf-8")
+
+
+def _any_port(process: int) -> int:
+    """Return one of the ports of *process*; not from the generator that a seed makes the same in several processes."""
+    return random.SystemRandom().randrange(_FIRST_PORT + process % _PORT_STEP, _PORTS_END, _PORT_STEP)
 
 
 def _can_bind(port: int) -> bool:

@@ -18,7 +18,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync_demo.kafka.broker_files import free_ports, java_command, write_broker_files
 from offset_sync_demo.kafka.clients import admin_of
 
-_START_SECONDS = 90.0
+_START_SECONDS = 180.0
 
 
 @dataclass

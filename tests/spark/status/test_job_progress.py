@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,14 +48,24 @@ class Site:
         self.ends: dict[str, Ends] = {"X": [], "Y": []}
         self.config: Config = config_of(["X", "Y"], tables={"root": f"{root}/tables", "checkpoints": str(root / "c")})
         self.progress = JobProgress(spark, self.config, lambda alias: self.ends[alias], PATIENCE_S)
+        self.slept_s = 0.0
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass without waiting for it, and *meanwhile* happen."""
+        self.slept_s += seconds
+        self.meanwhile()
 
     def lags(self) -> dict[str, StreamLag]:
         return dict(self.progress.streams(NOW_MS).commits)
 
 
 @pytest.fixture
-def site(spark: SparkSession, tmp_path: Path) -> Site:
-    return Site(spark, tmp_path)
+def site(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    site = Site(spark, tmp_path)
+    clock = SimpleNamespace(monotonic=lambda: site.slept_s, sleep=site.sleep)
+    monkeypatch.setattr("offset_sync.status.job_progress.time", clock)
+    return site
 
 
 def test_what_the_last_finished_batch_has_not_read_is_unread(site: Site) -> None:
@@ -106,10 +116,9 @@ def test_a_job_that_never_ran_is_not_silent(site: Site) -> None:
 def test_what_a_running_query_is_about_to_read_is_waited_for(site: Site) -> None:
     batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
     site.ends["X"] = [7]
-    late = threading.Timer(0.15, lambda: batch(site.root, "sync_offsets/X", 1, 7, at_ms=NOW_MS))
-    late.start()
+    site.meanwhile = lambda: batch(site.root, "sync_offsets/X", 1, 7, at_ms=NOW_MS)
     assert site.lags()["X"] == StreamLag({0: 0}, 0, 1)
-    late.join()
+    assert 0 < site.slept_s < PATIENCE_S
 
 
 def test_a_query_that_stands_still_is_waited_for_once(site: Site) -> None:
@@ -119,9 +128,9 @@ def test_a_query_that_stands_still_is_waited_for_once(site: Site) -> None:
     for batch_id in (None, None, 1, None):
         if batch_id is not None:
             batch(site.root, "sync_offsets/X", batch_id, 6, at_ms=NOW_MS)
-        began = time.monotonic()
+        began = site.slept_s
         site.lags()
-        waited.append(time.monotonic() - began >= PATIENCE_S)
+        waited.append(site.slept_s - began >= PATIENCE_S)
     assert waited == [True, False, True, False]
 
 

@@ -28,8 +28,8 @@ def commit(cluster: EmbeddedCluster, offsets: Mapping[str, Mapping[Place, int | 
             write = OffsetWrite(group, topic, partition, offset, metadata, Rule.SET, None)
             writes.setdefault(group, []).append(write)
     kafka = admin_for(cluster)
-    kafka.committed_offsets(list(writes)[:1], deadline=60)  # waits for the coordinator of a cluster that is new
-    answers = kafka.write_offsets(writes, deadline=60)
+    kafka.committed_offsets(list(writes)[:1], deadline=120)  # waits for the coordinator of a cluster that is new
+    answers = kafka.write_offsets(writes, deadline=120)
     accepted = {TopicPartition(*place): None for by_place in offsets.values() for place in by_place}
     refused = {group: answer for group, answer in answers.items() if not answer.items() <= accepted.items()}
     assert refused == {}, refused
@@ -38,7 +38,7 @@ def commit(cluster: EmbeddedCluster, offsets: Mapping[str, Mapping[Place, int | 
 def committed(cluster: EmbeddedCluster, groups: Iterable[str]) -> dict[str, dict[Place, Committed]]:
     """Return what each group has committed there; AssertionError where one cannot be read."""
     found = {}
-    for group, answer in admin_for(cluster).committed_offsets(list(groups), deadline=60).items():
+    for group, answer in admin_for(cluster).committed_offsets(list(groups), deadline=120).items():
         assert not isinstance(answer, ClusterError), answer
         found[group] = {(place.topic, place.partition): value for place, value in answer.items()}
     return found
@@ -47,7 +47,7 @@ def committed(cluster: EmbeddedCluster, groups: Iterable[str]) -> dict[str, dict
 def commits_recorded(cluster: EmbeddedCluster, topic_prefix: str) -> int:
     """Return how many records about offsets in such topics the cluster's log of commits holds."""
     topic = "__consumer_offsets"
-    partitions = admin_of(cluster).list_topics(topic, timeout=30).topics[topic].partitions
+    partitions = admin_of(cluster).list_topics(topic, timeout=120).topics[topic].partitions
     return sum(
         topic_prefix.encode() in (record.key() or b"")
         for number in partitions

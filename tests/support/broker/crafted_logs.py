@@ -103,13 +103,13 @@ def create_topics(cluster: EmbeddedCluster, partitions: Mapping[str, int]) -> No
     """Create topics and wait until their leaders are there."""
     admin = admin_of(cluster)
     for future in admin.create_topics([NewTopic(name, count, 1) for name, count in partitions.items()]).values():
-        future.result(30)
+        future.result(120)
     wait_for_ends(cluster, {(name, number): 0 for name, count in partitions.items() for number in range(count)})
 
 
 def wait_for_ends(cluster: EmbeddedCluster, ends: Mapping[Place, int]) -> None:
     """Return once each partition's log reaches that far."""
-    kafka, until = admin_for(cluster), time.monotonic() + 30
+    kafka, until = admin_for(cluster), time.monotonic() + 120
     wanted = {TopicPartition(*place): end for place, end in ends.items()}
     while {place for place, found in kafka.ends(wanted).items() if found.log_end >= wanted[place]} < wanted.keys():
         assert time.monotonic() < until, "not there in time"
@@ -163,7 +163,7 @@ class _Writer:
 
     def write_plain(self, segments: Sequence[tuple[Place, _Segment]]) -> None:
         self._produce(self._plain, segments)
-        assert self._plain.flush(30) == 0
+        assert self._plain.flush(120) == 0
 
     def write_transaction(self, segments: Sequence[tuple[Place, _Segment]], *, commits: bool) -> None:
         if not segments:
@@ -171,14 +171,14 @@ class _Writer:
         if self._transactional is None:
             options = {"transactional_id": f"crafting-{next(_numbers)}", "linger_ms": 1}
             self._transactional = Producer(client_options(self._cluster.bootstrap_servers, **options))
-            self._transactional.init_transactions(30)
+            self._transactional.init_transactions(120)
         self._transactional.begin_transaction()
         self._produce(self._transactional, segments)
-        assert self._transactional.flush(30) == 0  # an abort would drop what is not sent yet
+        assert self._transactional.flush(120) == 0  # an abort would drop what is not sent yet
         if commits:
-            self._transactional.commit_transaction(30)
+            self._transactional.commit_transaction(120)
         else:
-            self._transactional.abort_transaction(30)
+            self._transactional.abort_transaction(120)
         # The producer is told before the markers stand in the logs: nothing may come between.
         wait_for_ends(self._cluster, {place: segment.entries[-1][0] + 2 for place, segment in segments})
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import functools
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,11 +21,14 @@ from typing import Any, TypeVar
 
 import deltalake
 import yaml
+from pyspark.sql import SparkSession
 
 from offset_sync.config import load_config
 from offset_sync.jobs.index_records import index_records
 from offset_sync.jobs.maintain_tables import maintain_tables
+from offset_sync.jobs.spark_session import open_session
 from offset_sync.jobs.sync_offsets import sync_offsets
+from offset_sync.tables.store import TableStore
 
 REPO = Path(__file__).resolve().parents[3]
 Row = dict[str, Any]
@@ -29,6 +36,9 @@ _Value = TypeVar("_Value")
 _PATIENCE_SECONDS = 400.0
 # A JVM of a few seconds does not live to see what the optimising compiler is for.
 _SHORT_LIVED = ["--driver-memory", "1g", "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
+
+# One session has the queries of all tests to remember.
+_OF_ALL_TESTS = ["--conf", "spark.ui.retainedJobs=50", "--conf", "spark.sql.ui.retainedExecutions=20"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,8 @@ class Installation:
         return self._run(maintain_tables)
 
     def _run(self, job: Callable[..., Any], *, dry_run: bool = False) -> list[str]:
+        if not (self.folder / "tables").exists():
+            shutil.copytree(empty_tables(), self.folder / "tables")
         arguments = argparse.Namespace(once=True, dry_run=dry_run)
         return list(job(load_config(self.config_file), arguments, threading.Event()))
 
@@ -167,6 +179,42 @@ def until(ask: Callable[[], _Value], seconds: float = _PATIENCE_SECONDS, job: Jo
     return answer
 
 
+@functools.cache
+def empty_tables() -> Path:
+    """Return a folder with all tables, empty: to copy them takes less time than to make them.
+
+    Only jobs in this process are spared the making; those that run as processes do it as in production.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="empty-tables-")
+    atexit.register(folder.cleanup)
+    TableStore(open_session("empty tables"), folder.name).create()
+    return Path(folder.name)
+
+
+@contextmanager
+def shared_session() -> Iterator[None]:
+    """Let the jobs that run in this process have one Spark session, one after the other.
+
+    A session of its own for each would take longer than most of them. A query that a job leaves running would end
+    with its session in production; here it is an error.
+    """
+
+    def leave_open(session: SparkSession) -> None:
+        left = [(query, query.name) for query in session.streams.active]
+        for query, _ in left:
+            query.stop()
+        assert [name for _, name in left] == []
+
+    stop = SparkSession.stop
+    SparkSession.stop = leave_open  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        SparkSession.stop = stop  # type: ignore[method-assign]
+        if session := SparkSession.getActiveSession():
+            session.stop()
+
+
 def prepare_environment() -> None:
     """Let Spark start in this process as spark-submit.sh would start it, with as little memory as will do."""
     sys.path[:0] = [str(REPO / "scripts")] if str(REPO / "scripts") not in sys.path else []
@@ -174,7 +222,7 @@ def prepare_environment() -> None:
     from spark_options import split_options
     from submit import build_command
 
-    options = split_options(["--master", "local[2]", *_SHORT_LIVED])
+    options = split_options(["--master", "local[2]", *_SHORT_LIVED, *_OF_ALL_TESTS])
     command = build_command(REPO, "index_records", options, os.environ)
     build_zip(REPO / "lib" / "offset_sync", REPO / "dist" / "offset_sync.zip")
     os.environ.update(command.environment)

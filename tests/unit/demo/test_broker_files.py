@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 import socket
 from pathlib import Path
 
@@ -31,12 +32,23 @@ def test_ports_are_different_and_outside_the_range_of_outgoing_connections() -> 
     assert all(1024 < port < 32768 for port in ports)
 
 
+def test_processes_side_by_side_choose_different_ports_though_their_random_numbers_are_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen = []
+    for process in range(1000, 1008):
+        monkeypatch.setattr("offset_sync_demo.kafka.broker_files.os.getpid", lambda process=process: process)
+        random.seed(1)
+        chosen += free_ports(8)
+    assert len(set(chosen)) == len(chosen)
+
+
 def test_a_port_somebody_listens_on_is_not_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         answers = iter([taken.getsockname()[1], free_ports(1)[0]])
-        monkeypatch.setattr("offset_sync_demo.kafka.broker_files.random.randint", lambda _low, _high: next(answers))
+        monkeypatch.setattr("offset_sync_demo.kafka.broker_files._any_port", lambda _process: next(answers))
 
         assert free_ports(1) != [taken.getsockname()[1]]
 

@@ -49,7 +49,7 @@ def test_a_commit_is_remembered_settled_and_written_down_with_all_it_says(job: J
     }  # fmt: skip
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 def test_the_history_is_written_while_the_commits_are_settled(job: Job) -> None:
     def settle(_source: str, _rows: KeyRows, _batch_id: int) -> list[str]:
         while job.tables.version(OFFSET_COMMITS) == 0:

@@ -101,7 +101,7 @@ def job(tmp_path: Path, last: str, *argv: str, **environ: str) -> subprocess.Com
     script.write_text("\n".join(lines))
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPO / "lib")} | environ
     return subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, check=False, env=environ, timeout=60
+        [sys.executable, str(script)], capture_output=True, text=True, check=False, env=environ, timeout=300
     )
 
 

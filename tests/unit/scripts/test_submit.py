@@ -199,7 +199,7 @@ def run_script(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
         env=environment,
-        timeout=60,
+        timeout=300,
     )
 
 

@@ -31,7 +31,7 @@ class Answering:
     def describe(self, topics: Collection[str], deadline: float) -> Mapping[str, MemoryTopic]:
         self.asked.append((list(topics), deadline))
         if self.meeting:
-            self.meeting.wait(10)
+            self.meeting.wait(60)
         if self.error:
             raise self.error
         return self.topics

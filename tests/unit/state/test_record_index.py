@@ -167,7 +167,7 @@ def test_the_lock_is_free_while_tables_are_read() -> None:
     class Noting(MemoryTables):
         def read_added(self, table: Table, after: int, until: int) -> pa.Table:
             def try_lock() -> None:
-                was_free.append(index.lock.acquire(timeout=5))
+                was_free.append(index.lock.acquire(timeout=60))
                 if was_free[-1]:
                     index.lock.release()
 

@@ -55,17 +55,17 @@ class Driver:
         return self.calls
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(120)
 def test_between_two_passes_only_what_waits_for_the_index_is_reconciled() -> None:
     assert Driver().run() == ["first", "waiting", "waiting", "waiting"]
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(120)
 def test_a_first_pass_that_fails_is_tried_again_as_the_first() -> None:
     assert Driver(fails_first=2).run() == ["first", "first", "first", "waiting"]
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(120)
 def test_everything_is_looked_at_again_when_the_interval_is_over() -> None:
     assert Driver(reconcile_interval="1ms").run() == ["first", "all", "all", "all"]
 

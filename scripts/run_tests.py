@@ -1,0 +1,108 @@
+"""Run all groups of tests, whatever becomes of each, and count what failed. Standard library only.
+
+Each group is a pytest run of its own: tests/spark and tests/broker start their JVM with other options. The last line is
+``tests: 12 passed, 0 failed, 1 skipped``; the exit code is 1 where something failed. A group that ends without saying
+how its tests went counts as one failure, and so does too low a coverage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parent.parent
+LEAST_COVERAGE = 90
+# Files are given to the workers in the order of tests/conftest.py, the long ones first.
+_BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
+GROUPS: Sequence[Sequence[str]] = (
+    ("tests/unit", "tests/browser", "--dist", "loadgroup"),
+    ("tests/spark", *_BY_FILE),
+    ("tests/broker", *_BY_FILE),
+)
+OPTIONS: Sequence[str] = ("--cov", "--cov-append", "--cov-report=")
+_NO_TESTS_COLLECTED = 5  # pytest's exit code, where -k chose none of a group
+
+
+@dataclass(frozen=True)
+class Count:
+    """So many tests ended so."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __add__(self, other: Count) -> Count:
+        """Return the sum of both."""
+        return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+
+    def __str__(self) -> str:
+        """Return the closing line."""
+        return f"tests: {self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
+    """Run all groups, report what they cover, and return the exit code."""
+    parser = argparse.ArgumentParser(description="Run all tests and count what failed.")
+    parser.add_argument("--workers", metavar="N", help="how many run side by side in each group")
+    known, chosen = parser.parse_known_args(words)
+    side_by_side = ["-n", known.workers] if known.workers else []
+    os.chdir(REPO)
+    for old in (REPO / ".coverage", *REPO.glob(".coverage.*")):
+        old.unlink(missing_ok=True)
+    total = Count()
+    for group in GROUPS:
+        total += run_group([*group, *side_by_side, *OPTIONS, *chosen])
+    # Some of the tests cover some of the code: only a whole run is judged.
+    total += covered(0 if chosen else LEAST_COVERAGE)
+    print(total, flush=True)
+    return 1 if total.failed else 0
+
+
+def run_group(words: Sequence[str]) -> Count:
+    """Run pytest with *words* and return how its tests went."""
+    print(f"== {shlex.join(words)}", flush=True)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.xml")
+        command = [sys.executable, "-m", "pytest", *words, f"--junitxml={report}"]
+        exit_code = subprocess.run(command, check=False).returncode
+        count = counted(report, exit_code)
+    print(f"== {count} in {time.monotonic() - began:.0f} s", flush=True)
+    return count
+
+
+def counted(report: Path, exit_code: int) -> Count:
+    """Return what pytest's *report* says; at least one failure where it or *exit_code* tells of a run gone wrong."""
+    try:
+        suites = list(ET.parse(report).getroot().iter("testsuite"))
+    except (FileNotFoundError, ET.ParseError):
+        return Count(failed=1)
+
+    def sum_of(*names: str) -> int:
+        return sum(int(suite.get(name, 0)) for suite in suites for name in names)
+
+    failed, skipped = sum_of("failures", "errors"), sum_of("skipped")
+    passed = max(0, sum_of("tests") - failed - skipped)
+    if exit_code not in (0, _NO_TESTS_COLLECTED):
+        failed = max(1, failed)
+    return Count(passed, failed, skipped)
+
+
+def covered(least: int) -> Count:
+    """Print what the tests cover; one failure where that is below *least* percent, or where nothing was measured."""
+    command = [sys.executable, "-m", "coverage", "report", f"--fail-under={least}"]
+    is_enough = subprocess.run(command, check=False).returncode == 0
+    return Count(failed=0 if is_enough or not least else 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
