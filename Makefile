@@ -5,8 +5,8 @@ SHELL := /bin/bash
 .SUFFIXES:
 
 # The first Python that will do; make PYTHON=… to choose another.
-SUITS := import sys; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 13))
-PYTHON ?= $(shell for p in python3 python3.12 python3.11 python3.10; do \
+SUITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c '$(SUITS)' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
@@ -25,7 +25,7 @@ help: ## Show this list
 
 install: ## Set everything up in .venv and jars/ (all other targets do so by themselves)
 	@$(or $(PYTHON),python3) -c '$(SUITS)' || { \
-		echo "Python 3.10, 3.11 or 3.12 is needed and none was found; install one and name it: make PYTHON=python3.12" >&2; exit 1; }
+		echo "Python 3.11, 3.12, 3.13 or 3.14 is needed and none was found; install one and name it: make PYTHON=python3.13" >&2; exit 1; }
 	@$(PYTHON) scripts/environment.py
 	@$(BIN)/python scripts/jars.py
 
