@@ -18,7 +18,7 @@ ARGS ?=
 # `make test` runs so many side by side; every worker of tests/spark and tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-unit test-spark test-broker test-browser bench-accuracy bench-mm2 bench-speed bench docs check format zip archive clean distclean
+.PHONY: help install demo test test-unit test-spark test-broker test-browser bench-accuracy bench-mm2 bench-speed bench docs check format lock zip archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -69,14 +69,18 @@ bench: bench-accuracy bench-mm2 bench-speed ## All benchmarks, half an hour
 docs: install ## Write anew what docs/tables.md and docs/metrics.md say of the code
 	@PYTHONPATH=lib $(BIN)/python scripts/write_docs.py
 
-check: install ## Lint, format and types
+check: install ## Lint, format, types, and that the locks hold what setup.cfg pins
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
+	@$(BIN)/python scripts/lock.py --check
 
 format: install ## Put the code into the form that check wants
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
+
+lock: install ## After a change of pins in setup.cfg: write requirements/*.lock anew (ARGS=--upgrade: the newest of all else)
+	@$(BIN)/python scripts/lock.py $(ARGS)
 
 zip: install ## Build dist/offset_sync.zip for --py-files
 	@$(BIN)/python scripts/bundle.py
