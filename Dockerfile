@@ -1,6 +1,6 @@
 # All jobs with everything they need, for drivers and executors on Kubernetes, or for one container with --master local[*].
 #   docker build -t offset-sync:0.1.0 .
-# Versions are pinned where they are for everybody: setup.cfg and conf/jars/ivy.xml. The brokers of the demo are not in it.
+# Versions are pinned where they are for everybody: requirements/*.lock and conf/jars/ivy.xml. The brokers of the demo are not in it.
 ARG PYTHON_VERSION=3.11
 
 FROM python:${PYTHON_VERSION}-slim-bookworm AS base
@@ -16,12 +16,12 @@ ENV JAVA_HOME=/opt/java \
 
 FROM base AS builder
 WORKDIR /opt/offset-sync
-COPY setup.cfg ./
-COPY scripts ./scripts
+COPY requirements ./requirements
 RUN python -m venv .venv \
- && python scripts/requirements.py > /tmp/requirements.txt \
- && .venv/bin/pip install --no-cache-dir --requirement /tmp/requirements.txt \
+ && .venv/bin/pip install --no-cache-dir --require-hashes --requirement requirements/build.lock \
+ && .venv/bin/pip install --no-cache-dir --require-hashes --no-build-isolation --requirement requirements/runtime.lock \
  && ln -s "$(echo .venv/lib/python3.*/site-packages/pyspark)" spark
+COPY scripts ./scripts
 COPY conf ./conf
 # Beside Spark's own jars, so that no pod has to fetch them from its driver.
 RUN .venv/bin/python scripts/jars.py spark \
@@ -30,6 +30,8 @@ RUN .venv/bin/python scripts/jars.py spark \
 COPY lib ./lib
 COPY jobs ./jobs
 COPY spark-submit.sh ./
+COPY LICENSE ./
+COPY NOTICE ./
 RUN .venv/bin/python scripts/bundle.py \
  && .venv/bin/python -m compileall -q lib scripts
 

@@ -5,8 +5,8 @@ SHELL := /bin/bash
 .SUFFIXES:
 
 # The first Python that will do; make PYTHON=… to choose another.
-SUITS := import sys; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 13))
-PYTHON ?= $(shell for p in python3 python3.12 python3.11 python3.10; do \
+SUITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c '$(SUITS)' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
@@ -18,14 +18,14 @@ ARGS ?=
 # `make test` runs so many side by side; every worker of tests/spark and tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-unit test-spark test-broker test-browser bench-accuracy bench-mm2 bench-speed bench docs check format zip archive clean distclean
+.PHONY: help install demo test test-unit test-spark test-broker test-browser bench-accuracy bench-mm2 bench-speed bench docs check format lock zip archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
 install: ## Set everything up in .venv and jars/ (all other targets do so by themselves)
 	@$(or $(PYTHON),python3) -c '$(SUITS)' || { \
-		echo "Python 3.10, 3.11 or 3.12 is needed and none was found; install one and name it: make PYTHON=python3.12" >&2; exit 1; }
+		echo "Python 3.11, 3.12, 3.13 or 3.14 is needed and none was found; install one and name it: make PYTHON=python3.13" >&2; exit 1; }
 	@$(PYTHON) scripts/environment.py
 	@$(BIN)/python scripts/jars.py
 
@@ -65,14 +65,18 @@ bench: bench-accuracy bench-mm2 bench-speed ## All benchmarks, half an hour
 docs: install ## Write anew what docs/tables.md and docs/metrics.md say of the code
 	@PYTHONPATH=lib $(BIN)/python scripts/write_docs.py
 
-check: install ## Lint, format and types
+check: install ## Lint, format, types, and that the locks hold what setup.cfg pins
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
+	@$(BIN)/python scripts/lock.py --check
 
 format: install ## Put the code into the form that check wants
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
+
+lock: install ## After a change of pins in setup.cfg: write requirements/*.lock anew (ARGS=--upgrade: the newest of all else)
+	@$(BIN)/python scripts/lock.py $(ARGS)
 
 zip: install ## Build dist/offset_sync.zip for --py-files
 	@$(BIN)/python scripts/bundle.py

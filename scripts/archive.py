@@ -8,15 +8,13 @@ another one), and a C library no older than this machine's.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import tempfile
 import venv
 from pathlib import Path
 
-from environment import describe_pip
-from progress import run_shown
-from requirements import REPO, requirements
+from environment import install, locked_steps
+from requirements import BUILD, REPO, RUNTIME, lock_path
 
 TARGET = REPO / "dist" / "environment.tar.gz"
 _SITE = "lib/python*/site-packages"
@@ -32,7 +30,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=TARGET.parent, prefix=".archive-") as scratch:
         environment = Path(scratch, "environment")
         venv.create(environment, with_pip=True, symlinks=True)
-        _install(environment)
+        steps = locked_steps(lock_path(RUNTIME), lock_path(BUILD))
+        install(steps, environment / "bin" / "python", TARGET.parent)
         packed = pack(environment, Path(scratch, TARGET.name), prefix)
         shutil.move(packed, TARGET)
     print(f"{TARGET}: {TARGET.stat().st_size >> 20} MiB")
@@ -48,14 +47,6 @@ def pack(environment: Path, target: Path, python_prefix: str | None = None) -> P
     found.include("bin/python*").pack(output=str(target), python_prefix=python_prefix, verbose=False)
     target.chmod(0o644)
     return target
-
-
-def _install(environment: Path) -> None:
-    quiet = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore", "PIP_NO_INPUT": "1"}
-    wanted = requirements((REPO / "setup.cfg").read_text(encoding="utf-8"))
-    command = [str(environment / "bin" / "python"), "-m", "pip", "install", "--progress-bar=off", *wanted]
-    log = TARGET.parent / "archive.log"
-    run_shown("Python packages", command, describe_pip, log, environment=os.environ | quiet)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,22 @@
-"""Make `.venv` with the pinned dependencies of setup.cfg; nothing to do where it stands already.
+"""Make `.venv` of what the locks hold, each file checked by its hash; nothing to do where it stands already.
 
 Started by the machine's own Python, so standard library only.
 """
 
 from __future__ import annotations
 
-import configparser
 import os
 import re
 import sys
 import venv
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import stamp
 from prerequisites import check_python, find_java
 from progress import run_shown
+from requirements import BUILD, DEVELOPMENT, REPO, lock_path
 
-REPO = Path(__file__).resolve().parent.parent
 VENV = REPO / ".venv"
 
 
@@ -26,23 +26,45 @@ def main() -> None:
     check_python()
     find_java()  # asked for now: better than after minutes of downloads
     version = sys.version_info[:2]
-    made_from = stamp.digest(str(version), pins((REPO / "setup.cfg").read_text()))
-    if stamp.is_current(VENV, made_from):
+    if stamp.is_current(VENV, made_from(version)):
         return
     if not _has_version(version):
         print(f"Virtual environment: {VENV}, Python {sys.version.split()[0]}", flush=True)
         venv.create(VENV, with_pip=True, clear=True)
     stamp.forget(VENV)
-    _install()
-    stamp.remember(VENV, made_from)
+    steps = locked_steps(lock_path(DEVELOPMENT), lock_path(BUILD)) | own_step()
+    install(steps, VENV / "bin" / "python", VENV)
+    stamp.remember(VENV, made_from(version))
 
 
-def pins(setup_cfg: str) -> str:
-    """Return the part of *setup_cfg* that decides what is installed, so that other edits cost no reinstallation."""
-    parser = configparser.ConfigParser(interpolation=None)
-    parser.read_string(setup_cfg)
-    extras = "\n".join(f"{name}: {wanted}" for name, wanted in parser.items("options.extras_require"))
-    return f"{parser.get('options', 'install_requires')}\n{extras}"
+def made_from(version: tuple[int, int], repo: Path = REPO) -> str:
+    """Return a name for what `.venv` is made from: other edits, of setup.cfg too, cost no reinstallation."""
+    return stamp.digest(str(version), *(lock_path(lock, repo).read_text() for lock in (BUILD, DEVELOPMENT)))
+
+
+def install(steps: Mapping[str, Sequence[str]], python: Path, logs: Path) -> None:
+    """Take *steps* into the environment of *python*; what pip says goes to a file of the folder *logs* for each."""
+    quiet = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore", "PIP_NO_INPUT": "1"}
+    for title, words in steps.items():
+        log = logs / f"install-{title.lower().replace(' ', '-')}.log"
+        command = [str(python), "-m", "pip", "install", "--progress-bar=off", *words]
+        run_shown(title, command, describe_pip, log, environment=os.environ | quiet)
+
+
+def locked_steps(lock: Path, build: Path) -> dict[str, list[str]]:
+    """Return title -> arguments of pip for all that a *lock* names, each file checked by its hash.
+
+    What sdists are built with comes first, from the lock *build*: else pip would fetch it for each of them, unchecked.
+    """
+    return {
+        "Build tools": ["--require-hashes", f"--requirement={build}"],
+        "Python packages": ["--require-hashes", "--no-build-isolation", f"--requirement={lock}"],
+    }
+
+
+def own_step() -> dict[str, list[str]]:
+    """Return title -> arguments of pip for this folder, which has no hash; so it brings nothing along."""
+    return {"Offset Sync": ["--no-deps", "--no-build-isolation", f"--editable={REPO}"]}
 
 
 def describe_pip(line: str) -> str | None:
@@ -66,18 +88,6 @@ def _has_version(version: tuple[int, int]) -> bool:
         return False
     found = re.search(r"^version(?:_info)? *= *(\d+)\.(\d+)", (VENV / "pyvenv.cfg").read_text(), re.MULTILINE)
     return found is not None and (int(found[1]), int(found[2])) == version
-
-
-def _install() -> None:
-    quiet = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore", "PIP_NO_INPUT": "1"}
-    command = [str(VENV / "bin" / "python"), "-m", "pip", "install", "--progress-bar=off"]
-    run_shown(
-        "Python packages",
-        [*command, "--editable", ".[notebooks,test,dev,bench]"],
-        describe_pip,
-        VENV / "install.log",
-        environment=os.environ | quiet,
-    )
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import pytest
 
 import jars
 from archive import pack
-from requirements import requirements
 
 REPO = Path(__file__).resolve().parents[3]
 
@@ -45,14 +44,6 @@ def test_what_spark_brings_is_left_out(unpacked: Path) -> None:
     (own,) = unpacked.glob("lib/python3.*/site-packages")
     assert not {"pyspark", "py4j", "pip"} & {path.name for path in own.iterdir()}
     assert [path.name for path in unpacked.glob("bin/*") if "python" not in path.name] == ["activate"]
-
-
-def test_only_what_the_jobs_need_is_asked_for() -> None:
-    wanted = requirements((REPO / "setup.cfg").read_text())
-    assert all("==" in line for line in wanted)
-    names = {line.partition("==")[0] for line in wanted}
-    assert {"confluent-kafka", "numpy", "pyarrow", "pyspark"} <= names
-    assert not {"pytest", "ruff", "matplotlib", "venv-pack"} & names
 
 
 def test_an_image_gets_the_jars_of_spark_and_no_brokers() -> None:

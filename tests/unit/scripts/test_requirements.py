@@ -1,0 +1,186 @@
+"""The locks: what setup.cfg pins is in them, with hashes, for every Python and machine; no registry is named."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.markers import Marker
+from packaging.requirements import Requirement
+
+import environment
+import lock
+import prerequisites
+from requirements import BUILD, DEVELOPMENT, LOCKS, RUNTIME, differences, disagreements, lock_path, pins
+
+REPO = Path(__file__).resolve().parents[3]
+SETUP_CFG = (REPO / "setup.cfg").read_text(encoding="utf-8")
+PYTHONS = [(3, minor) for minor in range(prerequisites.OLDEST_PYTHON[1], prerequisites.FIRST_PYTHON_TOO_NEW[1])]
+MACHINES = [("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")]
+
+
+def text_of(name: str) -> str:
+    return lock_path(name).read_text(encoding="utf-8")
+
+
+def packages(text: str) -> list[Requirement]:
+    """Return what a lock names, with its marker and without its hashes."""
+    return [Requirement(line.rstrip(" \\")) for line in text.splitlines() if re.match(r"[a-z0-9].*==", line)]
+
+
+def chosen(text: str, python: tuple[int, int], system: str, machine: str) -> dict[str, list[str]]:
+    """Return package -> the versions that pip would take from a lock on this machine."""
+    version = ".".join(map(str, python))
+    there = {"python_version": version, "python_full_version": f"{version}.9", "sys_platform": system}
+    there |= {
+        "platform_machine": machine,
+        "implementation_name": "cpython",
+        "platform_python_implementation": "CPython",
+    }
+    found: dict[str, list[str]] = {}
+    for package in packages(text):
+        if package.marker is None or package.marker.evaluate(there):
+            found.setdefault(package.name, []).append(str(package.specifier))
+    return found
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_the_lock_holds_what_setup_cfg_pins(name: str) -> None:
+    assert disagreements(SETUP_CFG, name, text_of(name)) == []
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_change_of_a_pin_that_was_not_locked_is_told(name: str) -> None:
+    for pin in pins(SETUP_CFG, name):
+        package, _, version = pin.partition("==")
+        (told,) = disagreements(SETUP_CFG.replace(pin, f"{package}==0.1"), name, text_of(name))
+        assert told == f"{name}.lock: has {package.lower()}=={version}, setup.cfg wants {package.lower()}==0.1"
+    added = SETUP_CFG.replace(f"    {pin}\n", f"    {pin}\n    new-library==1.0\n")
+    assert disagreements(added, name, text_of(name)) == [
+        f"{name}.lock: has no new-library, setup.cfg wants new-library==1.0"
+    ]
+
+
+def test_a_pin_that_was_taken_back_is_told_as_long_as_it_is_locked() -> None:
+    without = SETUP_CFG.replace("    chispa==", "    # chispa==")
+    (told,) = disagreements(without, DEVELOPMENT, text_of(DEVELOPMENT))
+    assert re.fullmatch(r"development\.lock: nothing wants chispa==[\d.]+", told)
+    brought_by_another = SETUP_CFG.replace("    numpy==", "    # numpy==")
+    assert disagreements(brought_by_another, RUNTIME, text_of(RUNTIME)) == []
+
+
+def test_a_package_without_a_hash_is_told() -> None:
+    text = re.sub(r"^(rich==[^\\\n]*) \\\n(?: +--hash=\S+(?: \\)?\n)+", r"\1\n", text_of(RUNTIME), flags=re.MULTILINE)
+    (told,) = disagreements(SETUP_CFG, RUNTIME, text)
+    assert re.fullmatch(r"runtime\.lock: rich==[\d.]+ has no hash", told)
+
+
+def test_jobs_run_with_what_was_tested() -> None:
+    runtime, development = text_of(RUNTIME), text_of(DEVELOPMENT)
+    assert differences(runtime, development) == []
+    other = re.sub(r"^mdurl==.*?(?=^\S)", "", development, flags=re.MULTILINE | re.DOTALL)
+    (told,) = differences(runtime, other)
+    assert re.fullmatch(r"runtime\.lock: mdurl==[\d.]+ differs from that of development\.lock", told)
+    tools = {"pytest", "hypothesis", "ruff", "mypy", "matplotlib", "uv", "plotly"}
+    assert tools.isdisjoint(package.name for package in packages(runtime))
+    assert tools <= {package.name for package in packages(development)}
+
+
+@pytest.mark.parametrize("name", LOCKS)
+@pytest.mark.parametrize("machine", MACHINES, ids="-".join)
+@pytest.mark.parametrize("python", PYTHONS, ids=str)
+def test_every_machine_gets_one_version_of_each_package(
+    name: str, machine: tuple[str, str], python: tuple[int, int]
+) -> None:
+    found = chosen(text_of(name), python, *machine)
+    assert {package: versions for package, versions in found.items() if len(versions) > 1} == {}
+    wanted = {re.sub(r"[-_.]+", "-", pin.partition("==")[0]).lower() for pin in pins(SETUP_CFG, name)}
+    assert wanted <= found.keys()
+
+
+def test_the_resolver_asks_for_wheels_wherever_the_project_is_set_up() -> None:
+    settings = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["uv"]
+    wanted = {
+        str(Marker(f"python_version == '{major}.{minor}' and sys_platform == '{system}' and platform_machine == '{m}'"))
+        for major, minor in PYTHONS
+        for system, m in MACHINES
+    }
+    assert {str(Marker(text)) for text in settings["required-environments"]} == wanted
+    # What the resolver is told of PySpark, so as not to fetch it, is what PySpark says of itself.
+    (told,) = [found["requires-dist"] for found in settings["dependency-metadata"] if found["name"] == "pyspark"]
+    says = [Requirement(line) for line in importlib.metadata.requires("pyspark") or ()]
+    assert [Requirement(line) for line in told] == [wish for wish in says if wish.marker is None]
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_names_no_registry_and_builds_nothing_but_pyspark(name: str) -> None:
+    text = text_of(name)
+    assert "://" not in text
+    options = [line for line in text.splitlines() if line.startswith("-")]
+    # In this order: for pip, :all: takes back what was said before it.
+    assert options == ["--only-binary :all:", "--no-binary pyspark"]
+
+
+def test_check_ends_with_what_is_wrong_and_the_remedy(tmp_path: Path) -> None:
+    shutil.copytree(REPO / "requirements", tmp_path / "requirements")
+    lock.check(SETUP_CFG, tmp_path)
+    with pytest.raises(SystemExit, match=r"development\.lock: has no new-tool.*\nrun: make lock"):
+        lock.check(SETUP_CFG.replace("test =\n", "test =\n    new-tool==1.0\n"), tmp_path)
+
+
+def test_a_file_that_is_not_the_one_that_was_locked_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ask the real pip; nothing is installed, as the wheel that lies there has another hash."""
+    (tmp_path / "zipp-9.9.9-py3-none-any.whl").write_bytes(b"not what was locked")
+    (tmp_path / "build.lock").write_text("")
+    (tmp_path / "runtime.lock").write_text(f"zipp==9.9.9 --hash=sha256:{'0' * 64}\n")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    steps = environment.locked_steps(tmp_path / "runtime.lock", tmp_path / "build.lock")
+    with pytest.raises(SystemExit, match="Python packages: failed") as failed:
+        environment.install(steps, Path(sys.executable), tmp_path)
+    assert "THESE PACKAGES DO NOT MATCH THE HASHES" in str(failed.value)
+    assert "Build tools: done" in capsys.readouterr().out
+
+
+def test_what_has_no_hash_in_the_lock_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "zipp-9.9.9-py3-none-any.whl").write_bytes(b"whatever")
+    (tmp_path / "build.lock").write_text("zipp==9.9.9\n")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    steps = environment.locked_steps(tmp_path / "runtime.lock", tmp_path / "build.lock")
+    with pytest.raises(SystemExit, match=r"(?s)Build tools: failed.*Hashes are required"):
+        environment.install(steps, Path(sys.executable), tmp_path)
+
+
+def test_only_another_lock_or_another_python_makes_the_environment_anew(tmp_path: Path) -> None:
+    shutil.copytree(REPO / "requirements", tmp_path / "requirements")
+    stands = environment.made_from((3, 11), tmp_path)
+    assert stands == environment.made_from((3, 11), REPO)
+    assert stands != environment.made_from((3, 12), tmp_path)
+    lock_path(RUNTIME, tmp_path).write_text("")
+    assert stands == environment.made_from((3, 11), tmp_path)
+    for name in (BUILD, DEVELOPMENT):
+        before = lock_path(name, tmp_path).read_text()
+        lock_path(name, tmp_path).write_text(before.replace("==", "==0.", 1))
+        assert stands != environment.made_from((3, 11), tmp_path)
+        lock_path(name, tmp_path).write_text(before)
+
+
+def test_no_step_lets_pip_fetch_a_build_tool() -> None:
+    steps = environment.locked_steps(lock_path(DEVELOPMENT), lock_path(BUILD)) | environment.own_step()
+    builds = {title: words for title, words in steps.items() if title != "Build tools"}
+    assert next(iter(steps)) == "Build tools"
+    assert all("--no-build-isolation" in words for words in builds.values())
+    assert "--no-deps" in builds["Offset Sync"]
+    dockerfile = (REPO / "Dockerfile").read_text(encoding="utf-8")
+    installs = re.findall(r"pip install (.*?) \\\n", dockerfile)
+    assert ["--require-hashes" in each for each in installs] == [True, True]
+    assert ["--no-build-isolation" in each for each in installs] == [False, True]
+    assert [each.split()[-1] for each in installs] == ["requirements/build.lock", "requirements/runtime.lock"]
