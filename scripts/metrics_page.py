@@ -47,6 +47,9 @@ _CLOSING = """\
 - A log **stalls** when its last stable offset stands still while records are added behind it: a
   transaction was left open. Until it ends or times out (`transaction.max.timeout.ms`) neither the
   index nor a mirror that reads committed records gets on.
+- **What both jobs tell**: `sync_offsets` tells of its newest answers. A report measures from where
+  each group really stands at the target, counts as lost also what is not mirrored, and goes on
+  while `sync_offsets` is down. Reasons to withhold are the same in both.
 - Ages are worked out when Prometheus asks, those of logs and of the index once per
   `sync.reconcile_interval`.
 """

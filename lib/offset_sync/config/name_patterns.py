@@ -1,29 +1,28 @@
 """Regular expressions over topic and group names: the part of the syntax that Python and Java read alike.
 
-The same expression decides in Python (``is_match``) and, for topics, inside Spark (``java_any``). What the two would
-read differently is refused at start instead of selecting different topics in different places.
+The same expression decides in Python (``is_match``) and, for topics, inside Spark (``java_any``): its source lists the
+topics anew for every micro-batch, so that a new one is taken up at once, and ends no query when one is deleted, as a
+list of names would. What the two would read differently is refused at start instead of selecting different topics.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 LONGEST = 1000
-_TOKEN = re.compile(
-    r"""(?P<escape>\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.))
-      | (?P<set>\[\^?\]?(?:\\.|[^\]\\])*\])
-      | (?P<flag>\(\?i\))
-      | (?P<open>\((?:\?(?:<?[=!]|[^:)]*[:)]?))?)
+# Only what means the same in both. In a set, Java sees a set in a set at [ and an intersection at &&.
+_TOKEN = r"""\A\(\?i\)
+      | (?P<open>\((?!\?)|\(\?(?:[:=!]|<[=!]|-?i:))
       | (?P<close>\))
       | (?P<repeat>(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})[?+]?)
-      | (?P<other>.)""",
-    re.VERBOSE | re.DOTALL,
-)
-_GROUPS = {"(", "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?i:", "(?-i:"}
-_ESCAPES = re.compile(r"\\(?:[dDwWsSbBtnrf]|x..|u....|[^0-9A-Za-z])", re.DOTALL)
+      | \\(?:[dDwWsSbBtnrf]|x..|u....|[^0-9A-Za-z])
+      | \[(?!\^\])\^?(?:[^\[\]\\&]|&(?!&)|\\(?:[dDwWsStnrfxu]|\W))+\]
+      | [^\\()\[{*+?]"""
+_TOKENS = re.compile(_TOKEN, re.VERBOSE | re.DOTALL)
+_DIALECT = re.compile(f"(?:{_TOKEN})*", re.VERBOSE | re.DOTALL)
 _UNBOUNDED = re.compile(r"[*+]|\{[0-9]+,\}")
 
 
@@ -33,7 +32,7 @@ def pattern_problem(pattern: str) -> str | None:
         return "is empty; write a regular expression, '.*' for all names"
     if len(pattern) > LONGEST:
         return f"is longer than {LONGEST} characters; split it into several entries"
-    return _syntax_problem(pattern) or next(_dialect_problems(pattern), None) or _repeat_problem(pattern)
+    return _syntax_problem(pattern) or _dialect_problem(pattern) or _repeat_problem(pattern)
 
 
 def is_match(patterns: Sequence[str], name: str) -> bool:
@@ -62,33 +61,17 @@ def _syntax_problem(pattern: str) -> str | None:
     return None
 
 
-def _dialect_problems(pattern: str) -> Iterator[str]:
-    for token in _TOKEN.finditer(pattern):
-        text, kind = token[0], token.lastgroup
-        if kind == "escape" and not _ESCAPES.fullmatch(text):
-            yield f"uses {text}, which Python and Java read differently; write it without"
-        if kind == "open" and text not in _GROUPS:
-            yield f"uses {text}, which Python and Java read differently; use a plain group (…) or (?:…)"
-        if kind == "flag" and token.start() > 0:
-            yield "has (?i) in the middle, which Python and Java read differently; put it first"
-        if kind == "set" and _is_ambiguous_set(text):
-            yield f"holds the set {text}, which Python and Java read differently; put \\ before [, ] and &"
-        if kind == "other" and text == "{":
-            yield "holds a { that is no repetition, an error in Java; write \\{"
-
-
-def _is_ambiguous_set(text: str) -> bool:
-    """Whether Java would read a nested set, an intersection or an unknown escape where Python reads characters."""
-    if re.search(r"\\[^dDwWsStnrfxu\W]", text):
-        return True
-    plain = re.sub(r"\\.", "x", text, flags=re.DOTALL)
-    return "[" in plain[1:] or "&&" in plain or plain.startswith(("[]", "[^]"))
+def _dialect_problem(pattern: str) -> str | None:
+    rest = _DIALECT.sub("", pattern, count=1)
+    if not rest:
+        return None
+    return f"uses {rest[:8]!r}, which Python and Java read differently; write it without, or with \\ before a character"
 
 
 def _repeat_problem(pattern: str) -> str | None:
     """Refuse patterns like ``(a+)*``, whose time grows exponentially on a name that nearly matches."""
     open_groups, closed_is_unbounded = [False], False
-    for token in _TOKEN.finditer(pattern):
+    for token in _TOKENS.finditer(pattern):
         kind, was_unbounded, closed_is_unbounded = token.lastgroup, closed_is_unbounded, False
         if kind == "open":
             open_groups.append(False)
