@@ -40,5 +40,5 @@ class IndexBacklog:
         lacking = (self._ends[log] - frontier(self._index, alias, log.topic_partition) for log in known)
         return {
             f"records of {alias} to index": sum(max(0, count) for count in lacking),
-            f"partitions of {alias} whose end nobody can tell": len(logs) - len(known),
+            f"partitions of {alias} whose end is unknown": len(logs) - len(known),
         }

@@ -101,7 +101,7 @@ class LiveClusters:
         answers = [progress.unread_commits(alias, hashes) for alias in aliases]
         unread = {
             "commits to read": sum(int(count.sum()) for count, _ in answers),
-            "groups whose commits nobody can tell of": sum(int((~is_known).sum()) for _, is_known in answers),
+            "groups whose unread commits are unknown": sum(int((~is_known).sum()) for _, is_known in answers),
         }
         self._state.index.refresh()
         with self._state.lock:

@@ -89,7 +89,7 @@ class Committed:
 
 @dataclass(frozen=True)
 class CutoverStep:
-    """One row of the table cutovers, but for who and when."""
+    """One row of the table cutovers, but for the columns that say by whom and when."""
 
     group_id: str
     step: Step
@@ -114,7 +114,7 @@ class GroupPlan:
 
     @property
     def duplicates(self) -> int:
-        """Records it would read again at the translated offsets, where that can be told."""
+        """Records it would read again at the translated offsets, where that is known."""
         return sum(each.duplicates or 0 for each in self.partitions)
 
     @property
@@ -155,10 +155,10 @@ class CutoverClusters(Protocol):
 
 
 class CutoverJournal(Protocol):
-    """Takes down what is done, as :class:`TableJournal` does."""
+    """Keeps what is done, as :class:`TableJournal` does."""
 
     def record(self, steps: Sequence[CutoverStep]) -> None:
         """Write steps down for good."""
 
     def say(self, text: str) -> None:
-        """Tell whoever watches."""
+        """Tell the person who runs the command."""

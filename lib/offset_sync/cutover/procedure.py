@@ -1,4 +1,4 @@
-"""Move consumer groups from one cluster to another: look, refuse or wait, translate, commit, read back, verify.
+"""Move consumer groups from one cluster to another: check, refuse or wait, translate, commit, read back, verify.
 
 Every step may be repeated at any time, by anybody: what is there already is left as it is. Nothing is committed for a
 group while there is a reason not to move it; when there is none, everything is. Errs to not moving: a group that stays
@@ -79,7 +79,7 @@ class CutoverProcedure:
     def verify(self, groups: Sequence[str], patience_s: float = 0.0) -> list[str]:
         """Return one line per partition that is not in sync, with what to do; no line: all may be started.
 
-        sync_offsets reads a moment later what was just committed, so for *patience_s* it is looked at again.
+        sync_offsets reads a moment later what was just committed, so for *patience_s* seconds it is compared again.
         """
         ends_at = self._clock.now() + patience_s
         while True:

@@ -25,7 +25,7 @@ from offset_sync.tables.store import TableStore
 
 
 class TableJournal:
-    """Appends steps to the table cutovers, each with who moves what in which direction; *say* tells who watches."""
+    """Appends steps to the table cutovers, each with who moves groups and where; *say* tells that person."""
 
     def __init__(self, tables: TableStore, direction: Direction, mode: Mode, say: Callable[[str], None]) -> None:
         self._tables, self.say = tables, say

@@ -50,7 +50,7 @@ class _Pair:
 
 
 class Assessor:
-    """Assesses the commits in *state*; its lock is held by the caller of :meth:`assess`."""
+    """Assesses the commits in *state*."""
 
     def __init__(self, config: Config, state: SyncState, translator: Translator) -> None:
         self._config = config
@@ -61,6 +61,10 @@ class Assessor:
 
     def assess(self, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int) -> Assessment:
         """Translate *source*'s *commits*, of which there is at least one, and measure what they cost at *target*."""
+        with self._state.lock:
+            return self._assess(source, target, commits, snapshot, now_ms)
+
+    def _assess(self, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int) -> Assessment:
         offsets, index = self._state.offsets, self._state.index
         column = offsets.clusters[target].columns
         has_target_offset = ~column["is_deleted"][commits.key] & (column["actual_offset"][commits.key] >= 0)

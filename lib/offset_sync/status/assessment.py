@@ -49,14 +49,14 @@ class Assessment:
     source_offset: Int64s
     state: Codes
     wanted_offset: Int64s
-    duplicates: Int64s  # read again if the group went on at the target where it stands there now
+    duplicates: Int64s  # read again if the group went on at `target_offset`
     duplicates_at_most: Int64s
     lost: Int64s  # unread, and never seen if it did: skipped, not mirrored, deleted
-    # Where the group stands at the target.
+    # The group's position at the target.
     target_offset: Int64s
     has_target_offset: Bools
     is_outside: Bools  # the target's log does not reach that offset
-    repeats: Int64s  # records from there up to the translation; negative where it stands above
+    repeats: Int64s  # records from there up to the translation; negative where the position is above it
     skipped: Int64s  # unread records below it
     # Records from the commit on, but for `arriving` and `unindexed`, which count those below too.
     unread: Int64s

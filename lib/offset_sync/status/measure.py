@@ -1,4 +1,4 @@
-"""What one partition's two logs say about groups that committed on one side and stand on the other."""
+"""What one partition's two logs say about a group's commit at the source and its position at the target."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def measure(
     target_offset: Int64s,
     has_target_offset: Bools,
 ) -> Assessment:
-    """Assess *commits* of one partition, translated as *answers*, against where their groups stand at the target.
+    """Assess *commits* of one partition, translated as *answers*, against the positions of their groups at the target.
 
     Errs to more unread, more pending, more not mirrored.
     """
@@ -52,7 +52,7 @@ def measure(
         pending=comparison.pending.count_from(committed) + missing_beyond_index,
         not_mirrored=not_mirrored,
         deleted=deleted,
-        # What the group has read at the source beyond its index may stand above its position at the target.
+        # What the group has read at the source beyond its index may be above its position at the target.
         unindexed=unindexed_source + max(0, target_end - logs.target.frontier),
         **_of_partition(logs, comparison, len(committed)),
     )

@@ -110,8 +110,7 @@ class StatusReporter:
     def _assess(
         self, source: str, target: str, commits: Commits, snapshot: Snapshot, context: ReportContext
     ) -> Assessment:
-        with self._state.lock:
-            measured = self._assessor.assess(source, target, commits, snapshot, context.now_ms)
+        measured = self._assessor.assess(source, target, commits, snapshot, context.now_ms)
         current = self._with_present(measured, context)
         classified = classify(current, _ms(self._config.status.stalled_after))
         return self._with_comparison(classified)
@@ -140,7 +139,7 @@ class StatusReporter:
         )
 
     def _unread_commits(self, assessment: Assessment, progress: JobProgress) -> tuple[Int64s, Bools]:
-        """Return how many commits may still change where each group stands, and whether that is known.
+        """Return how many unread commits may concern each group, and whether that is known.
 
         At all clusters, for the group may have moved to a third one; but one that does not answer is not waited for.
         """

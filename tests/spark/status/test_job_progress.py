@@ -161,10 +161,15 @@ def test_a_batch_cleaned_up_while_it_is_looked_at_is_not_the_last_one(
 def test_a_real_query_has_finished_its_batches(spark: SparkSession, tmp_path: Path) -> None:
     before_ms = int(time.time() * 1000) - 2000
     query = (
-        spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).load()
-        .writeStream.format("memory").queryName("progress").option("checkpointLocation", str(tmp_path))
-        .trigger(availableNow=True).start()
-    )  # fmt: skip
+        spark.readStream.format("rate-micro-batch")
+        .option("rowsPerBatch", 2)
+        .load()
+        .writeStream.format("memory")
+        .queryName("progress")
+        .option("checkpointLocation", str(tmp_path))
+        .trigger(availableNow=True)
+        .start()
+    )
     query.awaitTermination(60)
     checkpoint = Checkpoint(spark, str(tmp_path))
     assert checkpoint.last_committed() == query.lastProgress["batchId"]

@@ -40,12 +40,12 @@ def backlog_of(clusters: Clusters) -> IndexBacklog:
     return IndexBacklog(clusters, index)
 
 
-def test_records_below_the_ends_and_partitions_of_which_nobody_can_tell_are_waited_for() -> None:
+def test_records_below_the_ends_and_partitions_whose_end_is_unknown_are_waited_for() -> None:
     refused = {"secret": ClusterError("x", "may not be described")}
     topics, ends = {"orders": MemoryTopic("id", 3)}, {READ: MemoryEnds(0, 9), LED: MemoryEnds(0, 14)}
     backlog = backlog_of(Clusters(ClusterMetadata(topics, ends, refused)))
     found = backlog.unread("x", PARTITIONS)
-    assert found == {"records of x to index": 5, "partitions of x whose end nobody can tell": 2}
+    assert found == {"records of x to index": 5, "partitions of x whose end is unknown": 2}
 
 
 def test_ends_that_are_known_are_not_asked_for_again_while_the_source_grows() -> None:

@@ -30,7 +30,7 @@ class Waiting:
         self.index.extend(log("X", "X0:4"), ORDERS)
         self.index.refresh = self.refresh  # type: ignore[method-assign]
         clock = Clock(lambda: self.seconds, self.pause)
-        self.catch_up = IndexCatchUp(SyncState(config_of(["X"]), self.index), 5.0, clock)
+        self.catch_up = IndexCatchUp(SyncState(config_of(["X", "Y"]), self.index), 5.0, clock)
 
     def pause(self, seconds: float) -> None:
         self.seconds += seconds

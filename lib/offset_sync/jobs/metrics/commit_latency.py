@@ -34,8 +34,8 @@ class CommitLatency:
         answered = pair.columns
         with self._lock:
             self._held.fit(len(answered["outcome"]))
-            held = np.flatnonzero((answered["outcome"] >= 0) & HAS_IT[answered["outcome"]])
-            self._held["committed_at_ms"][held] = answered["source_at_ms"][held]
+            keys = np.flatnonzero((answered["outcome"] >= 0) & HAS_IT[answered["outcome"]])
+            self._held["committed_at_ms"][keys] = answered["source_at_ms"][keys]
 
     def note(self, reconciliation: Reconciliation) -> Int64s:
         """Take in what became of commits; return how many milliseconds each that has arrived just now took.
