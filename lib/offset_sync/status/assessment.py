@@ -17,7 +17,7 @@ Bools = NDArray[np.bool_]
 Codes = NDArray[np.intp]
 
 
-# Columns that are filled in once the partitions of a pair are joined; empty until then.
+# Empty columns: some are filled in only once the partitions of a pair are joined.
 
 
 def _numbers() -> Int64s:
@@ -66,7 +66,7 @@ class Assessment:
     not_mirrored: Int64s  # the source's own that the target lacks: lost if the source never comes back
     deleted: Int64s  # dropped on the way from elsewhere, or deleted: the target will not have them
     unindexed: Int64s  # no index has read them yet, at either side
-    is_unstamped: Bools  # the mirror stamps no headers, so what is mirrored cannot be told
+    is_unstamped: Bools  # the mirror stamps no headers, so what is mirrored is not known
     # The partition: the same for all its groups.
     source_end: Int64s
     has_source_end: Bools
@@ -120,5 +120,6 @@ class Assessment:
     @classmethod
     def joined(cls, parts: Sequence[Assessment]) -> Assessment:
         """Return the rows of all *parts*, of which there is at least one, in order."""
-        names = [each.name for each in fields(cls) if isinstance(getattr(parts[0], each.name), np.ndarray)]
-        return replace(parts[0], **{name: np.concatenate([getattr(each, name) for each in parts]) for name in names})
+        values = {each.name: getattr(parts[0], each.name) for each in fields(cls)}
+        filled = [name for name, value in values.items() if isinstance(value, np.ndarray) and len(value)]
+        return replace(parts[0], **{name: np.concatenate([getattr(part, name) for part in parts]) for name in filled})

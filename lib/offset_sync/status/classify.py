@@ -128,7 +128,7 @@ def _behind(assessment: Assessment) -> Causes:
 
 def _mirroring(assessment: Assessment) -> Causes:
     one_sided = assessment.is_one_sided
-    untold = "the mirror stamps no headers: which records are mirrored cannot be told"
+    unstamped = "the mirror stamps no headers: which records are mirrored cannot be told"
     return [
         _pending(assessment),
         _counted(assessment.lost, "{} unread and not at the target for good: dropped or deleted"),
@@ -137,7 +137,7 @@ def _mirroring(assessment: Assessment) -> Causes:
         _counted(assessment.unindexed, "{} not indexed yet"),
         _counted(assessment.unread_commits, "{} of __consumer_offsets not read yet"),
         _Cause(~assessment.are_commits_known, "whether all commits are read cannot be told"),
-        _Cause(assessment.is_unstamped, untold),
+        _Cause(assessment.is_unstamped, unstamped),
         _Cause(one_sided & (assessment.unread == 0), "records on their way to the source"),
         _Cause(one_sided, "no record to compare at the target"),
     ]

@@ -13,21 +13,22 @@ from offset_sync.translate.index.runs import Int64s
 
 Rows = dict[str, list[Any]]
 """Columns of sync_status but ``reported_at``, by name."""
+_WORDS = [status.word for status in Status]
 
 
 def to_columns(assessment: Assessment) -> Rows:
-    """Return the columns of sync_status; what cannot be told is null."""
+    """Return the columns of sync_status; what is not known is null."""
     count, one = len(assessment.keys), assessment
     is_placed, is_source_known, is_target_known = one.has_target_offset, one.has_source_end, one.has_target_end
     # Where the target's log does not reach, the consumer's own options decide where it goes on.
-    is_told = ~one.is_withheld & is_placed & ~one.is_outside
+    is_known = ~one.is_withheld & is_placed & ~one.is_outside
     return {
         "source_cluster": [one.source] * count,
         "target_cluster": [one.target] * count,
         "group_id": [group_id for group_id, _, _ in one.keys],
         "topic": [topic for _, topic, _ in one.keys],
         "partition": [partition for _, _, partition in one.keys],
-        "status": [Status(code).word for code in one.status.tolist()],
+        "status": [_WORDS[code] for code in one.status.tolist()],
         "reason": one.reason.tolist(),
         "state": [State(code).name for code in one.state.tolist()],
         "source_offset": one.source_offset.tolist(),
@@ -38,9 +39,9 @@ def to_columns(assessment: Assessment) -> Rows:
         "target_end": _where(is_target_known, one.target_end),
         "source_lag": _where(is_source_known, np.maximum(one.source_end - one.source_offset, 0)),
         "target_lag": _where(is_target_known & is_placed, np.maximum(one.target_end - one.target_offset, 0)),
-        "duplicates": _where(is_told, one.duplicates),
-        "duplicates_at_most": _where(is_told, one.duplicates_at_most),
-        "lost": _where(is_told & ~one.is_unstamped, one.lost),
+        "duplicates": _where(is_known, one.duplicates),
+        "duplicates_at_most": _where(is_known, one.duplicates_at_most),
+        "lost": _where(is_known & ~one.is_unstamped, one.lost),
         "not_mirrored": one.not_mirrored.tolist(),
         "mirror_lag": one.mirror_lag.tolist(),
         "mirror_lag_ms": one.mirror_lag_ms.tolist(),
