@@ -12,7 +12,8 @@ import pyarrow as pa
 from PIL import Image
 
 from generators.reports import REPORTED_AT, random_drift, random_status
-from offset_sync.status.render.page import render_page, write_page
+from offset_sync.status.render.page import PageOptions, render_page, write_page
+from offset_sync.status.report import Report
 from offset_sync.status.rollup import GROUP, roll_up
 from tools.chromium import find_browser, running_browser
 
@@ -51,7 +52,7 @@ def main() -> None:
     ]
     jobs = {"sync_offsets": REPORTED_AT + moved, "index_records": REPORTED_AT + moved + timedelta(seconds=1)}
     status, drift = now(pa.concat_tables(parts), moved), now(pa.concat_tables(drifts), moved)
-    html = render_page(status, drift, reported_at=REPORTED_AT + moved, jobs=jobs)
+    html = render_page(Report(status, drift, REPORTED_AT + moved), PageOptions(jobs=jobs))
     path = find_browser()
     if path is None:
         raise SystemExit("no Chromium; apt-get install chromium")

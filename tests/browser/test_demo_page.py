@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from offset_sync.status.render.page import render_page, write_page
+from offset_sync.status.report import Report
 from tools.chromium import Tab
 
 TAKEN = Path(__file__).parents[1] / "golden" / "demo"
@@ -16,7 +17,7 @@ TAKEN = Path(__file__).parents[1] / "golden" / "demo"
 def test_the_demos_groups_pairs_and_numbers_are_on_its_page(tab: Tab, tmp_path: Path) -> None:
     status, drift = (pq.read_table(TAKEN / f"{name}.parquet") for name in ("sync_status", "sync_drift"))
     rows = status.to_pylist()
-    write_page(tmp_path / "status.html", render_page(status, drift, reported_at=rows[0]["reported_at"]))
+    write_page(tmp_path / "status.html", render_page(Report(status, drift, rows[0]["reported_at"])))
     page = tab.open(tmp_path / "status.html")
     page.wait_for_selector("#convergence .main-svg")
     names = page.locator("#rows > .row > .head .name").all_text_contents()

@@ -17,7 +17,8 @@ from playwright.sync_api import Page
 
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.status.format import visible
-from offset_sync.status.render.page import render_page, write_page
+from offset_sync.status.render.page import PageOptions, render_page, write_page
+from offset_sync.status.report import Report
 from offset_sync.status.rollup import GROUP, roll_up
 from tools.chromium import Tab
 
@@ -33,7 +34,7 @@ PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True}
 @pytest.fixture(scope="module")
 def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "status.html"
-    write_page(path, render_page(STATUS, DRIFT, reported_at=REPORTED_AT, jobs={"<i>x</i>": None}))
+    write_page(path, render_page(Report(STATUS, DRIFT, REPORTED_AT), PageOptions(jobs={"<i>x</i>": None})))
     return path
 
 
@@ -158,7 +159,7 @@ def test_both_curves_of_a_pair_and_of_a_group_that_drifts_are_drawn(tab: Tab, ht
 def test_a_first_report_is_shown_in_minutes_and_whole_records(tab: Tab, tmp_path: Path) -> None:
     of_pair = DRIFT.to_pylist()[0] | {"group_id": None, "change": 0, "windowed_change": 0}
     first = pa.Table.from_pylist([of_pair], DRIFT.schema)
-    write_page(tmp_path / "status.html", render_page(STATUS, first, reported_at=datetime.now(timezone.utc), jobs={}))
+    write_page(tmp_path / "status.html", render_page(Report(STATUS, first, datetime.now(timezone.utc))))
     page = tab.open(tmp_path / "status.html")
     wait_for_curves(page)
     along, upwards = (page.locator(f"#change .{axis}tick text").all_text_contents() for axis in "xy")
@@ -170,7 +171,7 @@ def test_an_old_page_says_so_and_a_new_one_does_not(tab: Tab, tmp_path: Path) ->
     now = datetime.now(timezone.utc)
     for age, is_old in ((timedelta(), False), (timedelta(hours=2), True), (timedelta(hours=-2), True)):
         jobs = {"sync_offsets": now - timedelta(seconds=65)}
-        write_page(tmp_path / "status.html", render_page(STATUS, DRIFT, reported_at=now - age, jobs=jobs))
+        write_page(tmp_path / "status.html", render_page(Report(STATUS, DRIFT, now - age), PageOptions(jobs=jobs)))
         page = tab.open(tmp_path / "status.html")
         assert page.is_visible("#old") == is_old
     said = page.locator("#old").text_content()
@@ -193,7 +194,7 @@ def test_a_script_that_does_not_belong_to_the_page_is_not_run(tab: Tab, html: Pa
 def test_ten_thousand_groups_answer_at_once(tab: Tab, tmp_path: Path) -> None:
     status = random_status(CHANCE, [f"team-{n % 97}.service-{n}" for n in range(10_000)], partitions=5)
     path = tmp_path / "large.html"
-    write_page(path, render_page(status, DRIFT, reported_at=REPORTED_AT))
+    write_page(path, render_page(Report(status, DRIFT, REPORTED_AT)))
     started = time.monotonic()
     page = tab.open(path)
     wait_for_curves(page)

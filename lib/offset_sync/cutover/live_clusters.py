@@ -1,20 +1,19 @@
-"""The two clusters of a move and the tables about them, as ``moving.Site`` wants them."""
+"""The two clusters of a move and the tables about them, as :class:`CutoverClusters` asks for."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.cutover.plan import Committed, PartitionStatus
+from offset_sync.cutover.index_backlog import IndexBacklog
+from offset_sync.cutover.plan import Committed, Direction, PartitionStatus
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import Outcome, TopicPartition
-from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.ownership import owners
-from offset_sync.state.snapshot import frontier
+from offset_sync.state.sync_state import system_now_ms
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.rows import Rows
 from offset_sync.status.stream_lag import coordinator_hash
@@ -22,32 +21,32 @@ from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation, ReconciliationLog
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.replication_gap import replication_gap
 
 
 class LiveClusters:
-    """Moves go from *source* to *target*; *writer* commits at the target, *history* is told."""
+    """Moves go in *direction*; *writer* commits at its target, *history* is told."""
 
     def __init__(
         self,
         config: Config,
-        state: LiveState,
-        source: str,
-        target: str,
+        live: LiveState,
+        direction: Direction,
         writer: OffsetWriter,
         history: ReconciliationLog,
     ) -> None:
-        self._config = config.model_copy(update={"directions": ((source, target),)})
-        self._state, self._source, self._target = state, source, target
-        self._settled: list[Reconciliation] = []
-        self._marked: dict[tuple[str, TopicPartition], int] = {}
-
-        self._history = history
-        self._reconciler = Reconciler(self._config, state.state, state, {target: writer}, self)
+        self._config = config.model_copy(update={"directions": ((direction.source, direction.target),)})
+        self._live, self._state, self._history = live, live.state, history
+        self._source, self._target = direction
+        self._backlog = IndexBacklog(live.clusters, self._state.index)
+        self._reconciliations: list[Reconciliation] = []
+        writers = {self._target: writer}
+        self._reconciler = Reconciler(self._config, self._state, live.clusters, writers, self)
 
     def append(self, reconciliation: Reconciliation) -> None:
-        """Keep what became of translations for :meth:`settle`, and pass it on."""
-        self._settled.append(reconciliation)
+        """Keep what became of translations for :meth:`translate_and_commit`, and pass it on."""
+        self._reconciliations.append(reconciliation)
         self._history.append(reconciliation)
 
     def groups(self) -> list[str]:
@@ -56,139 +55,130 @@ class LiveClusters:
         return sorted(
             {
                 group_id
-                for group_id, topic, _ in self._state.book.keys
+                for group_id, topic, _ in self._state.offsets.keys
                 if included.is_group_included(group_id) and included.is_topic_included(topic)
             }
         )
 
-    def members(self, alias: str) -> Collection[str] | ClusterError:
+    def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         """Return the groups of a cluster that have members now."""
-        return self._state.active_groups(alias)
+        return self._live.clusters.active_groups(alias)
 
-    def standing(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
-        """Return how the partitions of each group stand whose newest commit is the source's."""
-        rows = self._state.report(int(time.time() * 1000), lambda book: _keys_of(book, groups))
+    def partition_statuses(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
+        """Return, per group, the status of the partitions whose newest commit is the source's."""
+        rows = self._live.report_groups(groups, system_now_ms())
         found: dict[str, list[PartitionStatus]] = {}
-        for each in _standings(rows, self._source, self._target):
+        for each in _to_statuses(rows, self._source, self._target):
             found.setdefault(each.group_id, []).append(each)
         return found
 
     def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:
         """Return, per group, the clusters that hold its newest commit of some partition and are not the source."""
-        book = self._state.book
+        offsets = self._state.offsets
         with self._state.lock:
-            key = _keys_of(book, groups)
-            key = key[[self._config.is_topic_included(book.keys[one][1]) for one in key.tolist()]] if len(key) else key
-            owner = owners(book.column("genuine_at_ms")[:, key])
-        aliases = list(book.clusters)
+            keys = self._included_keys(groups)
+            owner = owners(offsets.column("genuine_at_ms")[:, keys])
+        aliases = list(offsets.clusters)
         found: dict[str, set[str]] = {}
-        for one, number in zip(key.tolist(), owner.tolist(), strict=True):
+        for key, number in zip(keys.tolist(), owner.tolist(), strict=True):
             if number >= 0 and aliases[number] != self._source:
-                found.setdefault(book.keys[one][0], set()).add(aliases[number])
+                found.setdefault(offsets.keys[key][0], set()).add(aliases[number])
         return {group_id: sorted(names) for group_id, names in found.items()}
 
-    def mark_ends(self) -> None:
-        """Forget where the logs ended, so that :meth:`unread` asks anew."""
-        self._marked.clear()
+    def _included_keys(self, groups: Collection[str]) -> KeyRows:
+        keys, offsets = self._live.keys_of(groups), self._state.offsets
+        is_included = [self._config.is_topic_included(offsets.keys[key][1]) for key in keys.tolist()]
+        return keys[np.array(is_included, np.bool_)]
+
+    def forget_ends(self) -> None:
+        """Ask again where the logs end."""
+        self._backlog.forget_ends()
 
     def unread(self, groups: Collection[str]) -> dict[str, int]:
         """Return what the jobs have not read yet: commits of the groups, and records up to the ends first asked for."""
-        streams = self._state.refresh(int(time.time() * 1000))
+        progress = self._live.refresh(system_now_ms())
         aliases = (self._source, self._target)
         hashes = np.array([coordinator_hash(group_id) for group_id in groups], np.int64)
-        answers = [streams.unread_commits(alias, hashes) for alias in aliases]
-        commits = sum(int(unread.sum()) for unread, _ in answers)
-        unknown = sum(int((~is_known).sum()) for _, is_known in answers)
+        answers = [progress.unread_commits(alias, hashes) for alias in aliases]
+        unread = {
+            "commits to read": sum(int(count.sum()) for count, _ in answers),
+            "groups whose unread commits are unknown": sum(int((~is_known).sum()) for _, is_known in answers),
+        }
         self._state.index.refresh()
         with self._state.lock:
-            places = {TopicPartition(*self._state.book.keys[key][1:]) for key in _keys_of(self._state.book, groups)}
-            places = {place for place in places if self._config.is_topic_included(place.topic)}
-        found = {"commits to read": commits, "groups whose commits nobody can tell of": unknown}
-        return found | {what: count for alias in aliases for what, count in self._unread_records(alias, places).items()}
+            keys = [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
+        partitions = {TopicPartition(topic, partition) for _, topic, partition in keys}
+        for alias in aliases:
+            unread |= self._backlog.unread(alias, partitions)
+        return unread
 
-    def _unread_records(self, alias: str, places: Collection[TopicPartition]) -> dict[str, int]:
-        """Count what the index lacks below the marked ends, and partitions without leader or right to be described."""
-        unmarked = [place for place in places if (alias, place) not in self._marked]
-        look = self._state.fetch([alias], unmarked)[alias] if unmarked else None
-        if isinstance(look, ClusterError):
-            return {f"partitions of {alias}, which does not answer": len(unmarked)}
-        if look is not None:
-            ends = {(alias, place): look.log_end(place) for place in unmarked}
-            self._marked |= {where: end for where, end in ends.items() if end is not None}
-        index = self._state.index
-        records = sum(max(0, self._marked.get((alias, place), 0) - frontier(index, alias, place)) for place in places)
-        unknown = sum((alias, place) not in self._marked for place in places)
-        return {f"records of {alias} to index": records, f"partitions of {alias} whose end nobody can tell": unknown}
+    def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
+        """Translate the groups' newest commits and commit the answers at the target."""
+        self._reconciliations.clear()
+        self._reconciler.reconcile_keys(self._source, self._live.keys_of(groups))
+        keys = self._state.offsets.keys
+        return [committed for each in self._reconciliations for committed in _to_committed(each, keys)]
 
-    def settle(self, groups: Collection[str]) -> list[Committed]:
-        """Translate and commit at the target."""
-        self._settled.clear()
-        with self._state.lock:
-            keys = _keys_of(self._state.book, groups)
-        self._reconciler.reconcile_keys(self._source, keys)
-        return [row for reconciliation in self._settled for row in _committed(reconciliation, self._state.book)]
-
-    def read_back(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, int] | ClusterError]:
+    def committed_at_target(self, groups: Collection[str]) -> Mapping[str, Mapping[TopicPartition, int] | ClusterError]:
         """Return what the target itself says that it holds."""
-        try:
-            answers = self._state.admins[self._target].committed_offsets(list(groups))
-        except ClusterError as error:
-            return dict.fromkeys(groups, error)
-        return {
-            group_id: held if isinstance(held, ClusterError) else {place: each.offset for place, each in held.items()}
-            for group_id, held in answers.items()
-        }
+        return self._live.clusters.committed_offsets(self._target, list(groups))
 
     def never_mirrored(self, groups: Collection[str]) -> dict[str, list[str]]:
-        """Return, per group, which unread records of the source's own the target has not got, as offsets there.
+        """Return, per group, which unread records of the source's own the target does not have, as offsets there.
 
         As far as the index knows: what the source took in after the index last read it is not among them.
         """
         state, index = self._state, self._state.index
         with state.lock:
-            committed = state.book.clusters[self._source].columns["genuine_offset"]
-            code = index.code(self._source)
+            committed = state.offsets.clusters[self._source].columns["genuine_offset"]
+            origin = index.code(self._source)
             found: dict[str, list[str]] = {}
-            for key in _keys_of(state.book, groups).tolist():
-                group_id, topic, partition = state.book.keys[key]
+            for key in self._included_keys(groups).tolist():
+                group_id, topic, partition = state.offsets.keys[key]
                 source = index.log(self._source, topic, partition)
-                if source is None or committed[key] < 0 or not self._config.is_topic_included(topic):
+                if source is None or committed[key] < 0:
                     continue
-                target = index.log(self._target, topic, partition) or LogIndex()
-                missing = replication_gap(code, source, target)
-                for part in (missing.skipped, missing.pending):
+                gap = replication_gap(origin, source, index.log(self._target, topic, partition) or LogIndex())
+                for part in (gap.skipped, gap.pending):
                     unread = part.from_offset(int(committed[key]))
-                    ranges = _ranges(unread.start, unread.length)
+                    ranges = _to_ranges(unread.start, unread.length)
                     found.setdefault(group_id, []).extend(f"{topic}-{partition} {self._source} {r}" for r in ranges)
         return found
 
 
-def _keys_of(book: CommittedOffsets, groups: Collection[str]) -> KeyRows:
-    wanted = set(groups)
-    return np.array([row for row, (group_id, _, _) in enumerate(book.keys) if group_id in wanted], np.intp)
-
-
-def _standings(rows: Rows, source: str, target: str) -> Iterable[PartitionStatus]:
+def _to_statuses(rows: Rows, source: str, target: str) -> Iterable[PartitionStatus]:
     for row in (dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)):
         if (row["source_cluster"], row["target_cluster"]) == (source, target):
             yield PartitionStatus(
-                row["group_id"], TopicPartition(row["topic"], row["partition"]), row["status"], row["reason"],
-                row["state"], row["source_offset"], row["wanted_offset"], row["target_offset"], row["duplicates"],
-                row["lost"], row["not_mirrored"],
-            )  # fmt: skip
+                group_id=row["group_id"],
+                topic_partition=TopicPartition(row["topic"], row["partition"]),
+                status=Status.of(row["status"]),
+                reason=row["reason"],
+                state=State[row["state"]],
+                source_offset=row["source_offset"],
+                wanted_offset=row["wanted_offset"],
+                target_offset=row["target_offset"],
+                duplicates=row["duplicates"],
+                lost=row["lost"],
+                not_mirrored=row["not_mirrored"],
+            )
 
 
-def _committed(reconciliation: Reconciliation, book: CommittedOffsets) -> Iterable[Committed]:
-    translated, answers = reconciliation.translated, reconciliation.translated.answers
-    for row, key in enumerate(translated.commits.key.tolist()):
-        group_id, topic, partition = book.keys[key]
-        wanted = int(answers.wanted[row])
+def _to_committed(reconciliation: Reconciliation, keys: Sequence[GroupPartition]) -> Iterable[Committed]:
+    commits, answers = reconciliation.translated.commits, reconciliation.translated.answers
+    for row, key in enumerate(commits.key.tolist()):
+        group_id, topic, partition = keys[key]
         yield Committed(
-            group_id, TopicPartition(topic, partition), int(translated.commits.offset[row]),
-            None if wanted < 0 else wanted, int(answers.duplicates[row]), int(answers.lost[row]),
-            Outcome(int(reconciliation.outcome[row])).name, reconciliation.error.get(row),
-        )  # fmt: skip
+            group_id=group_id,
+            topic_partition=TopicPartition(topic, partition),
+            source_offset=int(commits.offset[row]),
+            target_offset=None if IS_WITHHELD[answers.state[row]] else int(answers.wanted[row]),
+            duplicates=int(answers.duplicates[row]),
+            lost=int(answers.lost[row]),
+            outcome=Outcome(int(reconciliation.outcome[row])),
+            error=reconciliation.error.get(row),
+        )
 
 
-def _ranges(start: Int64s, length: Int64s) -> list[str]:
+def _to_ranges(start: Int64s, length: Int64s) -> list[str]:
     return [f"[{first}, {first + count})" for first, count in zip(start.tolist(), length.tolist(), strict=True)]

@@ -1,26 +1,65 @@
-"""What a move of consumer groups is made of: what stands where, what would happen, what was done."""
+"""What a move of consumer groups is made of: what is known before, what would happen, what was done."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from enum import Enum
+from typing import NamedTuple, Protocol
 
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import Outcome, State, Status, TopicPartition
 
-Mode = Literal["planned", "disaster"]
+
+class Direction(NamedTuple):
+    """The clusters that groups are moved between."""
+
+    source: str
+    target: str
+
+
+class Mode(Enum):
+    """Why groups are moved (column ``mode`` of cutovers)."""
+
+    PLANNED = "planned"  # both clusters answer; nothing is lost or repeated
+    DISASTER = "disaster"  # the source is lost, and is not asked
+
+
+class Step(Enum):
+    """Column ``step`` of cutovers, in the order of a planned move."""
+
+    CHECK = "check"
+    WAIT = "wait"
+    COMMIT = "commit"
+    READ_BACK = "read_back"
+    VERIFY = "verify"
+
+
+class Result(Enum):
+    """Column ``result`` of cutovers."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"
+
+
+class Activity(Enum):
+    """Whether a group has members at a cluster."""
+
+    ACTIVE = "active"
+    INACTIVE = "inactive"
+    UNKNOWN = "unknown"  # the cluster does not answer
 
 
 @dataclass(frozen=True)
 class PartitionStatus:
-    """How one partition of a group stands between the two clusters; the fields are columns of sync_status."""
+    """One partition of a group between the two clusters; the fields are columns of sync_status."""
 
     group_id: str
-    place: TopicPartition
-    status: str
+    topic_partition: TopicPartition
+    status: Status
     reason: str | None
-    state: str
+    state: State
     source_offset: int
     wanted_offset: int | None
     target_offset: int | None
@@ -34,24 +73,29 @@ class Committed:
     """What became of one partition's translation at the target."""
 
     group_id: str
-    place: TopicPartition
+    topic_partition: TopicPartition
     source_offset: int
     target_offset: int | None
     duplicates: int
     lost: int
-    outcome: str
+    outcome: Outcome
     error: str | None
+
+    @property
+    def is_held(self) -> bool:
+        """True where the target has acknowledged the offset."""
+        return self.outcome in (Outcome.COMMITTED, Outcome.UNCHANGED)
 
 
 @dataclass(frozen=True)
 class CutoverStep:
-    """One row of the table cutovers, but for who and when."""
+    """One row of the table cutovers, but for the columns that say by whom and when."""
 
     group_id: str
-    step: str
-    result: str
+    step: Step
+    result: Result
     detail: str | None = None
-    place: TopicPartition | None = None
+    topic_partition: TopicPartition | None = None
     source_offset: int | None = None
     target_offset: int | None = None
     duplicates: int | None = None
@@ -63,35 +107,35 @@ class GroupPlan:
     """What a move of one group would come to; with any *blocking* reason it is not made."""
 
     group_id: str
-    is_active_at_source: bool | None
-    is_active_at_target: bool | None
-    standing: list[PartitionStatus]
+    at_source: Activity
+    at_target: Activity
+    partitions: list[PartitionStatus]
     blocking: list[str] = field(default_factory=list)
 
     @property
     def duplicates(self) -> int:
-        """Records it would read again at the translated offsets, where that can be told."""
-        return sum(each.duplicates or 0 for each in self.standing)
+        """Records it would read again at the translated offsets, where that is known."""
+        return sum(each.duplicates or 0 for each in self.partitions)
 
     @property
     def lost(self) -> int:
         """Unread records that it would never see if the source never came back."""
-        return sum(each.lost or each.not_mirrored for each in self.standing)
+        return sum(each.lost or each.not_mirrored for each in self.partitions)
 
 
 class CutoverClusters(Protocol):
-    """The two clusters and the tables, as ``cutover_site.LiveClusters`` offers them."""
+    """The two clusters and the tables, as :class:`LiveClusters` offers them."""
 
-    def members(self, alias: str) -> Collection[str] | ClusterError:
+    def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         """Return the groups of a cluster that have members now."""
 
-    def standing(self, groups: Collection[str]) -> Mapping[str, list[PartitionStatus]]:
-        """Return how the partitions of each group stand whose newest commit is the source's."""
+    def partition_statuses(self, groups: Collection[str]) -> Mapping[str, list[PartitionStatus]]:
+        """Return, per group, the status of the partitions whose newest commit is the source's."""
 
     def owned_elsewhere(self, groups: Collection[str]) -> Mapping[str, list[str]]:
         """Return, per group, the clusters that hold its newest commit of some partition and are not the source."""
 
-    def mark_ends(self) -> None:
+    def forget_ends(self) -> None:
         """Let :meth:`unread` ask anew where the logs end; between two calls it counts up to the same ends."""
 
     def unread(self, groups: Collection[str]) -> Mapping[str, int]:
@@ -100,11 +144,21 @@ class CutoverClusters(Protocol):
         Records up to the ends that the logs had when they were first asked for: under load there is always one more.
         """
 
-    def settle(self, groups: Collection[str]) -> list[Committed]:
-        """Translate and commit at the target."""
+    def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
+        """Translate the groups' newest commits and commit the answers at the target."""
 
-    def read_back(self, groups: Collection[str]) -> Mapping[str, Mapping[TopicPartition, int] | ClusterError]:
+    def committed_at_target(self, groups: Collection[str]) -> Mapping[str, Mapping[TopicPartition, int] | ClusterError]:
         """Return what the target itself says that it holds."""
 
     def never_mirrored(self, groups: Collection[str]) -> Mapping[str, list[str]]:
-        """Return, per group, which of its unread records the target has not got, as offsets per origin."""
+        """Return, per group, which of its unread records the target does not have, as offsets per origin."""
+
+
+class CutoverJournal(Protocol):
+    """Keeps what is done, as :class:`TableJournal` does."""
+
+    def record(self, steps: Sequence[CutoverStep]) -> None:
+        """Write steps down for good."""
+
+    def say(self, text: str) -> None:
+        """Tell the person who runs the command."""

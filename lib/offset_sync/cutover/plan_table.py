@@ -8,20 +8,21 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from offset_sync.cutover.plan import GroupPlan
+from offset_sync.cutover.plan import Activity, Direction, GroupPlan
 from offset_sync.status.format import visible
 
 
-def print_plan(plans: Sequence[GroupPlan], source: str, target: str, console: Console) -> None:
+def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Console) -> None:
     """Print one line per group, and below them why some may not be moved."""
-    table = Table(box=None, pad_edge=False, title=f"{visible(source)} → {visible(target)}", title_justify="left")
-    for title in ("group", "members at", "partitions", "repeats", "lost", "move"):
-        table.add_column(title, justify="right" if title in ("partitions", "repeats", "lost") else "left")
+    title = f"{visible(direction.source)} → {visible(direction.target)}"
+    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
+    for name in ("group", "members at", "partitions", "repeats", "lost", "move"):
+        table.add_column(name, justify="right" if name in ("partitions", "repeats", "lost") else "left")
     for plan in plans:
         table.add_row(
             Text(visible(plan.group_id), overflow="fold"),
-            _active(plan, source, target),
-            f"{len(plan.standing):,}",
+            _members_at(plan, direction),
+            f"{len(plan.partitions):,}",
             f"{plan.duplicates:,}",
             f"{plan.lost:,}",
             Text("no", "red") if plan.blocking else Text("at cost" if plan.duplicates or plan.lost else "yes", "green"),
@@ -35,7 +36,9 @@ def print_plan(plans: Sequence[GroupPlan], source: str, target: str, console: Co
     )
 
 
-def _active(plan: GroupPlan, source: str, target: str) -> str:
-    known = ((source, plan.is_active_at_source), (target, plan.is_active_at_target))
-    places = [f"{visible(alias)}{'' if is_active else '?'}" for alias, is_active in known if is_active is not False]
-    return ", ".join(places) or "nowhere"
+def _members_at(plan: GroupPlan, direction: Direction) -> str:
+    """Return the clusters where the group has members, with a question mark where it may have some."""
+    suffix = {Activity.ACTIVE: "", Activity.UNKNOWN: "?"}
+    known = zip(direction, (plan.at_source, plan.at_target), strict=True)
+    clusters = [f"{visible(alias)}{suffix[activity]}" for alias, activity in known if activity in suffix]
+    return ", ".join(clusters) or "nowhere"

@@ -8,13 +8,12 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from functools import partial
 
 import pyarrow as pa
 
 from offset_sync.config import Config
 from offset_sync.cutover.live_clusters import LiveClusters
-from offset_sync.cutover.plan import CutoverStep, Mode
+from offset_sync.cutover.plan import CutoverStep, Direction, Mode
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.status.live_state import LiveState
@@ -25,59 +24,65 @@ from offset_sync.tables.report_tables import CUTOVERS
 from offset_sync.tables.store import TableStore
 
 
+class TableJournal:
+    """Appends steps to the table cutovers, each with who moves groups and where; *say* tells that person."""
+
+    def __init__(self, tables: TableStore, direction: Direction, mode: Mode, say: Callable[[str], None]) -> None:
+        self._tables, self.say = tables, say
+        self._same_in_all = {
+            "cutover_id": uuid.uuid4().hex[:12],
+            "who": f"{getpass.getuser()}@{socket.gethostname()}",
+            "mode": mode.value,
+            "source_cluster": direction.source,
+            "target_cluster": direction.target,
+        }
+
+    def record(self, steps: Sequence[CutoverStep]) -> None:
+        """Append *steps*, which happened now."""
+        now = datetime.now(timezone.utc)
+        rows = [{**self._same_in_all, "at": now, **_to_row(step)} for step in steps]
+        self._tables.append(CUTOVERS, pa.Table.from_pylist(rows, CUTOVERS.arrow_schema))
+
+
 @contextmanager
-def opened(
-    config: Config, state: LiveState, source: str, target: str, mode: Mode, say: Callable[[str], None]
+def open_cutover(
+    config: Config, live: LiveState, direction: Direction, mode: Mode, say: Callable[[str], None]
 ) -> Iterator[tuple[CutoverProcedure, LiveClusters]]:
-    """Yield what moves groups from *source* to *target*; at the end every answer is written down.
+    """Yield what moves groups in *direction*; at the end every answer is written down.
 
     Raises OffsetSyncError where that cannot be done: the groups are moved, but the history lacks it.
     """
-    history = TranslationHistory(state.tables, state.book.keys, config, NoIntents())
-    site = LiveClusters(config, state, source, target, _writer(config, target), history)
-    record = partial(_append, state.tables, _columns_of_all(source, target, mode))
+    history = TranslationHistory(live.tables, live.state.offsets.keys, config, NoIntents())
+    clusters = LiveClusters(config, live, direction, _writer_at(config, direction.target), history)
+    journal = TableJournal(live.tables, direction, mode, say)
     try:
-        yield CutoverProcedure(source, target, site, record, say), site
+        yield CutoverProcedure(direction, clusters, journal), clusters
     finally:
         history.close()
     if history.error:
         raise OffsetSyncError(history.error)
 
 
-def _writer(config: Config, target: str) -> OffsetWriter:
-    sync = config.sync
+def _writer_at(config: Config, target: str) -> OffsetWriter:
     return TargetWriter(
-        target, config.admin_options(target), sync.requests_in_flight, sync.commit_timeout.total_seconds(), False
+        target,
+        config.admin_options(target),
+        config.sync.requests_in_flight,
+        config.sync.commit_timeout.total_seconds(),
+        is_dry_run=False,
     )
 
 
-def _columns_of_all(source: str, target: str, mode: Mode) -> dict[str, str]:
+def _to_row(step: CutoverStep) -> dict[str, object]:
     return {
-        "cutover_id": uuid.uuid4().hex[:12],
-        "who": f"{getpass.getuser()}@{socket.gethostname()}",
-        "mode": mode,
-        "source_cluster": source,
-        "target_cluster": target,
+        "step": step.step.value,
+        "result": step.result.value,
+        "group_id": step.group_id,
+        "topic": step.topic_partition.topic if step.topic_partition else None,
+        "partition": step.topic_partition.partition if step.topic_partition else None,
+        "source_offset": step.source_offset,
+        "target_offset": step.target_offset,
+        "duplicates": step.duplicates,
+        "lost": step.lost,
+        "detail": step.detail,
     }
-
-
-def _append(tables: TableStore, same: dict[str, str], steps: Sequence[CutoverStep]) -> None:
-    now = datetime.now(timezone.utc)
-    rows = [
-        {
-            **same,
-            "at": now,
-            "step": step.step,
-            "result": step.result,
-            "group_id": step.group_id,
-            "topic": step.place.topic if step.place else None,
-            "partition": step.place.partition if step.place else None,
-            "source_offset": step.source_offset,
-            "target_offset": step.target_offset,
-            "duplicates": step.duplicates,
-            "lost": step.lost,
-            "detail": step.detail,
-        }
-        for step in steps
-    ]
-    tables.append(CUTOVERS, pa.Table.from_pylist(rows, CUTOVERS.arrow_schema))

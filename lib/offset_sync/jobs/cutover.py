@@ -14,9 +14,9 @@ from rich.console import Console
 
 from offset_sync.config import Config
 from offset_sync.config.duration import parse_duration
-from offset_sync.cutover.plan import Mode
+from offset_sync.cutover.plan import Direction, Mode
 from offset_sync.cutover.plan_table import print_plan
-from offset_sync.cutover.session import opened
+from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.model.errors import ConfigError
 from offset_sync.status.live_state import LiveState
@@ -42,17 +42,18 @@ def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
 def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Do what *arguments* ask for; return one line per group or partition that is not as it should be."""
     _check(config, arguments)
-    mode: Mode = "disaster" if arguments.disaster else "planned"
+    mode = Mode.DISASTER if arguments.disaster else Mode.PLANNED
+    direction = Direction(arguments.source, arguments.target)
     spark = open_session("offset-sync cutover")
     try:
         # In a disaster the source is not asked, whether it answers or not: the tables say what is known of it.
-        state = LiveState(config, spark, given_up=[arguments.source] if mode == "disaster" else [])
+        state = LiveState(config, spark, given_up=[direction.source] if mode is Mode.DISASTER else [])
         say = partial(print, file=sys.stderr, flush=True)
-        with opened(config, state, arguments.source, arguments.target, mode, say) as (cutover, site):
-            groups = chosen_groups(site.groups(), arguments.groups)
+        with open_cutover(config, state, direction, mode, say) as (cutover, clusters):
+            groups = chosen_groups(clusters.groups(), arguments.groups)
             if arguments.action == "plan":
                 plans = cutover.plan(groups, mode)
-                print_plan(plans, arguments.source, arguments.target, Console())
+                print_plan(plans, direction, Console())
                 return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
             if arguments.action == "verify":
                 return cutover.verify(groups)

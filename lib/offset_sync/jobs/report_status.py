@@ -1,4 +1,4 @@
-"""The job ``report_status``: how every group stands between every two clusters, and whether the sync is healthy."""
+"""The job ``report_status``: the status of every group between every two clusters, and whether the sync is healthy."""
 
 from __future__ import annotations
 
@@ -17,41 +17,45 @@ from offset_sync.config import Config
 from offset_sync.jobs.metrics.endpoint import open_endpoint
 from offset_sync.jobs.metrics.report_collector import ReportMetrics
 from offset_sync.jobs.spark_session import open_session
-from offset_sync.status.drift import Drift, DriftWindow, Offsets
+from offset_sync.state.sync_state import system_now_ms
+from offset_sync.status.drift import Drift, DriftWindow, Offsets, PairPartition
 from offset_sync.status.live_state import LiveState
-from offset_sync.status.render.outputs import ReportOutput, open_outputs, unhealthy
-from offset_sync.status.rollup import newest_drift
+from offset_sync.status.render.outputs import open_outputs, unhealthy
+from offset_sync.status.report import Report, ReportOutput
 from offset_sync.status.rows import Rows
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
 logger = logging.getLogger(__name__)
-_SHOWN = 6
-"""So many windows of the drift are shown as curves."""
+_WINDOWS_SHOWN = 6
+"""How many windows of the drift are shown as curves."""
 
 
 class StatusJob:
     """Reports once, or every ``status.interval`` until stopped."""
 
-    def __init__(self, config: Config, state: LiveState, stop: threading.Event, show: Sequence[ReportOutput]) -> None:
-        self._config, self._state, self._stop, self._show = config, state, stop, show
+    def __init__(
+        self, config: Config, state: LiveState, stop: threading.Event, outputs: Sequence[ReportOutput]
+    ) -> None:
+        self._config, self._state, self._stop, self._outputs = config, state, stop, outputs
         window_ms = int(config.status.drift_window.total_seconds() * 1000)
         self._drift = DriftWindow(window_ms, config.status.drift_threshold)
         self._series = SYNC_DRIFT.arrow_schema.empty_table()
 
-    def run_once(self) -> tuple[pa.Table, pa.Table]:
-        """Make a report, write it down and show it."""
-        now_ms = int(time.time() * 1000)
+    def run_once(self) -> Report:
+        """Make a report, append it to the tables and show it."""
+        now_ms = system_now_ms()
         now = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
         status = to_status_table(self._state.report(now_ms), now)
-        drift = to_drift_table(self._drift.add(now_ms, standing_of(status)), now)
+        drift = to_drift_table(self._drift.add(now_ms, positions_of(status)), now)
         self._state.tables.replace(SYNC_STATUS, status)
         self._state.tables.append(SYNC_DRIFT, drift)
         self._series = pa.concat_tables([self._series, drift])
-        since = pa.scalar(now - _SHOWN * self._config.status.drift_window, self._series.schema.field("at").type)
+        since = pa.scalar(now - _WINDOWS_SHOWN * self._config.status.drift_window, self._series.schema.field("at").type)
         self._series = self._series.filter(pc.greater_equal(self._series["at"], since))
-        for show in self._show:
-            show(status, self._series, now)
-        return status, self._series
+        report = Report(status, self._series, now)
+        for output in self._outputs:
+            output.show(report)
+        return report
 
     def run_until_stopped(self) -> None:
         """Report again and again; what fails is tried again at the next interval."""
@@ -59,7 +63,7 @@ class StatusJob:
             began = time.monotonic()
             try:
                 self.run_once()
-            except Exception:  # the next one may well succeed, and nobody is served by a dead report
+            except Exception:  # keep the loop alive: the next report may succeed
                 logger.exception("no report could be made")
             left = self._config.status.interval.total_seconds() - (time.monotonic() - began)
             if self._stop.wait(max(0.0, left)):
@@ -72,20 +76,16 @@ def report_status(config: Config, arguments: argparse.Namespace, stop: threading
     metrics = ReportMetrics(config)
     endpoint = None if arguments.once else open_endpoint("report_status", config.metrics, [metrics])
     try:
-        shows = [_observed_by(metrics), *open_outputs(config, arguments, sys.stdout)]
-        job = StatusJob(config, LiveState(config, spark), stop, shows)
+        outputs = [metrics, *open_outputs(config, arguments, sys.stdout)]
+        job = StatusJob(config, LiveState(config, spark), stop, outputs)
         if not arguments.once:
             job.run_until_stopped()
             return []
-        return unhealthy(config, *job.run_once(), arguments)
+        return unhealthy(config, job.run_once(), arguments)
     finally:
         if endpoint is not None:
             endpoint.close()
         spark.stop()
-
-
-def _observed_by(metrics: ReportMetrics) -> ReportOutput:
-    return lambda status, drift, _at: metrics.observe_report(status, newest_drift(drift))
 
 
 def to_status_table(rows: Rows, now: datetime) -> pa.Table:
@@ -102,11 +102,11 @@ def to_status_table(rows: Rows, now: datetime) -> pa.Table:
     return pa.table(columns).select(SYNC_STATUS.names).cast(schema)
 
 
-def standing_of(status: pa.Table) -> dict[tuple[str, str, str, str, int], Offsets]:
-    """Return where each group stands at both clusters, where it stands at both."""
+def positions_of(status: pa.Table) -> dict[PairPartition, Offsets]:
+    """Return each group's offsets at both clusters, of the partitions where it has both."""
     names = ("source_cluster", "target_cluster", "group_id", "topic", "partition", "source_offset", "target_offset")
     rows = zip(*(status.column(name).to_pylist() for name in names), strict=True)
-    return {row[:5]: Offsets(row[5], row[6]) for row in rows if row[6] is not None}
+    return {PairPartition(*row[:5]): Offsets(row[5], row[6]) for row in rows if row[6] is not None}
 
 
 def to_drift_table(drifts: Collection[Drift], now: datetime) -> pa.Table:
@@ -114,9 +114,9 @@ def to_drift_table(drifts: Collection[Drift], now: datetime) -> pa.Table:
     rows = [
         {
             "at": now,
-            "source_cluster": each.series[0],
-            "target_cluster": each.series[1],
-            "group_id": each.series[2],
+            "source_cluster": each.series.source,
+            "target_cluster": each.series.target,
+            "group_id": each.series.group_id,
             "partitions": each.partitions,
             "source_offsets": each.source_offsets,
             "target_offsets": each.target_offsets,

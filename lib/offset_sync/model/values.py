@@ -19,6 +19,10 @@ class Word(IntEnum):
     def __str__(self) -> str:
         return self.name
 
+    def __format__(self, spec: str) -> str:
+        # IntEnum would format the number.
+        return format(str(self), spec)
+
 
 class State(Word):
     """How good an answer is, or why there is none (column ``state`` of offset_translations)."""
@@ -59,6 +63,36 @@ class Outcome(Word):
     FAILED = 4
     DRY_RUN = 5
     WITHHELD = 6
+
+
+class Status(Word):
+    """May a partition of a group be moved now, and if not, what it waits for (column ``status`` of sync_status).
+
+    From worst to best, so a code is also a rank. The tables, the page and the command line say :attr:`word`.
+    """
+
+    WITHHELD = 0  # not translated, for the reason given; nothing is written until a person acts
+    STALLED = 1  # mirror, index or sync has not moved for too long
+    BEHIND = 2  # the target does not hold the translation yet
+    TARGET_ACTIVE = 3  # the target's group has members, so nothing is written there
+    MIRRORING = 4  # the sync has done its part; records are still on their way
+    IN_SYNC = 5  # nothing unread below, nothing read above, and the next record is the same on both sides
+
+    @property
+    def word(self) -> str:
+        """What the tables call it: ``InSync`` for ``IN_SYNC``."""
+        return self.name.title().replace("_", "")
+
+    @classmethod
+    def of(cls, word: str) -> Status:
+        """Return the status that the tables call *word*; ValueError where it is none of them."""
+        for status in cls:
+            if status.word == word:
+                return status
+        raise ValueError(f"{word!r} is no status; use one of {', '.join(each.word for each in cls)}")
+
+    def __str__(self) -> str:
+        return self.word
 
 
 class Rule(Word):

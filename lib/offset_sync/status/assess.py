@@ -1,139 +1,159 @@
-"""Translates and measures the keys of one pair of clusters; a partition in which nothing has changed is not redone."""
+"""Translates and measures the commits of one pair of clusters; an unchanged partition is not measured again."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import NamedTuple
 
 import numpy as np
 
 from offset_sync.config import Config
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.key_index import KeyIndex
-from offset_sync.state.last_translations import LastTranslations
-from offset_sync.state.snapshot import Commits, Index, Snapshot
+from offset_sync.state.snapshot import Commits, Snapshot
+from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
+from offset_sync.status.assessment import Assessment, Bools
 from offset_sync.status.log_comparison import NO_END, LogComparison, LogPair, compare_logs
-from offset_sync.status.measure import NOBODY_KNOWS, Measured, end_of, measure
-from offset_sync.status.rows import Found
+from offset_sync.status.measure import has_log_end, log_end, measure
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import Translations, concatenate
-from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
-from offset_sync.translate.strategies import is_stamped
+from offset_sync.translate.partition_log import PartitionMetadata
 
 
-@dataclass(frozen=True)
-class _Known:
-    """What was found out about a partition, and from what."""
-
-    version: Hashable
-    answers: Translations
-    measured: Measured
-
-
-@dataclass(frozen=True)
-class _Scene:
-    """What is the same for all partitions of a pair."""
+class _PairPartition(NamedTuple):
+    """A partition between two clusters."""
 
     source: str
     target: str
-    seen: Snapshot
+    topic_partition: TopicPartition
+
+
+@dataclass(frozen=True)
+class _Remembered:
+    """The assessment of a partition, and what it was made from."""
+
+    version: Hashable
+    assessment: Assessment
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """What is the same for all partitions of a pair of clusters."""
+
+    source: str
+    target: str
+    snapshot: Snapshot
     now_ms: int
-    origins: Mapping[int, str]
+    origin_names: Mapping[int, str]
 
 
 class Assessor:
-    """Assesses keys of *book*; whoever calls it holds the lock that guards the book and the index."""
+    """Assesses the commits in *state*."""
 
-    def __init__(
-        self, config: Config, book: CommittedOffsets, places: KeyIndex, index: Index, translator: Translator
-    ) -> None:
+    def __init__(self, config: Config, state: SyncState, translator: Translator) -> None:
         self._config = config
-        self._book = book
-        self._places = places
-        self._index = index
+        self._state = state
         self._translator = translator
-        self._pairs = {pair: LastTranslations() for pair in config.pairs()}
-        self._holdings: dict[tuple[str, str, TopicPartition], tuple[Hashable, LogComparison]] = {}
-        self._known: dict[tuple[str, str, TopicPartition], _Known] = {}
+        self._comparisons: dict[_PairPartition, tuple[Hashable, LogComparison]] = {}
+        self._remembered: dict[_PairPartition, _Remembered] = {}
 
-    def assess(self, source: str, target: str, commits: Commits, seen: Snapshot, now_ms: int) -> Found:
-        """Translate and measure what *source*'s *commits* cost at *target*, where its groups stand there."""
-        self._pairs[source, target].columns.fit(len(self._book.keys))
-        there = self._book.clusters[target].columns
-        standing = np.where(there["is_deleted"][commits.key], -1, there["actual_offset"][commits.key])
-        origins = {self._index.code(alias): alias for alias in self._config.clusters}
-        scene = _Scene(source, target, seen, now_ms, origins)
-        parts = [
-            self._of_place(
-                scene, place, Commits(commits.key[rows], commits.offset[rows], commits.at_ms[rows]), standing[rows]
-            )
-            for place, rows in self._places.slices(commits.key)
-        ]
-        answers = concatenate([part.answers for part in parts])
-        keys = [self._book.keys[key] for key in commits.key.tolist()]
-        return Found(
-            source, target, keys, commits, answers, standing, Measured.joined([part.measured for part in parts])
+    def assess(self, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int) -> Assessment:
+        """Translate *source*'s *commits*, of which there is at least one, and measure what they cost at *target*."""
+        with self._state.lock:
+            return self._assess(source, target, commits, snapshot, now_ms)
+
+    def _assess(self, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int) -> Assessment:
+        offsets, index = self._state.offsets, self._state.index
+        column = offsets.clusters[target].columns
+        has_target_offset = ~column["is_deleted"][commits.key] & (column["actual_offset"][commits.key] >= 0)
+        target_offset = np.where(has_target_offset, column["actual_offset"][commits.key], 0)
+        origin_names = {index.code(alias): alias for alias in self._config.clusters}
+        pair = _Pair(source, target, snapshot, now_ms, origin_names)
+        parts = []
+        for topic_partition, rows in self._state.keys.slices(commits.key):
+            part = Commits(commits.key[rows], commits.offset[rows], commits.at_ms[rows])
+            position = target_offset[rows], has_target_offset[rows]
+            parts.append(self._assess_partition(pair, topic_partition, part, *position))
+        return replace(
+            Assessment.joined(parts),
+            source=source,
+            target=target,
+            keys=[offsets.keys[key] for key in commits.key.tolist()],
+            committed_at_ms=commits.at_ms,
         )
 
-    def _of_place(self, scene: _Scene, place: TopicPartition, commits: Commits, standing: Int64s) -> _Known:
-        where = (scene.source, scene.target, place)
-        sides = self._sides(scene, place)
-        topic_id = self._book.clusters[scene.source].topic_id
+    def _assess_partition(
+        self,
+        pair: _Pair,
+        topic_partition: TopicPartition,
+        commits: Commits,
+        target_offset: Int64s,
+        has_target_offset: Bools,
+    ) -> Assessment:
+        where = _PairPartition(pair.source, pair.target, topic_partition)
+        logs = self._log_pair(pair, topic_partition)
+        topic_id = self._state.offsets.clusters[pair.source].topic_id
         version = (
-            sides.version(), self._told(scene.source, place, sides.source_view),
-            self._told(scene.target, place, sides.target_view), commits.key.tobytes(),
-            commits.offset.tobytes(), standing.tobytes(), tuple(topic_id.get(key) for key in commits.key.tolist()),
-        )  # fmt: skip
-        known = self._known.get(where)
-        if known is not None and known.version == version:
-            return known
-        pair = self._pairs[scene.source, scene.target]
-        answers = self._translator.translate(pair, scene.source, scene.target, commits, scene.seen, scene.now_ms)
-        held = self._held(where, sides)
-        found = _Known(version, answers, measure(sides, held, commits.offset, answers.wanted, standing))
-        # Young holes grow old, and topics become idle, with time alone.
-        if not held.is_settling and self._config.strategy_of(place.topic) == "exact":
-            self._known[where] = found
-        return found
-
-    def _sides(self, scene: _Scene, place: TopicPartition) -> LogPair:
-        aliases = (scene.source, scene.target)
-        here, there = (self._translator.view(alias, place, scene.seen) for alias in aliases)
-        logs = [self._index.log(alias, place.topic, place.partition) for alias in aliases]
-        codes = [self._index.code(alias) for alias in aliases]
-        sides = LogPair(
-            source_code=codes[0],
-            target_code=codes[1],
-            source=LogPair.log_of(logs[0], here),
-            target=LogPair.log_of(logs[1], there),
-            source_view=here,
-            target_view=there,
-            origins=scene.origins,
-            young_since_ms=scene.now_ms - _ms(self._config.sync.hole_grace),
-            share_since_ms=scene.now_ms - _ms(self._config.status.shape_window),
-            # Under load the index goes on; what is behind the end that was asked for would never stop being late.
-            source_until=NO_END if end_of(here) == NOBODY_KNOWS else end_of(here),
+            logs.version(),
+            self._metadata_version(pair.source, topic_partition, logs.source_metadata),
+            self._metadata_version(pair.target, topic_partition, logs.target_metadata),
+            *(each.tobytes() for each in (commits.key, commits.offset, target_offset, has_target_offset)),
+            tuple(topic_id.get(key) for key in commits.key.tolist()),
         )
-        pair = PartitionLog(sides.source, codes[0]), PartitionLog(sides.target, codes[1])
-        is_told_apart = not self._config.is_timed(place.topic) or is_stamped(*pair)
-        return sides if is_told_apart else replace(sides, is_unstamped=True)
+        remembered = self._remembered.get(where)
+        if remembered is not None and remembered.version == version:
+            return remembered.assessment
+        last = self._state.last(pair.source, pair.target)
+        answers = self._translator.translate(last, pair.source, pair.target, commits, pair.snapshot, pair.now_ms)
+        comparison = self._comparison(where, logs)
+        assessment = measure(logs, comparison, commits, answers, target_offset, has_target_offset)
+        # With time alone, records become too old to be still on their way, and topics become idle.
+        if not comparison.is_settling and self._config.strategy_of(topic_partition.topic) == "exact":
+            self._remembered[where] = _Remembered(version, assessment)
+        return assessment
 
-    def _held(self, where: tuple[str, str, TopicPartition], sides: LogPair) -> LogComparison:
+    def _log_pair(self, pair: _Pair, topic_partition: TopicPartition) -> LogPair:
+        index, topic, partition = self._state.index, topic_partition.topic, topic_partition.partition
+        source_metadata = self._translator.view(pair.source, topic_partition, pair.snapshot)
+        target_metadata = self._translator.view(pair.target, topic_partition, pair.snapshot)
+        logs = LogPair(
+            source_origin=index.code(pair.source),
+            target_origin=index.code(pair.target),
+            source=LogPair.log_or_empty(index.log(pair.source, topic, partition), source_metadata),
+            target=LogPair.log_or_empty(index.log(pair.target, topic, partition), target_metadata),
+            source_metadata=source_metadata,
+            target_metadata=target_metadata,
+            origin_names=pair.origin_names,
+            young_since_ms=pair.now_ms - _ms(self._config.sync.hole_grace),
+            share_since_ms=pair.now_ms - _ms(self._config.status.shape_window),
+            # The index reads on while a report is made; without a limit a busy topic would always have pending records.
+            snapshot_end=log_end(source_metadata) if has_log_end(source_metadata) else NO_END,
+        )
+        is_told_apart = not self._config.is_timed(topic) or _are_stamped(logs)
+        return logs if is_told_apart else replace(logs, is_unstamped=True)
+
+    def _comparison(self, where: _PairPartition, logs: LogPair) -> LogComparison:
         """Compare the logs of a partition, where either has grown since they were compared last."""
-        known = self._holdings.get(where)
-        if known is None or known[0] != sides.version() or known[1].is_settling:
-            known = self._holdings[where] = sides.version(), compare_logs(sides)
+        known = self._comparisons.get(where)
+        if known is None or known[0] != logs.version() or known[1].is_settling:
+            known = self._comparisons[where] = logs.version(), compare_logs(logs)
         return known[1]
 
-    def _told(self, alias: str, place: TopicPartition, view: PartitionMetadata | None) -> Hashable:
-        """Return what a cluster has said of a partition, and the index of its topic."""
-        indexed = frozenset(self._index.topic_ids(alias, place.topic)), self._index.partitions(alias, place.topic)
-        if view is None:
+    def _metadata_version(
+        self, alias: str, topic_partition: TopicPartition, metadata: PartitionMetadata | None
+    ) -> Hashable:
+        """Return what changes when a cluster says something else of a partition, or the index of its topic does."""
+        index, topic = self._state.index, topic_partition.topic
+        indexed = frozenset(index.topic_ids(alias, topic)), index.partitions(alias, topic)
+        if metadata is None:
             return indexed
-        return indexed, view.is_refused, view.topic_id, view.partitions, view.log_start, view.log_end
+        said = (metadata.is_refused, metadata.topic_id, metadata.partitions, metadata.log_start, metadata.log_end)
+        return indexed, *said
+
+
+def _are_stamped(logs: LogPair) -> bool:
+    return is_stamped(PartitionLog(logs.source, logs.source_origin), PartitionLog(logs.target, logs.target_origin))
 
 
 def _ms(duration: timedelta) -> int:

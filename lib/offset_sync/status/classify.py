@@ -1,188 +1,155 @@
-"""One word per partition of a group: may it be moved now, and if not, what it waits for. Arrays in, arrays out."""
+"""One status per partition of a group: may it be moved now, and if not, what it waits for. Columns in, columns out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import State
+from offset_sync.model.values import State, Status
+from offset_sync.status.assessment import Assessment, Bools
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import IS_WITHHELD
 
-Bools = NDArray[np.bool_]
-
-
-class Status(str, Enum):
-    """Column ``status`` of sync_status."""
-
-    IN_SYNC = "InSync"  # nothing unread below, nothing read above, and the next record is the same on both sides
-    MIRRORING = "Mirroring"  # the sync has done its part; records are still on their way
-    BEHIND = "Behind"  # the target does not hold the translation yet
-    STALLED = "Stalled"  # mirror, index or sync has not moved for too long
-    WITHHELD = "Withheld"  # not translated, for the reason given
-    TARGET_ACTIVE = "TargetActive"  # the target's group has members, so nothing is written there
-
-
-STATUSES = tuple(Status)
-"""Statuses by code."""
-_AT_FRONTIER = State.AT_FRONTIER
+_STATE_NAMES = np.array([state.name for state in State], np.object_)
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What is known of each row, arrays of shape (rows,); offsets are -1 where there is none.
+class _Cause:
+    """A condition, and what is said of a row where it is the first one that holds."""
 
-    *standing* is what the target holds, *repeats* the records between it and the translation where it stands below
-    (negative where it stands above), *skipped* the unread ones where it stands above, *is_outside* where its log does
-    not reach. *unread* counts the source's records from the commit on, *fresh* those of them that came in after the
-    moment that is reported on. Of the others, *late* counts those that may yet come to the target, *lost* all that the
-    group would never see there, *arriving* what comes, read or not; *unknown* what no index had read by then, at either
-    side. *is_untold*: without headers nobody can tell. *unread_commits* are offsets of ``__consumer_offsets`` that may
-    change where the group stands, *is_commit_known* whether all clusters that matter could be asked. *sync_silent_ms*
-    and *index_silent_ms* say for how long a job has stood still that has something to read here. *staleness_ms*: since
-    when the target has not had the translation; *mirror_lag_ms*: age of the oldest late record.
+    holds: Bools
+    text: str
+
+    def of_row(self, row: int) -> str:
+        return self.text
+
+    def also(self, condition: Bools) -> _Cause:
+        """Return the same cause, holding only where *condition* does too."""
+        return replace(self, holds=self.holds & condition)
+
+
+@dataclass(frozen=True)
+class _CauseWithValue(_Cause):
+    """The text has ``{}`` for the row's value."""
+
+    values: NDArray[np.int64] | NDArray[np.object_]
+
+    def of_row(self, row: int) -> str:
+        return self.text.format(self.values[row])
+
+
+@dataclass(frozen=True)
+class _CauseWithCount(_Cause):
+    """The text has ``{}`` for a count: ``1 record`` or ``2 records``."""
+
+    counts: Int64s
+
+    def of_row(self, row: int) -> str:
+        count = self.counts[row]
+        return self.text.format(f"{count:,} record{'' if count == 1 else 's'}")
+
+
+Causes = Sequence[_Cause]
+"""Causes in order of weight."""
+
+
+def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
+    """Return *assessment* with ``status`` and ``reason``; rows that :func:`needs_comparison` names are not final.
+
+    Errs to not being in sync: what is not known to be the same is not.
     """
-
-    state: NDArray[np.intp]
-    standing: Int64s
-    repeats: Int64s
-    skipped: Int64s
-    is_outside: Bools
-    duplicates_at_most: Int64s
-    lost: Int64s
-    unread: Int64s
-    fresh: Int64s
-    late: Int64s
-    arriving: Int64s
-    unknown: Int64s
-    is_untold: Bools
-    unread_commits: Int64s
-    is_commit_known: Bools
-    is_target_active: Bools
-    is_source_silent: Bools
-    staleness_ms: Int64s
-    mirror_lag_ms: Int64s
-    sync_silent_ms: Int64s
-    index_silent_ms: Int64s
-
-    @property
-    def is_there(self) -> Bools:
-        """True where the target holds the translation, or an offset that means the same."""
-        return is_there(self.standing, self.repeats, self.skipped, self.is_outside)
-
-    @property
-    def is_one_sided(self) -> Bools:
-        """True where one side has unread records and the other has none: they are on their way.
-
-        The target may be waiting for fresh ones, and may have some of them already.
-        """
-        one_sided: Bools = np.where(self.state == _AT_FRONTIER, self.unread > self.fresh, self.unread == 0)
-        return one_sided
+    withheld = _CauseWithValue(assessment.is_withheld, "{}", _STATE_NAMES[assessment.state])
+    active = _Cause(assessment.is_target_active, "the target's group has members")
+    behind = _behind(assessment)
+    causes: dict[Status, Causes] = {
+        Status.WITHHELD: [withheld],
+        Status.TARGET_ACTIVE: [active],
+        Status.STALLED: _stalled(assessment, behind, stalled_after_ms),
+        Status.BEHIND: behind,
+        Status.MIRRORING: _mirroring(assessment),
+    }
+    holds = [_is_any(of_status) for of_status in causes.values()]
+    codes: NDArray[np.intp] = np.select(holds, list(causes), Status.IN_SYNC)
+    return replace(assessment, status=codes, reason=_reasons(codes, causes))
 
 
-def is_there(standing: Int64s, repeats: Int64s, skipped: Int64s, is_outside: Bools) -> Bools:
-    """Return where what stands at the target costs no more than the translation would."""
-    there: Bools = (standing >= 0) & (repeats <= 0) & (skipped == 0) & ~is_outside
-    return there
-
-
-def decide(facts: Facts, stalled_after_ms: int) -> NDArray[np.intp]:
-    """Return the code of each row's status; whoever is in sync by it may still have to be compared.
-
-    See :func:`is_comparable`. Errs to not being in sync: what is not known to be the same is not.
-    """
-    choices = [
-        (IS_WITHHELD[facts.state], Status.WITHHELD),
-        (facts.is_target_active, Status.TARGET_ACTIVE),
-        (_is_any(_stalled(facts, stalled_after_ms)), Status.STALLED),
-        (~facts.is_there, Status.BEHIND),
-        (_is_any(_moving(facts)), Status.MIRRORING),
-    ]
-    conditions, words = zip(*choices, strict=True)
-    codes: NDArray[np.intp] = np.select(conditions, list(words), Status.IN_SYNC)
-    return codes
-
-
-def is_comparable(facts: Facts, status: NDArray[np.intp]) -> Bools:
+def needs_comparison(assessment: Assessment) -> Bools:
     """Return where the next record of both sides is still to be compared before the row is called in sync."""
-    compared: Bools = (status == Status.IN_SYNC) & (facts.state != _AT_FRONTIER)
-    return compared
+    is_at_end = assessment.state == State.AT_FRONTIER
+    needed: Bools = (assessment.status == Status.IN_SYNC) & ~is_at_end
+    return needed
 
 
-def reasons(facts: Facts, status: NDArray[np.intp], stalled_after_ms: int) -> list[str | None]:
-    """Return why each row is not in sync, in a few words; None where it is."""
-    why: list[str | None] = [None] * len(status)
-    for word, causes in (
-        (Status.WITHHELD, [(IS_WITHHELD[facts.state], lambda row: State(int(facts.state[row])).name)]),
-        (Status.TARGET_ACTIVE, [(facts.is_target_active, _always("the target's group has members"))]),
-        (Status.STALLED, _stalled(facts, stalled_after_ms)),
-        (Status.BEHIND, _behind(facts)),
-        (Status.MIRRORING, _moving(facts)),
-    ):
-        left = status == word
-        for is_so, text in causes:
-            for row in np.flatnonzero(left & is_so).tolist():
-                why[row] = text(row)
-            left &= ~is_so
-    return why
-
-
-Text = Callable[[int], str]
-Causes = list[tuple[Bools, Text]]
-"""Conditions in order of weight, with what is said of a row where it is the first one that holds."""
+def _reasons(codes: NDArray[np.intp], causes: Mapping[Status, Causes]) -> NDArray[np.object_]:
+    """Return the text of the first cause that holds for each row's status, None where it is in sync."""
+    reasons = np.full(len(codes), None, np.object_)
+    for status, of_status in causes.items():
+        is_open = codes == status
+        for cause in of_status:
+            for row in np.flatnonzero(is_open & cause.holds).tolist():
+                reasons[row] = cause.of_row(row)
+            is_open &= ~cause.holds
+    return reasons
 
 
 def _is_any(causes: Causes) -> Bools:
-    found: Bools = np.logical_or.reduce([is_so for is_so, _ in causes])
+    found: Bools = np.logical_or.reduce([cause.holds for cause in causes])
     return found
 
 
-def _stalled(facts: Facts, after_ms: int) -> Causes:
-    sync, index, is_there = facts.sync_silent_ms, facts.index_silent_ms, facts.is_there
-    is_stale = ~is_there & (facts.staleness_ms > after_ms)
-    is_late = is_there & (facts.mirror_lag_ms > after_ms)
+def _stalled(assessment: Assessment, behind: Causes, after_ms: int) -> Causes:
+    sync_ms, index_ms = assessment.sync_silent_ms, assessment.index_silent_ms
+    holds = assessment.holds_translation
+    is_stale = ~holds & (assessment.staleness_ms > after_ms)
+    is_late = holds & (assessment.mirror_lag_ms > after_ms)
     return [
-        (sync > after_ms, lambda row: f"sync_offsets has not moved for {sync[row] // 1000} s"),
-        (index > after_ms, lambda row: f"index_records has not moved for {index[row] // 1000} s"),
-        *((is_stale & is_so, text) for is_so, text in _behind(facts)),
-        (is_there & facts.is_source_silent, _always("the source does not answer")),
-        (is_late & (facts.late > 0), _counted(facts.late, "not mirrored yet")),
-        (is_late & (facts.arriving > 0), _counted(facts.arriving, "read already, not mirrored yet")),
+        _CauseWithValue(sync_ms > after_ms, "sync_offsets has not moved for {} s", sync_ms // 1000),
+        _CauseWithValue(index_ms > after_ms, "index_records has not moved for {} s", index_ms // 1000),
+        *(cause.also(is_stale) for cause in behind),
+        _Cause(holds & ~assessment.has_source_end, "the source does not answer"),
+        _pending(assessment).also(is_late),
+        _arriving(assessment).also(is_late),
     ]
 
 
-def _behind(facts: Facts) -> Causes:
+def _behind(assessment: Assessment) -> Causes:
     by = "written by somebody else"
+    skipped, repeats = assessment.skipped, assessment.repeats
+    unreachable = f"the target's log does not reach offset {{}}, {by} or expired"
     return [
-        (facts.standing < 0, _always("nothing committed at the target")),
-        (facts.skipped > 0, _counted(facts.skipped, f"unread below it, {by}", "the target is ahead: ")),
-        (facts.is_outside, _always(f"the target's log does not reach offset {{}}, {by} or expired", facts.standing)),
-        (facts.repeats > 0, _counted(facts.repeats, "behind", "the target is ")),
+        _Cause(~assessment.has_target_offset, "nothing committed at the target"),
+        _CauseWithCount(skipped > 0, f"the target is ahead: {{}} unread below it, {by}", skipped),
+        _CauseWithValue(assessment.is_outside, unreachable, assessment.target_offset),
+        _CauseWithCount(repeats > 0, "the target is {} behind", repeats),
     ]
 
 
-def _moving(facts: Facts) -> Causes:
+def _mirroring(assessment: Assessment) -> Causes:
+    one_sided = assessment.is_one_sided
+    unstamped = "the mirror stamps no headers: which records are mirrored cannot be told"
     return [
-        (facts.late > 0, _counted(facts.late, "not mirrored yet")),
-        (facts.lost > 0, _counted(facts.lost, "unread and not at the target for good: dropped or deleted")),
-        (facts.arriving > 0, _counted(facts.arriving, "read already, not mirrored yet")),
-        (facts.duplicates_at_most > 0, _counted(facts.duplicates_at_most, "read already, behind unread ones")),
-        (facts.unknown > 0, _counted(facts.unknown, "not indexed yet")),
-        (facts.unread_commits > 0, _counted(facts.unread_commits, "of __consumer_offsets not read yet")),
-        (~facts.is_commit_known, _always("whether all commits are read cannot be told")),
-        (facts.is_untold, _always("the mirror stamps no headers: which records are mirrored cannot be told")),
-        (facts.is_one_sided & (facts.unread == 0), _always("records on their way to the source")),
-        (facts.is_one_sided, _always("no record to compare at the target")),
+        _pending(assessment),
+        _counted(assessment.lost, "{} unread and not at the target for good: dropped or deleted"),
+        _arriving(assessment),
+        _counted(assessment.duplicates_at_most, "{} read already, behind unread ones"),
+        _counted(assessment.unindexed, "{} not indexed yet"),
+        _counted(assessment.unread_commits, "{} of __consumer_offsets not read yet"),
+        _Cause(~assessment.are_commits_known, "whether all commits are read cannot be told"),
+        _Cause(assessment.is_unstamped, unstamped),
+        _Cause(one_sided & (assessment.unread == 0), "records on their way to the source"),
+        _Cause(one_sided, "no record to compare at the target"),
     ]
 
 
-def _always(text: str, offset: Int64s | None = None) -> Text:
-    return lambda row: text.format(offset[row]) if offset is not None else text
+def _pending(assessment: Assessment) -> _Cause:
+    return _counted(assessment.pending, "{} not mirrored yet")
 
 
-def _counted(count: Int64s, what: str, before: str = "") -> Text:
-    return lambda row: f"{before}{count[row]:,} record{'' if count[row] == 1 else 's'} {what}"
+def _arriving(assessment: Assessment) -> _Cause:
+    return _counted(assessment.arriving, "{} read already, not mirrored yet")
+
+
+def _counted(counts: Int64s, text: str) -> _Cause:
+    return _CauseWithCount(counts > 0, text, counts)

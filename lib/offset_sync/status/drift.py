@@ -16,14 +16,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-Partition = tuple[str, str, str, str, int]
-"""Source, target, group, topic, partition."""
-Series = tuple[str, str, "str | None"]
-"""Source, target, group; None: all groups of the pair."""
+
+class PairPartition(NamedTuple):
+    """A partition of a group between two clusters."""
+
+    source: str
+    target: str
+    group_id: str
+    topic: str
+    partition: int
+
+
+class Series(NamedTuple):
+    """What a curve is of: a group between two clusters, or with ``group_id`` None all groups of the pair."""
+
+    source: str
+    target: str
+    group_id: str | None
 
 
 class Offsets(NamedTuple):
-    """Where a group stands in one partition at both clusters."""
+    """A group's offsets in one partition at both clusters."""
 
     source: int
     target: int
@@ -53,24 +66,24 @@ class DriftWindow:
 
     window_ms: int
     threshold: int
-    _seen: dict[Partition, deque[tuple[int, int]]] = field(default_factory=dict)
+    _seen: dict[PairPartition, deque[tuple[int, int]]] = field(default_factory=dict)
 
-    def add(self, at_ms: int, standing: Mapping[Partition, Offsets]) -> list[Drift]:
-        """Take in where all groups stand now and return a row per group and one per pair, each pair's first."""
+    def add(self, at_ms: int, positions: Mapping[PairPartition, Offsets]) -> list[Drift]:
+        """Take in the present offsets of all groups; return a row per group and one per pair, each pair's first."""
         changes: dict[Series, list[tuple[Offsets, int, int]]] = {}
-        for partition, offsets in standing.items():
+        for partition, offsets in positions.items():
             last, windowed = self._changes(at_ms, partition, offsets.source - offsets.target)
-            source, target, group_id = partition[:3]
-            for series in ((source, target, None), (source, target, group_id)):
+            of_pair = Series(partition.source, partition.target, None)
+            for series in (of_pair, of_pair._replace(group_id=partition.group_id)):
                 changes.setdefault(series, []).append((offsets, last, windowed))
-        for gone in self._seen.keys() - standing.keys():
-            del self._seen[gone]
+        for partition in self._seen.keys() - positions.keys():
+            del self._seen[partition]
         groups: dict[tuple[str, str], int] = {}
-        for pair in (series[:2] for series in changes if series[2] is not None):
+        for pair in (series[:2] for series in changes if series.group_id is not None):
             groups[pair] = groups.get(pair, 0) + 1
         return [self._row(series, found, groups[series[:2]]) for series, found in sorted(changes.items(), key=_order)]
 
-    def _changes(self, at_ms: int, partition: Partition, drift: int) -> tuple[int, int]:
+    def _changes(self, at_ms: int, partition: PairPartition, drift: int) -> tuple[int, int]:
         seen = self._seen.setdefault(partition, deque())
         before = seen[-1][1] if seen else drift
         seen.append((at_ms, drift))
@@ -81,7 +94,7 @@ class DriftWindow:
 
     def _row(self, series: Series, found: Sequence[tuple[Offsets, int, int]], groups: int) -> Drift:
         windowed = sum(each for _, _, each in found)
-        allowed = self.threshold * (groups if series[2] is None else 1)
+        allowed = self.threshold * (groups if series.group_id is None else 1)
         return Drift(
             series=series,
             partitions=len(found),

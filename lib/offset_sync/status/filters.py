@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.model.errors import OffsetSyncError
-from offset_sync.status.rollup import BADNESS, PAIR
+from offset_sync.model.values import Status
+from offset_sync.status.report import Report
+from offset_sync.status.rollup import PAIR
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """Which rows are asked for, as :func:`select_status` takes it."""
+
+    groups: Sequence[str] = ()
+    topics: Sequence[str] = ()
+    statuses: Sequence[str] = ()
+
+    def of(self, report: Report) -> Report:
+        """Return *report* with the rows that are asked for, and the drift of their pairs and groups."""
+        status = select_status(report.status, self.groups, self.topics, self.statuses)
+        return replace(report, status=status, drift=select_drift(report.drift, status, self.groups))
 
 
 def select_status(
@@ -18,7 +35,7 @@ def select_status(
     """Return the rows of *status* that are asked for, in their order.
 
     *groups* and *topics* are regular expressions for whole names, of which one has to match; *statuses* are words of
-    BADNESS, in any case. An empty sequence asks for all. Raise OffsetSyncError for one that is neither.
+    Status, in any case. An empty sequence asks for all. Raise OffsetSyncError for one that is neither.
     """
     for name, patterns in (("group_id", groups), ("topic", topics)):
         if patterns:
@@ -49,8 +66,8 @@ def _compile(pattern: str, column: str) -> re.Pattern[str]:
         raise OffsetSyncError(f"{column}: {pattern!r} is no regular expression ({error}); mend it") from error
 
 
-def _word(status: str) -> str:
-    for word in BADNESS:
-        if word.lower() == status.lower():
-            return word
-    raise OffsetSyncError(f"status: {status!r} is none; use one of {', '.join(BADNESS)}")
+def _word(text: str) -> str:
+    words = {status.word.lower(): status.word for status in Status}
+    if text.lower() not in words:
+        raise OffsetSyncError(f"status: {text!r} is none; use one of {', '.join(words.values())}")
+    return words[text.lower()]

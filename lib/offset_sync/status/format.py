@@ -1,4 +1,4 @@
-"""Names, numbers and durations as text for people. Anybody may have chosen the names."""
+"""Names, numbers and durations as text for people. The names may have been chosen by an attacker."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def visible(name: str) -> str:
-    r"""Return *name* with everything that does not show, or changes what stands beside it, written as ``\u202e``.
+    r"""Return *name* with everything that does not show, or changes what is beside it, written as ``\u202e``.
 
     Two names that differ still differ: a backslash is doubled, the empty name becomes ``""``. Markup is left as it is:
-    whoever puts the text into HTML or into a terminal's markup escapes for that.
+    for HTML and for a terminal's markup the caller escapes it.
     """
     if name.isascii() and name.isprintable() and "\\" not in name and name:
         return name

@@ -9,13 +9,14 @@ from datetime import timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offset_sync.model.values import Status
 from offset_sync.status.format import to_duration, visible
 from offset_sync.status.rollup import GROUP, newest_drift, rank_statuses
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What is borne before it counts as unhealthy."""
+    """How long a delay may last before it counts as unhealthy."""
 
     behind: timedelta = timedelta(minutes=1)
     """How long a commit's translation may be missing at the target (``staleness_ms``)."""
@@ -23,15 +24,18 @@ class Limits:
     """How old a record may become that a group has not read and the target does not have yet."""
 
 
+DEFAULT_LIMITS = Limits()
+
+
 @dataclass(frozen=True)
 class Problem:
-    """One reason why the sync is not healthy, with names made visible; *status* is the word it is about, if any."""
+    """One reason why the sync is not healthy, with names made visible; *status* is the one it is about, if any."""
 
     text: str
-    status: str | None = None
+    status: Status | None = None
 
 
-def is_healthy(status: pa.Table, drift: pa.Table, limits: Limits | None = None) -> bool:
+def is_healthy(status: pa.Table, drift: pa.Table, limits: Limits = DEFAULT_LIMITS) -> bool:
     """Whether all of these hold; the exit code of report_status is 0 only then.
 
     - no partition is Stalled or Withheld;
@@ -40,41 +44,42 @@ def is_healthy(status: pa.Table, drift: pa.Table, limits: Limits | None = None) 
     - no unread record has been waiting for the mirror for longer than *limits.mirror*: a younger one is what a mirror
       at work always has under way, and would be lost only if the source never came back;
     - every pair's and every group's drift in the newest report has converged;
-    - there is something to report on: an empty report says nothing good.
+    - there is something to report on: an empty report is no proof of health.
 
     TargetActive is healthy: the group runs there. Errs to unhealthy: what is null and needed counts as too much.
     """
     return not find_problems(status, drift, limits)
 
 
-def find_problems(status: pa.Table, drift: pa.Table, limits: Limits | None = None) -> list[Problem]:
+def find_problems(status: pa.Table, drift: pa.Table, limits: Limits = DEFAULT_LIMITS) -> list[Problem]:
     """Return what keeps the sync from being healthy, worst first; see :func:`is_healthy`."""
     if status.num_rows == 0:
         return [Problem("There is nothing to report on: no commit of an included group to an included topic")]
-    return [*_status_problems(rank_statuses(status), limits or Limits()), *_drift_problems(newest_drift(drift))]
+    return [*_status_problems(rank_statuses(status), limits), *_drift_problems(newest_drift(drift))]
 
 
 def _status_problems(rows: pa.Table, limits: Limits) -> Iterator[Problem]:
     skipping = rows.filter(rows["is_skipping"])
     if skipping.num_rows:
         records = pc.sum(skipping["skipped"]).as_py()
-        yield Problem(f"{_places(skipping)} {_count(records, 'unread record')} of the target would be skipped")
-    for word in ("Withheld", "Stalled"):
-        found = rows.filter(pc.equal(rows["status"], word))
+        yield Problem(f"{_counts(skipping)} {_count(records, 'unread record')} of the target would be skipped")
+    for status in (Status.WITHHELD, Status.STALLED):
+        found = rows.filter(pc.equal(rows["status"], status.word))
         if found.num_rows:
-            yield Problem(f"{_places(found)} {word}{_reasons(found)}", word)
+            yield Problem(f"{_counts(found)} {status.word}{_reasons(found)}", status)
     age = pc.fill_null(rows["staleness_ms"], _FOREVER)
-    late = rows.filter(pc.and_(pc.equal(rows["status"], "Behind"), pc.greater(age, _ms(limits.behind))))
-    if late.num_rows:
+    behind = rows.filter(pc.and_(pc.equal(rows["status"], Status.BEHIND.word), pc.greater(age, _ms(limits.behind))))
+    if behind.num_rows:
         limit = to_duration(_ms(limits.behind))
-        yield Problem(f"{_places(late)} Behind for more than {limit}{_reasons(late)}", "Behind")
+        yield Problem(f"{_counts(behind)} {Status.BEHIND.word} for more than {limit}{_reasons(behind)}", Status.BEHIND)
     waits = pc.greater(pc.fill_null(rows["not_mirrored"], 0), 0)
     old = pc.greater(pc.fill_null(rows["mirror_lag_ms"], _FOREVER), _ms(limits.mirror))
     unmirrored = rows.filter(pc.and_(waits, old))
     if unmirrored.num_rows:
         records = _count(pc.sum(unmirrored["not_mirrored"]).as_py(), "unread record")
         limit = to_duration(_ms(limits.mirror))
-        yield Problem(f"{_places(unmirrored)} {records} wait for the mirror, for more than {limit}", "Mirroring")
+        text = f"{_counts(unmirrored)} {records} wait for the mirror, for more than {limit}"
+        yield Problem(text, Status.MIRRORING)
 
 
 def _drift_problems(newest: pa.Table) -> Iterator[Problem]:
@@ -88,7 +93,7 @@ def _drift_problems(newest: pa.Table) -> Iterator[Problem]:
         yield Problem(f"Offsets of {_count(len(groups), 'group')} drift apart: {_listed(map(visible, sorted(groups)))}")
 
 
-def _places(rows: pa.Table) -> str:
+def _counts(rows: pa.Table) -> str:
     groups = rows.group_by(list(GROUP)).aggregate([]).num_rows
     return f"{_count(rows.num_rows, 'partition')} of {_count(groups, 'group')}:"
 

@@ -1,9 +1,10 @@
-"""How far the running jobs have got, from their checkpoints; whoever asks need not be the process that runs them."""
+"""How far the running jobs have got, read from their checkpoints; they may run in other processes."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from pyspark.sql import SparkSession
 
@@ -11,39 +12,44 @@ from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
 from offset_sync.model.errors import ClusterError
-from offset_sync.status.stream_lag import StreamLag, Streams
+from offset_sync.status.stream_lag import JobProgress, StreamLag
 
-LogEndsOf = Callable[[str], "Sequence[int | None] | ClusterError"]
-"""The log end of each partition of ``__consumer_offsets``, None of one without a leader; empty: no such topic."""
 _POLL_S = 0.1
 
 
-class JobProgress:
-    """Asks the checkpoints of sync_offsets and index_records; *log_ends_of* asks a cluster.
+class CommitLogs(Protocol):
+    """The logs of ``__consumer_offsets``, as :class:`ClusterQueries` asks for them."""
+
+    def commit_log_ends(self, alias: str) -> Sequence[int | None] | ClusterError:
+        """Return the log end of each partition, None of one without a leader; empty: the topic does not exist."""
+
+
+class CheckpointProgress:
+    """Reads the checkpoints of sync_offsets and index_records, and compares them with the ends of *commit_logs*.
 
     On a busy cluster some commit is always unread. So what was there when the ends were asked is waited for, for
     *patience_s* seconds, but not again for a query that has not moved since it was waited for in vain.
     """
 
-    def __init__(self, spark: SparkSession, config: Config, log_ends_of: LogEndsOf, patience_s: float = 5.0) -> None:
-        self._log_ends_of = log_ends_of
+    def __init__(self, spark: SparkSession, config: Config, commit_logs: CommitLogs, patience_s: float = 5.0) -> None:
+        self._commit_logs = commit_logs
         self._patience_s = patience_s
         root = config.tables.checkpoints
         self._sync = {alias: Checkpoint(spark, f"{root}/sync_offsets/{alias}") for alias in config.clusters}
         self._index = {alias: Checkpoint(spark, f"{root}/index_records/{alias}") for alias in config.clusters}
         self._stuck_at: dict[str, int | None] = {}
 
-    def streams(self, now_ms: int) -> Streams:
+    def read(self, now_ms: int) -> JobProgress:
         """Return how far the jobs have read; a query that has never finished a batch has read nothing."""
-        asked = {alias: self._log_ends_of(alias) for alias in self._sync}
+        asked = {alias: self._commit_logs.commit_log_ends(alias) for alias in self._sync}
         ends = {alias: each for alias, each in asked.items() if not isinstance(each, ClusterError)}
         self._wait(ends)
         silent = {alias: _silent_ms(checkpoint, now_ms) for alias, checkpoint in self._index.items()}
-        return Streams({alias: _lag(self._sync[alias], each, now_ms) for alias, each in ends.items()}, silent)
+        return JobProgress({alias: _lag(self._sync[alias], each, now_ms) for alias, each in ends.items()}, silent)
 
     def _wait(self, ends: Mapping[str, Sequence[int | None]]) -> None:
         until, behind = time.monotonic() + self._patience_s, self._behind(ends)
-        while any(self._stuck_at.get(alias, -1) != batch for alias, batch in behind.items()):
+        while any(alias not in self._stuck_at or self._stuck_at[alias] != batch for alias, batch in behind.items()):
             if time.monotonic() >= until:
                 break
             time.sleep(_POLL_S)
@@ -51,7 +57,7 @@ class JobProgress:
         self._stuck_at = behind
 
     def _behind(self, ends: Mapping[str, Sequence[int | None]]) -> dict[str, int | None]:
-        """Return the last finished batch of each query that has not read all."""
+        """Return the last finished batch of each query that has not read everything; None: it has finished none."""
         last = {alias: self._sync[alias].last_committed() for alias in ends}
         return {
             alias: last[alias] for alias in ends if any(_unread(self._sync[alias], last[alias], ends[alias]).values())

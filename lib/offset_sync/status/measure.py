@@ -1,140 +1,138 @@
-"""What one partition's two logs say about groups that committed on one side and stand on the other."""
+"""What one partition's two logs say about a group's commit at the source and its position at the target."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from offset_sync.state.snapshot import Commits
+from offset_sync.status.assessment import Assessment, Bools
 from offset_sync.status.log_comparison import LogComparison, LogPair
 from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition import IS_WITHHELD, Translations
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.position_cost import position_cost
 
-NOBODY_KNOWS = -1
 
+def measure(
+    logs: LogPair,
+    comparison: LogComparison,
+    commits: Commits,
+    answers: Translations,
+    target_offset: Int64s,
+    has_target_offset: Bools,
+) -> Assessment:
+    """Assess *commits* of one partition, translated as *answers*, against the positions of their groups at the target.
 
-@dataclass(frozen=True)
-class Measured:
-    """One row per commit, arrays of shape (commits,); :data:`NOBODY_KNOWS` where an end is not known.
-
-    *repeats*, *skipped*, *is_outside*, *unread*, *fresh*, *late*, *arriving*, *unknown* and *is_untold* as in
-    ``status.Facts``;
-    *not_mirrored* are the source's own unread records that the target lacks, for good if the source never comes back;
-    *gone* those that it will not get from elsewhere either.
+    Errs to more unread, more pending, more not mirrored.
     """
-
-    repeats: Int64s
-    skipped: Int64s
-    is_outside: NDArray[np.bool_]
-    unread: Int64s
-    fresh: Int64s
-    late: Int64s
-    arriving: Int64s
-    not_mirrored: Int64s
-    gone: Int64s
-    unknown: Int64s
-    is_untold: NDArray[np.bool_]
-    mirror_lag: Int64s
-    late_since_ms: Int64s
-    mirror_gaps: Int64s
-    source_end: Int64s
-    target_end: Int64s
-    lag_by_origin: NDArray[np.object_]
-    origin_share: NDArray[np.object_]
-
-    def mirror_lag_ms(self, now_ms: int) -> Int64s:
-        """Return the age of each partition's oldest late record, 0 where none is late; shape (commits,)."""
-        age: Int64s = np.where(self.mirror_lag > 0, np.maximum(now_ms - self.late_since_ms, 0), 0)
-        return age
-
-    @classmethod
-    def joined(cls, parts: Sequence[Measured]) -> Measured:
-        """Return the rows of all *parts*, in order."""
-        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
-
-
-def measure(sides: LogPair, held: LogComparison, committed: Int64s, wanted: Int64s, standing: Int64s) -> Measured:
-    """Measure every group that *committed* at the source and has *standing* at the target (negative: nothing).
-
-    *wanted* is the translation, negative where it is withheld. Errs to more unread, more late, more not mirrored.
-    """
-    count = len(committed)
-    source_end, target_end = end_of(sides.source_view), end_of(sides.target_view)
-    unindexed, unindexed_missing = _unindexed(sides, held, committed, source_end)
-    behind_here = max(0, source_end - sides.source.frontier)
-    behind_there = max(0, target_end - sides.target.frontier)
-    repeats, skipped = _difference(sides, committed, wanted, standing)
-    return Measured(
+    committed = commits.offset
+    source_end, target_end = log_end(logs.source_metadata), log_end(logs.target_metadata)
+    beyond_index, missing_beyond_index = _beyond_index(logs, comparison, committed, source_end)
+    repeats, skipped = _cost(logs, committed, answers, target_offset, has_target_offset)
+    not_mirrored = comparison.not_mirrored.count_from(committed) + missing_beyond_index
+    deleted = comparison.deleted.count_from(committed)
+    unindexed_source = np.maximum(beyond_index, max(0, source_end - logs.source.frontier))
+    return Assessment(
+        key=commits.key,
+        source_offset=committed,
+        state=answers.state,
+        wanted_offset=answers.wanted,
+        duplicates=np.maximum(answers.duplicates + repeats, 0),
+        duplicates_at_most=np.maximum(answers.duplicates_at_most + repeats, 0),
+        lost=answers.lost + skipped + not_mirrored + deleted,
+        target_offset=target_offset,
+        has_target_offset=has_target_offset,
+        is_outside=has_target_offset & _is_outside(logs.target_metadata, target_offset),
         repeats=repeats,
         skipped=skipped,
-        is_outside=_is_outside(sides.target_view, standing),
-        unread=held.records.count_from(committed) + unindexed,
-        fresh=held.records.count_from(np.maximum(committed, sides.source_until)),
-        late=held.pending.count_from(committed) + unindexed_missing,
-        arriving=np.full(count, held.arriving),
-        not_mirrored=held.kept_back.count_from(committed) + unindexed_missing,
-        gone=held.gone.count_from(committed),
-        # What is read at the source and not indexed may stand above at the target.
-        unknown=np.maximum(unindexed, behind_here) + behind_there,
-        is_untold=np.full(count, sides.is_unstamped),
-        mirror_lag=np.full(count, held.pending.total),
-        late_since_ms=np.full(count, held.late_since_ms),
-        mirror_gaps=np.full(count, held.gaps),
-        source_end=np.full(count, source_end),
-        target_end=np.full(count, target_end),
-        lag_by_origin=np.full(count, held.lag_by_origin, np.object_),
-        origin_share=np.full(count, held.origin_share, np.object_),
+        unread=comparison.records.count_from(committed) + beyond_index,
+        unread_newer=comparison.records.count_from(np.maximum(committed, logs.snapshot_end)),
+        pending=comparison.pending.count_from(committed) + missing_beyond_index,
+        not_mirrored=not_mirrored,
+        deleted=deleted,
+        # What the group has read at the source beyond its index may be above its position at the target.
+        unindexed=unindexed_source + max(0, target_end - logs.target.frontier),
+        **_of_partition(logs, comparison, len(committed)),
     )
 
 
-def end_of(view: PartitionMetadata | None) -> int:
-    """Return the log end, :data:`NOBODY_KNOWS` where the cluster, or the partition's leader, does not answer."""
-    return view.log_end if view is not None and view.topic_id is not None else NOBODY_KNOWS
+def _of_partition(logs: LogPair, comparison: LogComparison, count: int) -> dict[str, Any]:
+    """Return the columns that are the same for all *count* groups of the partition."""
+    values = {
+        "arriving": (comparison.arriving, np.int64),
+        "is_unstamped": (logs.is_unstamped, np.bool_),
+        "source_end": (log_end(logs.source_metadata), np.int64),
+        "has_source_end": (has_log_end(logs.source_metadata), np.bool_),
+        "target_end": (log_end(logs.target_metadata), np.int64),
+        "has_target_end": (has_log_end(logs.target_metadata), np.bool_),
+        "mirror_lag": (comparison.pending.total, np.int64),
+        "pending_since_ms": (comparison.pending_since_ms, np.int64),
+        "mirror_gaps": (comparison.gaps, np.int64),
+        "mirror_lag_by_origin": (comparison.lag_by_origin, np.object_),
+        "origin_share": (comparison.origin_share, np.object_),
+    }
+    return {name: np.full(count, value, dtype) for name, (value, dtype) in values.items()}
 
 
-def _unindexed(sides: LogPair, held: LogComparison, committed: Int64s, source_end: int) -> tuple[Int64s, Int64s]:
-    """Return how many offsets from the commit on no index of the source covers, and how many the target lacks.
+def has_log_end(metadata: PartitionMetadata | None) -> bool:
+    """True where the log end is known: the cluster and the partition's leader answer, and the topic exists."""
+    return metadata is not None and metadata.topic_id is not None
 
-    Before its index begins and beyond its frontier. What the target has from there is known by its origin offset.
+
+def log_end(metadata: PartitionMetadata | None) -> int:
+    """Return the log end, 0 where :func:`has_log_end` is False."""
+    return metadata.log_end if metadata is not None and metadata.topic_id is not None else 0
+
+
+def _beyond_index(
+    logs: LogPair, comparison: LogComparison, committed: Int64s, source_end: int
+) -> tuple[Int64s, Int64s]:
+    """Return how many offsets from the commit on the source's index does not cover, and how many the target lacks.
+
+    Before its index begins, and beyond its frontier. The target's copies of them are known by their origin offset.
     """
-    begin, frontier = sides.source.begin, sides.source.frontier
-    first = np.maximum(committed, sides.source_view.log_start if sides.source_view is not None else 0)
-    count, lacking = np.zeros(len(committed), np.int64), np.zeros(len(committed), np.int64)
+    begin, frontier = logs.source.begin, logs.source.frontier
+    first = np.maximum(committed, logs.source_metadata.log_start if logs.source_metadata is not None else 0)
+    count, missing = np.zeros(len(committed), np.int64), np.zeros(len(committed), np.int64)
     for low, end in ((first, begin), (np.maximum(committed, frontier), source_end)):
         high = np.full(len(committed), end)
         offsets = np.maximum(high - low, 0)
         if offsets.any():
             count += offsets
-            lacking += np.where(offsets > 0, offsets - held.copies.count_between(low, high), 0)
-    return count, lacking
+            missing += np.where(offsets > 0, offsets - comparison.copies.count_between(low, high), 0)
+    return count, missing
 
 
-def _difference(sides: LogPair, committed: Int64s, wanted: Int64s, standing: Int64s) -> tuple[Int64s, Int64s]:
+def _cost(
+    logs: LogPair, committed: Int64s, answers: Translations, target_offset: Int64s, has_target_offset: Bools
+) -> tuple[Int64s, Int64s]:
+    """Return what the group repeats and skips at *target_offset*, compared with the translation."""
     repeats, skipped = np.zeros(len(committed), np.int64), np.zeros(len(committed), np.int64)
-    rows = np.flatnonzero((wanted >= 0) & (standing >= 0) & (wanted != standing))
+    is_elsewhere = ~IS_WITHHELD[answers.state] & has_target_offset & (answers.wanted != target_offset)
+    rows = np.flatnonzero(is_elsewhere)
     if len(rows):
-        log_start = sides.target_view.log_start if sides.target_view is not None else 0
+        position, wanted = target_offset[rows], answers.wanted[rows]
+        log_start = logs.target_metadata.log_start if logs.target_metadata is not None else 0
         found = position_cost(
             committed[rows],
-            wanted[rows],
-            np.maximum(standing[rows], log_start),
-            PartitionLog(sides.source, sides.source_code),
-            PartitionLog(sides.target, sides.target_code),
-            sides.young_since_ms,
+            wanted,
+            np.maximum(position, log_start),
+            PartitionLog(logs.source, logs.source_origin),
+            PartitionLog(logs.target, logs.target_origin),
+            logs.young_since_ms,
         )
-        # Nobody knows what stands between the index and an offset beyond it: taken as unread.
-        frontier = np.maximum(sides.target.frontier, wanted[rows])
-        beyond = np.minimum(standing[rows], end_of(sides.target_view)) - frontier
-        repeats[rows], skipped[rows] = found.repeats, found.skipped + np.maximum(beyond, 0)
+        # What lies between the end of the index and a position beyond it is not known, so it counts as unread.
+        frontier = np.maximum(logs.target.frontier, wanted)
+        unknown = np.minimum(position, log_end(logs.target_metadata)) - frontier
+        repeats[rows], skipped[rows] = found.repeats, found.skipped + np.maximum(unknown, 0)
     return repeats, skipped
 
 
-def _is_outside(view: PartitionMetadata | None, standing: Int64s) -> NDArray[np.bool_]:
-    """Return where the target holds an offset that its log does not: a consumer would go where its options say."""
-    if view is None:
-        return np.zeros(len(standing), np.bool_)
-    is_outside: NDArray[np.bool_] = (standing >= 0) & ((standing < view.log_start) | (standing > view.log_end))
+def _is_outside(metadata: PartitionMetadata | None, offset: Int64s) -> Bools:
+    """Return where the log does not hold *offset*: a consumer would start where its own options say."""
+    if metadata is None:
+        return np.zeros(len(offset), np.bool_)
+    is_outside: Bools = (offset < metadata.log_start) | (offset > metadata.log_end)
     return is_outside

@@ -1,88 +1,94 @@
-"""Is the record that a group would read next the same on both sides? Both are read, and nothing is taken on trust."""
+"""Is the record that a group would read next the same on both sides? Both are read, whatever the index says."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
 from offset_sync.config import Config
 from offset_sync.decode.mirror_headers import decode_identities
+from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
 
-ReadAt = Callable[[str, Mapping[TopicPartition, int]], "Mapping[TopicPartition, RecordContent] | ClusterError"]
-"""Reads, at a cluster, the first record of each partition at or above an offset; left out: none came in time."""
 _REMEMBERED = 200_000
 BUDGET_S = 10.0
-"""So long a report is held up by comparing, and a round longer at most."""
-
-
+"""A report waits this long for comparisons, and for at most one round of reads more."""
 _TOO_MANY = "its next record is still to be compared: there are many"
+
+
+class RecordSource(Protocol):
+    """Reads single records, as :class:`ClusterQueries` does."""
+
+    def first_records(
+        self, alias: str, offsets: Mapping[TopicPartition, int]
+    ) -> Mapping[TopicPartition, RecordContent] | ClusterError:
+        """Return the first record at or above an offset of each partition; left out where none came in time."""
 
 
 @dataclass(frozen=True)
 class RecordPair:
-    """Is the first record at or above *source_offset* the same as the first at or above *target_offset*?"""
+    """The first record at or above *source_offset*, and the first at or above *target_offset*: are they the same?"""
 
     source: str
     target: str
-    place: TopicPartition
+    topic_partition: TopicPartition
     source_offset: int
     target_offset: int
 
 
 class RecordComparer:
-    """Compares by identity, timestamp, key and value; what was the same once is not read again.
+    """Compares by identity, timestamp, key and value; a pair that was the same once is not read again.
 
-    Where there is more to compare than *budget_s* seconds by *clock* allow, the rest is not called the same this time.
+    Where there is more to compare than *budget_s* seconds allow, the rest is not called the same this time.
     """
 
     def __init__(
-        self, config: Config, read_at: ReadAt, budget_s: float = BUDGET_S, clock: Callable[[], float] = time.monotonic
+        self, config: Config, records: RecordSource, budget_s: float = BUDGET_S, clock: Clock = SYSTEM_CLOCK
     ) -> None:
         self._config = config
-        self._read_at = read_at
+        self._records = records
         self._budget_s = budget_s
         self._clock = clock
         self._same: set[RecordPair] = set()
 
-    def __call__(self, questions: Collection[RecordPair]) -> dict[RecordPair, str | None]:
-        """Return for each question None where the records are the same, else in what they differ."""
-        until = self._clock() + self._budget_s
-        found: dict[RecordPair, str | None] = {each: None if each in self._same else _TOO_MANY for each in questions}
-        for some in _rounds([each for each, difference in found.items() if difference is not None]):
-            found |= self._compare(some)
-            if self._clock() >= until:
+    def compare(self, pairs: Collection[RecordPair]) -> dict[RecordPair, str | None]:
+        """Return for each pair None where the records are the same, else in what they differ."""
+        until = self._clock.now() + self._budget_s
+        found: dict[RecordPair, str | None] = {pair: None if pair in self._same else _TOO_MANY for pair in pairs}
+        for some in _rounds([pair for pair, difference in found.items() if difference is not None]):
+            found |= self._read_and_compare(some)
+            if self._clock.now() >= until:
                 break
         if len(self._same) > _REMEMBERED:
             self._same.clear()
-        self._same.update(question for question, difference in found.items() if difference is None)
+        self._same.update(pair for pair, difference in found.items() if difference is None)
         return found
 
-    def _compare(self, questions: Collection[RecordPair]) -> dict[RecordPair, str | None]:
-        """Compare questions of which no two are of the same partition."""
+    def _read_and_compare(self, pairs: Collection[RecordPair]) -> dict[RecordPair, str | None]:
+        """Compare pairs of which no two are of the same partition."""
         wanted: dict[str, dict[TopicPartition, int]] = {}
-        for each in questions:
-            wanted.setdefault(each.source, {})[each.place] = each.source_offset
-            wanted.setdefault(each.target, {})[each.place] = each.target_offset
-        read = {alias: self._read_at(alias, places) for alias, places in wanted.items()}
-        return {each: self._difference(each, read) for each in questions}
+        for pair in pairs:
+            wanted.setdefault(pair.source, {})[pair.topic_partition] = pair.source_offset
+            wanted.setdefault(pair.target, {})[pair.topic_partition] = pair.target_offset
+        read = {alias: self._records.first_records(alias, offsets) for alias, offsets in wanted.items()}
+        return {pair: self._difference(pair, read) for pair in pairs}
 
     def _difference(
-        self, question: RecordPair, read: Mapping[str, Mapping[TopicPartition, RecordContent] | ClusterError]
+        self, pair: RecordPair, read: Mapping[str, Mapping[TopicPartition, RecordContent] | ClusterError]
     ) -> str | None:
         records = []
-        for alias in (question.source, question.target):
+        for alias in (pair.source, pair.target):
             answer = read[alias]
-            record = None if isinstance(answer, ClusterError) else answer.get(question.place)
+            record = None if isinstance(answer, ClusterError) else answer.get(pair.topic_partition)
             if record is None:
                 return f"its next record at {alias} could not be read to compare it"
             records.append(record)
         here, there = records
-        identities = self._identity(question.source, here), self._identity(question.target, there)
+        identities = self._identity(pair.source, here), self._identity(pair.target, there)
         if None in identities:
             return "the next record's headers cannot be read"
         if identities[0] != identities[1]:
@@ -107,14 +113,14 @@ class RecordComparer:
         return self._config.origins().get(name, name), int(found.origin_offset[0])
 
 
-def _rounds(questions: Collection[RecordPair]) -> Iterator[list[RecordPair]]:
-    """Yield the questions in parts, in each of which a partition occurs once."""
-    left = list(questions)
+def _rounds(pairs: Collection[RecordPair]) -> Iterator[list[RecordPair]]:
+    """Yield the pairs in parts, in each of which a partition occurs once."""
+    left = list(pairs)
     while left:
-        places: set[TopicPartition] = set()
+        taken: set[TopicPartition] = set()
         some, rest = list[RecordPair](), list[RecordPair]()
-        for each in left:
-            (rest if each.place in places else some).append(each)
-            places.add(each.place)
+        for pair in left:
+            (rest if pair.topic_partition in taken else some).append(pair)
+            taken.add(pair.topic_partition)
         yield some
         left = rest

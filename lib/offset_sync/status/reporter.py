@@ -1,176 +1,176 @@
-"""How every group stands between every two clusters: from the tables and both clusters' ends to rows of sync_status."""
+"""The status of every group between every two clusters: from the tables and both clusters' ends to sync_status."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
-from offset_sync.state.key_index import KeyIndex, KeyRows
+from offset_sync.model.values import ABSENT, ClusterPartition, Status, TopicPartition
+from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import Commits, MetadataByCluster, Snapshot
-from offset_sync.state.sync_state import SyncState, owned_rows
+from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
 from offset_sync.status.assess import Assessor
-from offset_sync.status.classify import Facts, Status, decide, is_comparable, is_there, reasons
-from offset_sync.status.measure import NOBODY_KNOWS
+from offset_sync.status.assessment import Assessment, Bools
+from offset_sync.status.classify import classify, needs_comparison
 from offset_sync.status.record_comparison import RecordPair
-from offset_sync.status.rows import Found, Rows, joined_rows, to_columns
-from offset_sync.status.staleness import Watch
-from offset_sync.status.stream_lag import Streams, coordinator_hash
+from offset_sync.status.rows import Rows, joined_rows, to_columns
+from offset_sync.status.staleness import ReportStaleness
+from offset_sync.status.stream_lag import JobProgress, coordinator_hash
+from offset_sync.sync.reconciliation import Fetcher
 from offset_sync.translate.index.runs import Int64s
 
-LookAt = Callable[[Collection[str], Collection[TopicPartition]], MetadataByCluster]
-ActiveGroups = Callable[[str], "Collection[str] | ClusterError"]
-"""The groups of a cluster that have members."""
-Compare = Callable[[Collection[RecordPair]], "Mapping[RecordPair, str | None]"]
-"""For each question None where the next record is the same on both sides, else why it is not."""
-CatchUp = Callable[[MetadataByCluster], None]
-"""Brings the index up to the ends that were asked for, if it can; see ``catching_up``."""
+
+class AskedClusters(Fetcher, Protocol):
+    """What a report asks of the clusters, as :class:`ClusterQueries` does."""
+
+    def active_groups(self, alias: str) -> Collection[str] | ClusterError:
+        """Return the groups of a cluster that have members now."""
+
+
+class CatchUp(Protocol):
+    """Brings the index up to the ends that the clusters have named, as :class:`IndexCatchUp` does."""
+
+    def wait(self, metadata: MetadataByCluster) -> None:
+        """Return when the index has read that far, or when it has been waited for long enough."""
+
+
+class Comparer(Protocol):
+    """Compares the next records of both sides, as :class:`RecordComparer` does."""
+
+    def compare(self, pairs: Collection[RecordPair]) -> Mapping[RecordPair, str | None]:
+        """Return for each pair None where the records are the same, else in what they differ."""
 
 
 @dataclass(frozen=True)
 class ReportContext:
     """What a report knows beside the logs: the target's groups with members, how far the jobs have read, the time."""
 
-    active: Collection[str] | ClusterError
-    streams: Streams
+    active_groups: Collection[str] | ClusterError
+    progress: JobProgress
     now_ms: int
-
-    def is_active(self, found: Found) -> list[bool | None]:
-        """Return of each row whether its group has members at the target; None: nobody could ask."""
-        return [None if isinstance(self.active, ClusterError) else key[0] in self.active for key in found.keys]
 
 
 class StatusReporter:
-    """Reports on the keys of *book*; the lock is not held while clusters are asked."""
+    """Reports on the commits in *state*; its lock is not held while clusters are asked."""
 
     def __init__(
-        self,
-        config: Config,
-        state: SyncState,
-        look: LookAt,
-        active_groups: ActiveGroups,
-        compare: Compare,
-        catch_up: CatchUp = lambda _: None,
+        self, config: Config, state: SyncState, clusters: AskedClusters, catch_up: CatchUp, comparer: Comparer
     ) -> None:
-        self._config = config
-        self._state, self._book, self._index, self._lock = state, state.offsets, state.index, state.lock
-        self._look = look
-        self._active_groups = active_groups
-        self._compare = compare
-        self._catch_up = catch_up
-        self._places = KeyIndex(self._book, config.is_group_included, config.is_topic_included)
+        self._config, self._state = config, state
+        self._clusters, self._catch_up, self._comparer = clusters, catch_up, comparer
         self._translator = Translator(config, state)
-        self._assessor = Assessor(config, self._book, self._places, self._index, self._translator)
-        self._watches = {pair: Watch() for pair in config.pairs()}
+        self._assessor = Assessor(config, state, self._translator)
+        self._staleness = {pair: ReportStaleness() for pair in config.pairs()}
         self._hashes: Int64s = np.empty(0, np.int64)
 
-    def report(self, now_ms: int, streams: Streams, keys: KeyRows | None = None) -> Rows:
-        """Return a row for every owned key, or for *keys*, and every cluster that it is translated to.
+    def report_all(self, progress: JobProgress, now_ms: int) -> Rows:
+        """Report on every key; see :meth:`report_keys`."""
+        return self.report_keys(self._state.all_rows(), progress, now_ms)
 
-        A report is of the moment at which the clusters are asked for their ends. A group that stood in sync then is so
-        for as long as it reads nowhere: all that it had read was at the target below where it stood, and what comes
-        after that moment is unread on both sides. *streams* were asked before the book was brought up to date, so what
-        they call read is in it.
+    def report_keys(self, keys: KeyRows, progress: JobProgress, now_ms: int) -> Rows:
+        """Return a row for each of *keys* that a cluster owns, and for every cluster that it is translated to.
+
+        A report is of the moment at which the clusters are asked for their ends. A group that was in sync then stays
+        so while it does not read: all that it had read was at the target below its position, and what comes after
+        that moment is unread on both sides. *progress* was asked before the commits were brought up to date, so
+        *state* has what it calls read.
         """
-        self._index.refresh()
+        self._state.index.refresh()
         rows: list[Rows] = []
-        for target in dict.fromkeys(target for _, target in self._watches):
-            with self._lock:
-                chosen = np.arange(len(self._book.keys)) if keys is None else keys
-                sources = [source for source, other in self._watches if other == target]
-                owned = owned_rows(self._book, self._places, sources, chosen)
-                commits = {source: self._state.commits(source, key) for source, key in owned.items() if len(key)}
-                partitions = {place for each in commits.values() for place in self._places.partitions_of(each.key)}
-                frontiers = self._translator.frontiers([target, *commits], partitions)
+        for target in dict.fromkeys(target for _, target in self._staleness):
+            commits, partitions, frontiers = self._commits_for(target, keys)
             if not partitions:
                 continue
-            looks, active = self._look([target, *commits], partitions), self._active_groups(target)
-            self._catch_up(looks)
-            seen, around = Snapshot(looks, frontiers), ReportContext(active, streams, now_ms)
-            rows += [self._of_pair(source, target, each, seen, around) for source, each in commits.items()]
+            metadata = self._clusters.fetch([target, *commits], partitions)
+            context = ReportContext(self._clusters.active_groups(target), progress, now_ms)
+            self._catch_up.wait(metadata)
+            snapshot = Snapshot(metadata, frontiers)
+            for source, each in commits.items():
+                rows.append(to_columns(self._assess(source, target, each, snapshot, context)))
         return joined_rows(rows)
 
-    def _of_pair(self, source: str, target: str, commits: Commits, seen: Snapshot, around: ReportContext) -> Rows:
-        with self._lock:
-            found = self._assessor.assess(source, target, commits, seen, around.now_ms)
-        is_active = around.is_active(found)
-        facts = self._facts(found, np.array([bool(one) for one in is_active], np.bool_), around)
-        stalled_after_ms = self._ms(self._config.status.stalled_after)
-        status = decide(facts, stalled_after_ms)
-        why = reasons(facts, status, stalled_after_ms)
-        self._prove(found, status, why, is_comparable(facts, status))
-        return to_columns(found, facts, status, why, is_active)
+    def _commits_for(
+        self, target: str, keys: KeyRows
+    ) -> tuple[dict[str, Commits], set[TopicPartition], Mapping[ClusterPartition, int]]:
+        """Return the commits that count at *target*, by source; their partitions; and how far these are indexed."""
+        state = self._state
+        with state.lock:
+            owned = state.owned_rows(target, keys)
+            commits = {source: state.commits(source, rows) for source, rows in owned.items() if len(rows)}
+            partitions = {each for one in commits.values() for each in state.keys.partitions_of(one.key)}
+            return commits, partitions, self._translator.frontiers([target, *commits], partitions)
 
-    def _facts(self, found: Found, is_active: NDArray[np.bool_], around: ReportContext) -> Facts:
-        answers, measured, streams, now_ms = found.answers, found.measured, around.streams, around.now_ms
-        key, pair = found.commits.key, (found.source, found.target)
-        standing, repeats = found.standing, measured.repeats
-        is_behind = ~is_there(standing, repeats, measured.skipped, measured.is_outside) & (answers.wanted >= 0)
-        unread_commits, is_commit_known = self._unread_commits(found, streams)
-        watch = self._watches[pair]
-        return Facts(
-            state=answers.state,
-            standing=standing,
-            repeats=repeats,
-            skipped=measured.skipped,
-            is_outside=measured.is_outside,
-            duplicates_at_most=np.maximum(answers.duplicates_at_most + repeats, 0),
-            lost=found.lost,
-            unread=measured.unread,
-            fresh=measured.fresh,
-            late=measured.late,
-            arriving=measured.arriving,
-            unknown=measured.unknown,
-            is_untold=measured.is_untold,
+    def _assess(
+        self, source: str, target: str, commits: Commits, snapshot: Snapshot, context: ReportContext
+    ) -> Assessment:
+        measured = self._assessor.assess(source, target, commits, snapshot, context.now_ms)
+        current = self._with_present(measured, context)
+        classified = classify(current, _ms(self._config.status.stalled_after))
+        return self._with_comparison(classified)
+
+    def _with_present(self, assessment: Assessment, context: ReportContext) -> Assessment:
+        """Add what clusters and jobs say at this moment."""
+        pair, key, now_ms = (assessment.source, assessment.target), assessment.key, context.now_ms
+        staleness, progress, active = self._staleness[pair], context.progress, context.active_groups
+        is_known, count = not isinstance(active, ClusterError), len(key)
+        members = frozenset[str]() if isinstance(active, ClusterError) else active
+        unread_commits, are_commits_known = self._unread_commits(assessment, progress)
+        is_behind = ~assessment.holds_translation & ~assessment.is_withheld
+        position = np.where(assessment.has_target_offset, assessment.target_offset, ABSENT)
+        age_ms = np.maximum(now_ms - assessment.pending_since_ms, 0)
+        is_unindexed, still_ms = assessment.unindexed > 0, progress.index_still_ms(*pair)
+        return replace(
+            assessment,
+            is_activity_known=np.full(count, is_known),
+            is_target_active=np.array([group_id in members for group_id, _, _ in assessment.keys], np.bool_),
             unread_commits=unread_commits,
-            is_commit_known=is_commit_known,
-            is_target_active=is_active,
-            is_source_silent=measured.source_end == NOBODY_KNOWS,
-            staleness_ms=watch.behind_ms(key, is_behind, found.commits.at_ms, standing, now_ms),
-            mirror_lag_ms=measured.mirror_lag_ms(now_ms),
-            sync_silent_ms=np.full(len(key), streams.sync_silent_ms(*pair)),
-            index_silent_ms=watch.waiting_ms(key, measured.unknown > 0, streams.index_still_ms(*pair), now_ms),
+            are_commits_known=are_commits_known,
+            staleness_ms=staleness.behind_ms(key, is_behind, assessment.committed_at_ms, position, now_ms),
+            mirror_lag_ms=np.where(assessment.mirror_lag > 0, age_ms, 0),
+            sync_silent_ms=np.full(count, progress.sync_silent_ms(*pair)),
+            index_silent_ms=staleness.waiting_ms(key, is_unindexed, still_ms, now_ms),
         )
 
-    def _unread_commits(self, found: Found, streams: Streams) -> tuple[Int64s, NDArray[np.bool_]]:
-        """Return how many commits may still change where each group stands, and whether that is known.
+    def _unread_commits(self, assessment: Assessment, progress: JobProgress) -> tuple[Int64s, Bools]:
+        """Return how many unread commits may concern each group, and whether that is known.
 
-        Of a third cluster too, for the group may have moved there; one that does not answer is not waited for.
+        At all clusters, for the group may have moved to a third one; but one that does not answer is not waited for.
         """
-        keys = self._book.keys
+        keys = self._state.offsets.keys
         if len(keys) > len(self._hashes):
             hashes = [coordinator_hash(group_id) for group_id, _, _ in keys[len(self._hashes) :]]
             self._hashes = np.concatenate((self._hashes, np.array(hashes, np.int64)))
-        hashes_of = self._hashes[found.commits.key]
-        asked = {alias: streams.unread_commits(alias, hashes_of) for alias in self._config.clusters}
+        of_groups = self._hashes[assessment.key]
+        asked = {alias: progress.unread_commits(alias, of_groups) for alias in self._config.clusters}
         unread: Int64s = np.sum([count for count, _ in asked.values()], axis=0)
-        is_known: NDArray[np.bool_] = asked[found.source][1] & asked[found.target][1]
-        return unread, is_known
+        are_known: Bools = asked[assessment.source][1] & asked[assessment.target][1]
+        return unread, are_known
 
-    def _prove(
-        self, found: Found, status: NDArray[np.intp], why: list[str | None], is_asked: NDArray[np.bool_]
-    ) -> None:
-        """Compare the next records of what would be in sync; where they differ it is not."""
-        questions = {
-            row: RecordPair(
-                found.source, found.target, TopicPartition(found.keys[row][1], found.keys[row][2]),
-                int(found.commits.offset[row]), int(found.standing[row]),
-            )
-            for row in np.flatnonzero(is_asked).tolist()
-        }  # fmt: skip
-        differences = self._compare(list(dict.fromkeys(questions.values()))) if questions else {}
-        for row, question in questions.items():
-            difference = differences[question]
+    def _with_comparison(self, assessment: Assessment) -> Assessment:
+        """Compare the next records of the rows that would be in sync; where they differ the row is not."""
+        pairs = {}
+        for row in np.flatnonzero(needs_comparison(assessment)).tolist():
+            _, topic, partition = assessment.keys[row]
+            source_offset, target_offset = int(assessment.source_offset[row]), int(assessment.target_offset[row])
+            topic_partition = TopicPartition(topic, partition)
+            pairs[row] = RecordPair(assessment.source, assessment.target, topic_partition, source_offset, target_offset)
+        if not pairs:
+            return assessment
+        differences = self._comparer.compare(list(dict.fromkeys(pairs.values())))
+        status, reason = assessment.status.copy(), assessment.reason.copy()
+        for row, pair in pairs.items():
+            difference = differences[pair]
             if difference is not None:
-                status[row], why[row] = Status.MIRRORING, difference
+                status[row], reason[row] = Status.MIRRORING, difference
+        return replace(assessment, status=status, reason=reason)
 
-    @staticmethod
-    def _ms(duration: timedelta) -> int:
-        return int(duration.total_seconds() * 1000)
+
+def _ms(duration: timedelta) -> int:
+    return int(duration.total_seconds() * 1000)

@@ -5,10 +5,10 @@ How bad a row is, worst first:
 1. *skipped* above 0, whatever the status: unread records that the target holds, below the group's position. That is
    the one unforgivable thing, and always 0. (``lost`` less ``not_mirrored``: what the mirror has yet to bring is lost
    only if the source never comes back, and a mirror at work always has some of it under way.)
-2. The status, in the order of :data:`BADNESS`. *Withheld* first: nothing is written and nobody knows the cost, until a
+2. The status, in the order of :class:`Status`. *Withheld* first: nothing is written, and the cost is unknown, until a
    person acts. *Stalled*: the sync does not do its work. *Behind*: it does, late. *TargetActive*: nothing to do, but
    the group runs at the target, so it cannot be moved there. *Mirroring*: the sync is done, the mirror is not.
-3. More lost, more duplicates, staler; then by name, so that equal reports look alike.
+3. More lost, more duplicates, staler; then by name, so that equal reports are ordered alike.
 """
 
 from __future__ import annotations
@@ -20,30 +20,33 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.model.errors import OffsetSyncError
+from offset_sync.model.values import Status
 
-BADNESS = ("Withheld", "Stalled", "Behind", "TargetActive", "Mirroring", "InSync")
-"""The words of the column ``status``, worst first."""
+STATUS_WORDS = tuple(status.word for status in Status)
+"""The words of the column ``status``, worst first; in a roll-up also the names of their counts."""
 PAIR = ("source_cluster", "target_cluster")
 GROUP = (*PAIR, "group_id")
 TOPIC = (*PAIR, "topic")
 NOW, AT_COST, NO = "now", "at_cost", "no"
-"""May a group be moved: at no cost; at the cost that is shown; not, or nobody can tell what it would cost."""
+"""May a group be moved: at no cost; at the cost that is shown; not, or the cost is unknown."""
 SUMS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "source_lag", "target_lag")
 """Added up over partitions; what is null counts as 0 here and in ``unknown``."""
 PER_LOG = ("mirror_lag", "mirror_gaps")
-"""The same for all groups of a partition, so they are added up once per partition of a topic, not once per group."""
+"""The same for all groups of a partition, so they are added up once per partition, not once per group."""
 _ORDER = ("is_skipping", "rank", "lost", "duplicates", "staleness_ms")
 
 
 def rank_statuses(status: pa.Table) -> pa.Table:
-    """Return the rows of *status*, worst first, with ``rank`` (place in BADNESS), ``skipped`` and ``is_skipping``.
+    """Return the rows of *status*, worst first, with ``rank`` (the code of Status), ``skipped`` and ``is_skipping``.
 
-    Raise OffsetSyncError for a status that is none of BADNESS: an unknown word must not pass for a good one.
+    Raise OffsetSyncError for a status that is not one of ours: an unknown word must not pass for a good one.
     """
-    rank = pc.index_in(status["status"], pa.array(BADNESS))
+    rank = pc.index_in(status["status"], pa.array(STATUS_WORDS))
     if rank.null_count:
         wrong = pc.unique(status["status"].filter(pc.is_null(rank))).to_pylist()
-        raise OffsetSyncError(f"sync_status.status: {wrong} is none of {', '.join(BADNESS)}; report and reader differ")
+        raise OffsetSyncError(
+            f"sync_status.status: {wrong} is none of {', '.join(STATUS_WORDS)}; report and reader differ"
+        )
     lost, not_mirrored = (pc.fill_null(status[name], 0) for name in ("lost", "not_mirrored"))
     skipped = pc.max_element_wise(pc.subtract(lost, not_mirrored), 0)
     ranked = status.append_column("rank", rank).append_column("skipped", skipped)
@@ -54,12 +57,12 @@ def rank_statuses(status: pa.Table) -> pa.Table:
 def roll_up(status: pa.Table, by: Sequence[str]) -> pa.Table:
     """Return one row per *by* (GROUP, PAIR or TOPIC), worst first.
 
-    Columns: *by*; ``status`` and ``reason`` of the worst partition; a count for each word of BADNESS; ``partitions``,
-    ``topics``, ``groups`` (how many); ``unknown`` (partitions whose duplicates nobody can tell); SUMS and PER_LOG;
+    Columns: *by*; ``status`` and ``reason`` of the worst partition; a count for each of STATUS_WORDS; ``partitions``,
+    ``topics``, ``groups`` (how many); ``unknown`` (partitions whose duplicates are not known); SUMS and PER_LOG;
     ``staleness_ms`` and ``mirror_lag_ms`` (the greatest); ``move`` (NOW, AT_COST or NO: see :func:`decide_moves`).
     """
     ranked = _with_counts(rank_statuses(status), by)
-    sums = [*BADNESS, "unknown", "no_answer", *SUMS, *PER_LOG]
+    sums = [*STATUS_WORDS, "unknown", "no_answer", *SUMS, *PER_LOG]
     worst = pc.ScalarAggregateOptions(skip_nulls=False, min_count=0)
     found = ranked.group_by(list(by), use_threads=False).aggregate(
         [
@@ -78,7 +81,7 @@ def roll_up(status: pa.Table, by: Sequence[str]) -> pa.Table:
     }
     names |= {"topic_count_distinct": "topics", "group_id_count_distinct": "groups"}
     found = found.rename_columns([names.get(name, name) for name in found.column_names])
-    words = pa.array(BADNESS).take(found["rank"].combine_chunks())
+    words = pa.array(STATUS_WORDS).take(found["rank"].combine_chunks())
     found = found.append_column("status", words).append_column("move", decide_moves(found))
     return _worst_first(found, by).drop_columns(["no_answer"])
 
@@ -90,10 +93,11 @@ def decide_moves(found: pa.Table) -> pa.Array:
     the target's group has members, the target did not answer, records would be skipped, or the cost is not known. Errs
     to NO.
     """
-    count = {name: found[name].to_numpy() for name in (*BADNESS, "unknown", "no_answer", *SUMS, "partitions")}
-    blocked = sum(count[name] for name in ("Withheld", "TargetActive", "unknown", "no_answer", "skipped"))
+    count = {name: found[name].to_numpy() for name in (*STATUS_WORDS, "unknown", "no_answer", *SUMS, "partitions")}
+    blocking = (Status.WITHHELD.word, Status.TARGET_ACTIVE.word, "unknown", "no_answer", "skipped")
+    blocked = sum(count[name] for name in blocking)
     cost = count["lost"] + count["duplicates"] + count["duplicates_at_most"]
-    is_free = (count["InSync"] == count["partitions"]) & (cost == 0)
+    is_free = (count[Status.IN_SYNC.word] == count["partitions"]) & (cost == 0)
     return pa.array(np.select([np.asarray(blocked) > 0, is_free], [NO, NOW], AT_COST).tolist(), pa.string())
 
 
@@ -110,13 +114,13 @@ def newest_drift(drift: pa.Table) -> pa.Table:
 
 def _with_counts(ranked: pa.Table, by: Sequence[str]) -> pa.Table:
     rank = ranked["rank"].to_numpy()
-    for place, word in enumerate(BADNESS):
-        ranked = ranked.append_column(word, pa.array((rank == place).astype(np.int64)))
+    for status in Status:
+        ranked = ranked.append_column(status.word, pa.array((rank == status).astype(np.int64)))
     for name, column in (("unknown", "duplicates"), ("no_answer", "is_target_active")):
         ranked = ranked.append_column(name, pc.cast(pc.is_null(ranked[column]), pa.int64()))
     for name in SUMS:
-        place = ranked.schema.get_field_index(name)
-        ranked = ranked.set_column(place, name, pc.fill_null(ranked[name], 0))
+        column = ranked.schema.get_field_index(name)
+        ranked = ranked.set_column(column, name, pc.fill_null(ranked[name], 0))
     is_first = _is_first(ranked, (*PAIR, *(name for name in by if name not in PAIR), "topic", "partition"))
     for name in PER_LOG:
         once = pc.if_else(is_first, pc.fill_null(ranked[name], 0), 0)

@@ -1,81 +1,55 @@
-"""What was found out about a pair of clusters as columns of sync_status."""
+"""An assessment as columns of sync_status."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from offset_sync.model.values import GroupPartition, State
-from offset_sync.state.snapshot import Commits
-from offset_sync.status.classify import STATUSES, Facts
-from offset_sync.status.measure import NOBODY_KNOWS, Measured
+from offset_sync.model.values import State, Status
+from offset_sync.status.assessment import Assessment, Bools
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import IS_WITHHELD, Translations
 
 Rows = dict[str, list[Any]]
 """Columns of sync_status but ``reported_at``, by name."""
+_WORDS = [status.word for status in Status]
 
 
-@dataclass(frozen=True)
-class Found:
-    """Answers and measurements of one source and one target, a row per key; *standing* is -1 where nothing is."""
-
-    source: str
-    target: str
-    keys: Sequence[GroupPartition]
-    commits: Commits
-    answers: Translations
-    standing: Int64s
-    measured: Measured
-
-    @property
-    def lost(self) -> Int64s:
-        """The unread records that each group would never see if it went on where it stands at the target."""
-        measured = self.measured
-        return self.answers.lost + measured.skipped + measured.not_mirrored + measured.gone
-
-
-def to_columns(
-    found: Found, facts: Facts, status: NDArray[np.intp], why: Sequence[str | None], is_active: Sequence[bool | None]
-) -> Rows:
-    """Return the columns of sync_status; what nobody can tell is None."""
-    answers, measured, count = found.answers, found.measured, len(found.keys)
-    is_withheld, is_nowhere = IS_WITHHELD[answers.state], found.standing < 0
+def to_columns(assessment: Assessment) -> Rows:
+    """Return the columns of sync_status; what is not known is null."""
+    count, one = len(assessment.keys), assessment
+    is_placed, is_source_known, is_target_known = one.has_target_offset, one.has_source_end, one.has_target_end
     # Where the target's log does not reach, the consumer's own options decide where it goes on.
-    is_untold = is_withheld | is_nowhere | measured.is_outside
-    source_end, target_end = measured.source_end, measured.target_end
+    is_known = ~one.is_withheld & is_placed & ~one.is_outside
     return {
-        "source_cluster": [found.source] * count,
-        "target_cluster": [found.target] * count,
-        "group_id": [group_id for group_id, _, _ in found.keys],
-        "topic": [topic for _, topic, _ in found.keys],
-        "partition": [partition for _, _, partition in found.keys],
-        "status": [STATUSES[code].value for code in status.tolist()],
-        "reason": list(why),
-        "state": [State(code).name for code in answers.state.tolist()],
-        "source_offset": found.commits.offset.tolist(),
-        "source_committed_at": found.commits.at_ms.tolist(),
-        "wanted_offset": _unless(is_withheld, answers.wanted),
-        "target_offset": _unless(is_nowhere, found.standing),
-        "source_end": _unless(source_end == NOBODY_KNOWS, source_end),
-        "target_end": _unless(target_end == NOBODY_KNOWS, target_end),
-        "source_lag": _unless(source_end == NOBODY_KNOWS, np.maximum(source_end - found.commits.offset, 0)),
-        "target_lag": _unless((target_end == NOBODY_KNOWS) | is_nowhere, np.maximum(target_end - found.standing, 0)),
-        "duplicates": _unless(is_untold, np.maximum(answers.duplicates + measured.repeats, 0)),
-        "duplicates_at_most": _unless(is_untold, np.maximum(answers.duplicates_at_most + measured.repeats, 0)),
-        "lost": _unless(is_untold | measured.is_untold, found.lost),
-        "not_mirrored": measured.not_mirrored.tolist(),
-        "mirror_lag": measured.mirror_lag.tolist(),
-        "mirror_lag_ms": facts.mirror_lag_ms.tolist(),
-        "mirror_lag_by_origin": measured.lag_by_origin.tolist(),
-        "mirror_gaps": measured.mirror_gaps.tolist(),
-        "origin_share": measured.origin_share.tolist(),
-        "staleness_ms": facts.staleness_ms.tolist(),
-        "is_target_active": list(is_active),
+        "source_cluster": [one.source] * count,
+        "target_cluster": [one.target] * count,
+        "group_id": [group_id for group_id, _, _ in one.keys],
+        "topic": [topic for _, topic, _ in one.keys],
+        "partition": [partition for _, _, partition in one.keys],
+        "status": [_WORDS[code] for code in one.status.tolist()],
+        "reason": one.reason.tolist(),
+        "state": [State(code).name for code in one.state.tolist()],
+        "source_offset": one.source_offset.tolist(),
+        "source_committed_at": one.committed_at_ms.tolist(),
+        "wanted_offset": _where(~one.is_withheld, one.wanted_offset),
+        "target_offset": _where(is_placed, one.target_offset),
+        "source_end": _where(is_source_known, one.source_end),
+        "target_end": _where(is_target_known, one.target_end),
+        "source_lag": _where(is_source_known, np.maximum(one.source_end - one.source_offset, 0)),
+        "target_lag": _where(is_target_known & is_placed, np.maximum(one.target_end - one.target_offset, 0)),
+        "duplicates": _where(is_known, one.duplicates),
+        "duplicates_at_most": _where(is_known, one.duplicates_at_most),
+        "lost": _where(is_known & ~one.is_unstamped, one.lost),
+        "not_mirrored": one.not_mirrored.tolist(),
+        "mirror_lag": one.mirror_lag.tolist(),
+        "mirror_lag_ms": one.mirror_lag_ms.tolist(),
+        "mirror_lag_by_origin": one.mirror_lag_by_origin.tolist(),
+        "mirror_gaps": one.mirror_gaps.tolist(),
+        "origin_share": one.origin_share.tolist(),
+        "staleness_ms": one.staleness_ms.tolist(),
+        "is_target_active": _where(one.is_activity_known, one.is_target_active),
     }
 
 
@@ -85,5 +59,6 @@ def joined_rows(parts: Sequence[Rows]) -> Rows:
     return {name: [value for part in parts for value in part[name]] for name in names}
 
 
-def _unless(is_unknown: NDArray[np.bool_], values: Int64s) -> list[int | None]:
-    return [None if hidden else value for value, hidden in zip(values.tolist(), is_unknown.tolist(), strict=True)]
+def _where(is_known: Bools, values: Int64s | Bools) -> list[int | None]:
+    """Return *values*, None where they are not known."""
+    return [value if known else None for value, known in zip(values.tolist(), is_known.tolist(), strict=True)]

@@ -1,48 +1,90 @@
-"""Since when each key of a pair has not been as it should be, from report to report."""
+"""Since when something has not been as it should be, from one observation to the next."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from offset_sync.model.values import ABSENT
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.key_index import KeyRows
+from offset_sync.status.assessment import Bools
 from offset_sync.translate.index.runs import Int64s
 
-_NEVER = -1
 
+class StalenessTracker:
+    """Since when the target has lacked the translation of each key's newest commit; not safe for threads.
 
-class Watch:
-    """What earlier reports have seen of one pair's keys; times in milliseconds since the epoch."""
+    A key keeps the time at which its lack began, however often it commits meanwhile, until the target has caught up.
+    """
 
     def __init__(self) -> None:
-        self._columns = ColumnStore(
-            {"reported_at_ms": _NEVER, "behind_since_ms": _NEVER, "standing": _NEVER, "indexed_at_ms": 0}
-        )
+        self._columns = ColumnStore({"since_ms": ABSENT})
+
+    def observe(self, key: KeyRows, is_stale: Bools, begins_ms: Int64s) -> Int64s:
+        """Take in which of *key* are stale; return since when, :data:`ABSENT` where they are not; shape (keys,).
+
+        *begins_ms* is for the keys that were not stale before.
+        """
+        column = self._column(key)
+        since: Int64s = np.where(column[key] == ABSENT, begins_ms, column[key])
+        column[key] = np.where(is_stale, since, ABSENT)
+        found: Int64s = column[key]
+        return found
+
+    def restart(self, key: KeyRows) -> None:
+        """Let the lack of *key*, if there is one, begin anew with the next observation."""
+        self._column(key)[key] = ABSENT
+
+    def keep_only(self, key: KeyRows) -> None:
+        """Restart all keys but *key*."""
+        column = self._column(key)
+        is_other = np.ones(len(column), np.bool_)
+        is_other[key] = False
+        column[is_other] = ABSENT
+
+    def since_ms(self, key: KeyRows) -> Int64s:
+        """Return since when each key is stale, :data:`ABSENT` where it is not."""
+        found: Int64s = self._column(key)[key].copy()
+        return found
+
+    def _column(self, key: KeyRows) -> Int64s:
+        self._columns.fit(int(key.max(initial=-1)) + 1)
+        column: Int64s = self._columns["since_ms"]
+        return column
+
+
+class ReportStaleness:
+    """What the reports on one pair of clusters have seen; times in milliseconds since the epoch."""
+
+    def __init__(self) -> None:
+        self._tracker = StalenessTracker()
+        self._columns = ColumnStore({"reported_at_ms": ABSENT, "target_offset": ABSENT, "indexed_at_ms": 0})
 
     def behind_ms(
-        self, key: KeyRows, is_behind: NDArray[np.bool_], committed_at_ms: Int64s, standing: Int64s, now_ms: int
+        self, key: KeyRows, is_behind: Bools, committed_at_ms: Int64s, target_offset: Int64s, now_ms: int
     ) -> Int64s:
         """Return for how long the target has not had the translation of each key, 0 where it has; shape (keys,).
 
-        Since the commit, where it came after the last report or no report is known, else since this report: what has
-        come after the commit made the difference. A target that moves keeps up, and is waited for from there.
+        Counts from the commit where it came after the last report, or where this is the first one; else from this
+        report: something other than the commit made the difference. A target that moves keeps up, so it starts anew;
+        *target_offset* is :data:`ABSENT` where the group has none there.
         """
         column = self._fit(key)
-        since, reported = column["behind_since_ms"][key], column["reported_at_ms"][key]
-        is_new = (committed_at_ms > reported) | (reported == _NEVER)
-        is_moving = (since == _NEVER) | (column["standing"][key] != standing)
-        since = np.where(is_moving, np.where(is_new, np.minimum(committed_at_ms, now_ms), now_ms), since)
-        column["behind_since_ms"][key] = np.where(is_behind, since, _NEVER)
-        column["standing"][key] = standing
+        reported = column["reported_at_ms"][key]
+        self._tracker.restart(key[column["target_offset"][key] != target_offset])
+        is_new = (committed_at_ms > reported) | (reported == ABSENT)
+        begins_ms = np.where(is_new, np.minimum(committed_at_ms, now_ms), now_ms)
+        since = self._tracker.observe(key, is_behind, begins_ms)
+        column["target_offset"][key] = target_offset
         column["reported_at_ms"][key] = now_ms
-        stale: Int64s = np.where(is_behind, np.maximum(now_ms - since, 1), 0)
-        return stale
+        behind: Int64s = np.where(is_behind, np.maximum(now_ms - since, 1), 0)
+        return behind
 
-    def waiting_ms(self, key: KeyRows, is_waiting: NDArray[np.bool_], still_ms: int, now_ms: int) -> Int64s:
+    def waiting_ms(self, key: KeyRows, is_waiting: Bools, still_ms: int, now_ms: int) -> Int64s:
         """Return for how long the index has left each key's records unread, 0 where it has not; shape (keys,).
 
-        Not longer than it has been still, nor since all was read: on a quiet cluster it is still for hours, rightly.
+        At most *still_ms*, for which the index has read nothing, and at most the time since all was read: on a quiet
+        cluster the index rightly reads nothing for hours.
         """
         column = self._fit(key)
         waited = np.minimum(still_ms, now_ms - column["indexed_at_ms"][key])

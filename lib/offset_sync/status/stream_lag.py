@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from offset_sync.status.assessment import Bools
 from offset_sync.translate.index.runs import Int64s
 
 
@@ -15,8 +15,8 @@ from offset_sync.translate.index.runs import Int64s
 class StreamLag:
     """What one query has not read of ``__consumer_offsets``, and for how long it has shown no sign of life.
 
-    *unread* are offsets per partition, of *partitions* in all; one that is missing has no leader now, and nobody knows.
-    *silent_ms* is 0 where nothing is unread.
+    *unread* are offsets per partition, of *partitions* in all; one that is missing has no leader now, so its lag is
+    not known. *silent_ms* is 0 where nothing is unread.
     """
 
     unread: Mapping[int, int] = field(default_factory=dict)
@@ -25,28 +25,28 @@ class StreamLag:
 
 
 @dataclass(frozen=True)
-class Streams:
+class JobProgress:
     """Per cluster: *commits* is what sync_offsets has not read of ``__consumer_offsets``, *silent_ms* index_records.
 
-    A cluster that is missing does not answer, and nobody knows.
+    Of a cluster that is missing nothing is known: it does not answer.
     """
 
     commits: Mapping[str, StreamLag] = field(default_factory=dict)
     index_silent_ms: Mapping[str, int] = field(default_factory=dict)
 
-    def unread_commits(self, cluster: str, hashes: Int64s) -> tuple[Int64s, NDArray[np.bool_]]:
-        """Return how many offsets of each group's partition nobody has read yet, and where that is known.
+    def unread_commits(self, cluster: str, hashes: Int64s) -> tuple[Int64s, Bools]:
+        """Return how many offsets of each group's partition are not read yet, and where that is known.
 
         *hashes* are :func:`coordinator_hash` of the groups. A cluster without ``__consumer_offsets`` has none unread.
         """
         lag = self.commits.get(cluster)
         if lag is None or not lag.partitions:
             return np.zeros(len(hashes), np.int64), np.full(len(hashes), lag is not None)
-        unread = np.full(lag.partitions, -1, np.int64)
+        unread, is_known = np.zeros(lag.partitions, np.int64), np.zeros(lag.partitions, np.bool_)
         numbers = [number for number in lag.unread if number < lag.partitions]
-        unread[numbers] = [lag.unread[number] for number in numbers]
-        found = unread[hashes % lag.partitions]
-        return np.maximum(found, 0), found >= 0
+        unread[numbers], is_known[numbers] = [lag.unread[number] for number in numbers], True
+        partition = hashes % lag.partitions
+        return unread[partition], is_known[partition]
 
     def sync_silent_ms(self, source: str, target: str) -> int:
         """Return for how long sync_offsets has stood still at either cluster, with commits to read."""

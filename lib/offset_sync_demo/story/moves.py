@@ -13,8 +13,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from offset_sync.config import load_config
-from offset_sync.cutover.plan import Mode
-from offset_sync.cutover.session import opened
+from offset_sync.cutover.plan import Direction, Mode
+from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.report_status import StatusJob
 from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync.status.live_state import LiveState
@@ -33,27 +33,29 @@ class Moves:
     def after_a_disaster(self, source: str, target: str, groups: Collection[str]) -> None:
         """Commit what is known at *target*; raises OffsetSyncError where a group could not be moved."""
         self._say(f"cutover apply --disaster --from {source} --to {target}")
-        self._apply(LiveState(self._config, self._spark, [source]), source, target, groups, "disaster")
+        self._apply(LiveState(self._config, self._spark, [source]), Direction(source, target), groups, Mode.DISASTER)
 
     def as_planned(self, source: str, target: str, groups: Collection[str]) -> None:
         """Plan, apply and verify; raises OffsetSyncError where a group is not in sync afterwards."""
-        state = self._state
+        state, direction = self._state, Direction(source, target)
         self._wait_for_the_dead(state, target, groups)
         self._say(f"cutover plan --from {source} --to {target}")
-        with opened(self._config, state, source, target, "planned", self._say) as (cutover, _):
-            blocked = [f"{plan.group_id}: {reason}" for plan in cutover.plan(sorted(groups), "planned")
-                       for reason in plan.blocking]  # fmt: skip
+        with open_cutover(self._config, state, direction, Mode.PLANNED, self._say) as (cutover, _):
+            plans = cutover.plan(sorted(groups), Mode.PLANNED)
+            blocked = [f"{plan.group_id}: {reason}" for plan in plans for reason in plan.blocking]
         _expect_nothing(blocked)
         self._say(f"cutover apply --planned --from {source} --to {target}")
-        self._apply(state, source, target, groups, "planned")
+        self._apply(state, direction, groups, Mode.PLANNED)
         self._say(f"cutover verify --from {source} --to {target}")
-        with opened(self._config, state, source, target, "planned", self._say) as (cutover, _):
+        with open_cutover(self._config, state, direction, Mode.PLANNED, self._say) as (cutover, _):
             _expect_nothing(cutover.verify(sorted(groups)))
 
     def _wait_for_the_dead(self, state: LiveState, alias: str, groups: Collection[str]) -> None:
         """Wait until *alias* has given up the members that died with it: their sessions go on where it went on."""
         deadline = time.monotonic() + WAIT_SECONDS
-        while not isinstance(active := state.active_groups(alias), ClusterError) and not set(groups).isdisjoint(active):
+        while not isinstance(active := state.clusters.active_groups(alias), ClusterError):
+            if set(groups).isdisjoint(active):
+                return
             if time.monotonic() > deadline:
                 raise OffsetSyncError(f"members of {', '.join(sorted(groups))} are still at {alias}; stop them")
             time.sleep(0.5)
@@ -74,8 +76,8 @@ class Moves:
     def _state(self) -> LiveState:
         return LiveState(self._config, self._spark)
 
-    def _apply(self, state: LiveState, source: str, target: str, groups: Collection[str], mode: Mode) -> None:
-        with opened(self._config, state, source, target, mode, _silent) as (cutover, _):
+    def _apply(self, state: LiveState, direction: Direction, groups: Collection[str], mode: Mode) -> None:
+        with open_cutover(self._config, state, direction, mode, _silent) as (cutover, _):
             _expect_nothing(cutover.apply(sorted(groups), mode, WAIT_SECONDS))
 
 

@@ -17,7 +17,7 @@ from fakes.reconciler_site import config_of
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.model.errors import ClusterError
-from offset_sync.status.job_progress import JobProgress
+from offset_sync.status.job_progress import CheckpointProgress
 from offset_sync.status.stream_lag import StreamLag
 
 NOW_MS = 1_795_000_000_000
@@ -47,9 +47,12 @@ class Site:
         self.root = root / "c"
         self.ends: dict[str, Ends] = {"X": [], "Y": []}
         self.config: Config = config_of(["X", "Y"], tables={"root": f"{root}/tables", "checkpoints": str(root / "c")})
-        self.progress = JobProgress(spark, self.config, lambda alias: self.ends[alias], PATIENCE_S)
+        self.progress = CheckpointProgress(spark, self.config, self, PATIENCE_S)
         self.slept_s = 0.0
         self.meanwhile: Callable[[], None] = lambda: None
+
+    def commit_log_ends(self, alias: str) -> Ends:
+        return self.ends[alias]
 
     def sleep(self, seconds: float) -> None:
         """Let time pass without waiting for it, and *meanwhile* happen."""
@@ -57,7 +60,7 @@ class Site:
         self.meanwhile()
 
     def lags(self) -> dict[str, StreamLag]:
-        return dict(self.progress.streams(NOW_MS).commits)
+        return dict(self.progress.read(NOW_MS).commits)
 
 
 @pytest.fixture
@@ -90,9 +93,9 @@ def test_a_query_that_never_finished_a_batch_has_read_nothing(site: Site) -> Non
 def test_a_cluster_that_does_not_answer_is_missing_and_a_partition_without_a_leader_too(site: Site) -> None:
     batch(site.root, "sync_offsets/X", 0, 5, 5, at_ms=NOW_MS)
     site.ends = {"X": [5, None], "Y": ClusterError("Y", "too slow")}
-    streams = site.progress.streams(NOW_MS)
-    assert streams.commits == {"X": StreamLag({0: 0}, 0, 2)}
-    unread, is_known = streams.unread_commits("X", np.array([0, 1]))
+    progress = site.progress.read(NOW_MS)
+    assert progress.commits == {"X": StreamLag({0: 0}, 0, 2)}
+    unread, is_known = progress.unread_commits("X", np.array([0, 1]))
     assert (unread.tolist(), is_known.tolist()) == ([0, 0], [True, False])
 
 
@@ -106,11 +109,11 @@ def test_the_index_is_as_old_as_its_last_sign_of_life(site: Site) -> None:
     batch(site.root, "index_records/X", 0, at_ms=NOW_MS - 7000)
     batch(site.root, "index_records/Y", 0, at_ms=NOW_MS - 7000)
     batch(site.root, "index_records/Y", 1, at_ms=NOW_MS - 1000, is_done=False)
-    assert site.progress.streams(NOW_MS).index_silent_ms == {"X": 7000, "Y": 1000}
+    assert site.progress.read(NOW_MS).index_silent_ms == {"X": 7000, "Y": 1000}
 
 
 def test_a_job_that_never_ran_is_not_silent(site: Site) -> None:
-    assert site.progress.streams(NOW_MS).index_silent_ms == {"X": 0, "Y": 0}
+    assert site.progress.read(NOW_MS).index_silent_ms == {"X": 0, "Y": 0}
 
 
 def test_what_a_running_query_is_about_to_read_is_waited_for(site: Site) -> None:
@@ -167,10 +170,15 @@ def test_a_batch_cleaned_up_while_it_is_looked_at_is_not_the_last_one(
 def test_a_real_query_has_finished_its_batches(spark: SparkSession, tmp_path: Path) -> None:
     before_ms = int(time.time() * 1000) - 2000
     query = (
-        spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).load()
-        .writeStream.format("memory").queryName("progress").option("checkpointLocation", str(tmp_path))
-        .trigger(availableNow=True).start()
-    )  # fmt: skip
+        spark.readStream.format("rate-micro-batch")
+        .option("rowsPerBatch", 2)
+        .load()
+        .writeStream.format("memory")
+        .queryName("progress")
+        .option("checkpointLocation", str(tmp_path))
+        .trigger(availableNow=True)
+        .start()
+    )
     query.awaitTermination(60)
     checkpoint = Checkpoint(spark, str(tmp_path))
     assert checkpoint.last_committed() == query.lastProgress["batchId"]

@@ -11,9 +11,10 @@ from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.status.record_comparison import RecordPair
 from offset_sync.status.reporter import StatusReporter
-from offset_sync.status.stream_lag import StreamLag, Streams
+from offset_sync.status.stream_lag import JobProgress, StreamLag
 from oracles.status import identity
 from oracles.translation import Log, LogRecord
 
@@ -23,17 +24,18 @@ IN_SYNC = ("InSync", None)
 
 @dataclass
 class StatusSite(Site):
-    """A site with a reporter; *active* are the groups with members at each cluster, *streams* how far the jobs are.
+    """A site with a reporter; *active* are the groups with members at each cluster, *lags* how far the jobs are.
 
-    *meanwhile* happens after the clusters were asked. *changed* are places in a cluster's log whose record is not what
-    its identity says: another key or value.
+    It answers what the reporter asks of clusters, of the index and of records. *meanwhile* happens after the clusters
+    were asked. *changed* are offsets in a cluster's log whose record is not what its identity says: another key or
+    value.
     """
 
     active: dict[str, set[str] | ClusterError] = field(default_factory=dict)
     lags: dict[str, StreamLag] = field(default_factory=dict)
     index_still_ms: dict[str, int] = field(default_factory=dict)
     changed: set[tuple[str, int]] = field(default_factory=set)
-    questions: list[RecordPair] = field(default_factory=list)
+    compared: list[RecordPair] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
@@ -43,53 +45,65 @@ class StatusSite(Site):
     def restart(self) -> None:
         """Begin as a new process does."""
         super().restart()
-        self.reporter = StatusReporter(
-            self.config, self.state, lambda aliases, places: self.fetch(aliases, places),
-            lambda alias: self.active.get(alias, set()), self.compare, lambda _: self.meanwhile(),
-        )  # fmt: skip
+        self.reporter = self.new_reporter()
+
+    def new_reporter(self) -> StatusReporter:
+        """One that remembers nothing."""
+        return StatusReporter(self.config, self.state, self, self, self)
+
+    def active_groups(self, alias: str) -> Collection[str] | ClusterError:
+        """Answer for a cluster's coordinators."""
+        return self.active.get(alias, set())
+
+    def wait(self, metadata: MetadataByCluster) -> None:
+        """Let time pass between the answers of the clusters and the report."""
+        self.meanwhile()
 
     def put(
-        self, where: Log, place: TopicPartition = ORDERS, *, topic_id: str | None = None, partitions: int = 1
+        self,
+        where: Log,
+        topic_partition: TopicPartition = ORDERS,
+        *,
+        topic_id: str | None = None,
+        partitions: int = 1,
     ) -> None:
         """Let a log stand at its cluster; the index holds it up to its frontier."""
-        super().put(where, place, topic_id=topic_id, partitions=partitions)
-        self.records[where.cluster, place] = where
+        super().put(where, topic_partition, topic_id=topic_id, partitions=partitions)
+        self.records[where.cluster, topic_partition] = where
 
-    def compare(self, questions: Collection[RecordPair]) -> dict[RecordPair, str | None]:
+    def compare(self, pairs: Collection[RecordPair]) -> dict[RecordPair, str | None]:
         """Compare identities, as far as the clusters hold the records."""
-        self.questions += questions
-        return {each: self._difference(each) for each in questions}
+        self.compared += pairs
+        return {pair: self._difference(pair) for pair in pairs}
 
-    def _difference(self, question: RecordPair) -> str | None:
-        here = self._next(question.source, question.place, question.source_offset)
-        there = self._next(question.target, question.place, question.target_offset)
+    def _difference(self, pair: RecordPair) -> str | None:
+        here = self._next(pair.source, pair.topic_partition, pair.source_offset)
+        there = self._next(pair.target, pair.topic_partition, pair.target_offset)
         if here is None or there is None:
             return "not read"
-        is_changed = (question.source, here.offset) in self.changed
+        is_changed = (pair.source, here.offset) in self.changed
         return None if identity(here) == identity(there) and identity(here) and not is_changed else "another one"
 
-    def _next(self, alias: str, place: TopicPartition, offset: int) -> LogRecord | None:
-        where = self.records[alias, place]
+    def _next(self, alias: str, topic_partition: TopicPartition, offset: int) -> LogRecord | None:
+        where = self.records[alias, topic_partition]
         return next((r for r in where.records if r.offset >= max(offset, where.log_start)), None)
 
-    def streams(self) -> Streams:
+    def progress(self) -> JobProgress:
         """Return how far the jobs have read: to the end, unless told otherwise."""
         read = StreamLag(dict.fromkeys(range(2), 0), 0, 2)
         lags = {alias: self.lags.get(alias, read) for alias, each in self.clusters.items() if not each.is_down}
-        return Streams(lags, self.index_still_ms)
+        return JobProgress(lags, self.index_still_ms)
 
     def report(self, now_ms: int | None = None) -> list[Row]:
         """Read all commits and report on them, a row per key and target."""
         self.read_all()
-        rows = self.reporter.report(self.clock_ms[0] if now_ms is None else now_ms, self.streams())
+        rows = self.reporter.report_all(self.progress(), self.clock_ms[0] if now_ms is None else now_ms)
         return [dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)]
 
     def row(self, source: str = "X", target: str = "Y", group: str = "g") -> Row:
         """Report, and return one row."""
-        (row,) = (
-            row for row in self.report()
-            if (row["source_cluster"], row["target_cluster"], row["group_id"]) == (source, target, group)
-        )  # fmt: skip
+        names = ("source_cluster", "target_cluster", "group_id")
+        (row,) = (row for row in self.report() if tuple(row[name] for name in names) == (source, target, group))
         return row
 
     def said(self, source: str = "X", target: str = "Y", group: str = "g") -> tuple[str, str | None]:
@@ -114,7 +128,7 @@ def moved(here: str, there: str, committed: int, **sections: object) -> StatusSi
     return site
 
 
-def standing_at(site: StatusSite, offset: int, *, is_ours: bool = True) -> StatusSite:
+def at_target(site: StatusSite, offset: int, *, is_ours: bool = True) -> StatusSite:
     """The same with another offset at Y, of ours or older than the source's commit."""
     source = site.standing("X", "g")
     assert source is not None

@@ -28,25 +28,25 @@ class Cost:
     is_in_sync: bool
 
 
-def cost(case: Case, committed: int, standing: int) -> Cost:
-    """Return what a group that *committed* at the source costs where it goes on at the target from *standing*."""
+def cost(case: Case, committed: int, position: int) -> Cost:
+    """Return what a group that *committed* at the source costs where it goes on at the target from *position*."""
     assert case.source is not None
     answer = _answers(case)[committed]
-    pending = {origin: _late(case, origin) for origin in _origins(case)}
-    kept_back = _kept_back(case, committed)
-    repeated = sum(f(case, record) < committed for record in _indexed_from(case.target, standing))
+    pending = {origin: _pending(case, origin) for origin in _origins(case)}
+    not_mirrored = _not_mirrored(case, committed)
+    repeated = sum(f(case, record) < committed for record in _indexed_from(case.target, position))
     at_most = max(0, repeated + answer.duplicates_at_most - answer.duplicates)
-    gone = _gone(case, committed, pending)
-    lost = answer.lost + _skipped(case, committed, standing, answer) + kept_back + gone
+    deleted = _deleted(case, committed, pending)
+    lost = answer.lost + _skipped(case, committed, position, answer) + not_mirrored + deleted
     return Cost(
         duplicates=repeated,
         duplicates_at_most=at_most,
         lost=lost,
-        not_mirrored=kept_back,
+        not_mirrored=not_mirrored,
         mirror_lag=sum(len(records) for records in pending.values()),
         mirror_lag_by_origin={origin: len(pending[origin]) for origin in sorted(pending)},
-        mirror_gaps=sum(len(_holes(case, origin)) for origin in _origins(_turned(case))),
-        is_in_sync=lost == at_most == 0 and _is_in_sync(case, committed, standing, pending),
+        mirror_gaps=sum(len(_holes(case, origin)) for origin in _origins(_mirror_image(case))),
+        is_in_sync=lost == at_most == 0 and _is_in_sync(case, committed, position, pending),
     )
 
 
@@ -56,20 +56,20 @@ def _answers(case: Case) -> list[Answer]:
     return answers(case, range(case.source.log_end + 1))
 
 
-def _is_in_sync(case: Case, committed: int, standing: int, pending: dict[str, list[LogRecord]]) -> bool:
+def _is_in_sync(case: Case, committed: int, position: int, pending: dict[str, list[LogRecord]]) -> bool:
     """All is known, nothing is on its way, and both sides go on with the same record or none."""
     source, target = case.source, case.target
     assert source is not None
     if source.frontier < source.log_end or target.frontier < target.log_end:
         return False
-    if not target.log_start <= standing <= target.log_end:
+    if not target.log_start <= position <= target.log_end:
         return False
     there = {record.origin for record in target.indexed}
     if any(records for origin, records in pending.items() if origin == source.cluster or origin in there):
         return False
     if any(record.offset >= committed for records in pending.values() for record in records):
         return False
-    left, left_there = _indexed_from(source, committed), _indexed_from(target, standing)
+    left, left_there = _indexed_from(source, committed), _indexed_from(target, position)
     if not left or not left_there:
         return not left_there and not any(record.offset >= committed for record in source.indexed)
     return identity(left[0]) is not None and identity(left[0]) == identity(left_there[0])
@@ -85,11 +85,11 @@ def _indexed_from(log: Log, offset: int) -> list[LogRecord]:
     return [record for record in log.indexed if record.offset >= max(offset, log.log_start)]
 
 
-def _skipped(case: Case, committed: int, standing: int, answer: Answer) -> int:
-    """Count what is unread below *standing*, with all that no index knows there."""
+def _skipped(case: Case, committed: int, position: int, answer: Answer) -> int:
+    """Count what is unread below *position*, with all that no index knows there."""
     target = case.target
-    known = [r for r in target.indexed if target.log_start <= r.offset < standing and f(case, r) >= committed]
-    beyond = range(max(target.frontier, answer.clamped_offset), min(standing, target.log_end))
+    known = [r for r in target.indexed if target.log_start <= r.offset < position and f(case, r) >= committed]
+    beyond = range(max(target.frontier, answer.clamped_offset), min(position, target.log_end))
     return len(known) + len(beyond)
 
 
@@ -113,7 +113,7 @@ def _missing(case: Case, origin: str) -> list[LogRecord]:
     return [record for record in _firsts(case.source_records, origin) if identity(record) not in there]
 
 
-def _late(case: Case, origin: str) -> list[LogRecord]:
+def _pending(case: Case, origin: str) -> list[LogRecord]:
     """Return what may yet come: nothing later of its origin is there, or only since a moment ago."""
     return [record for record in _missing(case, origin) if not _is_overtaken(case, record)]
 
@@ -127,16 +127,16 @@ def _is_overtaken(case: Case, record: LogRecord) -> bool:
 
 def _holes(case: Case, origin: str) -> list[LogRecord]:
     """Return what the source lacks for good."""
-    turned = _turned(case)
+    turned = _mirror_image(case)
     return [record for record in _missing(turned, origin) if _is_overtaken(turned, record)]
 
 
-def _turned(case: Case) -> Case:
+def _mirror_image(case: Case) -> Case:
     assert case.source is not None
     return replace(case, source_cluster=case.target.cluster, source=case.target, target=case.source)
 
 
-def _kept_back(case: Case, committed: int) -> int:
+def _not_mirrored(case: Case, committed: int) -> int:
     """Count the source's own unread records that the target lacks; what nobody can read, or has indexed, too."""
     assert case.source is not None
     own = [record for record in _missing(case, case.source_cluster) if record.offset >= committed]
@@ -146,7 +146,7 @@ def _kept_back(case: Case, committed: int) -> int:
     return len(own) + len(malformed) + sum((case.source_cluster, offset) not in there for offset in unindexed)
 
 
-def _gone(case: Case, committed: int, pending: dict[str, list[LogRecord]]) -> int:
+def _deleted(case: Case, committed: int, pending: dict[str, list[LogRecord]]) -> int:
     """Count the unread records of others that will not come: dropped on the way, or the target's own and deleted."""
     others = _origins(case) - {case.source_cluster}
     skipped = [r for origin in others for r in _missing(case, origin) if r not in pending[origin]]

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from offset_sync.cutover.plan import Committed, CutoverStep, Mode, PartitionStatus
+from offset_sync.cutover.plan import Activity, Committed, CutoverStep, Direction, Mode, PartitionStatus
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import Outcome, State, Status, TopicPartition
 
-PLACE, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
-GOOD = PartitionStatus("g", PLACE, "InSync", None, "EXACT", 5, 7, 7, 0, 0, 0)
-MIRRORING = replace(GOOD, status="Mirroring", reason="3 records not mirrored yet", lost=3, not_mirrored=3)
-CROSSING = replace(GOOD, status="Mirroring", reason="2 records read already", duplicates=2)
+ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
+GOOD = PartitionStatus("g", ORDERS, Status.IN_SYNC, None, State.EXACT, 5, 7, 7, 0, 0, 0)
+MIRRORING = replace(GOOD, status=Status.MIRRORING, reason="3 records not mirrored yet", lost=3, not_mirrored=3)
+CROSSING = replace(GOOD, status=Status.MIRRORING, reason="2 records read already", duplicates=2)
 
 
 @dataclass
-class FakeSite:
+class FakeClusters:
     """Two clusters between which nothing is hidden; *rows* is looked at once per question, the last one for ever."""
 
     rows: list[list[PartitionStatus]] = field(default_factory=lambda: [[GOOD]])
@@ -28,35 +28,35 @@ class FakeSite:
     there: Collection[str] | ClusterError = ()
     elsewhere: dict[str, list[str]] = field(default_factory=dict)
     unread_left: list[int] = field(default_factory=lambda: [0])
-    outcome: str = "COMMITTED"
+    outcome: Outcome = Outcome.COMMITTED
     held: int | ClusterError | None = 7
     ranges: dict[str, list[str]] = field(default_factory=dict)
-    settled: list[list[str]] = field(default_factory=list)
-    marked: int = 0
+    committed: list[list[str]] = field(default_factory=list)
+    ends_forgotten: int = 0
 
-    def members(self, alias: str) -> Collection[str] | ClusterError:
+    def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         return self.here if alias == "X" else self.there
 
-    def standing(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
+    def partition_statuses(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
         rows = self.rows.pop(0) if len(self.rows) > 1 else self.rows[0]
         return {group: [replace(row, group_id=group) for row in rows] for group in groups if rows}
 
     def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:
         return {group: self.elsewhere[group] for group in groups if group in self.elsewhere}
 
-    def mark_ends(self) -> None:
-        self.marked += 1
+    def forget_ends(self) -> None:
+        self.ends_forgotten += 1
 
     def unread(self, groups: Collection[str]) -> dict[str, int]:
-        assert self.marked
+        assert self.ends_forgotten
         return {"records": self.unread_left.pop(0) if len(self.unread_left) > 1 else self.unread_left[0], "commits": 0}
 
-    def settle(self, groups: Collection[str]) -> list[Committed]:
-        self.settled.append(sorted(groups))
-        return [Committed(group, PLACE, 5, 7, 0, 0, self.outcome, None) for group in groups]
+    def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
+        self.committed.append(sorted(groups))
+        return [Committed(group, ORDERS, 5, 7, 0, 0, self.outcome, None) for group in groups]
 
-    def read_back(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, int] | ClusterError]:
-        held = {} if self.held is None else {PLACE: self.held}
+    def committed_at_target(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, int] | ClusterError]:
+        held = {} if self.held is None else {ORDERS: self.held}
         return dict.fromkeys(groups, self.held if isinstance(self.held, ClusterError) else held)  # type: ignore[arg-type]
 
     def never_mirrored(self, groups: Collection[str]) -> dict[str, list[str]]:
@@ -65,49 +65,59 @@ class FakeSite:
 
 @dataclass
 class Move:
-    """A cutover from X to Y and what it wrote down and said."""
+    """A cutover from X to Y, and the journal of what it wrote down and said."""
 
-    site: FakeSite
+    clusters: FakeClusters
     steps: list[CutoverStep] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
         clock = Clock(lambda: self.seconds, self.pause)
-        self.cutover = CutoverProcedure("X", "Y", self.site, self.steps.extend, self.said.append, clock)
+        self.cutover = CutoverProcedure(Direction("X", "Y"), self.clusters, self, clock)
+
+    def record(self, steps: Sequence[CutoverStep]) -> None:
+        self.steps.extend(steps)
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
 
     def pause(self, seconds: float) -> None:
         self.seconds += seconds
 
-    def apply(self, *groups: str, mode: Mode = "planned", timeout: float = 10.0) -> list[str]:
+    def apply(self, *groups: str, mode: Mode = Mode.PLANNED, timeout: float = 10.0) -> list[str]:
         return self.cutover.apply(groups or ("g",), mode, timeout)
 
     def written(self) -> list[tuple[str, str]]:
-        return [(step.step, step.result) for step in self.steps]
+        return [(step.step.value, step.result.value) for step in self.steps]
 
 
-def blocking(site: FakeSite, mode: Mode = "planned") -> list[str]:
-    (plan,) = Move(site).cutover.plan(["g"], mode)
+def blocking(clusters: FakeClusters, mode: Mode = Mode.PLANNED) -> list[str]:
+    (plan,) = Move(clusters).cutover.plan(["g"], mode)
     return plan.blocking
 
 
 def test_a_planned_move_checks_waits_checks_again_commits_reads_back_and_verifies() -> None:
-    move = Move(FakeSite(unread_left=[9, 9, 4, 0]))
+    move = Move(FakeClusters(unread_left=[9, 9, 4, 0]))
     assert move.apply() == []
     assert move.written() == [
-        ("check", "done"), ("wait", "done"), ("check", "done"), ("commit", "done"), ("read_back", "done"),
+        ("check", "done"),
+        ("wait", "done"),
+        ("check", "done"),
+        ("commit", "done"),
+        ("read_back", "done"),
         ("verify", "done"),
-    ]  # fmt: skip
-    assert move.site.settled == [["g"]]
+    ]
+    assert move.clusters.committed == [["g"]]
     assert [line.split("): ")[-1] for line in move.said[:2]] == ["9 records", "4 records"]
 
 
 def test_a_plan_asks_and_does_nothing_else() -> None:
-    move = Move(FakeSite([[CROSSING, replace(MIRRORING, place=OTHER)]]))
-    (plan,) = move.cutover.plan(["g"], "planned")
-    assert (plan.duplicates, plan.lost, plan.blocking, len(plan.standing)) == (2, 3, [], 2)
-    assert (plan.is_active_at_source, plan.is_active_at_target) == (False, False)
-    assert (move.steps, move.site.settled) == ([], [])
+    move = Move(FakeClusters([[CROSSING, replace(MIRRORING, topic_partition=OTHER)]]))
+    (plan,) = move.cutover.plan(["g"], Mode.PLANNED)
+    assert (plan.duplicates, plan.lost, plan.blocking, len(plan.partitions)) == (2, 3, [], 2)
+    assert (plan.at_source, plan.at_target) == (Activity.INACTIVE, Activity.INACTIVE)
+    assert (move.steps, move.clusters.committed) == ([], [])
 
 
 SILENT = ClusterError("X", "no answer")
@@ -116,124 +126,123 @@ SILENT = ClusterError("X", "no answer")
 @pytest.mark.parametrize(
     ("site", "words"),
     [
-        (FakeSite(here=["g"]), "it has members at X; stop them there first"),
-        (FakeSite(there=["g"]), "it has members at Y; stop them there first"),
-        (FakeSite(here=SILENT), "if X is lost, use --disaster"),
-        (FakeSite(there=ClusterError("Y", "no answer")), "a target that does not answer can take no group"),
-        (FakeSite([[]]), "no commit of it at X is to be moved"),
-        (FakeSite([[]], elsewhere={"g": ["Y"]}), "its newest commits are at Y"),
-        (FakeSite(elsewhere={"g": ["Z"]}), "some of its newest commits are at Z; stop it there and move it first"),
+        (FakeClusters(here=["g"]), "it has members at X; stop them there first"),
+        (FakeClusters(there=["g"]), "it has members at Y; stop them there first"),
+        (FakeClusters(here=SILENT), "if X is lost, use --disaster"),
+        (FakeClusters(there=ClusterError("Y", "no answer")), "a target that does not answer can take no group"),
+        (FakeClusters([[]]), "no commit of it at X is to be moved"),
+        (FakeClusters([[]], elsewhere={"g": ["Y"]}), "its newest commits are at Y"),
+        (FakeClusters(elsewhere={"g": ["Z"]}), "some of its newest commits are at Z; stop it there and move it first"),
         (
-            FakeSite([[replace(GOOD, status="Withheld", reason="TOPIC_RECREATED")]]),
+            FakeClusters([[replace(GOOD, status=Status.WITHHELD, reason="TOPIC_RECREATED")]]),
             "orders-0 is withheld: TOPIC_RECREATED",
         ),
     ],
 )
-def test_every_reason_not_to_move_is_named_and_nothing_is_committed(site: FakeSite, words: str) -> None:
+def test_every_reason_not_to_move_is_named_and_nothing_is_committed(site: FakeClusters, words: str) -> None:
     move = Move(site)
     (failure,) = move.apply()
     assert words in failure
     assert move.written() == [("check", "refused")]
-    assert site.settled == []
+    assert site.committed == []
 
 
 def test_a_disaster_asks_nothing_of_the_source_and_waits_for_nothing() -> None:
-    site = FakeSite([[MIRRORING]], here=SILENT, unread_left=[5], ranges={"g": ["orders-0 X [5, 8)"]})
+    site = FakeClusters([[MIRRORING]], here=SILENT, unread_left=[5], ranges={"g": ["orders-0 X [5, 8)"]})
     move = Move(site)
-    assert move.apply(mode="disaster") == []
+    assert move.apply(mode=Mode.DISASTER) == []
     assert move.seconds == 0
     assert "g: never mirrored, so not at Y: orders-0 X [5, 8)" in move.said
     assert move.steps[-1].detail == "orders-0 X [5, 8)"
-    assert blocking(FakeSite(here=["g"]), "disaster") == []
-    assert blocking(FakeSite(there=["g"]), "disaster") != []
+    assert blocking(FakeClusters(here=["g"]), Mode.DISASTER) == []
+    assert blocking(FakeClusters(there=["g"]), Mode.DISASTER) != []
 
 
 def test_one_group_that_may_not_move_keeps_no_other() -> None:
-    move = Move(FakeSite(here=["b"]))
+    move = Move(FakeClusters(here=["b"]))
     assert move.apply("a", "b", "c") == ["b: it has members at X; stop them there first"]
-    assert move.site.settled == [["a", "c"]]
+    assert move.clusters.committed == [["a", "c"]]
 
 
 def test_a_wait_that_is_too_long_moves_nothing_and_says_what_is_left() -> None:
-    move = Move(FakeSite(unread_left=[3]))
+    move = Move(FakeClusters(unread_left=[3]))
     (failure,) = move.apply(timeout=5.0)
     assert "not read within 5 s: 3 records; are index_records and sync_offsets running?" in failure
     assert move.written()[-1] == ("wait", "failed")
-    assert (move.site.settled, move.seconds) == ([], 5.0)
+    assert (move.clusters.committed, move.seconds) == ([], 5.0)
 
 
 def test_a_member_that_joins_while_others_wait_stops_the_move() -> None:
-    class Joining(FakeSite):
+    class Joining(FakeClusters):
         def unread(self, groups: Collection[str]) -> dict[str, int]:
             self.here = ["g"]
             return {}
 
     move = Move(Joining())
     assert move.apply() == ["g: it has members at X; stop them there first"]
-    assert move.site.settled == []
+    assert move.clusters.committed == []
 
 
 @pytest.mark.parametrize(
     ("outcome", "held", "words"),
     [
-        ("FAILED", 7, "FAILED; Y holds 7, wanted 7"),
-        ("TARGET_ACTIVE", 3, "TARGET_ACTIVE; Y holds 3, wanted 7"),
-        ("COMMITTED", 6, "COMMITTED; Y holds 6, wanted 7"),
-        ("COMMITTED", None, "Y holds None"),
-        ("COMMITTED", ClusterError("Y", "gone"), "gone"),
+        (Outcome.FAILED, 7, "FAILED; Y holds 7, wanted 7"),
+        (Outcome.TARGET_ACTIVE, 3, "TARGET_ACTIVE; Y holds 3, wanted 7"),
+        (Outcome.COMMITTED, 6, "COMMITTED; Y holds 6, wanted 7"),
+        (Outcome.COMMITTED, None, "Y holds None"),
+        (Outcome.COMMITTED, ClusterError("Y", "gone"), "gone"),
     ],
 )
 def test_what_the_target_itself_does_not_confirm_has_failed(
-    outcome: str, held: int | ClusterError | None, words: str
+    outcome: Outcome, held: int | ClusterError | None, words: str
 ) -> None:
-    move = Move(FakeSite(outcome=outcome, held=held))
+    move = Move(FakeClusters(outcome=outcome, held=held))
     failures = move.apply()
     assert words in failures[0]
     assert ("read_back", "failed") in move.written()
 
 
 def test_where_the_running_sync_was_a_moment_later_it_is_translated_and_read_back_once_more() -> None:
-    class Overtaken(FakeSite):
-        def settle(self, groups: Collection[str]) -> list[Committed]:
-            wanted = 9 if self.settled else 7
-            return [replace(each, target_offset=wanted) for each in super().settle(groups)]
+    class Overtaken(FakeClusters):
+        def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
+            wanted = 9 if self.committed else 7
+            return [replace(each, target_offset=wanted) for each in super().translate_and_commit(groups)]
 
     move = Move(Overtaken(held=9))
     assert move.apply() == []
     assert [result for step, result in move.written() if step == "read_back"] == ["failed", "done"]
-    move = Move(FakeSite(held=9))
+    move = Move(FakeClusters(held=9))
     assert "Y holds 9, wanted 7" in move.apply()[0]
-    assert len(move.site.settled) == 2
+    assert len(move.clusters.committed) == 2
 
 
 def test_verifying_is_patient_after_a_commit_and_says_what_to_do() -> None:
-    behind = replace(GOOD, status="Behind", reason="the target is 2 records behind")
-    move = Move(FakeSite([[GOOD], [GOOD], [behind], [behind], [GOOD]]))
+    behind = replace(GOOD, status=Status.BEHIND, reason="the target is 2 records behind")
+    move = Move(FakeClusters([[GOOD], [GOOD], [behind], [behind], [GOOD]]))
     assert move.apply(timeout=60.0) == []
     assert move.seconds == 2.0
     remedies = {
-        "Mirroring": "wait until the mirror", "Behind": "repeat apply", "Stalled": "start what has stopped",
-        "TargetActive": "stop the group's members at Y", "Withheld": "docs/operations.md",
-    }  # fmt: skip
+        Status.MIRRORING: "wait until the mirror",
+        Status.BEHIND: "repeat apply",
+        Status.STALLED: "start what has stopped",
+        Status.TARGET_ACTIVE: "stop the group's members at Y",
+        Status.WITHHELD: "docs/operations.md",
+    }
     for status, remedy in remedies.items():
-        (line,) = Move(FakeSite([[replace(GOOD, status=status, reason="so")]])).cutover.verify(["g"])
-        assert line.startswith(f"g orders-0: {status}: so; ")
+        (line,) = Move(FakeClusters([[replace(GOOD, status=status, reason="so")]])).cutover.verify(["g"])
+        assert line.startswith(f"g orders-0: {status.word}: so; ")
         assert remedy in line
-    (line,) = Move(FakeSite([[CROSSING]])).cutover.verify(["g"])
+    (line,) = Move(FakeClusters([[CROSSING]])).cutover.verify(["g"])
     assert "send all producers to Y" in line
 
 
 def test_nothing_to_verify_is_not_good() -> None:
-    move = Move(FakeSite([[]]))
+    move = Move(FakeClusters([[]]))
     assert move.cutover.verify(["g"]) == ["g: nothing to verify: its newest commits are not at X"]
     assert move.written() == [("verify", "failed")]
 
 
-def steps_of(steps: Sequence[CutoverStep]) -> list[str]:
-    return [step.step for step in steps]
-
-
 def test_a_move_may_be_repeated() -> None:
-    move = Move(FakeSite(outcome="UNCHANGED"))
+    move = Move(FakeClusters(outcome=Outcome.UNCHANGED))
     assert (move.apply(), move.apply()) == ([], [])
-    assert steps_of(move.steps)[:6] == steps_of(move.steps)[6:]
+    assert move.written()[:6] == move.written()[6:]

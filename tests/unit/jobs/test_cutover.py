@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 
 from fakes.reconciler_site import config_of
-from offset_sync.cutover.plan import GroupPlan, PartitionStatus
+from offset_sync.cutover.plan import Activity, Direction, GroupPlan, PartitionStatus
 from offset_sync.cutover.plan_table import print_plan
 from offset_sync.jobs.cutover import chosen_groups, cutover_arguments, cutover_groups
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.model.errors import ConfigError
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import State, Status, TopicPartition
 
 KNOWN = ["billing", "shipping", "ship.it", "reports"]
 
@@ -62,18 +62,18 @@ def test_a_move_is_planned_or_a_disaster_and_waits_as_long_as_is_said() -> None:
 
 
 def test_a_plan_is_a_line_per_group_and_the_reasons_below() -> None:
-    row = PartitionStatus("g", TopicPartition("orders", 0), "Mirroring", "so", "EXACT", 5, 7, 7, 2, 3, 3)
+    orders = TopicPartition("orders", 0)
+    row = PartitionStatus("g", orders, Status.MIRRORING, "so", State.EXACT, 5, 7, 7, 2, 3, 3)
+    idle, busy, unknown = Activity.INACTIVE, Activity.ACTIVE, Activity.UNKNOWN
     plans = [
-        GroupPlan("free", False, False, []),
-        GroupPlan("dear", False, None, [row, row]),
-        GroupPlan("[red]busy\x1b", True, False, [], ["it has members at X; stop them there first"]),
+        GroupPlan("free", idle, idle, []),
+        GroupPlan("dear", idle, unknown, [row, row]),
+        GroupPlan("[red]busy\x1b", busy, idle, [], ["it has members at X; stop them there first"]),
     ]
     out = io.StringIO()
-    print_plan(plans, "X", "Y", Console(file=out, width=80))
+    print_plan(plans, Direction("X", "Y"), Console(file=out, width=80))
     lines = [" ".join(line.split()) for line in out.getvalue().splitlines()]
     assert lines[0] == "X → Y"
-    assert lines[2:5] == [
-        "free nowhere 0 0 0 yes", "dear Y? 2 4 6 at cost", "[red]busy\\u001b X 0 0 0 no",
-    ]  # fmt: skip
+    assert lines[2:5] == ["free nowhere 0 0 0 yes", "dear Y? 2 4 6 at cost", "[red]busy\\u001b X 0 0 0 no"]
     assert lines[5] == "[red]busy\\u001b: it has members at X; stop them there first"
     assert "\x1b" not in out.getvalue()

@@ -7,7 +7,7 @@ import pytest
 
 from builders.logs import log
 from fakes.reconciler_site import ORDERS, config_of
-from fakes.status_site import IN_SYNC, StatusSite, moved, standing_at, status_site
+from fakes.status_site import IN_SYNC, StatusSite, at_target, moved, status_site
 from offset_sync.status.stream_lag import StreamLag
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.time_index import TimeIndex
@@ -44,7 +44,7 @@ def test_in_sync_needs_no_offset_of_the_source_where_the_target_holds_nothing_at
 
 
 def test_an_offset_that_means_the_same_is_as_good_as_the_translation() -> None:
-    site = standing_at(moved("X0:3 . X4", "X0:3 . . X4", 3), 4)
+    site = at_target(moved("X0:3 . X4", "X0:3 . . X4", 3), 4)
     assert (site.row()["wanted_offset"], site.row()["target_offset"], site.said()) == (5, 4, IN_SYNC)
 
 
@@ -53,7 +53,7 @@ def test_only_what_would_be_in_sync_is_compared_and_only_where_something_is_left
     for committed, asked in ((10, 0), (4, 1)):
         site = moved("X0:10", "X0:10", committed)
         site.report()
-        assert len(site.questions) == asked
+        assert len(site.compared) == asked
 
 
 def test_the_way_back_is_reported_where_the_group_committed_last() -> None:

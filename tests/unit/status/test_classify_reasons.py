@@ -6,9 +6,9 @@ import pytest
 
 from builders.logs import log
 from fakes.reconciler_site import ORDERS
-from fakes.status_site import IN_SYNC, moved, standing_at, status_site
+from fakes.status_site import IN_SYNC, at_target, moved, status_site
 from offset_sync.model.errors import ClusterError
-from offset_sync.status.classify import Status
+from offset_sync.model.values import Status
 from offset_sync.status.stream_lag import StreamLag
 
 MINUTE_MS = 60_000
@@ -30,10 +30,10 @@ def test_nothing_committed_at_the_target() -> None:
 
 
 def test_the_target_is_behind() -> None:
-    site = standing_at(moved("X0:10", ". X0:10", 6), 4)
+    site = at_target(moved("X0:10", ". X0:10", 6), 4)
     assert site.said() == ("Behind", "the target is 3 records behind")
     assert (site.row()["duplicates"], site.row()["lost"]) == (3, 0)
-    assert standing_at(moved("X0:10", ". X0:10", 6), 6).said() == ("Behind", "the target is 1 record behind")
+    assert at_target(moved("X0:10", ". X0:10", 6), 6).said() == ("Behind", "the target is 1 record behind")
 
 
 def test_the_target_is_ahead_by_somebody_elses_commit() -> None:
@@ -55,14 +55,14 @@ def test_the_target_is_ahead_of_what_anybody_has_indexed() -> None:
     assert site.said() == ("Behind", "the target is ahead: 5 records unread below it, written by somebody else")
 
 
-@pytest.mark.parametrize(("log_start", "standing"), [(0, 99), (0, 11), (4, 3)])
-def test_an_offset_that_the_targets_log_does_not_reach(log_start: int, standing: int) -> None:
+@pytest.mark.parametrize(("log_start", "offset"), [(0, 99), (0, 11), (4, 3)])
+def test_an_offset_that_the_targets_log_does_not_reach(log_start: int, offset: int) -> None:
     site = status_site("X0:10", "X0:10")
     site.put(log("Y", "X0:10", log_start=log_start))
     site.commit("X", "g", 10)
     site.read_all()
-    site = standing_at(site, standing)
-    reason = f"the target's log does not reach offset {standing}, written by somebody else or expired"
+    site = at_target(site, offset)
+    reason = f"the target's log does not reach offset {offset}, written by somebody else or expired"
     assert site.said() == ("Behind", reason)
     # The consumer's own options decide where it would go on.
     assert (site.row()["duplicates"], site.row()["lost"]) == (None, None)
@@ -193,6 +193,8 @@ def test_a_target_with_members_is_left_alone() -> None:
 
 
 def test_every_word_has_been_said_here() -> None:
-    assert [word.value for word in Status] == [
-        "InSync", "Mirroring", "Behind", "Stalled", "Withheld", "TargetActive",
-    ]  # fmt: skip
+    words = ["Withheld", "Stalled", "Behind", "TargetActive", "Mirroring", "InSync"]
+    assert [status.word for status in Status] == words
+    assert [Status.of(word) for word in words] == list(Status)
+    with pytest.raises(ValueError, match="'in sync' is no status; use one of Withheld, Stalled, Behind"):
+        Status.of("in sync")

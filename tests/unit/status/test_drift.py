@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
-from offset_sync.status.drift import Drift, DriftWindow, Offsets, Partition
+from offset_sync.status.drift import Drift, DriftWindow, Offsets, PairPartition
 
-A: Partition = ("X", "Y", "a", "orders", 0)
-B: Partition = ("X", "Y", "b", "orders", 1)
+A = PairPartition("X", "Y", "a", "orders", 0)
+B = PairPartition("X", "Y", "b", "orders", 1)
 
 
 def of(found: list[Drift], group_id: str | None) -> Drift:

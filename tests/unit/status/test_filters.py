@@ -29,8 +29,12 @@ def test_a_row_is_selected_by_its_whole_names_and_its_status(
     groups: Sequence[str], topics: Sequence[str], statuses: Sequence[str]
 ) -> None:
     names = {
-        "": None, "pay": {"pay"}, "pay.*": {"pay", "pay-eu", "audit"}, ".*\\n.*": {"a\nb\r\tc"}, "nobody": set(),
-    }[groups[0] if groups else ""]  # fmt: skip
+        "": None,
+        "pay": {"pay"},
+        "pay.*": {"pay", "pay-eu", "audit"},
+        ".*\\n.*": {"a\nb\r\tc"},
+        "nobody": set(),
+    }[groups[0] if groups else ""]
     words = {each.lower() for each in statuses}
     expected = [
         row

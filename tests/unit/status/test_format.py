@@ -60,8 +60,17 @@ def test_numbers_stay_short() -> None:
 
 @pytest.mark.parametrize(
     ("ms", "text"),
-    [(0, "0 s"), (400, "0.4 s"), (9_940, "9.9 s"), (9_999, "10 s"), (12_400, "12 s"), (60_000, "1 min"),
-     (200_000, "3 min 20 s"), (3_600_000, "1 h"), (187_200_000, "2 d 4 h")],
-)  # fmt: skip
+    [
+        (0, "0 s"),
+        (400, "0.4 s"),
+        (9_940, "9.9 s"),
+        (9_999, "10 s"),
+        (12_400, "12 s"),
+        (60_000, "1 min"),
+        (200_000, "3 min 20 s"),
+        (3_600_000, "1 h"),
+        (187_200_000, "2 d 4 h"),
+    ],
+)
 def test_durations_are_for_people(ms: int, text: str) -> None:
     assert to_duration(ms) == text

@@ -10,15 +10,25 @@ import pyarrow as pa
 import pytest
 
 from generators.reports import random_drift
+from offset_sync.model.values import Status
 from offset_sync.status.health import Limits, find_problems, is_healthy
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
 NORMAL: dict[str, Any] = {
-    "source_cluster": "dc1", "target_cluster": "dc2", "group_id": "g", "topic": "t", "lost": 0, "not_mirrored": 0,
-    "duplicates": 0, "duplicates_at_most": 0, "staleness_ms": 0, "mirror_lag_ms": 0, "status": "InSync",
+    "source_cluster": "dc1",
+    "target_cluster": "dc2",
+    "group_id": "g",
+    "topic": "t",
+    "lost": 0,
+    "not_mirrored": 0,
+    "duplicates": 0,
+    "duplicates_at_most": 0,
+    "staleness_ms": 0,
+    "mirror_lag_ms": 0,
+    "status": "InSync",
     "is_target_active": False,
-}  # fmt: skip
+}
 
 
 def report(**changes: Any) -> pa.Table:
@@ -53,10 +63,18 @@ def test_what_a_sync_at_work_looks_like_is_healthy(changes: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     ("changes", "status", "text"),
     [
-        ({"status": "Stalled", "reason": "no answer"}, "Stalled", "1 partition of 1 group: Stalled (no answer)"),
-        ({"status": "Withheld", "reason": "A\nB"}, "Withheld", r"1 partition of 1 group: Withheld (A\u000aB)"),
-        ({"status": "Behind", "staleness_ms": 60_001}, "Behind", "1 partition of 1 group: Behind for more than 1 min"),
-        ({"status": "Behind", "staleness_ms": None}, "Behind", "1 partition of 1 group: Behind for more than 1 min"),
+        ({"status": "Stalled", "reason": "no answer"}, Status.STALLED, "1 partition of 1 group: Stalled (no answer)"),
+        ({"status": "Withheld", "reason": "A\nB"}, Status.WITHHELD, r"1 partition of 1 group: Withheld (A\u000aB)"),
+        (
+            {"status": "Behind", "staleness_ms": 60_001},
+            Status.BEHIND,
+            "1 partition of 1 group: Behind for more than 1 min",
+        ),
+        (
+            {"status": "Behind", "staleness_ms": None},
+            Status.BEHIND,
+            "1 partition of 1 group: Behind for more than 1 min",
+        ),
         (
             {"lost": 3, "not_mirrored": 1},
             None,
@@ -64,12 +82,12 @@ def test_what_a_sync_at_work_looks_like_is_healthy(changes: dict[str, Any]) -> N
         ),
         (
             {"status": "Mirroring", "lost": 3, "not_mirrored": 3, "mirror_lag_ms": 300_001},
-            "Mirroring",
+            Status.MIRRORING,
             "1 partition of 1 group: 3 unread records wait for the mirror, for more than 5 min",
         ),
     ],
 )
-def test_one_bad_partition_is_not_healthy(changes: dict[str, Any], status: str | None, text: str) -> None:
+def test_one_bad_partition_is_not_healthy(changes: dict[str, Any], status: Status | None, text: str) -> None:
     found = find_problems(report(**changes), CALM)
     assert [(problem.text, problem.status) for problem in found] == [(text, status)]
     assert not is_healthy(report(**changes), CALM)
@@ -109,4 +127,5 @@ def test_an_empty_report_is_not_healthy() -> None:
 def test_the_worst_problem_comes_first() -> None:
     rows = [{"lost": 1}, {"status": "Withheld"}, {"status": "Stalled"}, {"status": "Behind", "staleness_ms": 10**6}]
     status = pa.concat_tables([report(**changes) for changes in reversed(rows)])
-    assert [problem.status for problem in find_problems(status, CALM)] == [None, "Withheld", "Stalled", "Behind"]
+    found = [problem.status for problem in find_problems(status, CALM)]
+    assert found == [None, Status.WITHHELD, Status.STALLED, Status.BEHIND]

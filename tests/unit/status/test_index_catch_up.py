@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 
 from builders.logs import log
 from fakes.clusters import MemoryEnds, MemoryIndex
+from fakes.reconciler_site import config_of
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.status.index_catch_up import CatchUp
+from offset_sync.state.sync_state import SyncState
+from offset_sync.status.index_catch_up import IndexCatchUp
 
-PLACE, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
+ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 @dataclass
@@ -26,21 +27,21 @@ class Waiting:
 
     def __post_init__(self) -> None:
         self.index = MemoryIndex()
-        self.index.extend(log("X", "X0:4"), PLACE)
+        self.index.extend(log("X", "X0:4"), ORDERS)
         self.index.refresh = self.refresh  # type: ignore[method-assign]
         clock = Clock(lambda: self.seconds, self.pause)
-        self.catch_up = CatchUp(self.index, threading.RLock(), 5.0, clock)
+        self.catch_up = IndexCatchUp(SyncState(config_of(["X", "Y"]), self.index), 5.0, clock)
 
     def pause(self, seconds: float) -> None:
         self.seconds += seconds
 
     def refresh(self) -> None:
         if self.steps:
-            self.index.extend(log("X", f"X0:{self.steps.pop(0)}"), PLACE)
+            self.index.extend(log("X", f"X0:{self.steps.pop(0)}"), ORDERS)
 
-    def waited(self, **looks: ClusterMetadata | ClusterError) -> float:
+    def waited(self, **metadata: ClusterMetadata | ClusterError) -> float:
         before = self.seconds
-        self.catch_up(looks or {"X": ClusterMetadata({}, {PLACE: MemoryEnds(0, self.end)})})
+        self.catch_up.wait(metadata or {"X": ClusterMetadata({}, {ORDERS: MemoryEnds(0, self.end)})})
         return round(self.seconds - before, 1)
 
 
@@ -66,7 +67,7 @@ def test_patience_ends_and_is_not_lost_again_on_an_index_that_stands_still() -> 
 
 def test_a_partition_that_stands_still_does_not_keep_the_others_from_being_waited_for() -> None:
     waiting = Waiting()
-    both = ClusterMetadata({}, {PLACE: MemoryEnds(0, 10), OTHER: MemoryEnds(0, 1)})
+    both = ClusterMetadata({}, {ORDERS: MemoryEnds(0, 10), OTHER: MemoryEnds(0, 1)})
     waiting.waited(X=both)
     waiting.steps = [6, 10]
     waiting.refresh()

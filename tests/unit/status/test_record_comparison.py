@@ -9,12 +9,13 @@ import pytest
 
 from fakes.reconciler_site import ORDERS
 from offset_sync.config import parse_config
+from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
 from offset_sync.status.record_comparison import RecordComparer, RecordPair
 
 PAY = TopicPartition("pay-in", 3)
-QUESTION = RecordPair("X", "Y", ORDERS, 4, 6)
+PAIR = RecordPair("X", "Y", ORDERS, 4, 6)
 HERE = RecordContent(4, 1000, b"k", b"v", (("trace", b"1"),))
 THERE = RecordContent(6, 1000, b"k", b"v", (("IDC", b"X"), ("Offset", b"4")))
 Headers = tuple[tuple[str, bytes | None], ...]
@@ -22,37 +23,35 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 @dataclass
 class Reader:
-    """Holds one record per place and cluster; *asked* keeps what it was asked for."""
+    """Holds one record per partition of a cluster; *asked* keeps what it was asked for."""
 
     records: dict[tuple[str, TopicPartition], RecordContent] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
     asked: list[tuple[str, dict[TopicPartition, int]]] = field(default_factory=list)
     seconds: float = 0.0
 
-    def __call__(
-        self, alias: str, places: Mapping[TopicPartition, int]
+    def first_records(
+        self, alias: str, offsets: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, RecordContent] | ClusterError:
-        self.asked.append((alias, dict(places)))
+        self.asked.append((alias, dict(offsets)))
         self.seconds += 1.0
         if alias in self.down:
             return ClusterError(alias, "does not answer")
-        return {place: self.records[alias, place] for place in places if (alias, place) in self.records}
+        return {each: self.records[alias, each] for each in offsets if (alias, each) in self.records}
 
 
 def comparer(reader: Reader, budget_s: float = 100.0, **mirror: str) -> RecordComparer:
-    clusters = {
-        alias: {"origin": f"origin-{alias}", "kafka": {"bootstrap.servers": "x:1"}} if alias == "Z" else
-        {"kafka": {"bootstrap.servers": "x:1"}} for alias in "XYZ"
-    }  # fmt: skip
+    kafka = {"kafka": {"bootstrap.servers": "x:1"}}
+    clusters = {"X": kafka, "Y": kafka, "Z": {"origin": "origin-Z", **kafka}}
     config = parse_config({"clusters": clusters, "mirror": mirror, "topics": {"include": [".*"]}}, {})
-    return RecordComparer(config, reader, budget_s, lambda: reader.seconds)
+    return RecordComparer(config, reader, budget_s, Clock(lambda: reader.seconds))
 
 
 def compared(here: RecordContent | None, there: RecordContent | None, **mirror: str) -> str | None:
     """What is said of these two records, of which one may not be readable."""
     found = {("X", ORDERS): here, ("Y", ORDERS): there}
     reader = Reader({where: record for where, record in found.items() if record is not None})
-    return comparer(reader, **mirror)([QUESTION])[QUESTION]
+    return comparer(reader, **mirror).compare([PAIR])[PAIR]
 
 
 def test_the_same_record_is_the_same_whatever_else_its_headers_say() -> None:
@@ -68,9 +67,9 @@ def test_both_may_be_copies_of_a_third_clusters_record_and_each_others() -> None
 
 def test_a_cluster_is_known_by_the_name_that_its_headers_carry() -> None:
     copy = replace(HERE, headers=(("IDC", b"origin-Z"), ("Offset", b"6")))
-    question = replace(QUESTION, target="Z")
+    pair = replace(PAIR, target="Z")
     reader = Reader({("X", ORDERS): copy, ("Z", ORDERS): replace(THERE, headers=())})
-    assert comparer(reader)([question]) == {question: None}
+    assert comparer(reader).compare([pair]) == {pair: None}
 
 
 @pytest.mark.parametrize(
@@ -134,25 +133,25 @@ def test_a_record_that_did_not_come_is_not_the_same(
 def test_a_cluster_that_does_not_answer_leaves_the_others_compared() -> None:
     reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): THERE}, {"Z"})
     other = RecordPair("X", "Z", PAY, 4, 6)
-    assert comparer(reader)([QUESTION, other]) == {
-        QUESTION: None,
+    assert comparer(reader).compare([PAIR, other]) == {
+        PAIR: None,
         other: "its next record at X could not be read to compare it",
     }
     third = RecordPair("X", "Z", ORDERS, 4, 6)
-    assert comparer(reader)([third]) == {third: "its next record at Z could not be read to compare it"}
+    assert comparer(reader).compare([third]) == {third: "its next record at Z could not be read to compare it"}
 
 
-# Several questions
+# Several pairs
 
 
-def questions(count: int) -> list[RecordPair]:
+def pairs(count: int) -> list[RecordPair]:
     return [RecordPair("X", "Y", ORDERS, 4 + number, 6 + number) for number in range(count)]
 
 
 def test_of_one_partition_one_offset_is_asked_at_a_time_and_all_partitions_together() -> None:
     reader = Reader()
-    comparer(reader)(
-        [*questions(2), RecordPair("X", "Y", PAY, 1, 2), RecordPair("Y", "X", TopicPartition("t", 0), 7, 8)]
+    comparer(reader).compare(
+        [*pairs(2), RecordPair("X", "Y", PAY, 1, 2), RecordPair("Y", "X", TopicPartition("t", 0), 7, 8)]
     )
     assert reader.asked == [
         ("X", {ORDERS: 4, PAY: 1, TopicPartition("t", 0): 8}),
@@ -162,42 +161,42 @@ def test_of_one_partition_one_offset_is_asked_at_a_time_and_all_partitions_toget
     ]
 
 
-def test_the_same_question_is_read_once_and_what_was_the_same_never_again() -> None:
+def test_the_same_pair_is_read_once_and_what_was_the_same_never_again() -> None:
     reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): THERE})
-    compare = comparer(reader)
-    assert compare([QUESTION, QUESTION]) == {QUESTION: None}
-    assert compare([QUESTION]) == {QUESTION: None}
+    compare = comparer(reader).compare
+    assert compare([PAIR, PAIR]) == {PAIR: None}
+    assert compare([PAIR]) == {PAIR: None}
     assert len(reader.asked) == 2
-    assert list(compare([replace(QUESTION, source_offset=3), QUESTION])) == [
-        replace(QUESTION, source_offset=3),
-        QUESTION,
+    assert list(compare([replace(PAIR, source_offset=3), PAIR])) == [
+        replace(PAIR, source_offset=3),
+        PAIR,
     ]
     assert reader.asked[2:] == [("X", {ORDERS: 3}), ("Y", {ORDERS: 6})]
 
 
 def test_what_was_not_the_same_is_read_again() -> None:
     reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): replace(THERE, value=b"other")})
-    compare = comparer(reader)
-    assert compare([QUESTION])[QUESTION] is not None
+    compare = comparer(reader).compare
+    assert compare([PAIR])[PAIR] is not None
     reader.records["Y", ORDERS] = THERE
-    assert compare([QUESTION])[QUESTION] is None
+    assert compare([PAIR])[PAIR] is None
     assert len(reader.asked) == 4
 
 
 def test_a_memory_that_is_full_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("offset_sync.status.record_comparison._REMEMBERED", 2)
     reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): THERE})
-    compare = comparer(reader)
-    for each in questions(4):
+    compare = comparer(reader).compare
+    for each in pairs(4):
         assert compare([each])[each] is None
-    assert compare([questions(1)[0]]) == {questions(1)[0]: None}
+    assert compare([pairs(1)[0]]) == {pairs(1)[0]: None}
     assert len(reader.asked) == 10
 
 
 def test_when_there_is_too_much_to_compare_the_rest_is_not_called_the_same_and_comes_next_time() -> None:
     reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): THERE})
-    compare = comparer(reader, budget_s=4.0)
-    found = list(compare(questions(5)).values())
+    compare = comparer(reader, budget_s=4.0).compare
+    found = list(compare(pairs(5)).values())
     assert found == [None, None, *["its next record is still to be compared: there are many"] * 3]
-    assert list(compare(questions(5)).values()) == [None] * 4 + [found[-1]]
-    assert list(compare(questions(5)).values()) == [None] * 5
+    assert list(compare(pairs(5)).values()) == [None] * 4 + [found[-1]]
+    assert list(compare(pairs(5)).values()) == [None] * 5

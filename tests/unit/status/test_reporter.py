@@ -13,28 +13,22 @@ from hypothesis import strategies as st
 
 from builders.logs import log
 from fakes.reconciler_site import ORDERS, config_of
-from fakes.status_site import IN_SYNC, Row, StatusSite, moved, standing_at, status_site
+from fakes.status_site import IN_SYNC, Row, StatusSite, at_target, moved, status_site
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import CLUSTERS, random_cases, random_world
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.status import assess
 from offset_sync.status.reporter import StatusReporter
+from offset_sync.status.stream_lag import StreamLag, coordinator_hash
 from oracles.translation import Case
 
 PAY = TopicPartition("pay-in", 0)
 
 
-def new_reporter(site: StatusSite) -> StatusReporter:
-    """One that remembers nothing, with the same book and index."""
-    return StatusReporter(
-        site.config, site.offsets, site.index, site.look, lambda alias: site.active.get(alias, set()), site.compare,
-        site.lock,
-    )  # fmt: skip
-
-
 def reported(reporter: StatusReporter, site: StatusSite, now_ms: int) -> list[Row]:
     """What a reporter says, but for how long it has been so."""
-    columns = reporter.report(now_ms, site.streams())
+    columns = reporter.report_all(site.progress(), now_ms)
     columns.pop("staleness_ms", None)
     return sorted((dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)), key=str)
 
@@ -50,7 +44,7 @@ def test_an_old_reporter_says_what_a_new_one_says(seed: int) -> None:
     for now_ms in range(10):
         grow(site, case, rng)
         site.read_all()
-        assert reported(site.reporter, site, now_ms) == reported(new_reporter(site), site, now_ms)
+        assert reported(site.reporter, site, now_ms) == reported(site.new_reporter(), site, now_ms)
 
 
 def growing_site(case: Case) -> StatusSite:
@@ -96,8 +90,8 @@ def test_a_partition_in_which_nothing_changes_is_not_compared_again(monkeypatch:
     site.commit("X", "g", 2, PAY)
     site.settled()
     asked: list[Any] = []
-    measure = __import__("offset_sync.status.assess", fromlist=["measure"]).measure
-    monkeypatch.setattr("offset_sync.status.assess.measure", lambda *given: (asked.append(given), measure(*given))[1])
+    measure = assess.measure
+    monkeypatch.setattr(assess, "measure", lambda *given: (asked.append(given), measure(*given))[1])
     counts = []
     for step in (lambda: None, lambda: None, lambda: site.commit("X", "g", 3, PAY), lambda: site.commit("X", "h", 4)):
         step()
@@ -119,18 +113,21 @@ def test_only_what_is_asked_for_is_reported() -> None:
     for group in "abc":
         site.commit("X", group, 4)
     site.read_all()
-    keys = site.offsets.ids([("b", "orders", 0)])
-    rows = site.reporter.report(site.clock_ms[0], site.streams(), keys)
+    keys = site.offsets.ids([GroupPartition("b", *ORDERS)])
+    rows = site.reporter.report_keys(keys, site.progress(), site.clock_ms[0])
     assert rows["group_id"] == ["b"]
-    assert site.reporter.report(site.clock_ms[0], site.streams(), keys[:0]) == {}
+    assert site.reporter.report_keys(keys[:0], site.progress(), site.clock_ms[0]) == {}
     assert [row["group_id"] for row in site.report()] == ["a", "b", "c"]
 
 
 def test_excluded_groups_topics_and_directions_are_not_reported() -> None:
     site = status_site(
-        "X0:10", "X0:10", groups={"include": [".*"], "exclude": ["b"]}, directions=[["X", "Y"]],
+        "X0:10",
+        "X0:10",
+        groups={"include": [".*"], "exclude": ["b"]},
+        directions=[["X", "Y"]],
         topics={"include": ["orders", "pay-.*"], "overrides": [{"topics": ["pay-.*"], "strategy": "off"}]},
-    )  # fmt: skip
+    )
     for group in "abc":
         site.commit("X", group, 4)
     site.commit("X", "a", 2, PAY)
@@ -145,8 +142,6 @@ def test_nobody_is_asked_where_there_is_nothing_to_report() -> None:
 
 
 def test_groups_that_come_later_are_looked_up_in_their_own_partition() -> None:
-    from offset_sync.status.stream_lag import StreamLag, coordinator_hash
-
     site = moved("X0:10", "X0:10", 4)
     groups = ["g", *(f"later-{number}" for number in range(20))]
     site.lags["X"] = StreamLag({0: 0, 1: 5}, 0, 2)
@@ -215,5 +210,5 @@ def test_an_offset_better_than_a_strategys_answer_is_in_sync() -> None:
     site = moved("Y0 X1 X2", "Y0 X1 X2", 2, topics=topics)
     assert site.said() == ("Mirroring", "1 record read already, behind unread ones")
     assert (site.row()["state"], site.row()["wanted_offset"]) == ("APPROXIMATE", 1)
-    assert standing_at(site, 2).said() == IN_SYNC
+    assert at_target(site, 2).said() == IN_SYNC
     assert (site.row()["duplicates"], site.row()["duplicates_at_most"]) == (0, 0)

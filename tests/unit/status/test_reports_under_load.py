@@ -67,11 +67,11 @@ def test_in_sync_stays_true_whatever_comes_later(seed: int) -> None:
     for case in random_cases(random_world(rng, steps=rng.choice((3, 10, 30))), rng):
         if case.source is None:
             continue
-        site, standings = site_of(case, rng)
+        site, positions = site_of(case, rng)
         for row in site.report(case.now_ms):
             if row["target_cluster"] == case.target.cluster and row["status"] == "InSync":
                 frontier = site.index.logs[case.target.cluster, "orders", 0].frontier
-                holds_at_the_end(case, *standings[int(row["group_id"])], frontier)
+                holds_at_the_end(case, *positions[int(row["group_id"])], frontier)
 
 
 def site_of(case: Case, rng: random.Random) -> tuple[StatusSite, dict[int, tuple[int, int]]]:
@@ -97,11 +97,11 @@ def site_of(case: Case, rng: random.Random) -> tuple[StatusSite, dict[int, tuple
 
     site.meanwhile = meanwhile
     ends = [where.log_end for where in once]
-    standings = {number: (rng.randint(0, ends[0]), rng.randint(0, ends[1])) for number in range(40)}
-    for number, (committed, standing) in standings.items():
+    positions = {number: (rng.randint(0, ends[0]), rng.randint(0, ends[1])) for number in range(40)}
+    for number, (committed, position) in positions.items():
         site.commit(case.source_cluster, str(number), committed)
-        site.clusters[case.target.cluster].commit(str(number), ORDERS, standing, OWN_TAG)
-    return site, standings
+        site.clusters[case.target.cluster].commit(str(number), ORDERS, position, OWN_TAG)
+    return site, positions
 
 
 def cut(where: Log, rng: random.Random, least: int) -> Log:
@@ -111,7 +111,7 @@ def cut(where: Log, rng: random.Random, least: int) -> Log:
     return replace(where, records=records, log_end=end, frontier=rng.choice((end, min(end, where.frontier))))
 
 
-def holds_at_the_end(case: Case, committed: int, standing: int, frontier: int) -> None:
+def holds_at_the_end(case: Case, committed: int, position: int, frontier: int) -> None:
     """At the target nothing is left out and nothing comes twice, of all that is there in the end and what may come.
 
     An origin of which the index has met nothing at the target is taken for one that is not mirrored there.
@@ -121,7 +121,7 @@ def holds_at_the_end(case: Case, committed: int, standing: int, frontier: int) -
     mirrored = {record.origin for record in target.records if record.offset < frontier} | {source.cluster}
     read = {identity(r) for r in source.records if r.offset < committed and r.origin in mirrored}
     left = {identity(record) for record in source.records if record.offset >= committed}
-    below = {identity(record) for record in target.records if record.offset < standing}
-    ahead = {identity(record) for record in target.records if record.offset >= standing}
-    assert not read & ahead, (case, committed, standing)
-    assert not (left - read) & (below - ahead), (case, committed, standing)
+    below = {identity(record) for record in target.records if record.offset < position}
+    ahead = {identity(record) for record in target.records if record.offset >= position}
+    assert not read & ahead, (case, committed, position)
+    assert not (left - read) & (below - ahead), (case, committed, position)

@@ -13,12 +13,12 @@ from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.status.rollup import (
     AT_COST,
-    BADNESS,
     GROUP,
     NO,
     NOW,
     PAIR,
     PER_LOG,
+    STATUS_WORDS,
     SUMS,
     TOPIC,
     newest_drift,
@@ -46,9 +46,18 @@ def report(seed: int) -> pa.Table:
 
 def one(**changes: Any) -> Row:
     base = {
-        "source_cluster": "dc1", "target_cluster": "dc2", "group_id": "g", "topic": "t", "partition": 0, "lost": 0,
-        "not_mirrored": 0, "duplicates": 0, "duplicates_at_most": 0, "status": "InSync", "is_target_active": False,
-    }  # fmt: skip
+        "source_cluster": "dc1",
+        "target_cluster": "dc2",
+        "group_id": "g",
+        "topic": "t",
+        "partition": 0,
+        "lost": 0,
+        "not_mirrored": 0,
+        "duplicates": 0,
+        "duplicates_at_most": 0,
+        "status": "InSync",
+        "is_target_active": False,
+    }
     return {**base, **changes}
 
 
@@ -75,7 +84,7 @@ def badness(row: Row) -> tuple[Any, ...]:
     counts = [-(row[name] or 0) for name in ("lost", "duplicates", "staleness_ms")]
     return (
         not skipped(row),
-        BADNESS.index(row["status"]),
+        STATUS_WORDS.index(row["status"]),
         *counts,
         *(row[name] for name in (*GROUP, "topic", "partition")),
     )
@@ -90,9 +99,9 @@ def rolled(rows: list[Row]) -> Row:
     sums = {name: sum(r[name] or 0 for r in rows) for name in SUMS if name != "skipped"}
     words = Counter(r["status"] for r in rows)
     return {
-        "status": min((r["status"] for r in rows), key=BADNESS.index),
+        "status": min((r["status"] for r in rows), key=STATUS_WORDS.index),
         "reason": worst["reason"],
-        **{word: words[word] for word in BADNESS},
+        **{word: words[word] for word in STATUS_WORDS},
         "partitions": len(rows),
         "unknown": sum(r["duplicates"] is None for r in rows),
         **sums,
@@ -132,11 +141,11 @@ def test_partitions_stand_worst_first_in_an_order_of_their_own(seed: int) -> Non
 
 
 def test_groups_stand_worst_first_and_one_that_skips_records_before_all() -> None:
-    rows = [one(group_id=word, status=word) for word in reversed(BADNESS)]
+    rows = [one(group_id=word, status=word) for word in reversed(STATUS_WORDS)]
     rows.append(one(group_id="skips", lost=1))
     rows.append(one(group_id="waits for the mirror", status="Mirroring", lost=9, not_mirrored=9))
     found = roll_up(table(*rows), GROUP)["group_id"].to_pylist()
-    assert found == ["skips", *BADNESS[:4], "waits for the mirror", *BADNESS[4:]]
+    assert found == ["skips", *STATUS_WORDS[:4], "waits for the mirror", *STATUS_WORDS[4:]]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a report says of random logs, commits and standings, against plain loops over their records."""
+"""What a report says of random logs, commits and positions, against plain loops over their records."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from offset_sync.state.committed_offsets import OWN_TAG
 from oracles.status import Cost, Identity, cost, identity
 from oracles.translation import Case, Log
 
-Standing = tuple[int, int]
+Position = tuple[int, int]
 """Commit at the source, offset at the target."""
 NUMBERS = ("duplicates", "duplicates_at_most", "lost", "not_mirrored", "mirror_lag", "mirror_gaps")
 
 
-def site_of(case: Case, standings: list[Standing]) -> StatusSite:
-    """The clusters of *case*, with a group for each of *standings*."""
+def site_of(case: Case, positions: list[Position]) -> StatusSite:
+    """The clusters of *case*, with a group for each of *positions*."""
     assert case.source is not None
     grace = f"{case.hole_grace_ms}ms"
     site = StatusSite(config_of(CLUSTERS, sync={"hole_grace": grace}, status={"stalled_after": "1d"}))
@@ -34,24 +34,24 @@ def site_of(case: Case, standings: list[Standing]) -> StatusSite:
         site.put(where)
         # Also a log of which nothing is read yet is met by the index.
         site.index.extend(where, ORDERS)
-    for number, (committed, standing) in enumerate(standings):
+    for number, (committed, position) in enumerate(positions):
         site.commit(case.source_cluster, str(number), committed)
-        site.clusters[case.target.cluster].commit(str(number), ORDERS, standing, OWN_TAG)
+        site.clusters[case.target.cluster].commit(str(number), ORDERS, position, OWN_TAG)
     return site
 
 
-def rows_of(case: Case, standings: list[Standing]) -> list[tuple[Row, Cost]]:
-    """What is reported of each standing, with what brute force says."""
+def rows_of(case: Case, positions: list[Position]) -> list[tuple[Row, Cost]]:
+    """What is reported of each position, with what brute force says."""
     rows = {
         int(row["group_id"]): row
-        for row in site_of(case, standings).report(case.now_ms)
+        for row in site_of(case, positions).report(case.now_ms)
         if row["target_cluster"] == case.target.cluster
     }
-    return [(rows[number], cost(case, *standing)) for number, standing in enumerate(standings)]
+    return [(rows[number], cost(case, *position)) for number, position in enumerate(positions)]
 
 
-def questions(seed: int) -> list[tuple[Case, list[Standing]]]:
-    """A few pairs of logs of one history, with commits and standings, of which many are as the sync leaves them."""
+def cases_of(seed: int) -> list[tuple[Case, list[Position]]]:
+    """A few pairs of logs of one history, with commits and positions, of which many are as the sync leaves them."""
     rng = random.Random(seed)
     found = []
     for each in random_cases(random_world(rng, steps=rng.choice((3, 10, 30))), rng):
@@ -59,9 +59,9 @@ def questions(seed: int) -> list[tuple[Case, list[Standing]]]:
             case = calmed(each) if rng.random() < 0.5 else each
             assert case.source is not None
             ends = case.source.log_end, case.target.log_end
-            standings = [(rng.randint(0, ends[0]), rng.randint(0, ends[1] + 2)) for _ in range(12)]
-            standings += [(ends[0], standing) for standing in {0, case.target.log_start, ends[1]}]
-            found.append((case, standings + settled(case)))
+            positions = [(rng.randint(0, ends[0]), rng.randint(0, ends[1] + 2)) for _ in range(12)]
+            positions += [(ends[0], position) for position in {0, case.target.log_start, ends[1]}]
+            found.append((case, positions + settled(case)))
     return found
 
 
@@ -81,7 +81,7 @@ def with_rest(log: Log, other: Log) -> Log:
     return replace(log, records=log.records + added, log_end=end, frontier=end)
 
 
-def settled(case: Case) -> list[Standing]:
+def settled(case: Case) -> list[Position]:
     """Where the sync would put every group."""
     assert case.source is not None
     site = site_of(case, [(committed, 0) for committed in range(case.source.log_end + 1)])
@@ -96,8 +96,8 @@ def settled(case: Case) -> list[Standing]:
 @law(60)
 @given(st.integers(0, 2**32))
 def test_every_number_of_a_report_is_its_definition(seed: int) -> None:
-    for case, standings in questions(seed):
-        for row, expected in rows_of(case, standings):
+    for case, positions in cases_of(seed):
+        for row, expected in rows_of(case, positions):
             told = {name: row[name] for name in NUMBERS}
             wanted = {name: getattr(expected, name) for name in NUMBERS}
             is_outside = not case.target.log_start <= row["target_offset"] <= case.target.log_end
@@ -112,17 +112,17 @@ def test_every_number_of_a_report_is_its_definition(seed: int) -> None:
 @law(150)
 @given(st.integers(0, 2**32))
 def test_in_sync_is_said_where_moving_costs_nothing_and_nowhere_else(seed: int) -> None:
-    for case, standings in questions(seed):
-        for row, expected in rows_of(case, standings):
+    for case, positions in cases_of(seed):
+        for row, expected in rows_of(case, positions):
             assert (row["status"] == "InSync") == expected.is_in_sync, (case, row, expected)
 
 
 @law(150)
 @given(st.integers(0, 2**32))
 def test_a_group_in_sync_that_moves_sees_all_it_has_not_read_and_nothing_twice(seed: int) -> None:
-    for case, standings in questions(seed):
+    for case, positions in cases_of(seed):
         assert case.source is not None
-        for row, _ in rows_of(case, standings):
+        for row, _ in rows_of(case, positions):
             if row["status"] == "InSync":
                 read, left = split(case.source, row["source_offset"])
                 below, ahead = split(case.target, row["target_offset"])
@@ -143,8 +143,8 @@ def split(log: Log, offset: int) -> tuple[set[Identity], set[Identity]]:
 def test_random_histories_reach_both_answers_in_every_way() -> None:
     told: Counter[tuple[str, str]] = Counter()
     for seed in range(30):
-        for case, standings in questions(seed):
-            for row, _ in rows_of(case, standings):
+        for case, positions in cases_of(seed):
+            for row, _ in rows_of(case, positions):
                 has_unread = "records left" if row["source_lag"] else "all read"
                 told[row["status"], has_unread] += 1
     words = {word for word, _ in told}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.status.stream_lag import StreamLag, Streams, coordinator_hash
+from offset_sync.status.stream_lag import JobProgress, StreamLag, coordinator_hash
 
 
-def unread(streams: Streams, cluster: str, *groups: str) -> list[int | None]:
-    """What is unread of each group's partition; None where nobody knows."""
-    counts, is_known = streams.unread_commits(cluster, np.array([coordinator_hash(name) for name in groups]))
+def unread(progress: JobProgress, cluster: str, *groups: str) -> list[int | None]:
+    """What is unread of each group's partition; None where it is not known."""
+    counts, is_known = progress.unread_commits(cluster, np.array([coordinator_hash(name) for name in groups]))
     return [count if known else None for count, known in zip(counts.tolist(), is_known.tolist(), strict=True)]
 
 
@@ -32,30 +32,30 @@ def test_the_partition_of_a_group_is_kafkas(group_id: str, code: int) -> None:
 
 @pytest.mark.parametrize(("group_id", "partition"), [("my-group", 12), ("grüße-組", 4), ("g848", 7), ("😀", 49)])
 def test_of_fifty_partitions_a_broker_has_chosen_these(group_id: str, partition: int) -> None:
-    streams = Streams({"X": StreamLag(dict.fromkeys(range(50), 0) | {partition: 7}, 0, 50)})
-    assert unread(streams, "X", group_id) == [7]
+    progress = JobProgress({"X": StreamLag(dict.fromkeys(range(50), 0) | {partition: 7}, 0, 50)})
+    assert unread(progress, "X", group_id) == [7]
 
 
 def test_only_the_partition_of_the_group_counts() -> None:
     behind = coordinator_hash("g") % 3
-    streams = Streams({"X": StreamLag({0: 0, 1: 0, 2: 0} | {behind: 4}, 10, 3)})
+    progress = JobProgress({"X": StreamLag({0: 0, 1: 0, 2: 0} | {behind: 4}, 10, 3)})
     others = [name for name in (f"g{number}" for number in range(50)) if coordinator_hash(name) % 3 != behind]
-    assert unread(streams, "X", "g", *others) == [4] + [0] * len(others)
+    assert unread(progress, "X", "g", *others) == [4] + [0] * len(others)
 
 
 def test_what_does_not_answer_is_not_known_and_what_does_not_exist_is_read() -> None:
-    streams = Streams({"X": StreamLag(), "Y": StreamLag({1: 0}, 0, 2)})
-    assert unread(streams, "X", "a", "b") == [0, 0]
-    assert unread(streams, "Z", "a", "b") == [None, None]
+    progress = JobProgress({"X": StreamLag(), "Y": StreamLag({1: 0}, 0, 2)})
+    assert unread(progress, "X", "a", "b") == [0, 0]
+    assert unread(progress, "Z", "a", "b") == [None, None]
     odd, even = "a", "b"  # 97 and 98: partition 0 has no leader now
-    assert unread(streams, "Y", odd, even) == [0, None]
+    assert unread(progress, "Y", odd, even) == [0, None]
 
 
 def test_a_partition_that_came_while_being_asked_does_not_count() -> None:
-    assert unread(Streams({"X": StreamLag({0: 3, 1: 4}, 0, 1)}), "X", "a", "b") == [3, 3]
+    assert unread(JobProgress({"X": StreamLag({0: 3, 1: 4}, 0, 1)}), "X", "a", "b") == [3, 3]
 
 
 def test_the_longest_silence_of_both_clusters_counts() -> None:
-    streams = Streams({"X": StreamLag({0: 1}, 10, 1), "Y": StreamLag({0: 1}, 30, 1)}, {"Y": 5})
-    assert (streams.sync_silent_ms("X", "Y"), streams.sync_silent_ms("X", "Z")) == (30, 10)
-    assert (streams.index_still_ms("X", "Y"), streams.index_still_ms("X", "Z")) == (5, 0)
+    progress = JobProgress({"X": StreamLag({0: 1}, 10, 1), "Y": StreamLag({0: 1}, 30, 1)}, {"Y": 5})
+    assert (progress.sync_silent_ms("X", "Y"), progress.sync_silent_ms("X", "Z")) == (30, 10)
+    assert (progress.index_still_ms("X", "Y"), progress.index_still_ms("X", "Z")) == (5, 0)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.jobs.metrics import catalog
-from offset_sync.jobs.metrics.commit_latency import HAS_IT, Waiting
+from offset_sync.jobs.metrics.commit_latency import HAS_IT, CommitLatency
 from offset_sync.jobs.metrics.samples import Family, Samples, to_label
 from offset_sync.model.values import GroupPartition, Outcome, State
 from offset_sync.state.key_index import KeyRows
@@ -56,7 +56,7 @@ class Standing:
 class Positions:
     """Collects the metrics of positions; the lock of *state* is held for a copy only."""
 
-    def __init__(self, state: SyncState, waiting: Mapping[tuple[str, str], Waiting], worst: int) -> None:
+    def __init__(self, state: SyncState, waiting: Mapping[tuple[str, str], CommitLatency], worst: int) -> None:
         self._state, self._waiting, self._worst = state, waiting, worst
         self._groups = _GroupNumbers()
         self._scraping = threading.Lock()

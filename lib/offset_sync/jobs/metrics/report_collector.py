@@ -15,9 +15,11 @@ from offset_sync.config import Config
 from offset_sync.jobs.metrics import catalog
 from offset_sync.jobs.metrics.catalog import Metric
 from offset_sync.jobs.metrics.samples import Family, Samples, to_label
-from offset_sync.model.values import State
+from offset_sync.model.values import State, Status
+from offset_sync.status.report import Report
+from offset_sync.status.rollup import newest_drift
 
-STATUSES = ("InSync", "Mirroring", "Behind", "Stalled", "Withheld", "TargetActive")
+STATUSES = tuple(status.word for status in Status)
 REASONS = tuple(state.name for state in State if state.is_withheld)
 OTHER = "other"
 """Stands for a status, reason or origin that is not known here, so that the labels stay bounded."""
@@ -36,10 +38,14 @@ class ReportMetrics:
         self._families: list[Family] = []
         self._lock = threading.Lock()
 
+    def show(self, report: Report) -> None:
+        """Show *report* at the next scrape, and the reports before no more."""
+        self.observe_report(report.status, newest_drift(report.drift))
+
     def observe_report(self, status: pa.Table, drift: pa.Table) -> None:
         """Show a report: its rows of sync_status and of sync_drift; of a series in *drift* the last one counts.
 
-        What the report before had and this one has not is gone from the endpoint.
+        What only the report before had is not at the endpoint any more.
         """
         samples = Samples(_OF_REPORTS)
         self._add_counts(samples, status)
@@ -58,7 +64,7 @@ class ReportMetrics:
             return [*age, *self._families]
 
     def _add_counts(self, samples: Samples, status: pa.Table) -> None:
-        is_withheld = pc.equal(status.column("status"), "Withheld")
+        is_withheld = pc.equal(status.column("status"), Status.WITHHELD.word)
         for metric, rows, column, known in (
             (catalog.REPORT_POSITIONS, status, "status", STATUSES),
             (catalog.REPORT_WITHHELD, status.filter(is_withheld), "reason", REASONS),
@@ -75,10 +81,8 @@ class ReportMetrics:
         rows = status.append_column("deleted", deleted).append_column(
             "unknown", pc.is_null(status.column("duplicates"))
         )
-        for row in _grouped(
-            rows, _PAIR, ("duplicates", "sum"), ("duplicates", "max"), ("not_mirrored", "sum"), ("deleted", "sum"),
-            ("unknown", "sum"), ("staleness_ms", "max"),
-        ):  # fmt: skip
+        sums = [(name, "sum") for name in ("duplicates", "not_mirrored", "deleted", "unknown")]
+        for row in _grouped(rows, _PAIR, *sums, ("duplicates", "max"), ("staleness_ms", "max")):
             pair = _pair_of(row)
             samples.add(catalog.REPORT_DUPLICATES, row["duplicates_sum"] or 0, *pair)
             samples.add(catalog.REPORT_DUPLICATES_WORST, row["duplicates_max"] or 0, *pair)
@@ -98,7 +102,7 @@ class ReportMetrics:
             oldest_ms[pair] = max(oldest_ms.get(pair, 0), row["mirror_lag_ms_max"] or 0)
             gaps[pair] = gaps.get(pair, 0) + (row["mirror_gaps_max"] or 0)
             if row["mirror_lag_by_origin_max"] is None:
-                continue  # nobody can tell
+                continue  # not known
             for alias in self._aliases:
                 lags.setdefault((*pair, alias), 0)
             for origin, records in json.loads(row["mirror_lag_by_origin_max"]).items():

@@ -14,7 +14,7 @@ import numpy as np
 from offset_sync.config import Config
 from offset_sync.jobs.metrics import catalog
 from offset_sync.jobs.metrics.catalog import Metric
-from offset_sync.jobs.metrics.commit_latency import Waiting
+from offset_sync.jobs.metrics.commit_latency import CommitLatency
 from offset_sync.jobs.metrics.samples import Distribution, Family, Samples, Tally
 from offset_sync.model.values import Outcome
 from offset_sync.sync.reconciliation import Reconciliation, ReconciliationLog
@@ -52,7 +52,7 @@ class SyncMetrics:
 
     def __init__(self, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
         aliases, pairs = list(config.clusters), config.pairs()
-        self.waiting = {pair: Waiting() for pair in pairs}
+        self.waiting = {pair: CommitLatency() for pair in pairs}
         self._aliases, self._clock = aliases, clock
         self._starts = Tally((alias,) for alias in aliases)
         self._records = Tally((alias, kind) for alias in aliases for kind in RECORD_KINDS)

@@ -10,26 +10,28 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.status.health import Limits, find_problems
-from offset_sync.status.rollup import BADNESS, GROUP, PAIR, newest_drift, rank_statuses, roll_up
+from offset_sync.status.health import DEFAULT_LIMITS, Limits, Problem, find_problems
+from offset_sync.status.report import Report
+from offset_sync.status.rollup import GROUP, PAIR, STATUS_WORDS, newest_drift, rank_statuses, roll_up
 
 _DRIFT = ("partitions", "drift", "change", "windowed_change", "is_converged")
 _INNER = ("rank", "is_skipping")
 
 
-def to_json(status: pa.Table, drift: pa.Table, *, reported_at: datetime, limits: Limits | None = None) -> str:
+def to_json(report: Report, limits: Limits = DEFAULT_LIMITS) -> str:
     """Return ``{reported_at, healthy, problems, pairs, groups, partitions}``, each list worst first.
 
     A partition has the columns of sync_status and ``skipped``; a group and a pair those of ``rollup.roll_up`` with
     the counts by word as ``statuses`` and the newest ``drift``, null where there is none. Times are ISO 8601 in UTC.
     Keys and their order are the same in every report; names are exactly Kafka's. ASCII, one line.
     """
+    status, drift = report.status, report.drift
     problems = find_problems(status, drift, limits)
     drifts = {tuple(row[name] for name in GROUP): row for row in newest_drift(drift).to_pylist()}
     document = {
-        "reported_at": _iso(reported_at),
+        "reported_at": _iso(report.reported_at),
         "healthy": not problems,
-        "problems": [{"status": problem.status, "text": problem.text} for problem in problems],
+        "problems": [_problem(problem) for problem in problems],
         "pairs": [_rolled(row, drifts) for row in roll_up(status, PAIR).to_pylist()],
         "groups": [_rolled(row, drifts) for row in roll_up(status, GROUP).to_pylist()],
         "partitions": _partitions(rank_statuses(status)),
@@ -37,11 +39,15 @@ def to_json(status: pa.Table, drift: pa.Table, *, reported_at: datetime, limits:
     return json.dumps(document)
 
 
+def _problem(problem: Problem) -> dict[str, str | None]:
+    return {"status": problem.status.word if problem.status is not None else None, "text": problem.text}
+
+
 def _rolled(row: Mapping[str, Any], drifts: Mapping[tuple[Any, ...], Mapping[str, Any]]) -> dict[str, Any]:
     found = drifts.get((row["source_cluster"], row["target_cluster"], row.get("group_id")))
-    plain = {name: value for name, value in row.items() if name not in (*_INNER, *BADNESS)}
+    plain = {name: value for name, value in row.items() if name not in (*_INNER, *STATUS_WORDS)}
     drift = None if found is None else {name: found[name] for name in _DRIFT}
-    return {**plain, "statuses": {word: row[word] for word in BADNESS}, "drift": drift}
+    return {**plain, "statuses": {word: row[word] for word in STATUS_WORDS}, "drift": drift}
 
 
 def _partitions(ranked: pa.Table) -> list[dict[str, Any]]:

@@ -1,26 +1,25 @@
-"""Where a report goes: the terminal or JSON, the page, the metrics."""
+"""Where a report goes: the terminal or JSON, and the page."""
 
 from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import TextIO
 
-import pyarrow as pa
 from rich.console import Console
 
 from offset_sync.config import Config
-from offset_sync.status.filters import select_drift, select_status
+from offset_sync.status.filters import RowFilter
 from offset_sync.status.health import Limits, find_problems
 from offset_sync.status.render.json_report import to_json
-from offset_sync.status.render.page import render_page, write_page
+from offset_sync.status.render.page import PageOptions, render_page, write_page
 from offset_sync.status.render.terminal import render_table
+from offset_sync.status.report import Report, ReportOutput
 
 logger = logging.getLogger(__name__)
-ReportOutput = Callable[[pa.Table, pa.Table, datetime], None]
-"""Shows a report: its rows of sync_status, those of sync_drift within the window, and when it was made."""
 
 
 def status_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -34,36 +33,67 @@ def status_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser
     return parser
 
 
+@dataclass(frozen=True)
+class TableOutput:
+    """Prints the rows that were asked for as tables; see :func:`render_table`."""
+
+    out: TextIO
+    rows: RowFilter
+    limits: Limits
+    most: int
+    details: bool
+
+    def show(self, report: Report) -> None:
+        """Print a report."""
+        console = Console(file=self.out)
+        render_table(self.rows.of(report), console, limits=self.limits, most=self.most, details=self.details)
+
+
+@dataclass(frozen=True)
+class JsonOutput:
+    """Prints the rows that were asked for as one line of JSON."""
+
+    out: TextIO
+    rows: RowFilter
+    limits: Limits
+
+    def show(self, report: Report) -> None:
+        """Print a report."""
+        print(to_json(self.rows.of(report), self.limits), file=self.out, flush=True)
+
+
+@dataclass(frozen=True)
+class PageOutput:
+    """Writes the page, of all rows."""
+
+    path: str
+    options: PageOptions
+
+    def show(self, report: Report) -> None:
+        """Write a report; where that fails it is logged, for the tables, the metrics and the terminal have it."""
+        page = render_page(report, self.options)
+        try:
+            write_page(self.path, page)
+        except OSError as error:
+            logger.error("status.page: %s cannot be written: %s", self.path, error)
+
+
 def open_outputs(config: Config, arguments: argparse.Namespace, out: TextIO) -> list[ReportOutput]:
     """Return everything that a report is shown to; the page is last, for it takes longest."""
+    rows, limits = rows_of(arguments), limits_of(config)
+    interval = timedelta() if arguments.once else config.status.interval
     printed = arguments.format or ("table" if arguments.once else "none")
-    limits = limits_of(config)
+    outputs: list[ReportOutput] = []
+    if printed == "table":
+        outputs.append(TableOutput(out, rows, limits, arguments.most, arguments.details))
+    if printed == "json":
+        outputs.append(JsonOutput(out, rows, limits))
+    return [*outputs, PageOutput(config.status.page, PageOptions(limits=limits, reload_every=interval))]
 
-    def chosen(status: pa.Table, drift: pa.Table) -> tuple[pa.Table, pa.Table]:
-        rows = select_status(status, arguments.group, arguments.topic, arguments.status)
-        return rows, select_drift(drift, rows, arguments.group)
 
-    def print_table(status: pa.Table, drift: pa.Table, at: datetime) -> None:
-        console = Console(file=out)
-        shown = chosen(status, drift)
-        render_table(
-            *shown, console, reported_at=at, limits=limits, most=arguments.most, details=arguments.details
-        )  # fmt: skip
-
-    def print_json(status: pa.Table, drift: pa.Table, at: datetime) -> None:
-        print(to_json(*chosen(status, drift), reported_at=at, limits=limits), file=out, flush=True)
-
-    def write_html(status: pa.Table, drift: pa.Table, at: datetime) -> None:
-        interval = None if arguments.once else config.status.interval
-        page = render_page(status, drift, reported_at=at, limits=limits, reload_every=interval)
-        try:
-            write_page(config.status.page, page)
-        except OSError as error:
-            # The tables, the metrics and whoever reads the terminal have the report all the same.
-            logger.error("status.page: %s cannot be written: %s", config.status.page, error)
-
-    shows: dict[str, list[ReportOutput]] = {"table": [print_table], "json": [print_json], "none": []}
-    return [*shows[printed], write_html]
+def rows_of(arguments: argparse.Namespace) -> RowFilter:
+    """Return which rows *arguments* ask for."""
+    return RowFilter(arguments.group, arguments.topic, arguments.status)
 
 
 def limits_of(config: Config) -> Limits:
@@ -71,11 +101,7 @@ def limits_of(config: Config) -> Limits:
     return Limits(behind=config.status.stalled_after)
 
 
-def unhealthy(
-    config: Config, status: pa.Table, drift: pa.Table, arguments: argparse.Namespace
-) -> Sequence[str]:  # fmt: skip
+def unhealthy(config: Config, report: Report, arguments: argparse.Namespace) -> Sequence[str]:
     """Return one line per problem among the rows that were asked for; none: all is well."""
-    rows = select_status(status, arguments.group, arguments.topic, arguments.status)
-    return [
-        problem.text for problem in find_problems(rows, select_drift(drift, rows, arguments.group), limits_of(config))
-    ]
+    asked = rows_of(arguments).of(report)
+    return [problem.text for problem in find_problems(asked.status, asked.drift, limits_of(config))]

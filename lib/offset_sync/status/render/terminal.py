@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import timezone
 from typing import Any
 
 import pyarrow as pa
@@ -14,14 +14,23 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from offset_sync.model.values import Status
 from offset_sync.status.format import to_count, to_duration, to_range, visible
-from offset_sync.status.health import Limits, find_problems
+from offset_sync.status.health import DEFAULT_LIMITS, Limits, find_problems
+from offset_sync.status.report import Report
 from offset_sync.status.rollup import AT_COST, GROUP, NO, NOW, PAIR, newest_drift, rank_statuses, roll_up
 
 WIDE = 120
 """From this width on, tables have all their columns."""
-SYMBOLS = {"Withheld": "⊘", "Stalled": "✖", "Behind": "▲", "TargetActive": "◆", "Mirroring": "⇄", "InSync": "✔"}
-_STYLES = {"Withheld": "magenta", "Stalled": "red", "Behind": "yellow", "TargetActive": "blue", "InSync": "green"}
+_SYMBOLS = {
+    Status.WITHHELD: ("⊘", "magenta"),
+    Status.STALLED: ("✖", "red"),
+    Status.BEHIND: ("▲", "yellow"),
+    Status.TARGET_ACTIVE: ("◆", "blue"),
+    Status.MIRRORING: ("⇄", ""),
+    Status.IN_SYNC: ("✔", "green"),
+}
+"""Symbol and style of each status."""
 _MOVES = {NOW: Text("yes", "green"), AT_COST: Text("at cost", "yellow"), NO: Text("no", "red")}
 _CAPTION = """\
 lag      records from the group's commit to the end of the source's log
@@ -32,44 +41,39 @@ move     yes: InSync throughout, nothing repeated or lost; at cost: as shown
 drift    change of (source offsets - target offsets) over the window"""
 
 Row = Mapping[str, Any]
-Cell = Callable[[Row], Text]
 
 
 @dataclass(frozen=True)
 class _Column:
+    """A column of a table: *cell* has what it says of a row. Those with a *ratio* are folded to fit, others are not."""
+
     title: str
-    cell: Cell
+    cell: Callable[[Row], Text]
     is_number: bool = False
-    is_spared: bool = False  # where the terminal is narrow
+    is_only_wide: bool = False
     ratio: int | None = None
 
 
 def render_table(
-    status: pa.Table,
-    drift: pa.Table,
-    console: Console,
-    *,
-    reported_at: datetime,
-    limits: Limits | None = None,
-    most: int = 20,
-    details: bool = False,
+    report: Report, console: Console, *, limits: Limits = DEFAULT_LIMITS, most: int = 20, details: bool = False
 ) -> None:
     """Print the report, at most *most* groups; with *details* also the partitions of each of these.
 
     Fits 80 columns and shows more in a wider terminal. Names are folded, never cut, and cannot bring markup or
     control characters. What is printed is not coloured unless *console* is a terminal.
     """
-    problems = find_problems(status, drift, limits)
+    status = report.status
+    problems = find_problems(status, report.drift, limits)
     verdict = Text("✖ Not healthy", "bold red") if problems else Text("✔ Healthy", "bold green")
-    at = reported_at.astimezone(timezone.utc)
+    at = report.reported_at.astimezone(timezone.utc)
     _say(console, Text.assemble(verdict, f", reported at {at:%Y-%m-%d %H:%M:%S} UTC"))
     for problem in problems:
         _say(console, Text(f"  {problem.text}"))
     if status.num_rows:
-        pairs, groups = roll_up(status, PAIR).to_pylist(), roll_up(status, GROUP)
-        _print(console, "Pairs of clusters", _pair_columns(_drifts(drift)), pairs)
+        pairs, groups = _with_drift(roll_up(status, PAIR), report.drift), roll_up(status, GROUP)
+        _print(console, "Pairs of clusters", _PAIR_COLUMNS, pairs)
         shown = groups.slice(0, most).to_pylist()
-        _print(console, "Groups, worst first", _group_columns(has_pair=len(pairs) > 1), shown)
+        _print(console, "Groups, worst first", _GROUP_COLUMNS if len(pairs) == 1 else _GROUP_AND_PAIR_COLUMNS, shown)
         if groups.num_rows > most:
             _say(console, Text(f"… and {groups.num_rows - most:,} more groups", "dim"))
         if details:
@@ -87,7 +91,7 @@ def _print_details(console: Console, ranked: pa.Table, groups: Sequence[Row]) ->
 
 
 def _print(console: Console, title: str, columns: Sequence[_Column], rows: Sequence[Row]) -> None:
-    used = [column for column in columns if console.width >= WIDE or not column.is_spared]
+    used = [column for column in columns if console.width >= WIDE or not column.is_only_wide]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for column in used:
         justify = "right" if column.is_number else "left"
@@ -103,27 +107,37 @@ def _say(console: Console, text: Text) -> None:
     console.print(text, soft_wrap=False, overflow="fold")
 
 
-def _drifts(drift: pa.Table) -> dict[tuple[str, ...], Row]:
-    rows = newest_drift(drift)
-    rows = rows.filter(pc.is_null(rows["group_id"]))
-    return {tuple(row[name] for name in PAIR): row for row in rows.to_pylist()}
+def _with_drift(pairs: pa.Table, drift: pa.Table) -> list[Row]:
+    """Return the rows of *pairs* with the drift of the newest report, where there is one."""
+    newest = newest_drift(drift)
+    newest = newest.filter(pc.is_null(newest["group_id"]))
+    found = {tuple(row[name] for name in PAIR): row for row in newest.to_pylist()}
+    return [{**row, "drift": found.get(tuple(row[name] for name in PAIR))} for row in pairs.to_pylist()]
 
 
 def _status(row: Row) -> Text:
-    word = row["status"]
-    return Text(f"{SYMBOLS[word]} {word}", _STYLES.get(word, ""))
+    status = Status.of(row["status"])
+    symbol, style = _SYMBOLS[status]
+    return Text(f"{symbol} {status.word}", style)
 
 
 def _pair(row: Row) -> str:
     return f"{visible(row['source_cluster'])} → {visible(row['target_cluster'])}"
 
 
-def _name(column: str) -> Cell:
-    return lambda row: Text(visible(row[column]))
+def _name_column(title: str, name: str) -> _Column:
+    return _Column(title, lambda row: Text(visible(row[name])), ratio=3)
 
 
-def _number(column: str) -> Cell:
-    return lambda row: Text(to_count(row[column]))
+def _count_column(title: str, name: str) -> _Column:
+    return _Column(title, lambda row: Text(to_count(row[name])), is_number=True)
+
+
+def _offset_column(title: str, name: str, *, is_only_wide: bool = False) -> _Column:
+    def cell(row: Row) -> Text:
+        return Text("none" if row[name] is None else f"{row[name]:,}")
+
+    return _Column(title, cell, is_number=True, is_only_wide=is_only_wide)
 
 
 def _lost(row: Row) -> Text:
@@ -141,62 +155,60 @@ def _stale(row: Row) -> Text:
     return Text(to_duration(row["staleness_ms"]) if row["staleness_ms"] else "")
 
 
-_COSTS = (
-    _Column("lag", _number("source_lag"), is_number=True),
-    _Column("repeats", _repeats, is_number=True),
-    _Column("lost", _lost, is_number=True),
-)
-_LATE = (
-    _Column("stale", _stale, is_number=True, is_spared=True),
-    _Column("why", lambda row: Text(visible(row["reason"]) if row["reason"] else ""), is_spared=True, ratio=2),
-)
-_PARTITION_COLUMNS = (
-    _Column("status", _status),
-    _Column("topic", _name("topic"), ratio=3),
-    _Column("part", _number("partition"), is_number=True),
-    _Column("source", lambda row: Text(f"{row['source_offset']:,}"), is_number=True, is_spared=True),
-    _Column("target", lambda row: _offset(row["target_offset"]), is_number=True),
-    _Column("wanted", lambda row: _offset(row["wanted_offset"]), is_number=True, is_spared=True),
-    *_COSTS,
-    *_LATE,
-)
-
-
-def _offset(offset: int | None) -> Text:
-    return Text("none" if offset is None else f"{offset:,}")
+def _reason(row: Row) -> Text:
+    return Text(visible(row["reason"]) if row["reason"] else "")
 
 
 def _in_sync(row: Row) -> Text:
-    return Text(f"{row['InSync']:,} of {row['partitions']:,}")
+    return Text(f"{row[Status.IN_SYNC.word]:,} of {row['partitions']:,}")
 
 
-def _group_columns(has_pair: bool) -> list[_Column]:
-    pair = [_Column("from → to", lambda row: Text(_pair(row)))] if has_pair else []
-    in_sync = _Column("in sync", _in_sync, is_number=True, is_spared=True)
-    move = _Column("move", lambda row: _MOVES[row["move"]])
-    return [
-        _Column("status", _status),
-        _Column("group", _name("group_id"), ratio=3),
-        *pair,
-        in_sync,
-        *_COSTS,
-        move,
-        *_LATE,
-    ]
+def _move(row: Row) -> Text:
+    return _MOVES[row["move"]]
 
 
-def _pair_columns(drifts: Mapping[tuple[str, ...], Row]) -> list[_Column]:
-    def drift(row: Row) -> Text:
-        newest = drifts.get((row["source_cluster"], row["target_cluster"]))
-        if newest is None or newest["windowed_change"] is None:
-            return Text("?")
-        return Text(f"{newest['windowed_change']:+,}", "green" if newest["is_converged"] else "bold red")
+def _pair_name(row: Row) -> Text:
+    return Text(_pair(row))
 
-    return [
-        _Column("from → to", lambda row: Text(_pair(row)), ratio=1),
-        _Column("worst", _status),
-        _Column("groups", _number("groups"), is_number=True),
-        _Column("in sync", _in_sync, is_number=True),
-        *_COSTS[1:],
-        _Column("drift", drift, is_number=True),
-    ]
+
+def _drift(row: Row) -> Text:
+    drift = row["drift"]
+    if drift is None or drift["windowed_change"] is None:
+        return Text("?")
+    return Text(f"{drift['windowed_change']:+,}", "green" if drift["is_converged"] else "bold red")
+
+
+_STATUS_COLUMN = _Column("status", _status)
+_COSTS = (_Column("repeats", _repeats, is_number=True), _Column("lost", _lost, is_number=True))
+_LAG_AND_COSTS = (_count_column("lag", "source_lag"), *_COSTS)
+_LATE = (
+    _Column("stale", _stale, is_number=True, is_only_wide=True),
+    _Column("why", _reason, is_only_wide=True, ratio=2),
+)
+_GROUP_LEFT = (_STATUS_COLUMN, _name_column("group", "group_id"))
+_GROUP_RIGHT = (
+    _Column("in sync", _in_sync, is_number=True, is_only_wide=True),
+    *_LAG_AND_COSTS,
+    _Column("move", _move),
+    *_LATE,
+)
+_GROUP_COLUMNS = (*_GROUP_LEFT, *_GROUP_RIGHT)
+_GROUP_AND_PAIR_COLUMNS = (*_GROUP_LEFT, _Column("from → to", _pair_name), *_GROUP_RIGHT)
+_PARTITION_COLUMNS = (
+    _STATUS_COLUMN,
+    _name_column("topic", "topic"),
+    _count_column("part", "partition"),
+    _offset_column("source", "source_offset", is_only_wide=True),
+    _offset_column("target", "target_offset"),
+    _offset_column("wanted", "wanted_offset", is_only_wide=True),
+    *_LAG_AND_COSTS,
+    *_LATE,
+)
+_PAIR_COLUMNS = (
+    _Column("from → to", _pair_name, ratio=1),
+    _Column("worst", _status),
+    _count_column("groups", "groups"),
+    _Column("in sync", _in_sync, is_number=True),
+    *_COSTS,
+    _Column("drift", _drift, is_number=True),
+)

@@ -81,11 +81,16 @@ def test_what_a_move_would_cost_is_added_up_and_the_unknown_is_counted(metrics: 
 
 def test_the_mirror_is_judged_by_partitions_however_many_groups_read_them(metrics: ReportMetrics) -> None:
     rows = [
-        {"group_id": group, "partition": partition, "mirror_lag_by_origin": '{"a": 4, "c": 1, "dc9": 2, "dc8": 1}',
-         "mirror_lag_ms": 1000 * partition, "mirror_gaps": 3}
+        {
+            "group_id": group,
+            "partition": partition,
+            "mirror_lag_by_origin": '{"a": 4, "c": 1, "dc9": 2, "dc8": 1}',
+            "mirror_lag_ms": 1000 * partition,
+            "mirror_gaps": 3,
+        }
         for group in ("g1", "g2", "g3")
         for partition in (0, 1)
-    ]  # fmt: skip
+    ]
     scraped = shown(metrics, status(*rows, {"partition": 2, "mirror_lag_by_origin": None}))
     lags = scraped.values("report_mirror_lag_records", "origin", **AB)
     assert lags == {"a": 8, "b": 0, "c": 2, "other": 6}

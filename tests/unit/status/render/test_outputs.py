@@ -16,22 +16,22 @@ from fakes.reconciler_site import config_of
 from offset_sync.config import Config
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.status.render.outputs import limits_of, open_outputs, status_arguments, unhealthy
+from offset_sync.status.report import Report
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
-DRIFT = SYNC_DRIFT.arrow_schema.empty_table()
 
 
 def row(group_id: str, status: str, **more: object) -> dict[str, object]:
-    return {
-        "reported_at": NOW, "source_cluster": "X", "target_cluster": "Y", "group_id": group_id, "topic": "orders",
-        "partition": 0, "status": status, "source_offset": 5, "target_offset": 5, "duplicates": 0, "lost": 0,
-        "not_mirrored": 0, "staleness_ms": 0, "mirror_lag_ms": 0, **more,
-    }  # fmt: skip
+    key = {"source_cluster": "X", "target_cluster": "Y", "group_id": group_id, "topic": "orders", "partition": 0}
+    numbers = dict.fromkeys(("duplicates", "lost", "not_mirrored", "staleness_ms", "mirror_lag_ms"), 0)
+    offsets = {"source_offset": 5, "target_offset": 5}
+    return {"reported_at": NOW, **key, "status": status, **offsets, **numbers, **more}
 
 
-STATUS = pa.Table.from_pylist(
-    [row("billing", "InSync"), row("reports", "Behind", staleness_ms=70_000)], SYNC_STATUS.arrow_schema
+ROWS = [row("billing", "InSync"), row("reports", "Behind", staleness_ms=70_000)]
+REPORT = Report(
+    pa.Table.from_pylist(ROWS, SYNC_STATUS.arrow_schema), SYNC_DRIFT.arrow_schema.empty_table(), reported_at=NOW
 )
 
 
@@ -45,8 +45,8 @@ def arguments(*words: str) -> argparse.Namespace:
 
 def shown(folder: Path, *words: str) -> str:
     out = io.StringIO()
-    for show in open_outputs(config(folder), arguments(*words), out):
-        show(STATUS, DRIFT, NOW)
+    for output in open_outputs(config(folder), arguments(*words), out):
+        output.show(REPORT)
     return out.getvalue()
 
 
@@ -66,15 +66,15 @@ def test_json_has_the_rows_that_were_asked_for_and_the_page_all_of_them(tmp_path
 
 
 def test_what_is_not_well_is_a_line_each_among_the_rows_asked_for(tmp_path: Path) -> None:
-    (line,) = unhealthy(config(tmp_path), STATUS, DRIFT, arguments())
+    (line,) = unhealthy(config(tmp_path), REPORT, arguments())
     assert "Behind" in line
-    assert unhealthy(config(tmp_path), STATUS, DRIFT, arguments("--group", "billing")) == []
-    assert unhealthy(config(tmp_path), STATUS, DRIFT, arguments("--status", "behind")) != []
+    assert unhealthy(config(tmp_path), REPORT, arguments("--group", "billing")) == []
+    assert unhealthy(config(tmp_path), REPORT, arguments("--status", "behind")) != []
 
 
 def test_the_limit_is_the_configured_one(tmp_path: Path) -> None:
     patient = config_of(["X", "Y"], status={"stalled_after": "2m"})
-    assert unhealthy(patient, STATUS, DRIFT, arguments()) == []
+    assert unhealthy(patient, REPORT, arguments()) == []
     assert limits_of(patient).behind.total_seconds() == 120
 
 

@@ -16,6 +16,7 @@ from rich.console import Console
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.status.format import visible
 from offset_sync.status.render.terminal import render_table
+from offset_sync.status.report import Report
 from offset_sync.status.rollup import GROUP, roll_up
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
@@ -37,7 +38,7 @@ def printed(
         color_system="truecolor" if is_terminal else None,
         legacy_windows=False,
     )
-    render_table(status, DRIFT, console, reported_at=REPORTED_AT, most=most, details=details)
+    render_table(Report(status, DRIFT, REPORTED_AT), console, most=most, details=details)
     return stream.getvalue()
 
 
@@ -114,6 +115,6 @@ def test_costs_that_nobody_can_tell_are_not_zero() -> None:
 
 def test_an_empty_report_says_so() -> None:
     stream = io.StringIO()
-    empty = SYNC_STATUS.arrow_schema.empty_table(), SYNC_DRIFT.arrow_schema.empty_table()
-    render_table(*empty, Console(file=stream, width=80), reported_at=REPORTED_AT)
+    empty = Report(SYNC_STATUS.arrow_schema.empty_table(), SYNC_DRIFT.arrow_schema.empty_table(), REPORTED_AT)
+    render_table(empty, Console(file=stream, width=80))
     assert "There is nothing to report on" in stream.getvalue()

@@ -1,8 +1,9 @@
-"""What the page shows, as one JSON document; everything is rolled up here, the page only shows."""
+"""What the page shows, as one JSON document; everything is rolled up here, not in the page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,50 +12,60 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.status.format import visible
-from offset_sync.status.health import Problem
+from offset_sync.status.health import DEFAULT_LIMITS, Limits, Problem
 from offset_sync.status.render.page.column_encoding import pack_table
 from offset_sync.status.render.page.drift_curves import pack_drift, to_ms
 from offset_sync.status.render.page.topic_shapes import with_shapes
-from offset_sync.status.rollup import BADNESS, GROUP, PAIR, TOPIC, newest_drift, rank_statuses, roll_up
+from offset_sync.status.report import Report
+from offset_sync.status.rollup import GROUP, PAIR, STATUS_WORDS, TOPIC, newest_drift, rank_statuses, roll_up
 
-_ROLLED = (
-    "status", "reason", "move", *BADNESS, "partitions", "unknown", "lost", "skipped", "not_mirrored", "duplicates",
-    "duplicates_at_most", "source_lag", "mirror_lag", "mirror_gaps", "staleness_ms", "mirror_lag_ms",
-)  # fmt: skip
+_COSTS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "source_lag")
+_MIRROR = ("mirror_lag", "mirror_gaps", "staleness_ms", "mirror_lag_ms")
+_ROLLED = ("status", "reason", "move", *STATUS_WORDS, "partitions", "unknown", *_COSTS, *_MIRROR)
 _DRIFT = ("windowed_change", "is_converged")
-_PARTITION = (
-    "topic", "partition", "status", "reason", "state", "source_offset", "target_offset", "wanted_offset", "source_lag",
-    "target_lag", "duplicates", "duplicates_at_most", "lost", "skipped", "not_mirrored", "staleness_ms", "age_ms",
-)  # fmt: skip
+_OFFSETS = ("source_offset", "target_offset", "wanted_offset", "source_lag", "target_lag")
+_PARTITION_COSTS = ("duplicates", "duplicates_at_most", "lost", "skipped", "not_mirrored", "staleness_ms", "age_ms")
+_PARTITION = ("topic", "partition", "status", "reason", "state", *_OFFSETS, *_PARTITION_COSTS)
+STALE_AFTER = timedelta(minutes=2)
 
 
-def page_content(
-    status: pa.Table,
-    drift: pa.Table,
-    problems: Sequence[Problem],
-    *,
-    reported_at: datetime,
-    stale_after: timedelta,
-    jobs: Mapping[str, datetime | None],
-) -> dict[str, Any]:
-    """Return the document that ``files/*.js`` read; ``packing`` has the form of its tables.
+@dataclass(frozen=True)
+class PageOptions:
+    """What the page shows beside the report.
 
-    ``partitions`` stand group by group in the order of ``groups``, and by topic and partition within: the first group
-    has the first rows, as many as its column ``partitions`` says.
+    *jobs* says of each job when it last did something, None: never. A page older than *stale_after*, by the clock of
+    its reader, says so in red. Every *reload_every*, unless it is 0, the page looks for a newer one by itself and keeps
+    what is open.
     """
+
+    title: str = "Offset Sync"
+    jobs: Mapping[str, datetime | None] = field(default_factory=dict)
+    limits: Limits = DEFAULT_LIMITS
+    stale_after: timedelta = STALE_AFTER
+    reload_every: timedelta = timedelta()
+
+
+def page_content(report: Report, problems: Sequence[Problem], options: PageOptions) -> dict[str, Any]:
+    """Return the document that ``files/*.js`` read; ``column_encoding`` has the form of its tables.
+
+    ``partitions`` are listed group by group in the order of ``groups``, and by topic and partition within: the first
+    group has the first rows, as many as its column ``partitions`` says.
+    """
+    status, drift = report.status, report.drift
     groups = roll_up(status, GROUP)
     return {
-        "reported_at": to_ms(reported_at),
-        "stale_after_ms": stale_after // timedelta(milliseconds=1),
-        "jobs": [[visible(name), None if at is None else to_ms(at)] for name, at in jobs.items()],
-        "problems": [[problem.text, problem.status] for problem in problems],
+        "reported_at": to_ms(report.reported_at),
+        "stale_after_ms": options.stale_after // timedelta(milliseconds=1),
+        "reload_ms": options.reload_every // timedelta(milliseconds=1),
+        "jobs": [[visible(name), None if at is None else to_ms(at)] for name, at in options.jobs.items()],
+        "problems": [[each.text, each.status.word if each.status is not None else None] for each in problems],
         "pairs": pack_table(_with_drift(roll_up(status, PAIR), drift), (*PAIR, *_ROLLED, "topics", "groups", *_DRIFT)),
         "groups": pack_table(_with_drift(groups, drift), (*GROUP, *_ROLLED, "topics", *_DRIFT)),
         "topics": pack_table(
             with_shapes(roll_up(status, TOPIC), status), (*TOPIC, *_ROLLED, "groups", "origins", "mirror_by_origin")
         ),
         "partitions": pack_table(
-            by_group(status, groups, reported_at), _PARTITION, like={"wanted_offset": "target_offset"}
+            by_group(status, groups, report.reported_at), _PARTITION, like={"wanted_offset": "target_offset"}
         ),
         "drift": pack_drift(drift),
     }

@@ -16,9 +16,9 @@ from offset_sync.status.render.page.column_encoding import exact
 from offset_sync.status.rollup import GROUP, PAIR, newest_drift
 
 POINTS = 600
-"""At most so many points in a curve of a pair; a quarter of it in one of a group."""
+"""At most this many points in the curve of a pair, and a quarter of it in that of a group."""
 GROUPS = 24
-"""So many groups have a curve: those whose offsets drift most."""
+"""This many groups have a curve: those whose offsets drift most."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -63,7 +63,7 @@ def _pack(key: tuple[Any, ...], rows: Sequence[Mapping[str, Any]]) -> dict[str, 
 def thin(rows: Sequence[Mapping[str, Any]], points: int) -> Sequence[Mapping[str, Any]]:
     """Return at most *points* of *rows*, in order: of each stretch those with the greatest change and windowed sum.
 
-    The last row stays: it is what the page says in words.
+    The last row is always kept: the page says it in words.
     """
     if len(rows) <= points:
         return rows
@@ -72,7 +72,7 @@ def thin(rows: Sequence[Mapping[str, Any]], points: int) -> Sequence[Mapping[str
     kept = {len(rows) - 1}
     for start, end in pairwise(borders):
         kept |= {int(start + np.argmax(values[start:end])) for values in size.values()}
-    return [rows[place] for place in sorted(kept)]
+    return [rows[row] for row in sorted(kept)]
 
 
 def to_ms(at: datetime) -> int:

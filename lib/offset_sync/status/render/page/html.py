@@ -9,57 +9,42 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import timezone
 from functools import cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from offset_sync.status.format import visible
-from offset_sync.status.health import Limits, find_problems
-from offset_sync.status.render.page.content import page_content
+from offset_sync.status.health import find_problems
+from offset_sync.status.render.page.content import PageOptions, page_content
+from offset_sync.status.report import Report
 
 SCRIPTS = ("unpack", "show", "places", "overview", "rows", "details", "curves", "start")
-"""The page's own scripts, in the order in which they stand in one function."""
-STALE_AFTER = timedelta(minutes=2)
-_PLACE = re.compile(r"@@([a-z_]+)@@")
+"""The page's own scripts, in the order in which they are put into one function."""
+_DEFAULTS = PageOptions()
+_PLACEHOLDER = re.compile(r"@@([a-z_]+)@@")
 
 
-def render_page(
-    status: pa.Table,
-    drift: pa.Table,
-    *,
-    reported_at: datetime,
-    title: str = "Offset Sync",
-    jobs: Mapping[str, datetime | None] | None = None,
-    limits: Limits | None = None,
-    stale_after: timedelta = STALE_AFTER,
-    reload_every: timedelta | None = None,
-) -> str:
-    """Return the page, in UTF-8 without a carriage return; *status* and *drift* have the columns of their tables.
+def render_page(report: Report, options: PageOptions = _DEFAULTS) -> str:
+    """Return the page, in UTF-8 without a carriage return.
 
-    *jobs* says of each job when it last did something, None: never. A page older than *stale_after*, by the clock of
-    who reads it, says so in red. With *reload_every* it looks for a newer one by itself and keeps what is open.
     It loads nothing: a Content-Security-Policy allows only its own scripts, by their hashes, and no connection.
     """
-    problems = find_problems(status, drift, limits)
-    content = page_content(
-        status, drift, problems, reported_at=reported_at, stale_after=stale_after, jobs=jobs or {}
-    ) | {"reload_ms": (reload_every or timedelta()) // timedelta(milliseconds=1)}
+    problems = find_problems(report.status, report.drift, options.limits)
+    content = page_content(report, problems, options)
     script, plotly = _script(), _file("plotly-basic.min.js")
     return _filled(
         _file("page.html"),
         {
             "policy": f"default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
             f"style-src 'unsafe-inline'; script-src {_source(script)} {_source(plotly)}",
-            "title": escape(visible(title)),
+            "title": escape(visible(options.title)),
             "style": _file("page.css"),
             "health": "bad" if problems else "good",
             "verdict": "✖ Not healthy" if problems else "✔ Healthy",
-            "reported_at": f"{reported_at.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC",
+            "reported_at": f"{report.reported_at.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC",
             "problems": "".join(f"<li>{escape(problem.text)}</li>" for problem in problems),
             "content": to_script_json(content),
             "script": script,
@@ -69,9 +54,9 @@ def render_page(
 
 
 def write_page(path: str | Path, html: str) -> None:
-    """Put *html* at the local *path* in one step: who reads it meanwhile has the old page or the new one, whole.
+    """Put *html* at the local *path* in one step: a reader gets the old page or the new one, never a part.
 
-    Its folder is made if need be. Raise OSError where it cannot be written; then the old page stays.
+    Its folder is made if need be. Raise OSError where it cannot be written; the old page is kept then.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -89,14 +74,14 @@ def write_page(path: str | Path, html: str) -> None:
 
 
 def to_script_json(value: Any) -> str:
-    """Return *value* as JSON that may stand inside a script element, whatever its texts hold: ASCII without < > &."""
+    """Return *value* as JSON that is safe inside a script element, whatever its texts are: ASCII without < > &."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _filled(template: str, parts: Mapping[str, str]) -> str:
-    """Return *template* with each ``@@name@@`` replaced once: what is put in is not looked at again."""
-    return _PLACE.sub(lambda found: parts[found[1]], template)
+    """Return *template* with each ``@@name@@`` replaced once: what is put in is not searched again."""
+    return _PLACEHOLDER.sub(lambda found: parts[found[1]], template)
 
 
 @cache

@@ -120,10 +120,19 @@ def test_a_group_that_has_not_converged_comes_before_one_that_drifts_more() -> N
 )
 def test_the_shape_of_a_topic_is_the_mean_of_its_partitions(shares: list[str | None], origins: str) -> None:
     rows = [
-        {"source_cluster": "x", "target_cluster": "y", "group_id": group, "topic": "t", "partition": n,
-         "status": "InSync", "origin_share": share, "mirror_lag_by_origin": '{"dc1": 1200, "dc2": 0}'}
-        for group in "ab" for n, share in enumerate(shares)
-    ]  # fmt: skip
+        {
+            "source_cluster": "x",
+            "target_cluster": "y",
+            "group_id": group,
+            "topic": "t",
+            "partition": n,
+            "status": "InSync",
+            "origin_share": share,
+            "mirror_lag_by_origin": '{"dc1": 1200, "dc2": 0}',
+        }
+        for group in "ab"
+        for n, share in enumerate(shares)
+    ]
     status = pa.Table.from_pylist(rows, SYNC_STATUS.arrow_schema)
     found = with_shapes(roll_up(status, TOPIC), status)
     assert found["origins"].to_pylist() == [origins]

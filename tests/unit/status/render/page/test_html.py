@@ -22,9 +22,10 @@ from hypothesis import strategies as st
 
 from bundle import build_zip
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
-from offset_sync.status.render.page import render_page, write_page
+from offset_sync.status.render.page import PageOptions, render_page, write_page
 from offset_sync.status.render.page.content import by_group
 from offset_sync.status.render.page.html import to_script_json
+from offset_sync.status.report import Report
 from offset_sync.status.rollup import GROUP, roll_up
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
@@ -36,7 +37,7 @@ DRIFT = random_drift(CHANCE, HOSTILE_NAMES, reports=12, broken=HOSTILE_NAMES)
 
 
 def page(status: pa.Table = HOSTILE, drift: pa.Table = DRIFT, **options: Any) -> str:
-    return render_page(status, drift, reported_at=REPORTED_AT, **options)
+    return render_page(Report(status, drift, REPORTED_AT), PageOptions(**options))
 
 
 def content(text: str) -> dict[str, Any]:

@@ -1,0 +1,125 @@
+"""What is known of the group partitions of one pair of clusters, a row each: from the two logs to the status."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.model.values import GroupPartition, State
+from offset_sync.state.key_index import KeyRows
+from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition import IS_WITHHELD
+
+Bools = NDArray[np.bool_]
+Codes = NDArray[np.intp]
+
+
+# Empty columns: some are filled in only once the partitions of a pair are joined.
+
+
+def _numbers() -> Int64s:
+    return np.empty(0, np.int64)
+
+
+def _mask() -> Bools:
+    return np.empty(0, np.bool_)
+
+
+def _codes() -> Codes:
+    return np.empty(0, np.intp)
+
+
+def _texts() -> NDArray[np.object_]:
+    return np.empty(0, np.object_)
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """One row per group partition that *source* owns and *target* gets; every column has shape (rows,).
+
+    Offsets and ends are 0 where their ``has_`` mask is False; ``wanted_offset`` and the costs hold nothing where the
+    row :attr:`is_withheld`. Times are in milliseconds, counts in records. Errs to more unread, pending and lost.
+    """
+
+    # The newest commit at the source and its translation.
+    key: KeyRows
+    source_offset: Int64s
+    state: Codes
+    wanted_offset: Int64s
+    duplicates: Int64s  # read again if the group went on at `target_offset`
+    duplicates_at_most: Int64s
+    lost: Int64s  # unread, and never seen if it did: skipped, not mirrored, deleted
+    # The group's position at the target.
+    target_offset: Int64s
+    has_target_offset: Bools
+    is_outside: Bools  # the target's log does not reach that offset
+    repeats: Int64s  # records from there up to the translation; negative where the position is above it
+    skipped: Int64s  # unread records below it
+    # Records from the commit on, but for `arriving` and `unindexed`, which count those below too.
+    unread: Int64s
+    unread_newer: Int64s  # of these, what came in after the moment that is reported on
+    pending: Int64s  # may yet come to the target
+    arriving: Int64s  # pending, read or not, of an origin that is mirrored to the target
+    not_mirrored: Int64s  # the source's own that the target lacks: lost if the source never comes back
+    deleted: Int64s  # dropped on the way from elsewhere, or deleted: the target will not have them
+    unindexed: Int64s  # no index has read them yet, at either side
+    is_unstamped: Bools  # the mirror stamps no headers, so what is mirrored is not known
+    # The partition: the same for all its groups.
+    source_end: Int64s
+    has_source_end: Bools
+    target_end: Int64s
+    has_target_end: Bools
+    mirror_lag: Int64s  # all pending records
+    pending_since_ms: Int64s  # when the oldest of them was indexed
+    mirror_gaps: Int64s  # records of the target that the source will never get
+    mirror_lag_by_origin: NDArray[np.object_]
+    origin_share: NDArray[np.object_]
+    # Filled in once the partitions of the pair are joined.
+    source: str = ""
+    target: str = ""
+    keys: Sequence[GroupPartition] = ()
+    committed_at_ms: Int64s = field(default_factory=_numbers)
+    # What clusters and jobs say at the moment of the report.
+    is_activity_known: Bools = field(default_factory=_mask)
+    is_target_active: Bools = field(default_factory=_mask)  # the group has members at the target
+    unread_commits: Int64s = field(default_factory=_numbers)  # of __consumer_offsets, that may concern the group
+    are_commits_known: Bools = field(default_factory=_mask)  # all clusters that matter could be asked for them
+    staleness_ms: Int64s = field(default_factory=_numbers)  # for how long the target has lacked the translation
+    mirror_lag_ms: Int64s = field(default_factory=_numbers)  # age of the oldest pending record
+    sync_silent_ms: Int64s = field(default_factory=_numbers)  # for how long sync_offsets has stood still, with work
+    index_silent_ms: Int64s = field(default_factory=_numbers)  # for how long index_records has
+    # The verdict.
+    status: Codes = field(default_factory=_codes)
+    reason: NDArray[np.object_] = field(default_factory=_texts)  # None where the row is in sync
+
+    @property
+    def is_withheld(self) -> Bools:
+        """True where the commit is not translated."""
+        withheld: Bools = IS_WITHHELD[self.state]
+        return withheld
+
+    @property
+    def holds_translation(self) -> Bools:
+        """True where the target holds the translation, or an offset that costs no more."""
+        holds: Bools = self.has_target_offset & (self.repeats <= 0) & (self.skipped == 0) & ~self.is_outside
+        return holds
+
+    @property
+    def is_one_sided(self) -> Bools:
+        """True where one side has unread records and the other has none: they are on their way.
+
+        The target may be waiting for newer ones, and may have some of them already.
+        """
+        is_at_end = self.state == State.AT_FRONTIER
+        one_sided: Bools = np.where(is_at_end, self.unread > self.unread_newer, self.unread == 0)
+        return one_sided
+
+    @classmethod
+    def joined(cls, parts: Sequence[Assessment]) -> Assessment:
+        """Return the rows of all *parts*, of which there is at least one, in order."""
+        values = {each.name: getattr(parts[0], each.name) for each in fields(cls)}
+        filled = [name for name, value in values.items() if isinstance(value, np.ndarray) and len(value)]
+        return replace(parts[0], **{name: np.concatenate([getattr(part, name) for part in parts]) for name in filled})

@@ -1,0 +1,71 @@
+"""What reports and moves ask of the clusters themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from offset_sync.config import Config
+from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka.record_reader import RecordReader
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import RecordContent, TopicPartition
+from offset_sync.state.cluster_metadata import MetadataFetcher
+from offset_sync.state.snapshot import MetadataByCluster
+
+_DEADLINE_S = 5.0
+
+
+class ClusterQueries:
+    """Asks the configured clusters, but none of those *given_up*: every question to one of them has its error."""
+
+    def __init__(self, config: Config, given_up: Collection[str] = ()) -> None:
+        self._given_up = {alias: ClusterError(alias, "given up, so it is not asked") for alias in given_up}
+        options = {alias: config.admin_options(alias) for alias in config.clusters}
+        self._admins = {alias: ClusterAdmin(alias, each) for alias, each in options.items()}
+        self._group_states = {alias: GroupStates(alias, each) for alias, each in options.items()}
+        self._readers = {alias: RecordReader(alias, each) for alias, each in options.items()}
+        self._fetcher = MetadataFetcher(self._admins)
+
+    def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
+        """Return what each cluster says of *partitions*, or why it says nothing."""
+        asked = [alias for alias in aliases if alias not in self._given_up]
+        given_up = {alias: error for alias, error in self._given_up.items() if alias in aliases}
+        return {**given_up, **self._fetcher.fetch(asked, partitions)}
+
+    def active_groups(self, alias: str) -> Collection[str] | ClusterError:
+        """Return the groups of a cluster that have members now."""
+        return self._given_up.get(alias) or self._group_states[alias].active()
+
+    def committed_offsets(
+        self, alias: str, groups: Sequence[str]
+    ) -> Mapping[str, Mapping[TopicPartition, int] | ClusterError]:
+        """Return what the cluster's coordinators hold for each group."""
+        try:
+            answers = self._admins[alias].committed_offsets(groups)
+        except ClusterError as error:
+            return dict.fromkeys(groups, error)
+        return {
+            group_id: answer if isinstance(answer, ClusterError) else {one: each.offset for one, each in answer.items()}
+            for group_id, answer in answers.items()
+        }
+
+    def commit_log_ends(self, alias: str) -> Sequence[int | None] | ClusterError:
+        """Return the log end of each partition of ``__consumer_offsets``, None of one without a leader."""
+        if alias in self._given_up:
+            return self._given_up[alias]
+        admin = self._admins[alias]
+        try:
+            count = admin.partition_count(CONSUMER_OFFSETS, _DEADLINE_S) or 0
+            partitions = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(count)]
+            ends = admin.ends(partitions, _DEADLINE_S)
+            return [ends[each].log_end if each in ends else None for each in partitions]
+        except ClusterError as error:
+            return error
+
+    def first_records(
+        self, alias: str, offsets: Mapping[TopicPartition, int]
+    ) -> Mapping[TopicPartition, RecordContent] | ClusterError:
+        """Return the first record at or above an offset of each partition; left out where none came in time."""
+        return self._given_up.get(alias) or self._readers[alias].first_at(offsets)
