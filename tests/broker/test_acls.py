@@ -96,7 +96,8 @@ def grant(cluster: EmbeddedCluster, words: list[str]) -> None:
 def rights(cluster: EmbeddedCluster) -> set[AclBinding]:
     """Return what the broker itself knows to be granted."""
     everything = (None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY)
-    return set(admin_of(cluster).describe_acls(AclBindingFilter(ResourceType.ANY, *everything)).result(120))
+    admin = admin_of(cluster)  # held until the answer is there
+    return set(admin.describe_acls(AclBindingFilter(ResourceType.ANY, *everything)).result(120))
 
 
 def set_rights(cluster: EmbeddedCluster, wanted: set[AclBinding]) -> None:
