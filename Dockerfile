@@ -30,6 +30,8 @@ RUN .venv/bin/python scripts/jars.py spark \
 COPY lib ./lib
 COPY jobs ./jobs
 COPY spark-submit.sh ./
+COPY LICENSE ./
+COPY NOTICE ./
 RUN .venv/bin/python scripts/bundle.py \
  && .venv/bin/python -m compileall -q lib scripts
 
