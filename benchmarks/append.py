@@ -22,6 +22,7 @@ from results import save
 
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.tables.catalog import OFFSET_COMMITS
+from offset_sync.tables.delta.jvm import java
 from offset_sync.tables.store import TableStore
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -42,7 +43,7 @@ def main() -> None:
 def measure(folder: Path, sizes: list[int], appends: int) -> list[dict[str, object]]:
     """Return what one append costs, after as many to warm up."""
     spark = open_session("append")
-    jvm = Path(f"/proc/{spark._jvm.java.lang.ProcessHandle.current().pid()}/stat")  # type: ignore[union-attr]
+    jvm = Path(f"/proc/{java('java.lang.ProcessHandle').current().pid()}/stat")
     results: list[dict[str, object]] = []
     for size in sizes:
         rows = rows_of(size)

@@ -28,6 +28,7 @@ from results import save
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.tables.delta.jvm import java, java_session
 from offset_sync.tables.delta.statistics import statistics_of
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
 from offset_sync.tables.store import TableStore
@@ -158,8 +159,7 @@ class Week:
 
 
 def _log_of(tables: TableStore) -> Any:
-    spark: Any = tables.spark
-    return spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, tables.path(RECORD_RUNS))
+    return java("org.apache.spark.sql.delta.DeltaLog").forTable(java_session(tables.spark), tables.path(RECORD_RUNS))
 
 
 if __name__ == "__main__":

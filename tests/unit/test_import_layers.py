@@ -6,8 +6,9 @@ A room may import what lies on a lower level, and itself; nothing beside it and 
 from __future__ import annotations
 
 import ast
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -50,6 +51,16 @@ WITHOUT = {
     "confluent_kafka": ("ingest.decode_commits", "ingest.run_builder", "sync.distributed_writer", "tables"),
     "pyspark": ("tables.views.duckdb", "status.render", "kafka", "config"),
 }
+
+# Behind one door each: what pyspark and py4j keep to themselves, names of the JVM's classes, and C.
+DOOR_OF_THE_JVM = "tables.delta.jvm"
+INSIDE_PYSPARK = re.compile(
+    r"_(jvm|jsc|jdf|jseq|jmap|jcols|jreader|jwrite|jrdd|jconf|jsparkSession|gateway|ensure_\w+)"
+)
+BEHIND_IT = "tables.delta"
+JVM_CLASS = re.compile(r"(io|org)\.[\w.]+\.[A-Z]\w*(\$\w*)?")
+CLASS_NAMES_AS_SETTINGS = ("jobs.spark_session",)
+DOOR_TO_C = "kafka.librdkafka"
 
 
 def module_name(path: Path) -> str:
@@ -148,3 +159,34 @@ def test_what_executors_and_notebooks_load_leads_to_no_client_and_no_engine(libr
     starts = [each for each in SOURCES if any(each == name or each.startswith(f"{name}.") for name in WITHOUT[library])]
     assert len(starts) >= len(WITHOUT[library])
     assert [" -> ".join(way) for start in starts if (way := way_to_library(start, set()))] == []
+
+
+def modules_with(is_inside: Callable[[ast.AST], bool]) -> set[str]:
+    """Return the modules in whose source a node is such a one."""
+    trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
+    return {name for name, tree in trees.items() if any(map(is_inside, ast.walk(tree)))}
+
+
+def modules_that_import(library: str) -> set[str]:
+    return {name for name, path in SOURCES.items() for _, each in imports(path) if each.partition(".")[0] == library}
+
+
+def test_one_module_alone_touches_what_pyspark_and_py4j_keep_to_themselves() -> None:
+    def is_inside(node: ast.AST) -> bool:
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        return name == "SparkContext" or INSIDE_PYSPARK.fullmatch(name) is not None
+
+    assert modules_with(is_inside) == modules_that_import("py4j") == {DOOR_OF_THE_JVM}
+
+
+def test_classes_of_the_jvm_are_named_behind_its_door_only() -> None:
+    def is_inside(node: ast.AST) -> bool:
+        return isinstance(node, ast.Constant) and JVM_CLASS.fullmatch(str(node.value)) is not None
+
+    found = modules_with(is_inside)
+    assert {name for name in found if not name.startswith(f"{BEHIND_IT}.")} == {*CLASS_NAMES_AS_SETTINGS}
+    assert DOOR_OF_THE_JVM in found
+
+
+def test_one_module_alone_is_bound_to_c() -> None:
+    assert modules_that_import("ctypes") == {DOOR_TO_C}

@@ -11,7 +11,9 @@ from collections.abc import Collection
 
 from pyspark.sql import SparkSession
 
+from offset_sync.model.errors import TableError
 from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.tables.delta.requirements import CHECKPOINT_FORMAT
 
 Offsets = dict[tuple[str, int], int]
 """Offset by (topic, partition)."""
@@ -32,12 +34,12 @@ class Checkpoint:
         """Return where *batch_id* starts; partitions met for the first time are missing, except in batch 0."""
         if batch_id > 0:
             return self.end_offsets(batch_id - 1)
-        # Version line, then the offsets that the source resolved `startingOffsets` to.
-        return _parse(self._read("sources/0/0").split("\n", 1)[1])
+        # What the source resolved `startingOffsets` to.
+        return _parse(self._lines("sources/0/0")[1])
 
     def end_offsets(self, batch_id: int) -> Offsets:
         """Return the first offset of each partition that *batch_id* does not read."""
-        return _parse(self._read(f"offsets/{batch_id}").split("\n")[2])
+        return _parse(self._lines(f"offsets/{batch_id}")[2])
 
     def leave_out(self, topics: Collection[str]) -> None:
         """Take *topics* out of the micro-batch that is planned and not done; the query must not be running.
@@ -49,7 +51,7 @@ class Checkpoint:
         if planned is None or planned == done:
             return
         name = f"offsets/{planned}"
-        *before, text = self._read(name).split("\n")
+        *before, text = self._lines(name)
         ends: dict[str, dict[str, int]] = json.loads(text)
         left = {topic: by for topic, by in ends.items() if topic not in topics}
         for (topic, partition), offset in self.start_offsets(planned).items():
@@ -82,6 +84,16 @@ class Checkpoint:
     def record_limit(self, batch_id: int) -> int:
         """Return the greatest number of records that *batch_id* can have; of a compacted log some are missing."""
         return count_offsets(self.start_offsets(batch_id), self.end_offsets(batch_id))
+
+    def _lines(self, name: str) -> list[str]:
+        """Return the lines of a file that begins with its format; raises TableError for one that nobody here reads."""
+        lines = self._read(name).split("\n")
+        if lines[0].removeprefix("\0") != CHECKPOINT_FORMAT:  # in the files of Kafka's source a zero comes first
+            raise TableError(
+                f"{self.path}/{name}: expected a checkpoint of format {CHECKPOINT_FORMAT}, found {lines[0][:20]!a}; "
+                "go on with the version of Spark that wrote it"
+            )
+        return lines
 
     def _read(self, name: str) -> str:
         return self._files.read_text(f"{self.path}/{name}")

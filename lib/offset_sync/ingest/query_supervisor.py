@@ -7,10 +7,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
+
+from offset_sync.tables.delta.jvm import silence_batches
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +62,7 @@ class QuerySupervisor:
 
         def guarded(batch: DataFrame, batch_id: int) -> None:
             if self._stop.is_set():
-                _expect_the_end(batch)
+                silence_batches(_is_no_stop)
                 raise StopRequestedError
             function(batch, batch_id)
 
@@ -157,14 +159,6 @@ def _let_end(query: StreamingQuery, deadline: float) -> None:
         if not query.status["isTriggerActive"] or time.monotonic() > deadline:
             query.stop()
         time.sleep(0.02)
-
-
-def _expect_the_end(batch: DataFrame) -> None:
-    """Keep the end that was asked for out of the logs: Spark would print it as a failure, over two screens."""
-    jvm: Any = batch.sparkSession._jvm
-    name = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
-    jvm.org.apache.logging.log4j.core.config.Configurator.setLevel(name, jvm.org.apache.logging.log4j.Level.OFF)
-    logging.getLogger("py4j.clientserver").addFilter(_is_no_stop)
 
 
 def _is_no_stop(record: logging.LogRecord) -> bool:

@@ -56,9 +56,9 @@ class MaintainJob:
     def __init__(self, config: Config, spark: SparkSession, stop: threading.Event) -> None:
         self._config, self._spark, self._stop = config, spark, stop
         self._admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
+        self._maintainer = Maintainer(spark, config.maintenance.keep_versions)
         self._tables = TableStore(spark, config.tables.root)
         self._tables.create()
-        self._maintainer = Maintainer(spark, config.maintenance.keep_versions)
 
     def run(self) -> list[str]:
         """Maintain every table; return one line per failure."""

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from typing import Any
 
-from pyspark import SparkContext
 from pyspark.conf import SparkConf
 from pyspark.sql import SparkSession
 
 from offset_sync.config import HIDDEN_NAMES
+from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import ConfigError
+from offset_sync.tables.delta.jvm import processors, start_jvm
+from offset_sync.tables.delta.requirements import CHECKPOINT_FORMAT
+from offset_sync.tables.delta.self_test import check_platform
 
+logger = logging.getLogger(__name__)
 _REQUIRED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
     # The default offset reader leaves out internal topics: __consumer_offsets would read as empty, without an error.
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
+    # Spark has a second one, which ingest/checkpoint.py does not read.
+    "spark.sql.streaming.offsetLog.formatVersion": CHECKPOINT_FORMAT.removeprefix("v"),
 }
 _DEFAULTS = {
     "spark.scheduler.mode": "FAIR",
@@ -56,11 +62,15 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
     *reads_internal_topics* switches to the offset reader that sees ``__consumer_offsets``. It is one setting for the
     whole session, so a job reads either internal topics or topics by pattern. On ``local[*]`` each of *clusters* gets
     as many task slots as there are cores, so that its share (``sharing.in_its_share``) is enough for all of them.
+    Raises PlatformError, in one line, where Spark, Delta or librdkafka is not one that this can work with.
     """
     if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
         raise ConfigError(["SPARK_REMOTE: Spark Connect runs foreachBatch elsewhere; unset it and use spark-submit"])
+    remarks = check_client()
     # Before there is a JVM nobody has read what spark-submit was given: the defaults below would win over it.
-    SparkContext._ensure_initialized()
+    start_jvm()
+    for remark in [*remarks, *check_platform()]:
+        logger.warning("%s", remark)
     conf = SparkConf()
     conf.setIfMissing("spark.app.name", name)
     for key, value in _DEFAULTS.items():
@@ -70,7 +80,7 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
     if log_format := os.environ.get(LOG_FORMAT):
         conf.setIfMissing(f"spark.executorEnv.{LOG_FORMAT}", log_format)
     conf.setIfMissing("spark.master", _EVERY_CORE)
-    conf.set("spark.master", with_slots(str(conf.get("spark.master")), _cores(), clusters))
+    conf.set("spark.master", with_slots(str(conf.get("spark.master")), processors(), clusters))
     if not reads_internal_topics:
         # Otherwise the size of a batch to Python is added up anew with every row; rows of the index are small.
         conf.setIfMissing("spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1))
@@ -86,9 +96,3 @@ def with_slots(master: str, cores: int, clusters: int) -> str:
     if master != _EVERY_CORE:
         return master
     return f"local[{max(cores, min(cores * clusters, _MOST_SLOTS))}]"
-
-
-def _cores() -> int:
-    """Return what ``*`` in ``local[*]`` stands for; Java knows of a container's limits."""
-    jvm: Any = SparkContext._jvm
-    return int(jvm.java.lang.Runtime.getRuntime().availableProcessors())

@@ -25,7 +25,7 @@ from offset_sync.kafka.librdkafka import BindingError
 from offset_sync.kafka.request_limits import invalid_group, invalid_partition, invalid_write
 from offset_sync.kafka.retry import attempts
 from offset_sync.kafka.topic_metadata import LogEnds, Reach, TopicInfo, TopicMetadata
-from offset_sync.model.errors import ClusterError
+from offset_sync.model.errors import ClusterError, PlatformError
 from offset_sync.model.values import OffsetWrite, TopicPartition
 
 DEADLINE_S = 15.0
@@ -173,7 +173,7 @@ class ClusterAdmin:
             if self._connected is None:
                 try:
                     self._connected = GroupOffsets({**_GROUP_OPTIONS, **self._options})
-                except BindingError as error:
+                except (BindingError, PlatformError) as error:  # the latter in an executor: jobs begin with a check
                     raise ClusterError(self.alias, str(error)) from error
             return self._connected
 

@@ -7,7 +7,6 @@ answer in time. Retries are the caller's, who knows what may be repeated.
 
 from __future__ import annotations
 
-import ctypes
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from offset_sync.kafka.librdkafka import ConsumerHandle, elements, library, metadata_of, text
+from offset_sync.kafka.consumer_handle import ConsumerHandle
+from offset_sync.kafka.librdkafka import elements, library, metadata_of, text
 from offset_sync.model.values import OffsetWrite, TopicPartition
 
 _LIST, _ALTER, _DELETE = "ListConsumerGroupOffsets", "AlterConsumerGroupOffsets", "DeleteConsumerGroupOffsets"
@@ -120,13 +120,11 @@ class GroupOffsets:
             partitions = bound.topic_partition_list_new(len(rows))
             for row in rows:
                 bound.add_partition(partitions, *row)
-        request = ctypes.c_void_p(getattr(bound, f"{batch.operation}_new")(group.encode(), partitions))
-        if partitions is not None:  # the request has its own copy
-            bound.topic_partition_list_destroy(partitions)
         bound.AdminOptions_set_opaque(batch.options, number)
         bound.AdminOptions_set_request_timeout(batch.options, timeout_ms, None, 0)
-        getattr(bound, batch.operation)(self._handle.pointer, ctypes.byref(request), 1, batch.options, batch.queue)
-        getattr(bound, f"{batch.operation}_destroy")(request)
+        bound.ask(batch.operation, self._handle.pointer, group, partitions, batch.options, batch.queue)
+        if partitions is not None:  # the request had its own copy
+            bound.topic_partition_list_destroy(partitions)
 
     def _answers(self, batch: _Batch) -> Iterator[tuple[int, GroupAnswer]]:
         """Yield the answers that have come, waiting a little for the first; each is copied before it is destroyed."""
@@ -143,9 +141,7 @@ class GroupOffsets:
         code = bound.event_error(event)
         if code:
             return RequestFailure(self._name(code), text(bound.event_error_string(event)))
-        count = ctypes.c_size_t()
-        result = getattr(bound, f"event_{operation}_result")(event)
-        group = getattr(bound, f"{operation}_result_groups")(result, ctypes.byref(count))[0]
+        group = bound.group_of(operation, event)
         error = bound.group_result_error(group)
         if error:
             return RequestFailure(self._name(bound.error_code(error)), text(bound.error_string(error)))

@@ -15,29 +15,32 @@ fallback that would be right only as long as nobody uses metadata.
 
 from __future__ import annotations
 
-import _thread
 import ctypes
 import functools
-import os
-import weakref
 from collections.abc import Mapping
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any
 
+import confluent_kafka
 from confluent_kafka import cimpl
 
-from offset_sync.model.errors import OffsetSyncError
+from offset_sync.model.errors import OffsetSyncError, PlatformError
+from offset_sync.model.versions import Match, match_version
 
+CONFLUENT_KAFKA = "2.16.1"
+"""The pin in setup.cfg."""
+LIBRDKAFKA = "2.16.0"
+"""What the wheel of that has in it."""
+_REMEDY = "run 'make install', which installs the wheel of confluent-kafka that this was built with"
 OPERATIONS = ("ListConsumerGroupOffsets", "AlterConsumerGroupOffsets", "DeleteConsumerGroupOffsets")
 _CONSUMER = 1
-_NO_CONSUMER_CLOSE = 0x8
 _CONF_OK = 0
 _ERROR_EVENTS = 0x8
 _ERRSTR_BYTES = 512
 
 
 class BindingError(OffsetSyncError):
-    """librdkafka is missing, differs from its header, or refused the options."""
+    """librdkafka refused the options."""
 
 
 class PartitionStruct(ctypes.Structure):
@@ -64,6 +67,7 @@ class PartitionListStruct(ctypes.Structure):
 PartitionList = POINTER(PartitionListStruct)
 
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "version_str": (c_char_p, ()),
     "conf_new": (c_void_p, ()),
     "conf_set": (c_int, (c_void_p, c_char_p, c_char_p, c_char_p, c_size_t)),
     "conf_set_events": (None, (c_void_p, c_int)),
@@ -115,7 +119,7 @@ class Library:
                 function.restype, function.argtypes = result, arguments
                 setattr(self, name, function)
         except (OSError, AttributeError) as error:
-            raise BindingError(f"librdkafka cannot be bound ({error}); install the confluent-kafka wheel") from error
+            raise PlatformError(f"expected librdkafka {LIBRDKAFKA}, found another: {error}; {_REMEDY}") from error
         self._refuse_another_layout()
 
     def __getattr__(self, name: str) -> Any:  # only for what __init__ has not set; tells mypy that the rest is there
@@ -133,8 +137,35 @@ class Library:
             ctypes.memmove(added.metadata, raw, len(raw))
             added.metadata_size = len(raw)
 
+    def open_consumer(self, options: Mapping[str, str]) -> int:
+        """Return a new client handle of the consumer kind, whose errors come as events; raises BindingError."""
+        conf = self.conf_new()
+        reason = ctypes.create_string_buffer(_ERRSTR_BYTES)
+        for name, value in options.items():
+            if self.conf_set(conf, name.encode(), value.encode(), reason, _ERRSTR_BYTES) != _CONF_OK:
+                self.conf_destroy(conf)
+                raise BindingError(text(reason.value))
+        self.conf_set_events(conf, _ERROR_EVENTS)
+        pointer: int | None = self.new(_CONSUMER, conf, reason, _ERRSTR_BYTES)
+        if not pointer:  # only on success does librdkafka take the configuration over
+            self.conf_destroy(conf)
+            raise BindingError(text(reason.value))
+        return pointer
+
+    def ask(self, operation: str, handle: int, group: str, partitions: Any, options: int, queue: int) -> None:
+        """Send the request of one group; *partitions* are copied, None stands for all of them."""
+        request = c_void_p(getattr(self, f"{operation}_new")(group.encode(), partitions))
+        getattr(self, operation)(handle, ctypes.byref(request), 1, options, queue)
+        getattr(self, f"{operation}_destroy")(request)
+
+    def group_of(self, operation: str, event: int) -> int:
+        """Return the result of the one group in the answer to a request; it lives as long as *event* does."""
+        result = getattr(self, f"event_{operation}_result")(event)
+        found: int = getattr(self, f"{operation}_result_groups")(result, ctypes.byref(c_size_t()))[0]
+        return found
+
     def _refuse_another_layout(self) -> None:
-        """Raise BindingError unless librdkafka itself reads from the structures what was written to them."""
+        """Raise PlatformError unless librdkafka itself reads from the structures what was written to them."""
         partitions = self.topic_partition_list_new(2)
         self.add_partition(partitions, "first", 1, 11, "a\0b")
         self.add_partition(partitions, "second", 2, 22, "é")
@@ -143,13 +174,28 @@ class Library:
         found = [(each.topic, each.partition, each.offset, metadata_of(each), each.err) for each in elements(copied)]
         self.topic_partition_list_destroy(copied)
         if found != [(b"first", 1, 11, "a\0b", 0), (b"second", 2, 22, "é", 0)]:
-            raise BindingError("librdkafka's structures differ from those of its header; use another confluent-kafka")
+            raise PlatformError(f"expected librdkafka's structures as in {LIBRDKAFKA}, found others; {_REMEDY}")
 
 
 @functools.lru_cache(maxsize=1)
 def library() -> Library:
     """Return the bound library, checked once per process."""
     return Library(cimpl.__file__)
+
+
+def check_client() -> list[str]:
+    """Return what has to be said in the log; raises PlatformError, in one line, for a client that cannot be used.
+
+    The rule for versions is that of ``model/versions.py``. All functions are looked up, and a list of partitions is
+    written and read back; no broker is asked.
+    """
+    found = {"confluent-kafka": str(confluent_kafka.__version__), "librdkafka": text(library().version_str())}
+    expected = {"confluent-kafka": CONFLUENT_KAFKA, "librdkafka": LIBRDKAFKA}
+    texts = {name: f"expected {name} {expected[name]}, found {version}" for name, version in found.items()}
+    matches = {name: match_version(expected[name], version) for name, version in found.items()}
+    if refused := [texts[name] for name, match in matches.items() if match is Match.OTHER]:
+        raise PlatformError("; ".join([*refused, _REMEDY]))
+    return [texts[name] for name, match in matches.items() if match is Match.SIMILAR]
 
 
 def elements(partitions: Any) -> list[PartitionStruct]:
@@ -164,50 +210,6 @@ def metadata_of(partition: PartitionStruct) -> str:
     return ctypes.string_at(partition.metadata, partition.metadata_size).decode(errors="replace")
 
 
-class ConsumerHandle:
-    """An ``rd_kafka_t`` of the consumer kind, which never subscribes, polls or commits; destroyed with its last user.
-
-    *options* are librdkafka's. A ``group.id`` must be there to get an ``rk_cgrp`` (see above); it is only looked up.
-    """
-
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self._library = library()
-        conf = self._library.conf_new()
-        reason = ctypes.create_string_buffer(_ERRSTR_BYTES)
-        for name, value in options.items():
-            if self._library.conf_set(conf, name.encode(), value.encode(), reason, _ERRSTR_BYTES) != _CONF_OK:
-                self._library.conf_destroy(conf)
-                raise BindingError(text(reason.value))
-        self._library.conf_set_events(conf, _ERROR_EVENTS)
-        self.pointer: int | None = self._library.new(_CONSUMER, conf, reason, _ERRSTR_BYTES)
-        if not self.pointer:  # only on success does librdkafka take the configuration over
-            self._library.conf_destroy(conf)
-            raise BindingError(text(reason.value))
-        self._complaint = ""
-        # At the end of the process nothing is left to destroy it for.
-        weakref.finalize(self, _destroy, self._library, self.pointer, os.getpid()).atexit = False
-
-    def complaint(self) -> str:
-        """Return what last went wrong between client and brokers ("Connection refused"), "" when nothing did."""
-        queue = self._library.queue_get_main(self.pointer)
-        while event := self._library.queue_poll(queue, 0):
-            if self._library.event_error(event):
-                self._complaint = text(self._library.event_error_string(event))
-            self._library.event_destroy(event)
-        self._library.queue_destroy(queue)
-        return self._complaint
-
-
 def text(raw: bytes | None) -> str:
     """Return a C string as text."""
     return (raw or b"").decode(errors="replace")
-
-
-def _destroy(bound: Library, pointer: int, owner: int) -> None:
-    """Let librdkafka take a client down, and wait for nothing.
-
-    After a broker was away and came back that may never end (librdkafka issue 4674), and whoever drops a client holds
-    a lock. A thread of threading would not do: its start takes locks, and this may be called in the middle of anything.
-    """
-    if os.getpid() == owner:  # a forked child has the memory but not the threads: destroying would wait for ever
-        _thread.start_new_thread(bound.destroy_flags, (pointer, _NO_CONSUMER_CLOSE))

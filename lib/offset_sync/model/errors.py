@@ -25,3 +25,7 @@ class ClusterError(OffsetSyncError):
 
 class TableError(OffsetSyncError):
     """A Delta table or checkpoint is unusable."""
+
+
+class PlatformError(OffsetSyncError):
+    """Spark, Delta, librdkafka or a package around them is not what this was built with; trying again does not help."""

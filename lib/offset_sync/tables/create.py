@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
@@ -69,16 +68,9 @@ def _build(spark: SparkSession, path: str, table: Table) -> None:
 
 def _clear(spark: SparkSession, path: str) -> bool:
     """Remove the folder of a table that has no version; return False, and touch nothing, where it holds any data."""
-    jvm: Any = spark._jvm
-    folder = jvm.org.apache.hadoop.fs.Path(path)
-    file_system = folder.getFileSystem(spark._jsc.hadoopConfiguration())
-    if not file_system.exists(folder):
+    files = HadoopFiles(spark)
+    # Delta writes a version under a hidden name and renames it; only such a file may be left over.
+    if not files.exists(path) or not all(name.startswith(".") for name in files.names_below(path)):
         return False
-    files = file_system.listFiles(folder, True)
-    while files.hasNext():
-        name = str(files.next().getPath().getName())
-        # Delta writes a version under a hidden name and renames it; only such a file may be left over.
-        if not name.startswith("."):
-            return False
     logger.warning("%s: removed what a job that was killed while creating the table has left", path)
-    return bool(file_system.delete(folder, True))
+    return files.delete_folder(path)

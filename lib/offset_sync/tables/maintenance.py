@@ -7,7 +7,6 @@ removes files: nothing in it was not there before. On a local disk the entries a
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -19,8 +18,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.tables.definition import Table
+from offset_sync.tables.delta.delta_log import DeltaLog
 from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.delta.lock import table_lock
+from offset_sync.tables.delta.self_test import check_maintenance
 from offset_sync.tables.delta.transaction_log import is_only_appended
 
 PLACE = ("cluster", "topic", "partition")
@@ -55,12 +56,13 @@ class Size:
 class Maintainer:
     """Works on tables at their paths; readers and writers elsewhere may go on.
 
-    A version can be read for *keep* after the next one was there, and so can its files.
+    A version can be read for *keep* after the next one was there, and so can its files. Raises PlatformError where
+    Delta is not the one that this was written for.
     """
 
     def __init__(self, spark: SparkSession, keep: timedelta) -> None:
+        check_maintenance()
         self._spark = spark
-        self._jvm: Any = spark._jvm
         self._files = HadoopFiles(spark)
         self._keep = keep
         for name, value in _SESSION.items():
@@ -99,11 +101,9 @@ class Maintainer:
     def clean_up(self, path: str) -> None:
         """Delete entries of the log, and files that no version needs, after the time that they are kept.
 
-        Delta itself removes entries by whole days only: at a version a second, hundreds of thousands of them.
+        Delta itself leaves the entries of whole days: at a version a second, hundreds of thousands of them.
         """
-        log, none = self._log(path), self._jvm.scala.Option.empty()
-        minute = self._jvm.org.apache.spark.sql.delta.TruncationGranularity.MINUTE()
-        log.cleanUpExpiredLogs(log.update(False, none, none), none, none, minute)
+        DeltaLog(self._spark, path).clean_up()
         self._spark.sql(f"VACUUM delta.`{path}`")
 
     def cut(self, path: str, begins: pa.Table) -> int:
@@ -115,26 +115,21 @@ class Maintainer:
         if begins.num_rows == 0:
             return 0
         cuts = self._spark.createDataFrame(begins.cast(BEGINS_SCHEMA))
-        none = self._jvm.scala.Option.empty()
-        log = self._log(path)
-        transaction = log.startTransaction(none, none)
-        snapshot = transaction.snapshot()
-        rows = self._spark.read.format("delta").option("versionAsOf", snapshot.version()).load(path)
+        transaction = DeltaLog(self._spark, path).begin()
+        rows = self._spark.read.format("delta").option("versionAsOf", transaction.version).load(path)
         marked = _with_cut(rows.withColumn("file", F.col("_metadata.file_path")), cuts)
         by_file = marked.groupBy("file").agg(F.count_if("is_cut").alias("cut"), F.count("*").alias("rows")).collect()
         touched = {row["file"].rsplit("/", 1)[1]: row for row in by_file if row["cut"]}
         gone, held = (sum(row[name] for row in touched.values()) for name in ("cut", "rows"))
         if not touched or gone < _LEAST_SHARE * held:
             return 0
-        files = [file for file in snapshot.allFiles().collectAsList() if file.path().rsplit("/", 1)[-1] in touched]
-        old = DataFrame(log.createDataFrame(snapshot, self._to_seq(files), False, none), self._spark)
-        kept = _with_cut(old, cuts).where(~F.col("is_cut")).select(*rows.columns)
-        added = transaction.writeFiles(kept.coalesce(_files_for(held - gone))._jdf)
-        written = self._rows_in(added)
+        files = transaction.files(touched)
+        kept = _with_cut(transaction.read(files), cuts).where(~F.col("is_cut")).select(*rows.columns)
+        added = transaction.write(kept.coalesce(_files_for(held - gone)))
+        written = added.rows
         if len(files) != len(touched) or written != held - gone:
             raise RuntimeError(f"{path}: {written} rows were to be kept instead of {held - gone}; nothing is removed")
-        removed = [file.removeWithTimestamp(int(time.time() * 1000), True) for file in files]
-        self._enter(path, int(snapshot.version()), added.appendedAll(self._to_seq(removed)))
+        self._enter(path, transaction.version, added.instead_of(files))
         return int(gone)
 
     def _enter(self, path: str, version: int, actions: Any) -> None:
@@ -143,33 +138,19 @@ class Maintainer:
         Delta lets nobody remove files while others append: what they append could be meant too. Here it is not, so a
         new transaction is tried until nobody comes between its beginning and its end, which takes a moment only.
         """
-        none, log = self._jvm.scala.Option.empty(), self._log(path)
-        operation = getattr(getattr(self._jvm.org.apache.spark.sql.delta, "DeltaOperations$ManualUpdate$"), "MODULE$")
+        log = DeltaLog(self._spark, path)
         for _ in range(_ATTEMPTS):
             with table_lock(self._files.local(path)):
-                transaction = log.startTransaction(none, none)
-                latest = int(transaction.snapshot().version())
-                if not is_only_appended(self._files, path, version, latest):
+                transaction = log.begin()
+                if not is_only_appended(self._files, path, version, transaction.version):
                     raise RuntimeError(f"{path}: somebody else has removed files or changed a property; try again")
-                version = latest
+                version = transaction.version
                 try:
-                    transaction.commit(actions, operation)
+                    transaction.commit(actions)
                 except ConcurrentAppendException:
                     continue
                 return
         raise RuntimeError(f"{path}: others have appended {_ATTEMPTS} times in between; try again")
-
-    def _rows_in(self, added: Any) -> int:
-        return sum(int(added.apply(number).numPhysicalRecords().get()) for number in range(added.size()))
-
-    def _log(self, path: str) -> Any:
-        return self._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self._spark._jsparkSession, path)
-
-    def _to_seq(self, items: list[Any]) -> Any:
-        found = self._jvm.java.util.ArrayList()
-        for item in items:
-            found.add(item)
-        return self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(found).toSeq()
 
 
 def _with_cut(rows: DataFrame, cuts: DataFrame) -> DataFrame:

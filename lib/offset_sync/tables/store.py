@@ -74,7 +74,7 @@ class TableStore:
                 return latest_version(self._files, self.path(table), known)
             except FileNotFoundError:
                 logger.info("%s was cleaned up since it was last read", table.name)
-        return self._appender.version(self.path(table))
+        return self._appender.kernel.newest(self.path(table)).version
 
     def read_added(self, table: Table, after: int, until: int) -> pa.Table:
         """Return the rows appended by versions in ``(after, until]``, in no order; costs no job.

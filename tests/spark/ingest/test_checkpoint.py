@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.model.errors import TableError
 
 BATCH = '{"batchWatermarkMs":0,"batchTimestampMs":1795256074434,"conf":{"spark.sql.shuffle.partitions":"4"}}'
 
@@ -65,6 +66,22 @@ def test_the_files_of_a_real_query_have_this_form(spark: SparkSession, tmp_path:
     assert version == "v1"
     assert "batchTimestampMs" in json.loads(batch)
     assert isinstance(json.loads(end), dict)
+
+
+@pytest.mark.parametrize("first_line", ["v2", "", "{}", "\0v12"])
+@pytest.mark.parametrize("name", ["sources/0/0", "offsets/0"])
+def test_a_file_of_another_format_is_an_error_that_names_it_and_it_stays_as_it_is(
+    spark: SparkSession, folder: Path, name: str, first_line: str
+) -> None:
+    text = f"{first_line}\n{BATCH}\n{{}}"
+    (folder / name).write_text(text)
+    (folder / "offsets" / "1").unlink()
+    checkpoint = Checkpoint(spark, str(folder))
+    with pytest.raises(TableError, match=rf"/{name}: expected a checkpoint of format v1, found .*; go on with the"):
+        checkpoint.record_limit(0)
+    with pytest.raises(TableError, match="expected a checkpoint of format v1"):
+        checkpoint.leave_out(["orders"])
+    assert (folder / name).read_text() == text
 
 
 def ends_of(folder: Path, batch_id: int) -> dict[str, dict[str, int]]:

@@ -15,6 +15,8 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from offset_sync.tables.catalog import OFFSET_COMMITS, RECORD_RUNS
+from offset_sync.tables.delta.delta_log import NewFiles
+from offset_sync.tables.delta.kernel import Transaction
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
 from offset_sync.tables.store import TableStore
 from tools.background import going_on
@@ -106,16 +108,15 @@ def test_a_table_of_an_earlier_version_learns_that_rows_may_go_and_others_never_
 def test_an_append_that_began_before_a_property_was_set_succeeds_all_the_same(
     tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    appender: Any = tables._appender
-    write, calls = appender._write, []
+    add, calls = Transaction.add, []
 
-    def write_slowly(*arguments: Any) -> Any:
+    def add_slowly(self: Transaction, rows: pa.Table) -> Any:
         if not calls:
             Maintainer(tables.spark, timedelta(hours=7)).prepare(tables.path(RECORD_RUNS), RECORD_RUNS)
         calls.append(1)
-        return write(*arguments)
+        return add(self, rows)
 
-    monkeypatch.setattr(appender, "_write", write_slowly)
+    monkeypatch.setattr(Transaction, "add", add_slowly)
     tables.append(RECORD_RUNS, run(0), ("query", 1))
     assert (by_delta_rs(tables), len(calls)) == ([("dc1", 0)], 2)
 
@@ -153,7 +154,7 @@ def test_a_cut_that_would_lose_a_row_is_refused(
     tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables.append(RECORD_RUNS, pa.concat_tables([run(0), run(10), run(20)]))
-    monkeypatch.setattr(maintainer, "_rows_in", lambda added: 1)
+    monkeypatch.setattr(NewFiles, "rows", 1)
     with pytest.raises(RuntimeError, match="1 rows were to be kept instead of 2; nothing is removed"):
         maintainer.cut(tables.path(RECORD_RUNS), begins(dc1=10))
     assert by_delta_rs(tables) == [("dc1", 0), ("dc1", 10), ("dc1", 20)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from unittest.mock import MagicMock
 
 import pytest
@@ -140,14 +141,23 @@ def test_a_micro_batch_that_does_not_finish_is_interrupted_in_the_end(
     assert (query.isActive, round(clock.seconds)) == (False, 170)
 
 
-def test_no_micro_batch_begins_once_a_stop_is_asked_for(group: QuerySupervisor, stop: Stop) -> None:
-    batches: list[int] = []
+def test_no_micro_batch_begins_once_a_stop_is_asked_for_and_its_end_is_no_news(
+    group: QuerySupervisor, stop: Stop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches, filters = list[int](), list[Callable[[logging.LogRecord], bool]]()
+    monkeypatch.setattr(query_supervisor, "silence_batches", filters.append)  # there is no JVM here
     guarded = group.stop_between_batches(lambda batch, batch_id: batches.append(batch_id))
     guarded(MagicMock(), 1)
+    assert filters == []
     stop.set()
     with pytest.raises(StopRequestedError):
         guarded(MagicMock(), 2)
     assert batches == [1]
+    (is_worth_telling,) = filters
+    for error, is_told in ((StopRequestedError(), False), (ValueError(), True)):
+        raised = (type(error), error, None)
+        record = logging.LogRecord("py4j.clientserver", logging.INFO, "", 0, "failed", (), raised)
+        assert is_worth_telling(record) == is_told
 
 
 # Once

@@ -1,27 +1,95 @@
-"""Clients of librdkafka that are dropped."""
+"""The client that is not the one this was built with is found out before it is used."""
 
 from __future__ import annotations
 
-import threading
+import ctypes
+from collections.abc import Iterator
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 
+import confluent_kafka
 import pytest
+from confluent_kafka import cimpl
 
-from offset_sync.kafka.librdkafka import ConsumerHandle, library
+from offset_sync.kafka import librdkafka
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.librdkafka import CONFLUENT_KAFKA, LIBRDKAFKA, BindingError, Library, check_client, library
+from offset_sync.model.errors import ClusterError, PlatformError
 
-OPTIONS = {"bootstrap.servers": "127.0.0.1:1", "group.id": "unused"}
+REMEDY = "run 'make install', which installs the wheel of confluent-kafka that this was built with"
 
 
-def test_whoever_drops_a_client_does_not_wait_for_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    may_end, has_ended, destroy = threading.Event(), threading.Event(), library().destroy_flags
+@pytest.fixture(autouse=True)
+def bound_anew() -> Iterator[None]:
+    library.cache_clear()
+    yield
+    library.cache_clear()
 
-    def destroy_when_it_may(pointer: int, flags: int) -> None:
-        may_end.wait(30)
-        destroy(pointer, flags)
-        has_ended.set()
 
-    monkeypatch.setattr(library(), "destroy_flags", destroy_when_it_may)
-    handle = ConsumerHandle(OPTIONS)
-    del handle
-    assert not has_ended.is_set()
-    may_end.set()
-    assert has_ended.wait(60)
+def refusal() -> str:
+    with pytest.raises(PlatformError) as refused:
+        check_client()
+    text = str(refused.value)
+    assert text.endswith(f"; {REMEDY}")
+    assert "\n" not in text
+    return text.removesuffix(f"; {REMEDY}")
+
+
+def test_the_pinned_client_passes_without_a_word() -> None:
+    assert check_client() == []
+
+
+def test_a_package_of_another_minor_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confluent_kafka, "__version__", "2.12.0")
+    assert refusal() == f"expected confluent-kafka {CONFLUENT_KAFKA}, found 2.12.0"
+
+
+def test_a_library_of_another_minor_version_is_refused_though_the_package_is_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(library(), "version_str", lambda: b"2.3.0")
+    assert refusal() == f"expected librdkafka {LIBRDKAFKA}, found 2.3.0"
+
+
+def test_another_patch_that_has_everything_is_taken_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library(), "version_str", lambda: b"2.16.9")
+    assert check_client() == [f"expected librdkafka {LIBRDKAFKA}, found 2.16.9"]
+
+
+def test_a_library_without_a_function_is_refused_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(librdkafka._SIGNATURES, "ListTeapots", (None, ()))
+    text = refusal()
+    assert text.startswith(f"expected librdkafka {LIBRDKAFKA}, found another: ")
+    assert "rd_kafka_ListTeapots" in text
+    with pytest.raises(ClusterError, match="rd_kafka_ListTeapots"):  # an executor's may differ from the driver's
+        ClusterAdmin("dc1", {"bootstrap.servers": "127.0.0.1:1"}).committed_offsets(["g"])
+
+
+def test_a_package_without_its_library_is_refused() -> None:
+    with pytest.raises(PlatformError, match=r"no-such\.so"):
+        Library("/no-such.so")
+
+
+class Swapped(ctypes.Structure):
+    """A partition as no librdkafka has it: offset before partition."""
+
+    _fields_ = (
+        ("topic", c_char_p),
+        ("offset", c_int64),
+        ("partition", c_int32),
+        ("metadata", c_void_p),
+        ("metadata_size", c_size_t),
+        ("opaque", c_void_p),
+        ("err", c_int),
+        ("_private", c_void_p),
+    )
+
+
+def test_a_library_with_another_layout_is_refused_without_a_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    add = "topic_partition_list_add"
+    monkeypatch.setitem(librdkafka._SIGNATURES, add, (POINTER(Swapped), librdkafka._SIGNATURES[add][1]))
+    assert refusal() == f"expected librdkafka's structures as in {LIBRDKAFKA}, found others"
+
+
+def test_options_that_it_refuses_are_no_matter_of_versions() -> None:
+    with pytest.raises(BindingError, match="brokers"):
+        Library(cimpl.__file__).open_consumer({"number.of.brokers": "2"})

@@ -6,22 +6,21 @@ import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+
+from offset_sync.tables.delta.jvm import JavaError, class_of, hadoop_configuration, java
 
 
 class HadoopFiles:
     """Reads and writes whole files in the driver's JVM; threads may share it."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._jvm: Any = spark._jvm
-        self._configuration: Any = spark._jsc.hadoopConfiguration()
+        self._configuration = hadoop_configuration(spark)
 
     def local(self, path: str) -> Path | None:
         """Return *path* as one of this machine's disk, None if it lies elsewhere."""
@@ -39,6 +38,13 @@ class HadoopFiles:
         if not file_system.exists(place):
             return []
         return sorted(str(each.getPath().getName()) for each in file_system.listStatus(place) if each.isFile())
+
+    def names_below(self, folder: str) -> Iterator[str]:
+        """Yield the names of the files in *folder* and below, in no order; it has to be there."""
+        file_system, place = self._resolve(folder)
+        files = file_system.listFiles(place, True)
+        while files.hasNext():
+            yield str(files.next().getPath().getName())
 
     def modified_ms(self, path: str) -> int:
         """Return when a file was last written, in milliseconds since the epoch, by the clock of its file system."""
@@ -59,7 +65,7 @@ class HadoopFiles:
         with _missing_files_named(path):
             stream = file_system.open(place)
         try:
-            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+            return str(java("org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
         finally:
             stream.close()
 
@@ -74,9 +80,9 @@ class HadoopFiles:
 
     def replace_text(self, path: str, text: str) -> None:
         """Write a file in the place of what was there, as Spark writes its checkpoints: all of it or nothing."""
-        checkpointing = self._jvm.org.apache.spark.sql.execution.streaming.checkpointing
-        manager = checkpointing.CheckpointFileManager.create(self._path(path).getParent(), self._configuration)
-        stream = manager.createAtomic(self._path(path), True)
+        checkpoints = java("org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager")
+        manager = checkpoints.create(_to_path(path).getParent(), self._configuration)
+        stream = manager.createAtomic(_to_path(path), True)
         try:
             stream.write(text.encode())
         except BaseException:
@@ -89,6 +95,11 @@ class HadoopFiles:
         file_system, place = self._resolve(path)
         file_system.delete(place, False)
 
+    def delete_folder(self, folder: str) -> bool:
+        """Delete *folder* and all in it; return whether it was there."""
+        file_system, place = self._resolve(folder)
+        return bool(file_system.delete(place, True))
+
     def read_parquet(self, path: str, columns: list[str]) -> pa.Table:
         """Return columns of a Parquet file; raises FileNotFoundError where there is none."""
         if (own := self.local(path)) is not None:
@@ -98,7 +109,7 @@ class HadoopFiles:
             local = Path(folder, "rows.parquet")
             # Without a checksum file beside it; the file's own pages have checksums enough.
             with _missing_files_named(path):
-                file_system.copyToLocalFile(False, place, self._path(local.as_uri()), True)
+                file_system.copyToLocalFile(False, place, _to_path(local.as_uri()), True)
             return pq.read_table(local, columns=columns)
 
     def write_parquet(self, path: str, rows: pa.Table) -> tuple[str, int]:
@@ -111,25 +122,24 @@ class HadoopFiles:
             local = Path(folder, "rows.parquet")
             pq.write_table(rows, local, compression="snappy")
             size = local.stat().st_size
-            file_system.copyFromLocalFile(True, True, self._path(local.as_uri()), place)
+            file_system.copyFromLocalFile(True, True, _to_path(local.as_uri()), place)
         return str(file_system.makeQualified(place).toString()), size
 
-    @cached_property
-    def _path(self) -> Any:
-        """The class, kept: each part of its name is a question to the JVM."""
-        return self._jvm.org.apache.hadoop.fs.Path
-
     def _resolve(self, path: str) -> tuple[Any, Any]:
-        place = self._path(path)
+        place = _to_path(path)
         return place.getFileSystem(self._configuration), place
+
+
+def _to_path(path: str) -> Any:
+    return java("org.apache.hadoop.fs.Path")(path)
 
 
 @contextmanager
 def _missing_files_named(path: str) -> Iterator[None]:
     try:
         yield
-    except Py4JJavaError as problem:
-        if problem.java_exception.getClass().getName() == "java.io.FileNotFoundException":
+    except JavaError as problem:
+        if class_of(problem) == "java.io.FileNotFoundException":
             raise FileNotFoundError(path) from problem
         raise
 

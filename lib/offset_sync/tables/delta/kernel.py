@@ -1,6 +1,6 @@
-"""Write Arrow tables to Delta tables without a Spark job: a Parquet file, and its entry in the log by Delta Kernel.
+"""Delta Kernel, which writes Arrow tables to Delta tables without a Spark job: a Parquet file and its entry in the log.
 
-Delta Kernel is Delta's own library for engines other than Spark, and delta-spark brings it along.
+It is Delta's own library for engines other than Spark, and delta-spark brings it along. Nothing else here calls it.
 """
 
 from __future__ import annotations
@@ -9,64 +9,156 @@ import json
 import logging
 import time
 import uuid
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.tables.delta.jvm import JavaError, class_of, hadoop_configuration, java
 from offset_sync.tables.delta.statistics import statistics_of
 
 logger = logging.getLogger(__name__)
 _ENGINE = "offset-sync"
+_REPEATED = "io.delta.kernel.exceptions.ConcurrentTransactionException"
+_OVERTAKEN = "io.delta.kernel.exceptions.MaxCommitRetryLimitReachedException"
+_CHANGED = (
+    "io.delta.kernel.exceptions.MetadataChangedException",
+    "io.delta.kernel.exceptions.ProtocolChangedException",
+)
 
 
-class KernelWriter:
-    """What every write by Delta Kernel is made of, on any Hadoop file system; threads may share it."""
+class Writer(NamedTuple):
+    """Who writes, and which of its writes it is: what was written once is not written again."""
+
+    application_id: str
+    version: int
+
+
+def is_repeated(problem: JavaError) -> bool:
+    """Return whether the table has what this writer wrote under this version, or a later one."""
+    return class_of(problem) == _REPEATED
+
+
+def is_changed(problem: JavaError) -> bool:
+    """Return whether somebody set a property of the table since the write began, as maintenance does once."""
+    return class_of(problem) in _CHANGED
+
+
+def is_overtaken(problem: JavaError) -> bool:
+    """Return whether somebody else has committed since the write began."""
+    return class_of(problem) == _OVERTAKEN
+
+
+class Kernel:
+    """Tables on any Hadoop file system, and transactions on them; threads may share it."""
 
     def __init__(self, spark: SparkSession) -> None:
-        jvm: Any = spark._jvm
-        self._jvm = jvm
-        self._kernel = jvm.io.delta.kernel
-        self._files = HadoopFiles(spark)
-        self._engine = self._kernel.defaults.engine.DefaultEngine.create(spark._jsc.hadoopConfiguration())
+        self.files = HadoopFiles(spark)
+        self._engine = java("io.delta.kernel.defaults.engine.DefaultEngine").create(hadoop_configuration(spark))
 
-    def version(self, path: str) -> int:
-        """Return the last version of a table."""
-        return int(self._newest(path).getVersion())
+    def newest(self, path: str) -> Snapshot:
+        """Return a table as it is now; the whole log is listed for it."""
+        return Snapshot(java("io.delta.kernel.Table").forPath(self._engine, path).getLatestSnapshot(self._engine))
 
-    def _newest(self, path: str) -> Any:
-        return self._kernel.Table.forPath(self._engine, path).getLatestSnapshot(self._engine)
+    def begin(self, path: str, snapshot: Snapshot, writer: Writer | None = None) -> Transaction:
+        """Begin to append to the table on top of *snapshot*; whoever appends meanwhile does no harm.
 
-    def _update(self, snapshot: Any) -> Any:
-        """Return a builder of a transaction on top of *snapshot*."""
-        return snapshot.buildUpdateTableTransaction(_ENGINE, self._kernel.Operation.WRITE)
-
-    def _write(self, path: str, rows: pa.Table, transaction: Any) -> Any:
-        """Write the data file and return what the log shall say of it."""
-        name, size = self._files.write_parquet(f"{path}/part-00000-{uuid.uuid4()}-c000.snappy.parquet", rows)
-        facts, schema = json.dumps(statistics_of(rows)), transaction.getSchema(self._engine)
-        statistics = self._kernel.statistics.DataFileStatistics.deserializeFromJson(facts, schema)
-        return self._kernel.utils.DataFileStatus(name, size, int(time.time() * 1000), statistics)
-
-    def _additions(self, transaction: Any, file: Any) -> Any:
-        """Return an iterator of the actions that add *file*."""
-        kernel, engine = self._kernel, self._engine
-        state = transaction.getTransactionState(engine)
-        context = kernel.Transaction.getWriteContext(engine, state, self._jvm.java.util.HashMap())
-        files = kernel.internal.util.Utils.singletonCloseableIterator(file)
-        return kernel.Transaction.generateAppendActions(engine, state, files, context)
-
-    def _has_checkpointed(self, path: str, result: Any) -> bool:
-        """Do what is due after a commit: a checksum, by which logs are cleaned up, and now and then a checkpoint.
-
-        From a checkpoint on the table is known by it and not by every entry before.
+        Raises a JavaError that :func:`is_repeated`, now or at the end, where *writer* has written this version.
         """
-        due = list(result.getPostCommitHooks())
+        builder = self._builder(snapshot)
+        if writer is not None:
+            builder = builder.withTransactionId(writer.application_id, writer.version)
+        return Transaction(path, self.files, self._engine, builder.build(self._engine))
+
+    def begin_alone(self, path: str, snapshot: Snapshot) -> Transaction:
+        """Begin to write; at the end a JavaError that :func:`is_overtaken` is raised where anybody else has written.
+
+        Kernel's own look at what was written meanwhile may keep the rows of two writers.
+        """
+        builder = self._builder(snapshot).withMaxRetries(0)
+        return Transaction(path, self.files, self._engine, builder.build(self._engine))
+
+    def removals(self, snapshot: Snapshot) -> Any:
+        """Return an iterator, of Kernel's, of the actions that remove every file of *snapshot*."""
+        utils, found = java("io.delta.kernel.internal.util.Utils"), java("java.util.ArrayList")()
+        number = java("io.delta.kernel.internal.InternalScanFileUtils").ADD_FILE_ORDINAL
+        removed_at_ms = java("java.util.Optional").of(int(time.time() * 1000))
+        files = utils.intoRows(snapshot.handle.getScanBuilder().build().getScanFiles(self._engine))
+        while files.hasNext():
+            file = java("io.delta.kernel.internal.actions.AddFile")(files.next().getStruct(number))
+            gone = file.toRemoveFileRow(True, removed_at_ms)
+            found.add(java("io.delta.kernel.internal.actions.SingleAction").createRemoveFileSingleAction(gone))
+        files.close()
+        return utils.toCloseableIterator(found.iterator())
+
+    def _builder(self, snapshot: Snapshot) -> Any:
+        return snapshot.handle.buildUpdateTableTransaction(_ENGINE, java("io.delta.kernel.Operation").WRITE)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A version of a table."""
+
+    handle: Any
+
+    @property
+    def version(self) -> int:
+        """Its number."""
+        return int(self.handle.getVersion())
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """A write that is begun; until it is committed nobody sees anything of it."""
+
+    path: str
+    files: HadoopFiles
+    engine: Any
+    handle: Any
+
+    def add(self, rows: pa.Table) -> Any:
+        """Write a data file; return an iterator, of Kernel's, of the actions that add it."""
+        name, size = self.files.write_parquet(f"{self.path}/part-00000-{uuid.uuid4()}-c000.snappy.parquet", rows)
+        facts, schema = json.dumps(statistics_of(rows)), self.handle.getSchema(self.engine)
+        statistics = java("io.delta.kernel.statistics.DataFileStatistics").deserializeFromJson(facts, schema)
+        file = java("io.delta.kernel.utils.DataFileStatus")(name, size, int(time.time() * 1000), statistics)
+        transactions, state = java("io.delta.kernel.Transaction"), self.handle.getTransactionState(self.engine)
+        context = transactions.getWriteContext(self.engine, state, java("java.util.HashMap")())
+        files = java("io.delta.kernel.internal.util.Utils").singletonCloseableIterator(file)
+        return transactions.generateAppendActions(self.engine, state, files, context)
+
+    def commit(self, *actions: Any) -> Commit:
+        """Write the actions of these iterators into the log: all of them or none."""
+        first, *more = actions
+        for each in more:
+            first = first.combine(each)
+        iterable = java("io.delta.kernel.utils.CloseableIterable").inMemoryIterable(first)
+        return Commit(self.path, self.engine, self.handle.commit(self.engine, iterable))
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A write that is in the log."""
+
+    path: str
+    engine: Any
+    handle: Any
+
+    def finish(self) -> Snapshot | None:
+        """Do what is due after a commit; return the table as it is then, None where it has to be looked up.
+
+        Due are a checksum, by which logs are cleaned up, and now and then a checkpoint: from that on the table is known
+        by it and not by every entry before.
+        """
+        due = list(self.handle.getPostCommitHooks())
         for hook in due:
             try:
-                hook.threadSafeInvoke(self._engine)
-            except Py4JJavaError as problem:  # the rows are in the table all the same
-                logger.warning("%s: %s not written: %s", path, hook.getType().toString(), problem.java_exception)
-        return any(hook.getType().toString() == "CHECKPOINT" for hook in due)
+                hook.threadSafeInvoke(self.engine)
+            except JavaError as problem:  # the rows are in the table all the same
+                logger.warning("%s: %s not written: %s", self.path, hook.getType().toString(), problem.java_exception)
+        if any(hook.getType().toString() == "CHECKPOINT" for hook in due):
+            return None
+        after = self.handle.getPostCommitSnapshot().orElse(None)
+        return None if after is None else Snapshot(after)

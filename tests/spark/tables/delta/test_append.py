@@ -10,13 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.delta.append import DeltaAppender
 from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.tables.delta.jvm import JavaError
+from offset_sync.tables.delta.kernel import Kernel, Transaction
 from offset_sync.tables.delta.transaction_log import latest_version, read_added_rows
 from offset_sync.tables.store import TableStore
 
@@ -49,14 +50,14 @@ def test_writers_at_the_same_time_all_succeed_and_each_version_of_one_only_once(
 ) -> None:
     # Each with an appender of its own, as jobs have that write to the same table.
     ready, appenders = threading.Barrier(8), [DeltaAppender(spark) for _ in range(8)]
-    prepare = DeltaAppender._actions
+    add = Transaction.add
 
-    def prepare_and_wait(self: DeltaAppender, transaction: Any, file: Any) -> Any:
-        actions = prepare(self, transaction, file)
+    def add_and_wait(self: Transaction, rows: pa.Table) -> Any:
+        actions = add(self, rows)
         ready.wait(60)
         return actions
 
-    monkeypatch.setattr(DeltaAppender, "_actions", prepare_and_wait)
+    monkeypatch.setattr(Transaction, "add", add_and_wait)
 
     def write(worker: int) -> None:
         for version in range(25):
@@ -72,9 +73,9 @@ def test_writers_at_the_same_time_all_succeed_and_each_version_of_one_only_once(
 def test_the_log_is_looked_through_only_after_a_checkpoint_or_somebody_elses_commit(
     spark: SparkSession, tables: TableStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks, newest, path = [], DeltaAppender._newest, tables.path(RECORD_RUNS)
+    looks, newest, path = [], Kernel.newest, tables.path(RECORD_RUNS)
     appender = DeltaAppender(spark)
-    monkeypatch.setattr(DeltaAppender, "_newest", lambda self, path: looks.append(path) or newest(self, path))
+    monkeypatch.setattr(Kernel, "newest", lambda self, path: looks.append(path) or newest(self, path))
     for version in range(20):
         appender.append(path, run(version), ("query", version))
     assert looks == [path]
@@ -114,12 +115,12 @@ def test_spark_takes_the_log_on_from_where_kernel_left_it_and_back(spark: SparkS
 def test_a_table_that_cannot_be_written_is_an_error_and_its_rows_are_not_seen(
     spark: SparkSession, tables: TableStore, tmp_path: Path
 ) -> None:
-    with pytest.raises(Py4JJavaError, match="no-table"):
+    with pytest.raises(JavaError, match="no-table"):
         DeltaAppender(spark).append(str(tmp_path / "no-table"), run(1))
     log = Path(tables.path(RECORD_RUNS), "_delta_log")
     later = log / f"{1:020d}.json"
     later.write_text(json.dumps({"protocol": {"minReaderVersion": 99, "minWriterVersion": 99}}) + "\n")
-    with pytest.raises(Py4JJavaError):
+    with pytest.raises(JavaError):
         tables.append(RECORD_RUNS, run(1), ("query", 0))
     later.unlink()
     assert starts(tables) == []

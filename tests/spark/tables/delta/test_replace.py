@@ -11,9 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from offset_sync.tables.delta.jvm import JavaError
+from offset_sync.tables.delta.kernel import Kernel, Snapshot
 from offset_sync.tables.delta.replace import DeltaReplacer
 from offset_sync.tables.report_tables import SYNC_STATUS
 from offset_sync.tables.store import TableStore
@@ -101,9 +102,9 @@ def test_who_replaces_at_the_same_moment_elsewhere_is_found_out_and_replaced_in_
     """Where no lock of this machine helps: another writer commits after this one has looked, before it writes."""
     tables.replace(SYNC_STATUS, rows("first"))
     monkeypatch.setattr("offset_sync.tables.delta.replace.table_lock", lambda table: nullcontext())
-    path, newest, looks = tables.path(SYNC_STATUS), DeltaReplacer._newest, []
+    path, newest, looks = tables.path(SYNC_STATUS), Kernel.newest, []
 
-    def look(self: DeltaReplacer, path: str) -> Any:
+    def look(self: Kernel, path: str) -> Snapshot:
         snapshot = newest(self, path)
         looks.append(path)
         if len(looks) == 1:
@@ -111,7 +112,7 @@ def test_who_replaces_at_the_same_moment_elsewhere_is_found_out_and_replaced_in_
         return snapshot
 
     ours = DeltaReplacer(spark)
-    monkeypatch.setattr(DeltaReplacer, "_newest", look)
+    monkeypatch.setattr(Kernel, "newest", look)
     ours.replace(path, rows("ours").select(SYNC_STATUS.names))
     assert [row["group_id"] for row in by_delta_rs(tables)] == ["ours"]
     assert len(looks) == 3, "ours, theirs, ours again"
@@ -135,5 +136,5 @@ def test_reports_of_one_machine_wait_for_each_other(tables: TableStore, spark: S
 
 
 def test_a_table_that_cannot_be_written_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(Py4JJavaError, match="TableNotFound"):
+    with pytest.raises(JavaError, match="TableNotFound"):
         DeltaReplacer(spark).replace(str(tmp_path / "no-table"), rows("a"))

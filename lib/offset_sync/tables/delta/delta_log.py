@@ -1,0 +1,73 @@
+"""Spark's Delta where its SQL has no words: clean a log up to the minute, and write some files of a table anew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from offset_sync.tables.delta.jvm import java, java_rows, java_session, none, to_seq
+
+
+class DeltaLog:
+    """The log of the table at *path*."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._spark = spark
+        self._log = java("org.apache.spark.sql.delta.DeltaLog").forTable(java_session(spark), path)
+
+    def clean_up(self) -> None:
+        """Delete the entries that are older than the table keeps them; Delta itself does so by whole days only."""
+        minute = java("org.apache.spark.sql.delta.TruncationGranularity").MINUTE()
+        self._log.cleanUpExpiredLogs(self._log.update(False, none(), none()), none(), none(), minute)
+
+    def begin(self) -> DeltaTransaction:
+        """Begin a transaction on the table as it is now."""
+        return DeltaTransaction(self._spark, self._log, self._log.startTransaction(none(), none()))
+
+
+@dataclass(frozen=True)
+class NewFiles:
+    """Files that are written and not in the log yet."""
+
+    handle: Any
+
+    @property
+    def rows(self) -> int:
+        """How many rows are in them, by their own statistics."""
+        return sum(int(self.handle.apply(n).numPhysicalRecords().get()) for n in range(self.handle.size()))
+
+    def instead_of(self, files: list[Any]) -> Any:
+        """Return what the log has to say for these to take the place of *files*, whose rows are among them or gone."""
+        now_ms = int(time.time() * 1000)
+        return self.handle.appendedAll(to_seq(file.removeWithTimestamp(now_ms, True) for file in files))
+
+
+class DeltaTransaction:
+    """A transaction on one version of a table; nothing of it is seen until it is committed."""
+
+    def __init__(self, spark: SparkSession, log: Any, transaction: Any) -> None:
+        self._spark, self._log, self._transaction = spark, log, transaction
+        self._snapshot = transaction.snapshot()
+        self.version = int(self._snapshot.version())
+
+    def files(self, names: Collection[str]) -> list[Any]:
+        """Return the files of the table that have these names, without their folders."""
+        files = self._snapshot.allFiles().collectAsList()
+        return [file for file in files if file.path().rsplit("/", 1)[-1] in names]
+
+    def read(self, files: list[Any]) -> DataFrame:
+        """Return the rows of *files*."""
+        return DataFrame(self._log.createDataFrame(self._snapshot, to_seq(files), False, none()), self._spark)
+
+    def write(self, rows: DataFrame) -> NewFiles:
+        """Write *rows* as files, one per partition of the DataFrame."""
+        return NewFiles(self._transaction.writeFiles(java_rows(rows)))
+
+    def commit(self, actions: Any) -> None:
+        """Write *actions* into the log; raises ConcurrentAppendException where somebody has appended meanwhile."""
+        operation = java("org.apache.spark.sql.delta.DeltaOperations$ManualUpdate$")
+        self._transaction.commit(actions, getattr(operation, "MODULE$"))
