@@ -45,6 +45,7 @@ INTENTS = "checkpoints/sync_offsets.intents"
 Commits = dict[str, dict[Place, "int | tuple[int, str]"]]
 JOBS = ("index_records", "sync_offsets")
 SIGKILLED = -9
+PATIENCE_SECONDS = 1800
 
 
 @dataclass
@@ -88,8 +89,9 @@ class Scene:
 
     def run(self, job: str, *options: str, kill_at: str | None = None) -> None:
         """Run a job until it ends, well or where it is told to die."""
-        ended = self.installation.run(job, *options, kill_at=kill_at)
-        assert ended.exit_code == (SIGKILLED if kill_at else 0), ended.output()[-3000:]
+        with self.installation.started(job, *options, kill_at=kill_at) as running:
+            exit_code = running.process.wait(PATIENCE_SECONDS)
+            assert exit_code == (SIGKILLED if kill_at else 0), running.output()[-3000:]
 
     def is_unfinished(self, query: str) -> bool:
         """Return whether a query's checkpoint has a micro-batch that is planned and not done."""
@@ -132,10 +134,10 @@ def work(scene: Scene) -> None:
                 play_round(scene, number)
         scene.run("cutover", "plan", *move)
         scene.run("cutover", "apply", *move)
+        scene.run("report_status", "--once")
         for job in running:
             job.terminate()
             assert job.exit_code == 0, job.output()[-3000:]
-    scene.run("report_status", "--once")
     for alias, offset in DELETED.items():
         admin = admin_of(scene.clusters[alias])  # it has to live until the answer is there
         (answer,) = admin.delete_records([ClientPartition(*ORDERS[0], offset)]).values()
