@@ -43,9 +43,10 @@ _OF_ALL_TESTS = ["--conf", "spark.ui.retainedJobs=50", "--conf", "spark.sql.ui.r
 
 @dataclass(frozen=True)
 class Installation:
-    """A folder with a configuration file, the tables and the checkpoints."""
+    """A folder with a configuration file, the tables and the checkpoints; *repository* has the jobs to start."""
 
     folder: Path
+    repository: Path = REPO
 
     @property
     def config_file(self) -> Path:
@@ -74,7 +75,8 @@ class Installation:
     def started(self, job: str, *options: str, kill_at: str | None = None) -> Iterator[Job]:
         """Start a job as in production; whatever still runs at the end is killed."""
         log = self.folder / f"{job}.log"
-        command = [str(REPO / "spark-submit.sh"), job, *_SHORT_LIVED, "--conf", str(self.config_file), *options]
+        submit = str(self.repository / "spark-submit.sh")
+        command = [submit, job, *_SHORT_LIVED, "--conf", str(self.config_file), *options]
         environment = dict(os.environ) | ({"OFFSET_SYNC_KILL_AT": kill_at} if kill_at else {})
         with log.open("wb") as output:
             process = subprocess.Popen(
@@ -96,7 +98,7 @@ class Installation:
     def rows(self, table: str, **wanted: Any) -> list[Row]:
         """Return the rows of a table in which the columns have the values *wanted*."""
         path = self.folder / "tables" / table
-        if not (path / "_delta_log").exists():
+        if not any((path / "_delta_log").glob("*.json")):  # the folder is there a moment before the table is
             return []
         rows: list[Row] = deltalake.DeltaTable(path).to_pyarrow_table().to_pylist()
         return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
