@@ -18,7 +18,8 @@ from offset_sync.status.assessment import Assessment, Bools
 from offset_sync.status.log_comparison import NO_END, LogComparison, LogPair, compare_logs
 from offset_sync.status.measure import has_log_end, log_end, measure
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition_log import PartitionMetadata
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
+from offset_sync.translate.strategies import is_stamped
 
 
 class _PairPartition(NamedTuple):
