@@ -86,12 +86,16 @@ class Tally:
         """Return the result."""
         of = max(1, self.answered)
         return {
-            "workload": workload, "strategy": strategy, "commits": self.asked,
-            "answered": round(self.answered / max(1, self.asked), 4), "with_loss": round(self.with_loss / of, 4),
-            "lost": self.lost, "without_repeat": round(self.without_repeat / of, 4),
+            "workload": workload,
+            "strategy": strategy,
+            "commits": self.asked,
+            "answered": round(self.answered / max(1, self.asked), 4),
+            "with_loss": round(self.with_loss / of, 4),
+            "lost": self.lost,
+            "without_repeat": round(self.without_repeat / of, 4),
             "repeats_mean": round(float(np.mean(self.repeated)), 2) if self.repeated else None,
             "repeats_worst": max(self.repeated, default=None),
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)

@@ -40,10 +40,14 @@ def main() -> None:
         sys.exit(f"{records} commits written, but {commits} decoded")
     rows = [
         # By the clock of the processes too: what a core does when nobody else is on it.
-        {"what": what, "records_per_s": round(records / wall_s), "records_per_cpu_s": round(records / cpu_s),
-         "of_the_limit": round(scan_s / wall_s, 2)}
+        {
+            "what": what,
+            "records_per_s": round(records / wall_s),
+            "records_per_cpu_s": round(records / cpu_s),
+            "of_the_limit": round(scan_s / wall_s, 2),
+        }
         for what, wall_s, cpu_s in (("scan", scan_s, scan_cpu_s), ("scan and decode", decode_s, decode_cpu_s))
-    ]  # fmt: skip
+    ]
     save("decode", vars(options) | {"file MiB": round(size / 2**20, 1)}, rows)
 
 

@@ -92,10 +92,12 @@ class Week:
         appends, refreshes = zip(*(self._probe() for _ in range(_PROBES)), strict=True)
         return {
             "files": len(list(self.path.glob("*.parquet"))),
-            "log_entries": len(list((self.path / "_delta_log").glob("0*.json"))), "start_s": round(start, 2),
-            "append_s": round(statistics.median(appends), 3), "append_worst_s": round(max(appends), 3),
+            "log_entries": len(list((self.path / "_delta_log").glob("0*.json"))),
+            "start_s": round(start, 2),
+            "append_s": round(statistics.median(appends), 3),
+            "append_worst_s": round(max(appends), 3),
             "refresh_s": round(statistics.median(refreshes), 3),
-        }  # fmt: skip
+        }
 
     def _maintain(self) -> float:
         path = str(self.path)
@@ -132,9 +134,17 @@ class Week:
         start = ((self.batches - 1) * RUNS + run) * RECORDS
         now = pa.repeat(pa.scalar(datetime.now(timezone.utc), pa.timestamp("us", tz="UTC")), count)
         columns = [
-            pa.repeat("dc1", count), pa.repeat("orders", count), np.repeat(np.arange(PARTITIONS), RUNS), start,
-            np.full(count, RECORDS), pa.array(["dc1", "dc2"] * (count // 2)), start + 7 * run, now, now, now,
-        ]  # fmt: skip
+            pa.repeat("dc1", count),
+            pa.repeat("orders", count),
+            np.repeat(np.arange(PARTITIONS), RUNS),
+            start,
+            np.full(count, RECORDS),
+            pa.array(["dc1", "dc2"] * (count // 2)),
+            start + 7 * run,
+            now,
+            now,
+            now,
+        ]
         return pa.table(dict(zip(RECORD_RUNS.names, columns, strict=True))).cast(RECORD_RUNS.arrow_schema)
 
     def _write(self, version: int) -> None:
@@ -142,14 +152,23 @@ class Week:
         rows, name = self._rows(), f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
         pq.write_table(rows, self.path / name, compression="snappy")
         added = {
-            "path": name, "partitionValues": {}, "size": (self.path / name).stat().st_size, "dataChange": True,
-            "modificationTime": int(time.time() * 1000), "stats": json.dumps(statistics_of(rows)),
-        }  # fmt: skip
+            "path": name,
+            "partitionValues": {},
+            "size": (self.path / name).stat().st_size,
+            "dataChange": True,
+            "modificationTime": int(time.time() * 1000),
+            "stats": json.dumps(statistics_of(rows)),
+        }
         transaction = {"appId": "query", "version": self.batches - 1, "lastUpdated": int(time.time() * 1000)}
         commit = {
-            "timestamp": int(time.time() * 1000), "engineInfo": "benchmark", "operation": "WRITE",
-            "operationParameters": {}, "isBlindAppend": False, "txnId": str(uuid.uuid4()), "operationMetrics": {},
-        }  # fmt: skip
+            "timestamp": int(time.time() * 1000),
+            "engineInfo": "benchmark",
+            "operation": "WRITE",
+            "operationParameters": {},
+            "isBlindAppend": False,
+            "txnId": str(uuid.uuid4()),
+            "operationMetrics": {},
+        }
         actions = [{"commitInfo": commit}, {"txn": transaction}, {"add": added}]
         entry = self.path / "_delta_log" / f"{version:020d}.json"
         entry.write_text("".join(json.dumps(action) + "\n" for action in actions))

@@ -95,9 +95,13 @@ class MirrorMaker2:
         write_log_configuration(directory, "mm2.log", "org.apache.kafka.connect.mirror")
         with (directory / "console.log").open("wb") as console:
             self._process = subprocess.Popen(
-                self._command(classes), stdin=subprocess.DEVNULL, stdout=console, stderr=console, cwd=directory,
+                self._command(classes),
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=console,
+                cwd=directory,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         # As for the brokers: a shell that waits on a pipe which only we hold, so it never outlives this Python.
         script = ["/bin/sh", "-c", 'read -r _; kill -9 "$0"', str(self._process.pid)]
         self._watchdog = subprocess.Popen(script, stdin=subprocess.PIPE, start_new_session=True)

@@ -15,9 +15,13 @@ mpl.rcParams.update(
     {"svg.hashsalt": "offset-sync", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 )
 _COLOURS = {
-    "exact": "#0a7d33", "timestamp": "#8c6bb1", "header": "#4292c6", "timestamp, if obeyed": "#c994c7",
-    "MM2, offset.lag.max 100": "#e6550d", "Replicator": "#969696",
-}  # fmt: skip
+    "exact": "#0a7d33",
+    "timestamp": "#8c6bb1",
+    "header": "#4292c6",
+    "timestamp, if obeyed": "#c994c7",
+    "MM2, offset.lag.max 100": "#e6550d",
+    "Replicator": "#969696",
+}
 
 
 def draw_accuracy(rows: Sequence[Mapping[str, Any]], path: Path) -> None:

@@ -33,10 +33,17 @@ def since_figure(lagging: pd.DataFrame) -> go.Figure:
         begins = rows["since"].fillna(rows["reported_at"])
         hours = (rows["reported_at"] - begins).dt.total_seconds() / 3600
         figure.add_bar(
-            y=names, x=hours * 3_600_000, base=begins, orientation="h", name=str(cause), width=0.6,
-            marker_color=CAUSE_COLOURS[str(cause)], customdata=rows[["detail", "partitions"]], text=_ages(hours),
+            y=names,
+            x=hours * 3_600_000,
+            base=begins,
+            orientation="h",
+            name=str(cause),
+            width=0.6,
+            marker_color=CAUSE_COLOURS[str(cause)],
+            customdata=rows[["detail", "partitions"]],
+            text=_ages(hours),
             hovertemplate="%{y}<br>since %{base}<br>%{customdata[1]} partitions: %{customdata[0]}",
-        )  # fmt: skip
+        )
     figure.update_layout(barmode="overlay", height=140 + 46 * max(1, lagging["group_id"].nunique()))
     figure.update_xaxes(type="date", title="UTC")
     figure.update_yaxes(autorange="reversed", automargin=True, type="category")
@@ -54,10 +61,15 @@ def progress_figure(progress: pd.DataFrame) -> go.Figure:
         is_first = str(cluster) not in shown
         shown.add(str(cluster))
         trace = go.Scatter(
-            x=rows["at"], y=rows["position"], name=str(cluster), legendgroup=str(cluster), line_shape="hv",
-            line_color=clusters[cluster], line_dash="solid" if cluster == min(clusters) else "dash",
+            x=rows["at"],
+            y=rows["position"],
+            name=str(cluster),
+            legendgroup=str(cluster),
+            line_shape="hv",
+            line_color=clusters[cluster],
+            line_dash="solid" if cluster == min(clusters) else "dash",
             showlegend=is_first,
-        )  # fmt: skip
+        )
         figure.add_trace(trace, row=groups.index(group) + 1, col=1)
     figure.update_layout(height=120 + 170 * max(1, len(groups)))
     return _plain(figure, "Offsets committed at each cluster, summed over topics and partitions")
@@ -73,9 +85,14 @@ def costs_figure(costs: pd.DataFrame, title: str) -> go.Figure:
             is_new = group not in named
             colour = named.setdefault(group, _COLOURS[len(named) % len(_COLOURS)])
             trace = go.Scatter(
-                x=wide.index, y=wide[group], name=html.escape(str(group)), legendgroup=str(group), showlegend=is_new,
-                stackgroup=column, line={"color": colour, "width": 1, "shape": "hv"},
-            )  # fmt: skip
+                x=wide.index,
+                y=wide[group],
+                name=html.escape(str(group)),
+                legendgroup=str(group),
+                showlegend=is_new,
+                stackgroup=column,
+                line={"color": colour, "width": 1, "shape": "hv"},
+            )
             figure.add_trace(trace, row=row, col=1)
     figure.update_yaxes(rangemode="tozero")
     figure.update_layout(height=760, hovermode="x unified")

@@ -145,8 +145,10 @@ def test_what_is_not_mirrored_yet_keeps_every_group_from_being_in_sync(
     report(installation)
     # The tail group has read five records that are not at dc2: they would come behind it and be read again.
     assert {group: (status, lost) for group, (status, _, lost) in statuses(installation).items()} == {
-        "moved-tail": ("Mirroring", 0), "moved-middle": ("Mirroring", 5), "moved-none": ("Mirroring", 5),
-    }  # fmt: skip
+        "moved-tail": ("Mirroring", 0),
+        "moved-middle": ("Mirroring", 5),
+        "moved-none": ("Mirroring", 5),
+    }
     assert "moved-middle" in capsys.readouterr().out
     assert "moved-middle" in (installation.folder / "status.html").read_text()
 

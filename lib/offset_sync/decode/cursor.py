@@ -103,10 +103,6 @@ class Cursor:
             found[tag] = slice(self.position - size, self.position)
         return found
 
-    def bytes_at(self, span: slice) -> bytes:
-        """Return bytes that were skipped."""
-        return self._octets[span]
-
     def _length(self, field: str, width: int, compact: bool) -> int:
         name = f"{field} length"
         return self.varint(name) - 1 if compact else self.integer(width, name)

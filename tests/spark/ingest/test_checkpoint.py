@@ -56,10 +56,15 @@ def test_a_batch_that_was_never_planned_is_an_error(spark: SparkSession, folder:
 def test_the_files_of_a_real_query_have_this_form(spark: SparkSession, tmp_path: Path) -> None:
     """Spark's rate source speaks of its offsets otherwise, but the files around them are the same."""
     query = (
-        spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).load()
-        .writeStream.format("memory").queryName("form").option("checkpointLocation", str(tmp_path))
-        .trigger(availableNow=True).start()
-    )  # fmt: skip
+        spark.readStream.format("rate-micro-batch")
+        .option("rowsPerBatch", 2)
+        .load()
+        .writeStream.format("memory")
+        .queryName("form")
+        .option("checkpointLocation", str(tmp_path))
+        .trigger(availableNow=True)
+        .start()
+    )
     query.awaitTermination(60)
     assert Checkpoint(spark, str(tmp_path)).query_id() == query.id
     version, batch, end = (tmp_path / "offsets" / "0").read_text().split("\n")

@@ -11,6 +11,7 @@ import pyarrow as pa
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
+from builders.record_schemas import CONSUMER_OFFSETS
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from offset_sync.ingest.commit_ingester import CommitIngester
@@ -22,10 +23,6 @@ from offset_sync.tables.store import TableStore
 from oracles.decode import decode_record
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-RECORDS = pa.schema(
-    [("key", pa.binary()), ("value", pa.binary()), ("partition", pa.int32()), ("offset", pa.int64()),
-     ("timestamp", pa.timestamp("us", "UTC"))]
-)  # fmt: skip
 WRITTEN_US = 1_800_000_000_000_000
 
 
@@ -54,7 +51,7 @@ def test_captured_records_and_broken_ones_reach_the_tables_once_and_the_rest_goe
         {"key": key, "value": value, "partition": 1, "offset": offset, "timestamp": WRITTEN_US}
         for offset, (key, value) in enumerate([*whole, *broken, (None, b"v")])
     ]
-    records = spark.createDataFrame(pa.Table.from_pylist(rows, RECORDS))
+    records = spark.createDataFrame(pa.Table.from_pylist(rows, CONSUMER_OFFSETS))
     expected = [decode_record(row["key"], row["value"]) for row in rows]  # type: ignore[arg-type]
     config, checkpoint, settled = config_of(["X", "Y"]), Query(), list[int]()
     state, is_ready = SyncState(config, MemoryIndex()), threading.Event()

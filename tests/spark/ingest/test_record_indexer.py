@@ -9,6 +9,7 @@ import pyarrow as pa
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
+from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryTopic
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.index_progress import IndexProgress
@@ -17,14 +18,12 @@ from offset_sync.ingest.run_builder import RunBuilder
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
 from offset_sync.tables.store import TableStore
 
-RECORDS = pa.schema(
-    [("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64()),
-     ("timestamp", pa.timestamp("us", "UTC")), ("origin_header", pa.binary()), ("offset_header", pa.binary())]
-)  # fmt: skip
 ROWS = [
-    (5, 1_000_000, b"IDC-X", b"70"), (6, 2_500_000, b"IDC-X", b"71"), (7, 3_000_000, None, None),
+    (5, 1_000_000, b"IDC-X", b"70"),
+    (6, 2_500_000, b"IDC-X", b"71"),
+    (7, 3_000_000, None, None),
     (8, 4_000_000, b"IDC-X", b"-1"),
-]  # fmt: skip
+]
 
 
 def test_a_micro_batch_is_indexed_exactly_once_however_often_it_is_repeated(
@@ -39,19 +38,24 @@ def test_a_micro_batch_is_indexed_exactly_once_however_often_it_is_repeated(
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
     columns = {"topic": ["orders"] * 4, "partition": [0] * 4}
-    columns |= dict(zip(RECORDS.names[2:], zip(*ROWS)))
-    records = spark.createDataFrame(pa.table(columns, RECORDS)).coalesce(1)
+    columns |= dict(zip(MIRRORED_RECORDS.names[2:], zip(*ROWS)))
+    records = spark.createDataFrame(pa.table(columns, MIRRORED_RECORDS)).coalesce(1)
     for _restart in range(2):
         cutter = RunBuilder("Y", {"IDC-X": "X", "IDC-Y": "Y"}, "text", str.isupper)
         checkpoint = Checkpoint(spark, str(folder))
         cluster = SimpleNamespace(describe=lambda topics: {each: MemoryTopic("id") for each in topics})
         RecordIndexer(tables, checkpoint, cutter, cluster, IndexProgress())(records, 0)
     expected = spark.createDataFrame(
-        [("Y", 5, 0, "Y", -1, None, None), ("Y", 5, 2, "X", 70, 1000, 2500), ("Y", 7, 1, "Y", 7, 3000, 3000),
-         ("Y", 8, 1, "", 8, 4000, 4000), ("Y", 11, 0, "Y", 11, None, None)],
+        [
+            ("Y", 5, 0, "Y", -1, None, None),
+            ("Y", 5, 2, "X", 70, 1000, 2500),
+            ("Y", 7, 1, "Y", 7, 3000, 3000),
+            ("Y", 8, 1, "", 8, 4000, 4000),
+            ("Y", 11, 0, "Y", 11, None, None),
+        ],
         "cluster string, start_offset bigint, length bigint, origin string, origin_start bigint, "
         "first bigint, last bigint",
-    )  # fmt: skip
+    )
     times = [f"unix_millis({side}_timestamp) AS {name}" for side, name in (("min", "first"), ("max", "last"))]
     found = tables.read(RECORD_RUNS).selectExpr(*expected.columns[:-2], *times)
     assert_df_equality(found, expected, ignore_row_order=True, ignore_nullable=True, ignore_metadata=True)

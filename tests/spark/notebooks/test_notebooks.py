@@ -44,8 +44,11 @@ def test_the_lagging_groups_are_shown_with_their_causes_and_since_when(root: str
     assert "withheld: the topic was deleted and created anew, its offsets mean other records now</td>" in reasons
     since, progress = shown["pictures"]
     assert {bar["name"]: bar["text"] for bar in since["data"]} == {
-        "no commits": ["3.1 h"], "withheld": ["2.0 h"], "target active": ["1.5 h"], "mirror behind": ["45 min"],
-    }  # fmt: skip
+        "no commits": ["3.1 h"],
+        "withheld": ["2.0 h"],
+        "target active": ["1.5 h"],
+        "mirror behind": ["45 min"],
+    }
     assert len(progress["data"]) == 8  # four groups at two clusters
 
 

@@ -16,12 +16,18 @@ from offset_sync.sync.distributed_writer import DistributedWriter
 def writes(groups: int, partitions: int = 2) -> list[OffsetWrite]:
     return [
         OffsetWrite(
-            f"gruppe-{group}", "orders", partition, 10 * group, f"m\0ü{partition}", Rule.FORWARD,
-            None if group % 2 else 7, refresh=group == 3,
+            group_id=f"gruppe-{group}",
+            topic="orders",
+            partition=partition,
+            offset=10 * group,
+            metadata=f"m\0ü{partition}",
+            rule=Rule.FORWARD,
+            expected_offset=None if group % 2 else 7,
+            refresh=group == 3,
         )
         for partition in range(partitions)
         for group in range(groups)
-    ]  # fmt: skip
+    ]
 
 
 class NotingCommit:

@@ -18,9 +18,13 @@ from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
 
 EXAMPLES = {
-    "string": "grün", "bigint": 2**62, "int": 7, "boolean": True, "binary": b"\x00\xff",
+    "string": "grün",
+    "bigint": 2**62,
+    "int": 7,
+    "boolean": True,
+    "binary": b"\x00\xff",
     "timestamp": datetime(2026, 11, 21, 9, 30, 0, 123456, timezone.utc),
-}  # fmt: skip
+}
 
 
 def delta(tables: TableStore, table: Table) -> DeltaTable:

@@ -14,13 +14,26 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 Place = tuple[str, str, int]
 
 
-def run(start: int, length: int, origin: str = "X", origin_start: int = 0, *, place: Place = ("Y", "orders", 0),
-        seen_ms: int = 0) -> dict[str, Any]:  # fmt: skip
+def run(
+    start: int,
+    length: int,
+    origin: str = "X",
+    origin_start: int = 0,
+    *,
+    place: Place = ("Y", "orders", 0),
+    seen_ms: int = 0,
+) -> dict[str, Any]:
     """So many records from *start* on, produced at *origin* from *origin_start* on and first seen at *seen_ms*."""
     return {
-        "cluster": place[0], "topic": place[1], "partition": place[2], "start_offset": start, "length": length,
-        "origin": origin, "origin_start": origin_start, "indexed_at": EPOCH + timedelta(milliseconds=seen_ms),
-    }  # fmt: skip
+        "cluster": place[0],
+        "topic": place[1],
+        "partition": place[2],
+        "start_offset": start,
+        "length": length,
+        "origin": origin,
+        "origin_start": origin_start,
+        "indexed_at": EPOCH + timedelta(milliseconds=seen_ms),
+    }
 
 
 def edge(offset: int, *, place: Place = ("Y", "orders", 0)) -> dict[str, Any]:

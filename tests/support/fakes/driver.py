@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from builders.logs import log
 from builders.offset_records import commit_key, commit_value
+from builders.record_schemas import CONSUMER_OFFSETS
 from fakes.clusters import CommitRecord
 from fakes.reconciler_site import ORDERS, Site, config_of
 from fakes.tables import MemoryFrame, MemoryTables
@@ -58,11 +59,12 @@ class Driver(Site):
         self.pass_time(1)
         first = self.position[alias]
         records = self.clusters[alias].log[first : first + at_most]
-        rows = [{"key": None, "value": None, "partition": 0, "offset": first + n, "timestamp": each.at_ms * 1000}
-                | encoded(each) for n, each in enumerate(records)]  # fmt: skip
-        schema = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("partition", pa.int32()),
-                            ("offset", pa.int64()), ("timestamp", pa.timestamp("us", "UTC"))])  # fmt: skip
-        frame: Any = MemoryFrame(pa.Table.from_pylist(rows, schema))
+        rows = [
+            {"key": None, "value": None, "partition": 0, "offset": first + n, "timestamp": each.at_ms * 1000}
+            | encoded(each)
+            for n, each in enumerate(records)
+        ]
+        frame: Any = MemoryFrame(pa.Table.from_pylist(rows, CONSUMER_OFFSETS))
         self.batches += 1
         self.position[alias] = first + len(records)
         self.sync_batches[alias](frame, self.batches)

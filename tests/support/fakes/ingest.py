@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from builders.record_schemas import CONSUMER_OFFSETS
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryFrame, MemoryTables
@@ -18,10 +19,6 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
-RECORDS = pa.schema(
-    [("key", pa.binary()), ("value", pa.binary()), ("partition", pa.int32()), ("offset", pa.int64()),
-     ("timestamp", pa.timestamp("us", "UTC"))]
-)  # fmt: skip
 WRITTEN_MS = 1_700_000_009_000
 Raw = tuple[bytes | None, bytes | None]
 """Key and value of a record."""
@@ -68,7 +65,7 @@ class IngestingJob:
             {"key": key, "value": value, "partition": 3, "offset": first + n, "timestamp": WRITTEN_MS * 1000}
             for n, (key, value) in enumerate(records)
         ]
-        frame = MemoryFrame(pa.Table.from_pylist(rows[::-1] if reverse else rows, RECORDS), batch_rows=2)
+        frame = MemoryFrame(pa.Table.from_pylist(rows[::-1] if reverse else rows, CONSUMER_OFFSETS), batch_rows=2)
         self.batch(frame, batch_id)  # type: ignore[arg-type]
 
     def commits(self, *names: str) -> list[tuple[Any, ...]]:

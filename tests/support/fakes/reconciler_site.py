@@ -82,9 +82,14 @@ class Site:
             self.index.ids.setdefault((where.cluster, place.topic), {cluster.topics[place.topic].topic_id})
 
     def commit(
-        self, alias: str, group_id: str, offset: int, place: TopicPartition = ORDERS, metadata: str = "",
+        self,
+        alias: str,
+        group_id: str,
+        offset: int,
+        place: TopicPartition = ORDERS,
+        metadata: str = "",
         topic_id: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Commit as a consumer at *alias*, a millisecond later than whatever was done before."""
         self.pass_time(1)
         self.clusters[alias].commit(group_id, place, offset, metadata, topic_id)
@@ -132,14 +137,20 @@ class Site:
         keys = [self.offsets.keys[key] for key in found.translated.commits.key.tolist()]
         return [
             Row(
-                found.translated.source, found.translated.target, group_id, TopicPartition(topic, partition),
-                int(found.translated.commits.offset[row]), int(found.translated.answers.wanted[row]),
+                found.translated.source,
+                found.translated.target,
+                group_id,
+                TopicPartition(topic, partition),
+                int(found.translated.commits.offset[row]),
+                int(found.translated.answers.wanted[row]),
                 State(found.plan.state[row]).name,
-                Outcome(found.outcome[row]).name, int(found.previous[row]), found.error.get(row),
+                Outcome(found.outcome[row]).name,
+                int(found.previous[row]),
+                found.error.get(row),
                 bool(found.is_news[row]),
             )
             for row, (group_id, topic, partition) in enumerate(keys)
-        ]  # fmt: skip
+        ]
 
     def fetch(
         self, aliases: Collection[str], partitions: Collection[TopicPartition]

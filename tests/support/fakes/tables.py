@@ -12,9 +12,14 @@ import pyarrow as pa
 from offset_sync.tables.definition import Table
 
 _TYPES = {
-    "string": pa.string(), "bigint": pa.int64(), "int": pa.int32(), "smallint": pa.int16(), "boolean": pa.bool_(),
-    "binary": pa.binary(), "timestamp": pa.timestamp("us", tz="UTC"),
-}  # fmt: skip
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "int": pa.int32(),
+    "smallint": pa.int16(),
+    "boolean": pa.bool_(),
+    "binary": pa.binary(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
 MapBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 

@@ -16,9 +16,12 @@ NOW_MS = 10
 def law(examples: int) -> settings:
     """The same *examples* every time, without a clock and without a memory."""
     return settings(
-        max_examples=examples, derandomize=True, deadline=None, database=None,
+        max_examples=examples,
+        derandomize=True,
+        deadline=None,
+        database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )  # fmt: skip
+    )
 
 
 @st.composite

@@ -54,9 +54,15 @@ def random_world(rng: random.Random, *, steps: int = 30) -> World:
 
     return replace(
         clean_world(rng, steps=steps),
-        resend=chance(), reorder=chance(), drop=chance(), late=chance(), malformed=chance() / 5,
-        echo=chance() / 2, compacted=chance(), expired=chance(),
-    )  # fmt: skip
+        resend=chance(),
+        reorder=chance(),
+        drop=chance(),
+        late=chance(),
+        malformed=chance() / 5,
+        echo=chance() / 2,
+        compacted=chance(),
+        expired=chance(),
+    )
 
 
 @dataclass

@@ -18,11 +18,26 @@ HOSTILE_NAMES = (
     "</script><script>document.title='pwned'</script>",
     "<img src=x onerror=\"document.title='pwned'\">",
     "\"'`><svg onload=document.title='pwned'>",
-    "<!--<script>", "]]>", "&lt;b&gt;&amp;", "{{title}}@@data@@${x}",
-    "right\u202eto-left", "line\u2028separator\u2029", "nul\x00bell\x07esc\x1b[31mred\x1b[0m", "a\nb\r\tc",
-    "[red]markup[/red][link=http://x.invalid]x[/link]", "\U0001f525 emoji \U0001f469\u200d\U0001f4bb", "back\\slash",
-    "", " ", "--", "javascript:document.title='pwned'", "x" * 249, "長い名前" * 60, "__proto__", "constructor",
-)  # fmt: skip
+    "<!--<script>",
+    "]]>",
+    "&lt;b&gt;&amp;",
+    "{{title}}@@data@@${x}",
+    "right\u202eto-left",
+    "line\u2028separator\u2029",
+    "nul\x00bell\x07esc\x1b[31mred\x1b[0m",
+    "a\nb\r\tc",
+    "[red]markup[/red][link=http://x.invalid]x[/link]",
+    "\U0001f525 emoji \U0001f469\u200d\U0001f4bb",
+    "back\\slash",
+    "",
+    " ",
+    "--",
+    "javascript:document.title='pwned'",
+    "x" * 249,
+    "長い名前" * 60,
+    "__proto__",
+    "constructor",
+)
 WITHHELD = ("TOPIC_RECREATED", "NOT_INDEXED", "CLUSTER_UNREACHABLE")
 _WEIGHTS = {"InSync": 70, "Mirroring": 14, "TargetActive": 3, "Behind": 8, "Stalled": 3, "Withheld": 2}
 
@@ -125,7 +140,15 @@ def random_drift(
                 at = REPORTED_AT - every * (reports - 1 - report)
                 f += chance.randint(0, 900)
                 rows.append(
-                    {**key, "at": at, "source_offsets": f, "target_offsets": f - drift, "drift": drift,
-                     "change": changes[-1], "windowed_change": summed, "is_converged": abs(summed) <= 1_000}
-                )  # fmt: skip
+                    {
+                        **key,
+                        "at": at,
+                        "source_offsets": f,
+                        "target_offsets": f - drift,
+                        "drift": drift,
+                        "change": changes[-1],
+                        "windowed_change": summed,
+                        "is_converged": abs(summed) <= 1_000,
+                    }
+                )
     return pa.Table.from_pylist(rows, SYNC_DRIFT.arrow_schema)

@@ -170,10 +170,18 @@ class Day:
             f = sum(self._committed[group.group_id, partition][0] for partition in range(PARTITIONS))
             g = sum(self._standing[group.group_id, partition][0] for partition in range(PARTITIONS))
             yield {
-                "at": self.at(step, 120), "source_cluster": "dc1", "target_cluster": "dc2", "group_id": group.group_id,
-                "partitions": PARTITIONS, "source_offsets": f, "target_offsets": g, "drift": f - g, "change": 0,
-                "windowed_change": 0, "is_converged": True,
-            }  # fmt: skip
+                "at": self.at(step, 120),
+                "source_cluster": "dc1",
+                "target_cluster": "dc2",
+                "group_id": group.group_id,
+                "partitions": PARTITIONS,
+                "source_offsets": f,
+                "target_offsets": g,
+                "drift": f - g,
+                "change": 0,
+                "windowed_change": 0,
+                "is_converged": True,
+            }
 
     def _status(self, group: Group, partition: int) -> dict[str, Any]:
         key, last = (group.group_id, partition), self.steps - 1
@@ -181,12 +189,21 @@ class Day:
         source_end, target_end = self.ends(group.topic, last)
         not_mirrored = max(0, source_end - max(offset, target_end))
         row = status_row(group.group_id, group.topic, partition, self.ends_at) | {
-            "source_offset": offset, "source_committed_at": at, "target_offset": standing,
-            "wanted_offset": self.translated(group.topic, offset, last)[0], "mirror_lag": source_end - target_end,
-            "source_end": source_end, "target_end": target_end, "mirror_lag_ms": 0,
-            "source_lag": source_end - offset, "target_lag": target_end - standing, "not_mirrored": not_mirrored,
-            "duplicates": duplicates, "duplicates_at_most": duplicates, "lost": not_mirrored,
-        }  # fmt: skip
+            "source_offset": offset,
+            "source_committed_at": at,
+            "target_offset": standing,
+            "wanted_offset": self.translated(group.topic, offset, last)[0],
+            "mirror_lag": source_end - target_end,
+            "source_end": source_end,
+            "target_end": target_end,
+            "mirror_lag_ms": 0,
+            "source_lag": source_end - offset,
+            "target_lag": target_end - standing,
+            "not_mirrored": not_mirrored,
+            "duplicates": duplicates,
+            "duplicates_at_most": duplicates,
+            "lost": not_mirrored,
+        }
         if source_end > target_end:
             row |= {"status": "Mirroring", "reason": "the mirror is behind", "state": "AT_FRONTIER"}
             row["mirror_lag_ms"] = _millis(self.ends_at - self.at(self.mirror_stops))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from builders.index_rows import run
 from offset_sync.state.committed_offsets import OWN_TAG
 
 OFFSETS_PARTITIONS = 4
@@ -14,11 +15,12 @@ def run_row(
     place: tuple[str, str, int], start: int, length: int, origin: str, origin_start: int, at: datetime, delay_s: int
 ) -> dict[str, Any]:
     """So many records of *origin* at a *place* (cluster, topic, partition), produced from *at* on."""
-    return {
-        "cluster": place[0], "topic": place[1], "partition": place[2], "start_offset": start, "length": length,
-        "origin": origin, "origin_start": origin_start, "min_timestamp": at, "max_timestamp": at + timedelta(seconds=1),
+    times = {
+        "min_timestamp": at,
+        "max_timestamp": at + timedelta(seconds=1),
         "indexed_at": at + timedelta(seconds=delay_s),
-    }  # fmt: skip
+    }
+    return run(start, length, origin, origin_start, place=place) | times
 
 
 def commit_row(
@@ -26,11 +28,19 @@ def commit_row(
 ) -> dict[str, Any]:
     """A commit record of a key; an *offset* of None is a tombstone. At dc2 only Offset Sync commits."""
     return {
-        "cluster": cluster, "group_id": group_id, "topic": topic, "partition": partition, "committed_offset": offset,
-        "metadata": OWN_TAG if cluster == "dc2" else "", "committed_at": at, "is_tombstone": offset is None,
-        "is_own": cluster == "dc2", "log_partition": sum(group_id.encode()) % OFFSETS_PARTITIONS,
-        "log_offset": log_offset, "captured_at": at + timedelta(seconds=1),
-    }  # fmt: skip
+        "cluster": cluster,
+        "group_id": group_id,
+        "topic": topic,
+        "partition": partition,
+        "committed_offset": offset,
+        "metadata": OWN_TAG if cluster == "dc2" else "",
+        "committed_at": at,
+        "is_tombstone": offset is None,
+        "is_own": cluster == "dc2",
+        "log_partition": sum(group_id.encode()) % OFFSETS_PARTITIONS,
+        "log_offset": log_offset,
+        "captured_at": at + timedelta(seconds=1),
+    }
 
 
 def translation_row(
@@ -38,17 +48,34 @@ def translation_row(
 ) -> dict[str, Any]:
     """An answer from dc1 to dc2, so long after the commit; what it says has still to be put in."""
     return {
-        "source_cluster": "dc1", "target_cluster": "dc2", "group_id": group_id, "topic": topic, "partition": partition,
-        "source_offset": offset, "source_committed_at": committed_at, "strategy": "exact",
-        "timestamp_disordered": False, "translated_at": committed_at + timedelta(milliseconds=latency_ms),
-    }  # fmt: skip
+        "source_cluster": "dc1",
+        "target_cluster": "dc2",
+        "group_id": group_id,
+        "topic": topic,
+        "partition": partition,
+        "source_offset": offset,
+        "source_committed_at": committed_at,
+        "strategy": "exact",
+        "timestamp_disordered": False,
+        "translated_at": committed_at + timedelta(milliseconds=latency_ms),
+    }
 
 
 def status_row(group_id: str, topic: str, partition: int, at: datetime) -> dict[str, Any]:
     """A row of a report that finds nothing wrong; the offsets have still to be put in."""
     share = '{"dc1": 0.5, "dc2": 0.5}' if topic == "orders" else '{"dc1": 1.0}'
     return {
-        "reported_at": at, "source_cluster": "dc1", "target_cluster": "dc2", "group_id": group_id, "topic": topic,
-        "partition": partition, "status": "InSync", "state": "EXACT", "mirror_gaps": 0, "origin_share": share,
-        "mirror_lag_by_origin": "{}", "staleness_ms": 0, "is_target_active": False,
-    }  # fmt: skip
+        "reported_at": at,
+        "source_cluster": "dc1",
+        "target_cluster": "dc2",
+        "group_id": group_id,
+        "topic": topic,
+        "partition": partition,
+        "status": "InSync",
+        "state": "EXACT",
+        "mirror_gaps": 0,
+        "origin_share": share,
+        "mirror_lag_by_origin": "{}",
+        "staleness_ms": 0,
+        "is_target_active": False,
+    }

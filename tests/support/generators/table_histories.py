@@ -54,10 +54,16 @@ def _commits(source: random.Random, next_time: Callable[[], datetime], size: int
         is_tombstone, key = source.random() < 0.15, _key(source)
         offset = None if is_tombstone else source.randrange(-2, 40)
         row = key | {
-            "cluster": source.choice(CLUSTERS), "committed_offset": offset, "metadata": "",
-            "committed_at": next_time(), "is_tombstone": is_tombstone, "is_own": source.random() < 0.3,
-            "log_partition": GROUPS.index(key["group_id"]), "log_offset": log_offset, "captured_at": next_time(),
-        }  # fmt: skip
+            "cluster": source.choice(CLUSTERS),
+            "committed_offset": offset,
+            "metadata": "",
+            "committed_at": next_time(),
+            "is_tombstone": is_tombstone,
+            "is_own": source.random() < 0.3,
+            "log_partition": GROUPS.index(key["group_id"]),
+            "log_offset": log_offset,
+            "captured_at": next_time(),
+        }
         rows.append(row)
         if source.random() < 0.2:
             rows.append(row | {"captured_at": next_time(), "is_own": not row["is_own"]})
@@ -71,28 +77,42 @@ def _translation(source: random.Random, next_time: Callable[[], datetime]) -> di
     state = source.choice([state for state in State if state.is_withheld == (outcome is Outcome.WITHHELD)])
     is_withheld, translated_at = outcome is Outcome.WITHHELD, next_time()
     duplicates = None if is_withheld else source.randrange(30)
-    return _key(source) | _pair(source) | {
+    row = _key(source) | _pair(source)
+    return row | {
         # Few commits, so that some have several answers.
-        "source_offset": source.randrange(40), "source_committed_at": BEGINS + timedelta(minutes=source.randrange(5)),
+        "source_offset": source.randrange(40),
+        "source_committed_at": BEGINS + timedelta(minutes=source.randrange(5)),
         "target_offset": None if is_withheld else source.randrange(6),
-        "previous_target_offset": _or_none(source, source.randrange(6)), "strategy": source.choice(("exact", "header")),
-        "state": state.name, "duplicates": duplicates,
+        "previous_target_offset": _or_none(source, source.randrange(6)),
+        "strategy": source.choice(("exact", "header")),
+        "state": state.name,
+        "duplicates": duplicates,
         "duplicates_at_most": None if duplicates is None else duplicates + source.randrange(3),
-        "lost": None if is_withheld else source.randrange(3), "timestamp_disordered": False, "outcome": outcome.name,
+        "lost": None if is_withheld else source.randrange(3),
+        "timestamp_disordered": False,
+        "outcome": outcome.name,
         "error": "no\nanswer" if outcome is Outcome.FAILED and source.random() < 0.5 else None,
-        "batch_id": _or_none(source, source.randrange(9)), "translated_at": translated_at,
+        "batch_id": _or_none(source, source.randrange(9)),
+        "translated_at": translated_at,
         "committed_at": next_time() if outcome is Outcome.COMMITTED else None,
-    }  # fmt: skip
+    }
 
 
 def _run(source: random.Random, next_time: Callable[[], datetime]) -> dict[str, Any]:
     """A run, or a row of length 0 that says only how far was read."""
     length, start, at = source.choice((0, 1, 5)), source.randrange(50), next_time()
     return {
-        "cluster": source.choice(CLUSTERS), "topic": source.choice(("t", "u")), "partition": source.randrange(2),
-        "start_offset": start, "length": length, "origin": source.choice((*CLUSTERS, "")),
-        "origin_start": start if length else -1, "min_timestamp": at, "max_timestamp": at, "indexed_at": at,
-    }  # fmt: skip
+        "cluster": source.choice(CLUSTERS),
+        "topic": source.choice(("t", "u")),
+        "partition": source.randrange(2),
+        "start_offset": start,
+        "length": length,
+        "origin": source.choice((*CLUSTERS, "")),
+        "origin_start": start if length else -1,
+        "min_timestamp": at,
+        "max_timestamp": at,
+        "indexed_at": at,
+    }
 
 
 def _status(source: random.Random, next_time: Callable[[], datetime]) -> dict[str, Any]:

@@ -88,11 +88,12 @@ def _with_value(record: Record, kind: str, record_type: int, value: bytes) -> Re
     if kind == IGNORED:
         return record
     if kind == COMMIT:
-        return _with_commit(record, record_type, Cursor(value, "value"))
+        return _with_commit(record, record_type, value)
     return replace(record, **vars(decode_group_value(record_type, value)))
 
 
-def _with_commit(record: Record, record_type: int, cursor: Cursor) -> Record:
+def _with_commit(record: Record, record_type: int, value: bytes) -> Record:
+    cursor = Cursor(value, "value")
     version = cursor.integer(2, "version")
     if not 0 <= version < len(COMMIT_LAYOUTS):
         raise DecodeError(unknown_version(version, record_type))
@@ -102,7 +103,7 @@ def _with_commit(record: Record, record_type: int, cursor: Cursor) -> Record:
     metadata = cursor.string("metadata", compact=layout.is_flexible)
     committed_at_ms = cursor.integer(8, "commit timestamp")
     expires_at_ms = cursor.integer(8, "expire timestamp") if layout.has_expiry else ABSENT
-    topic_id = _topic_id(cursor) if layout.is_flexible else None
+    topic_id = _topic_id(cursor, value) if layout.is_flexible else None
     return replace(
         record,
         committed_offset=offset,
@@ -114,12 +115,12 @@ def _with_commit(record: Record, record_type: int, cursor: Cursor) -> Record:
     )
 
 
-def _topic_id(cursor: Cursor) -> str | None:
+def _topic_id(cursor: Cursor, value: bytes) -> str | None:
     """Return the tagged topic id; None when absent or zero (zero means unknown)."""
     span = cursor.tags().get(TOPIC_ID_TAG)
     if span is None:
         return None
-    octets = cursor.bytes_at(span)
+    octets = value[span]
     if len(octets) != TOPIC_ID_BYTES:
         raise cursor.error(f"topic id has {len(octets)} bytes, not {TOPIC_ID_BYTES}")
     return str(UUID(bytes=octets)) if any(octets) else None

@@ -56,10 +56,13 @@ def _cost(commit: Row, answers: Rows, theirs: Rows, not_mirrored: int | None) ->
     newest = next((row for row in reversed(answers) if row["source_cluster"] == source), None)
     standing = next((row for row in reversed(answers) if row["outcome"] in _STANDS), None)
     row: Row = {name: commit[name] for name in KEY} | {
-        "source_cluster": source, "source_offset": commit["committed_offset"],
-        "source_committed_at": commit["committed_at"], "not_mirrored": not_mirrored,
-        "state": newest and newest["state"], "outcome": newest and newest["outcome"],
-    }  # fmt: skip
+        "source_cluster": source,
+        "source_offset": commit["committed_offset"],
+        "source_committed_at": commit["committed_at"],
+        "not_mirrored": not_mirrored,
+        "state": newest and newest["state"],
+        "outcome": newest and newest["outcome"],
+    }
     row |= dict.fromkeys(("target_offset", "answered_offset", "duplicates", "read_since", "repeats_at_most"))
     row |= dict.fromkeys(("deleted", "lost"))
     if last is not None and (standing is None or last["committed_at"] >= standing["since"]):
@@ -75,10 +78,12 @@ def _cost(commit: Row, answers: Rows, theirs: Rows, not_mirrored: int | None) ->
         return row
     read_since = max(0, commit["committed_offset"] - standing["source_offset"])
     return row | {
-        "duplicates": standing["duplicates"], "read_since": read_since, "deleted": standing["lost"],
+        "duplicates": standing["duplicates"],
+        "read_since": read_since,
+        "deleted": standing["lost"],
         "repeats_at_most": standing["duplicates_at_most"] + read_since,
         "lost": None if not_mirrored is None else standing["lost"] + not_mirrored,
-    }  # fmt: skip
+    }
 
 
 def _not_mirrored(commit: Row, target: str, runs: Rows) -> int | None:

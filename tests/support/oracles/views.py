@@ -58,14 +58,18 @@ def offset_history(commits: Rows) -> Rows:
     for rows in logs(commits).values():
         for before, row, after in zip([None, *rows], rows, [*rows[1:], None], strict=False):
             here, previous = _position(row), None if before is None else _position(before)
-            moved = None if here is None or previous is None else here - previous
+            moved = _difference(here, previous)
             ended = None if after is None else "tombstone" if after["is_tombstone"] else "commit"
             replaced_at = None if after is None else after["committed_at"]
-            found.append(row | {
-                "previous_offset": previous, "moved": moved, "is_rewind": moved is not None and moved < 0,
-                "replaced_at": replaced_at, "replaced_by": ended,
+            beside = {
+                "previous_offset": previous,
+                "moved": moved,
+                "is_rewind": moved is not None and moved < 0,
+                "replaced_at": replaced_at,
+                "replaced_by": ended,
                 "stood_ms": millis(replaced_at, row["committed_at"]),
-            })  # fmt: skip
+            }
+            found.append(row | beside)
     return found
 
 
@@ -74,16 +78,17 @@ def _position(row: Row) -> int | None:
     return offset if offset is not None and offset >= 0 else None
 
 
+def _difference(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one - other
+
+
 def lag(status: Rows) -> Rows:
     """Return the newest report with the ages worked out."""
-    return [
-        row | {
-            "commit_age_ms": millis(row["reported_at"], row["source_committed_at"]),
-            "behind": None if None in (row["wanted_offset"], row["target_offset"])
-            else row["wanted_offset"] - row["target_offset"],
-        }
-        for row in status
-    ]  # fmt: skip
+    found = []
+    for row in status:
+        age_ms = millis(row["reported_at"], row["source_committed_at"])
+        found.append(row | {"commit_age_ms": age_ms, "behind": _difference(row["wanted_offset"], row["target_offset"])})
+    return found
 
 
 def translation_quality(translations: Rows) -> Rows:
@@ -117,13 +122,18 @@ def _quality(rows: Rows, waits: list[int | None]) -> Row:
     duplicates = [row["duplicates"] for row in rows if row["duplicates"] is not None]
     states = ("EXACT", "AT_FRONTIER", "INDEX_BEHIND", "APPROXIMATE", "REWIND")
     return {f"{name.lower()}_share": state(name) for name in states} | {
-        "answers": len(rows), "withheld_share": share(lambda row: row["outcome"] == "WITHHELD"),
-        "failed_share": share(lambda row: row["outcome"] == "FAILED"), "writes": len(waits),
-        "duplicates_p50": rank(duplicates, 0.5), "duplicates_p95": rank(duplicates, 0.95),
+        "answers": len(rows),
+        "withheld_share": share(lambda row: row["outcome"] == "WITHHELD"),
+        "failed_share": share(lambda row: row["outcome"] == "FAILED"),
+        "writes": len(waits),
+        "duplicates_p50": rank(duplicates, 0.5),
+        "duplicates_p95": rank(duplicates, 0.95),
         "duplicates_max": max(duplicates, default=None),
         "lost_max": max((row["lost"] for row in rows if row["lost"] is not None), default=None),
-        "latency_p50_ms": rank(waits, 0.5), "latency_p95_ms": rank(waits, 0.95), "latency_max_ms": rank(waits, 1.0),
-    }  # fmt: skip
+        "latency_p50_ms": rank(waits, 0.5),
+        "latency_p95_ms": rank(waits, 0.95),
+        "latency_max_ms": rank(waits, 1.0),
+    }
 
 
 def rank(values: list[Any], share: float) -> Any:
@@ -140,11 +150,12 @@ def sync_decisions(translations: Rows) -> Rows:
     begins = {"COMMITTED": "written", "FAILED": "not acknowledged", "WITHHELD": "withheld"}
     found = []
     for row in translations:
-        offsets = (row["target_offset"], row["previous_target_offset"])
-        found.append(row | {
-            "is_written": row["outcome"] == "COMMITTED", "why": begins.get(row["outcome"], "not written"),
-            "moved": None if None in offsets else offsets[0] - offsets[1],
+        decision = {
+            "is_written": row["outcome"] == "COMMITTED",
+            "why": begins.get(row["outcome"], "not written"),
+            "moved": _difference(row["target_offset"], row["previous_target_offset"]),
             "decided_by": "reconcile" if row["batch_id"] is None else "stream",
             "latency_ms": millis(row["committed_at"], row["source_committed_at"]),
-        })  # fmt: skip
+        }
+        found.append(row | decision)
     return found

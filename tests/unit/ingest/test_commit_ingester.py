@@ -43,10 +43,21 @@ def test_a_commit_is_remembered_settled_and_written_down_with_all_it_says(job: J
     (row,) = job.tables.read(OFFSET_COMMITS).toArrow().to_pylist()
     assert row.pop("captured_at") > at(WRITTEN_MS)
     assert row == {
-        "cluster": "X", "group_id": "g", "topic": "orders", "partition": 0, "committed_offset": 5, "leader_epoch": 2,
-        "metadata": "m", "topic_id": "00010203-0405-0607-0809-0a0b0c0d0e0f", "committed_at": at(1_700_000_000_000),
-        "expires_at": None, "is_tombstone": False, "is_own": False, "log_partition": 3, "log_offset": 40,
-    }  # fmt: skip
+        "cluster": "X",
+        "group_id": "g",
+        "topic": "orders",
+        "partition": 0,
+        "committed_offset": 5,
+        "leader_epoch": 2,
+        "metadata": "m",
+        "topic_id": "00010203-0405-0607-0809-0a0b0c0d0e0f",
+        "committed_at": at(1_700_000_000_000),
+        "expires_at": None,
+        "is_tombstone": False,
+        "is_own": False,
+        "log_partition": 3,
+        "log_offset": 40,
+    }
 
 
 @pytest.mark.timeout(120)
@@ -77,8 +88,9 @@ def test_an_old_commit_says_when_it_expires(job: Job) -> None:
 def test_a_tombstone_has_no_offset_and_the_time_its_record_was_written(job: Job) -> None:
     job.ingest(0, commit(5), (commit_key("g", "orders", 0), None))
     assert job.commits("is_tombstone", "committed_offset", "committed_at") == [
-        (False, 5, at(1_700_000_000_000)), (True, None, at(WRITTEN_MS)),
-    ]  # fmt: skip
+        (False, 5, at(1_700_000_000_000)),
+        (True, None, at(WRITTEN_MS)),
+    ]
     assert job.offsets.clusters["X"].columns["is_deleted"].tolist() == [True]
 
 
@@ -125,13 +137,19 @@ def test_until_every_log_is_read_commits_are_only_remembered(job: Job) -> None:
 
 def test_who_is_active_is_written_down(job: Job) -> None:
     job.ingest(
-        0, (group_key("classic"), CLASSIC_EMPTY), (group_key("classic"), None), (group_key("new", 3), None),
-        (member_key("new", "m-1"), None), (group_key("ignored", 6), b"\x00\x00"),
-    )  # fmt: skip
+        0,
+        (group_key("classic"), CLASSIC_EMPTY),
+        (group_key("classic"), None),
+        (group_key("new", 3), None),
+        (member_key("new", "m-1"), None),
+        (group_key("ignored", 6), b"\x00\x00"),
+    )
     assert job.tables.rows(GROUP_EVENTS, "group_id", "kind", "generation", "members") == [
-        ("classic", "classic", 5, 0), ("classic", "classic_removed", None, None),
-        ("new", "epoch_removed", None, None), ("new", "member_removed", None, None),
-    ]  # fmt: skip
+        ("classic", "classic", 5, 0),
+        ("classic", "classic_removed", None, None),
+        ("new", "epoch_removed", None, None),
+        ("new", "member_removed", None, None),
+    ]
     assert set(job.tables.rows(GROUP_EVENTS, "cluster", "at")) == {("X", at(WRITTEN_MS))}
     assert job.genuine() == {}
 
@@ -152,9 +170,11 @@ def test_malformed_bytes_are_kept_whole_with_the_reason_and_the_rest_goes_on(job
     found = job.tables.rows(QUARANTINE, "offset", "key", "value", "cluster", "topic", "partition")
     where = ("X", "__consumer_offsets", 3)
     assert found == [
-        (0, key, value[:-3], *where), (1, None, b"v", *where), (2, key[:4], value, *where),
+        (0, key, value[:-3], *where),
+        (1, None, b"v", *where),
+        (2, key[:4], value, *where),
         (3, key, b"\x00\x09" + value[2:], *where),
-    ]  # fmt: skip
+    ]
     reasons = [reason for (reason,) in job.tables.rows(QUARANTINE, "error")]
     assert "value version 9 is unknown for record type 1" in reasons
     assert all(reasons)

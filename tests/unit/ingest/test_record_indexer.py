@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryTopic
 from fakes.tables import MemoryFrame, MemoryTables, PowerFailure
 from offset_sync.ingest.index_progress import IndexProgress
@@ -20,10 +21,6 @@ from offset_sync.tables.definition import Table
 
 Place = tuple[str, int]
 ORDERS, SECOND, PAY = ("orders", 0), ("orders", 1), ("pay", 0)
-RECORDS = pa.schema(
-    [("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64()),
-     ("timestamp", pa.timestamp("us", "UTC")), ("origin_header", pa.binary()), ("offset_header", pa.binary())]
-)  # fmt: skip
 Headers = tuple[bytes, bytes]
 TOPICS = {topic: MemoryTopic(f"{topic}-1", 2) for topic in ("orders", "pay")}
 
@@ -70,11 +67,10 @@ class Job:
 
     def index(self, batch_id: int, *records: tuple[Place, int, Headers | None]) -> None:
         rows = [
-            {"topic": place[0], "partition": place[1], "offset": offset, "timestamp": 0,
-             "origin_header": headers and headers[0], "offset_header": headers and headers[1]}
+            dict(zip(MIRRORED_RECORDS.names, (*place, offset, 0, *(headers or (None, None)))))
             for place, offset, headers in records
-        ]  # fmt: skip
-        self.indexer(MemoryFrame(pa.Table.from_pylist(rows, RECORDS)), batch_id)  # type: ignore[arg-type]
+        ]
+        self.indexer(MemoryFrame(pa.Table.from_pylist(rows, MIRRORED_RECORDS)), batch_id)  # type: ignore[arg-type]
 
     def runs(self) -> list[tuple[Any, ...]]:
         names = ("topic", "partition", "start_offset", "length", "origin", "origin_start")
@@ -92,9 +88,13 @@ def test_a_micro_batch_becomes_runs_and_the_edges_of_what_was_read() -> None:
     job = Job(Plan({ORDERS: 5, SECOND: 0}, [{ORDERS: 9, SECOND: 1}]))
     job.index(0, (ORDERS, 5, mirrored(70)), (ORDERS, 6, mirrored(71)), (ORDERS, 7, None), (SECOND, 0, None))
     assert job.runs() == [
-        ("orders", 0, 5, 0, "Y", -1), ("orders", 0, 5, 2, "X", 70), ("orders", 0, 7, 1, "Y", 7),
-        ("orders", 0, 9, 0, "Y", 9), ("orders", 1, 0, 0, "Y", -1), ("orders", 1, 0, 1, "Y", 0),
-    ]  # fmt: skip
+        ("orders", 0, 5, 0, "Y", -1),
+        ("orders", 0, 5, 2, "X", 70),
+        ("orders", 0, 7, 1, "Y", 7),
+        ("orders", 0, 9, 0, "Y", 9),
+        ("orders", 1, 0, 0, "Y", -1),
+        ("orders", 1, 0, 1, "Y", 0),
+    ]
     assert job.topic_ids() == [("orders-1", 2)]
 
 
@@ -105,9 +105,14 @@ def test_later_batches_add_what_they_read_and_a_new_partition_begins_at_its_begi
     job.index(1, (ORDERS, 1, None), (ORDERS, 2, None), (PAY, 1, None))
     job.index(2)
     assert job.runs() == [
-        ("orders", 0, 0, 0, "Y", -1), ("orders", 0, 0, 1, "Y", 0), ("orders", 0, 1, 2, "Y", 1),
-        ("orders", 0, 4, 0, "Y", 4), ("orders", 1, 0, 0, "Y", -1), ("pay", 0, 0, 0, "Y", -1), ("pay", 0, 1, 1, "Y", 1),
-    ]  # fmt: skip
+        ("orders", 0, 0, 0, "Y", -1),
+        ("orders", 0, 0, 1, "Y", 0),
+        ("orders", 0, 1, 2, "Y", 1),
+        ("orders", 0, 4, 0, "Y", 4),
+        ("orders", 1, 0, 0, "Y", -1),
+        ("pay", 0, 0, 0, "Y", -1),
+        ("pay", 0, 1, 1, "Y", 1),
+    ]
 
 
 def test_a_batch_that_reads_no_offset_of_a_partition_says_nothing_of_it() -> None:

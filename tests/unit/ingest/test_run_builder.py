@@ -13,21 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.record_schemas import MIRRORED_RECORDS
 from generators.hypothesis_strategies import law
 from offset_sync.config import parse_config
 from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder
 from offset_sync.jobs.index_records import TimedTopics
-
-INPUT = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", tz="UTC")),
-        ("origin_header", pa.binary()),
-        ("offset_header", pa.binary()),
-    ]
-)
 
 
 class Record(NamedTuple):
@@ -70,12 +60,16 @@ def batches(records: list[Record], borders: Iterable[int] = ()) -> list[pa.Recor
     for low, high in pairwise(cuts):
         rows = [
             {
-                "topic": r.topic, "partition": r.partition, "offset": r.offset, "timestamp": r.timestamp_ms * 1000,
-                "origin_header": r.origin, "offset_header": r.origin_offset,
+                "topic": r.topic,
+                "partition": r.partition,
+                "offset": r.offset,
+                "timestamp": r.timestamp_ms * 1000,
+                "origin_header": r.origin,
+                "offset_header": r.origin_offset,
             }
             for r in records[low:high]
-        ]  # fmt: skip
-        found.append(pa.RecordBatch.from_pylist(rows, schema=INPUT))
+        ]
+        found.append(pa.RecordBatch.from_pylist(rows, schema=MIRRORED_RECORDS))
     return found
 
 
@@ -165,15 +159,19 @@ def test_a_task_may_read_several_partitions_one_after_the_other() -> None:
     for borders in ([], [1], [2], [3], [2, 3], [4]):
         runs, _ = cut(records, borders)
         assert runs == [
-            run(3, 2, "X", 3), run(5, 1, "X", 5, partition=1), run(5, 2, "X", 5, topic="pay"),
-        ]  # fmt: skip
+            run(3, 2, "X", 3),
+            run(5, 1, "X", 5, partition=1),
+            run(5, 2, "X", 5, topic="pay"),
+        ]
 
 
 def test_runs_of_two_partitions_that_would_continue_each_other_stay_apart() -> None:
     runs, _ = cut([Record(3), Record(4, partition=1), Record(5, topic="pay", partition=1)], [1, 2])
     assert [(r.topic, r.partition, r.start_offset, r.length) for r in runs] == [
-        ("orders", 0, 3, 1), ("orders", 1, 4, 1), ("pay", 1, 5, 1),
-    ]  # fmt: skip
+        ("orders", 0, 3, 1),
+        ("orders", 1, 4, 1),
+        ("pay", 1, 5, 1),
+    ]
 
 
 def test_nothing_in_gives_nothing_out_and_empty_batches_between_others_change_nothing() -> None:

@@ -59,10 +59,9 @@ def driver(repo: Path, mounted: Path, script: str, *last: str) -> tuple[list[str
 
 def test_the_driver_of_a_job_is_python_and_not_a_child_of_the_jvm(repo: Path, mounted: Path) -> None:
     script = f"local://{repo}/jobs/sync_offsets.py"
-    words, environment = driver(repo, mounted, script, "--conf", "/etc/x.yaml", "--dry-run", "--name", "job's")
-    assert words == [
-        sys.executable, str(repo / "jobs" / "sync_offsets.py"), "--conf", "/etc/x.yaml", "--dry-run", "--name", "job's",
-    ]  # fmt: skip
+    given_to_job = ["--conf", "/etc/x.yaml", "--dry-run", "--name", "job's"]
+    words, environment = driver(repo, mounted, script, *given_to_job)
+    assert words == [sys.executable, str(repo / "jobs" / "sync_offsets.py"), *given_to_job]
     given = shlex.split(environment["PYSPARK_SUBMIT_ARGS"])
     assert given[given.index("--deploy-mode") + 1] == "client"
     assert given[given.index("--properties-file") + 1] == str(mounted / "spark.properties")

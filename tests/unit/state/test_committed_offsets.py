@@ -18,9 +18,17 @@ def test_the_last_commit_stands_and_counts() -> None:
     records = [commit(5, 1, metadata="m", topic_id="id"), commit(7, 2, metadata="n", topic_id="id")]
     assert take_in(book, *records) == [False, False]
     assert known(book) == {
-        "actual_offset": 7, "actual_at_ms": 2, "actual_is_own": False, "genuine_offset": 7, "genuine_at_ms": 2,
-        "rewound_at_ms": -1, "is_deleted": False, "log_offset": 1, "metadata": "n", "topic_id": "id",
-    }  # fmt: skip
+        "actual_offset": 7,
+        "actual_at_ms": 2,
+        "actual_is_own": False,
+        "genuine_offset": 7,
+        "genuine_at_ms": 2,
+        "rewound_at_ms": -1,
+        "is_deleted": False,
+        "log_offset": 1,
+        "metadata": "n",
+        "topic_id": "id",
+    }
     assert known(book, "Y")["genuine_at_ms"] == -1
 
 

@@ -134,9 +134,14 @@ def commit(
     book: CommittedOffsets, alias: str, group: str, offset: int, at_ms: int, number: int, metadata: str = ""
 ) -> None:
     records = CommitRecords(
-        book.ids([(group, "orders", 0)]), np.array([offset]), np.array([offset < 0]), np.array([at_ms]),
-        np.array([number]), [metadata], [None],
-    )  # fmt: skip
+        book.ids([(group, "orders", 0)]),
+        np.array([offset]),
+        np.array([offset < 0]),
+        np.array([at_ms]),
+        np.array([number]),
+        [metadata],
+        [None],
+    )
     book.clusters[alias].record(records)
 
 

@@ -41,9 +41,12 @@ def noted(
     """Note an answer of one key; return whether it was news."""
     pair.columns.fit(1)
     found = pair.note(
-        np.array([0]), np.array([commit]), np.array([at_ms]),
-        answers(wanted, **changed), np.array([outcome]),  # type: ignore[arg-type]
-    )  # fmt: skip
+        np.array([0]),
+        np.array([commit]),
+        np.array([at_ms]),
+        answers(wanted, **changed),
+        np.array([outcome]),  # type: ignore[arg-type]
+    )
     return bool(found[0])
 
 
@@ -82,11 +85,15 @@ def test_a_new_commit_unsettles_even_at_the_same_offset() -> None:
 @pytest.mark.parametrize(
     ("outcome", "changed"),
     [
-        (Outcome.NOT_FORWARD, {}), (Outcome.TARGET_ACTIVE, {}), (Outcome.FAILED, {}), (Outcome.DRY_RUN, {}),
-        (Outcome.WITHHELD, {"state": State.LOG_TRUNCATED}), (Outcome.UNCHANGED, {"may_move": True}),
+        (Outcome.NOT_FORWARD, {}),
+        (Outcome.TARGET_ACTIVE, {}),
+        (Outcome.FAILED, {}),
+        (Outcome.DRY_RUN, {}),
+        (Outcome.WITHHELD, {"state": State.LOG_TRUNCATED}),
+        (Outcome.UNCHANGED, {"may_move": True}),
         (Outcome.UNCHANGED, {"state": State.AT_FRONTIER, "may_move": True}),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_held_or_may_still_move_is_never_settled(outcome: Outcome, changed: dict[str, object]) -> None:
     pair = LastTranslations()
     for _ in range(5):
@@ -96,9 +103,15 @@ def test_what_is_not_held_or_may_still_move_is_never_settled(outcome: Outcome, c
 
 @pytest.mark.parametrize(
     "changed",
-    [{"wanted": 8}, {"commit": 6}, {"at_ms": 2}, {"duplicates": 1}, {"state": State.INDEX_BEHIND},
-     {"outcome": Outcome.TARGET_ACTIVE}],
-)  # fmt: skip
+    [
+        {"wanted": 8},
+        {"commit": 6},
+        {"at_ms": 2},
+        {"duplicates": 1},
+        {"state": State.INDEX_BEHIND},
+        {"outcome": Outcome.TARGET_ACTIVE},
+    ],
+)
 def test_anything_that_differs_is_news_and_begins_to_count_again(changed: dict[str, object]) -> None:
     pair = settled()
     assert noted(pair, **({"wanted": 7, "outcome": Outcome.UNCHANGED} | changed))  # type: ignore[arg-type]

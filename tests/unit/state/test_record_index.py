@@ -44,8 +44,10 @@ def content(cache: RecordIndex, place: Place = ("Y", "orders", 0)) -> tuple[obje
 def test_an_empty_table_is_an_empty_index() -> None:
     cache = read_in_one(MemoryTables())
     assert (cache.log("Y", "orders", 0), cache.topic_ids("Y", "orders"), cache.partitions("Y", "orders")) == (
-        None, set(), 0,
-    )  # fmt: skip
+        None,
+        set(),
+        0,
+    )
 
 
 def test_rows_become_joined_runs_with_the_time_they_were_first_seen() -> None:

@@ -127,8 +127,10 @@ def test_a_commit_that_names_another_incarnation_is_withheld_alone() -> None:
     site.commit("X", "silent", 4)
     site.settle()
     assert {row.group_id: row.state for row in site.rows()} == {
-        "stale": "TOPIC_RECREATED", "fresh": "EXACT", "silent": "EXACT",
-    }  # fmt: skip
+        "stale": "TOPIC_RECREATED",
+        "fresh": "EXACT",
+        "silent": "EXACT",
+    }
 
 
 def test_a_topic_that_is_missing_is_withheld_on_either_side() -> None:

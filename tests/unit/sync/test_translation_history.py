@@ -82,14 +82,29 @@ def test_a_row_says_what_was_answered_and_what_became_of_it(site: Site) -> None:
     row = row_of(settled(site, 4), site)
     times = {name: row.pop(name) for name in ("source_committed_at", "translated_at", "committed_at")}
     assert row == {
-        "source_cluster": "X", "target_cluster": "Y", "group_id": "readers", "topic": "orders", "partition": 0,
-        "source_offset": 4, "target_offset": 6, "previous_target_offset": None, "strategy": "exact", "state": "EXACT",
-        "duplicates": 0, "duplicates_at_most": 0, "lost": 0, "timestamp_disordered": False, "outcome": "COMMITTED",
-        "error": None, "batch_id": 17,
-    }  # fmt: skip
+        "source_cluster": "X",
+        "target_cluster": "Y",
+        "group_id": "readers",
+        "topic": "orders",
+        "partition": 0,
+        "source_offset": 4,
+        "target_offset": 6,
+        "previous_target_offset": None,
+        "strategy": "exact",
+        "state": "EXACT",
+        "duplicates": 0,
+        "duplicates_at_most": 0,
+        "lost": 0,
+        "timestamp_disordered": False,
+        "outcome": "COMMITTED",
+        "error": None,
+        "batch_id": 17,
+    }
     assert {name: round(at.timestamp() * 1000) - STARTED_MS for name, at in times.items()} == {
-        "source_committed_at": 1, "translated_at": 1, "committed_at": 1,
-    }  # fmt: skip
+        "source_committed_at": 1,
+        "translated_at": 1,
+        "committed_at": 1,
+    }
 
 
 def test_what_stood_there_before_is_in_the_row_and_a_time_only_where_something_was_written(site: Site) -> None:
@@ -129,8 +144,10 @@ def test_a_micro_batch_is_written_whole_and_a_reconcile_pass_only_where_it_says_
     writer.append(site.reconciliations[-1])
     writer.close()
     assert [(row["group_id"], row["outcome"], row["batch_id"]) for row in appended.rows()] == [
-        ("readers", "COMMITTED", 17), ("readers", "UNCHANGED", 18), ("others", "COMMITTED", None),
-    ]  # fmt: skip
+        ("readers", "COMMITTED", 17),
+        ("readers", "UNCHANGED", 18),
+        ("others", "COMMITTED", None),
+    ]
 
 
 def test_rows_have_the_columns_of_the_table(site: Site) -> None:

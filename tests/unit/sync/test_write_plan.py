@@ -64,9 +64,14 @@ def test_the_sources_metadata_wins_over_our_tag() -> None:
 
 @pytest.mark.parametrize(
     ("target", "rule", "expected"),
-    [([(40, 0, OWN_TAG)], Rule.SET, 40), ([(60, 0, OWN_TAG)], Rule.SET, 60), ([(40, 0, "")], Rule.FORWARD, 40),
-     ([(0, 0, "")], Rule.FORWARD, 0), ([(-1, 0, "")], Rule.SET, None)],
-)  # fmt: skip
+    [
+        ([(40, 0, OWN_TAG)], Rule.SET, 40),
+        ([(60, 0, OWN_TAG)], Rule.SET, 60),
+        ([(40, 0, "")], Rule.FORWARD, 40),
+        ([(0, 0, "")], Rule.FORWARD, 0),
+        ([(-1, 0, "")], Rule.SET, None),
+    ],
+)
 def test_a_write_says_what_it_expects_to_find_and_what_may_be_done_to_it(
     target: list[tuple[int, int, str]], rule: Rule, expected: int | None
 ) -> None:
@@ -96,9 +101,12 @@ def test_the_first_pass_asks_about_everything_but_what_is_withheld() -> None:
 def test_a_withheld_answer_is_never_asked_whatever_stands_there() -> None:
     none = {"wanted": -1, "state": State.NOT_INDEXED}
     plan = planned(
-        Given([(7, 1, "")], **none), Given([(7, 1, "")], [(40, 0, OWN_TAG)], **none),
-        Given([(7, 1, ""), (3, 2, "")], [(40, 0, "")], **none), refresh_before_ms=100, is_first=True,
-    )  # fmt: skip
+        Given([(7, 1, "")], **none),
+        Given([(7, 1, "")], [(40, 0, OWN_TAG)], **none),
+        Given([(7, 1, ""), (3, 2, "")], [(40, 0, "")], **none),
+        refresh_before_ms=100,
+        is_first=True,
+    )
     assert (plan.writes, outcomes(plan)) == ([], [Outcome.WITHHELD] * 3)
     assert states(plan) == [State.NOT_INDEXED] * 3
 
@@ -133,8 +141,9 @@ def test_an_answer_that_goes_back_because_the_source_did_is_a_rewind() -> None:
 
 def test_an_answer_that_does_not_go_back_is_none() -> None:
     assert states(planned(Given(WENT_BACK, [(50, 2, OWN_TAG)]), Given(WENT_BACK, [(40, 2, OWN_TAG)]))) == [
-        State.EXACT, State.EXACT,
-    ]  # fmt: skip
+        State.EXACT,
+        State.EXACT,
+    ]
 
 
 def test_an_answer_that_goes_back_for_another_reason_is_none() -> None:

@@ -23,9 +23,14 @@ from oracles import failover_cost as cost_oracle
 from oracles import views as view_oracle
 
 TYPES = {
-    "BIGINT": "bigint", "VARCHAR": "string", "INTEGER": "int", "DOUBLE": "double", "BOOLEAN": "boolean",
-    "TIMESTAMP WITH TIME ZONE": "timestamp", "TIMESTAMP": "timestamp",
-}  # fmt: skip
+    "BIGINT": "bigint",
+    "VARCHAR": "string",
+    "INTEGER": "int",
+    "DOUBLE": "double",
+    "BOOLEAN": "boolean",
+    "TIMESTAMP WITH TIME ZONE": "timestamp",
+    "TIMESTAMP": "timestamp",
+}
 ORACLES = {
     "current_offsets": (view_oracle.current_offsets, OFFSET_COMMITS),
     "offset_history": (view_oracle.offset_history, OFFSET_COMMITS),
@@ -124,8 +129,9 @@ def test_every_state_and_outcome_is_explained_in_words_of_its_own(tmp_path: Path
     told = {row["why"] for row in found if row["outcome"] in ("COMMITTED", "WITHHELD")}
     assert len(told) == len(State)
     assert {row["why"] for row in found if row["outcome"] == "FAILED"} == {
-        "not acknowledged: no\nanswer", "not acknowledged: no reason given",
-    }  # fmt: skip
+        "not acknowledged: no\nanswer",
+        "not acknowledged: no reason given",
+    }
 
 
 # Moments, and tables that are not there
