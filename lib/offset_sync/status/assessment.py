@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,4 +123,5 @@ class Assessment:
         """Return the rows of all *parts*, of which there is at least one, in order."""
         values = {each.name: getattr(parts[0], each.name) for each in fields(cls)}
         filled = [name for name, value in values.items() if isinstance(value, np.ndarray) and len(value)]
-        return replace(parts[0], **{name: np.concatenate([getattr(part, name) for part in parts]) for name in filled})
+        joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in filled}
+        return replace(parts[0], **joined)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin, Committed
 from offset_sync.model.errors import ClusterError
@@ -28,11 +29,19 @@ def commit(cluster: EmbeddedCluster, offsets: Mapping[str, Mapping[Place, int | 
             write = OffsetWrite(group, topic, partition, offset, metadata, Rule.SET, None)
             writes.setdefault(group, []).append(write)
     kafka = admin_for(cluster)
-    kafka.committed_offsets(list(writes)[:1], deadline=120)  # waits for the coordinator of a cluster that is new
+    _wait_for_coordinators(kafka, list(writes))
     answers = kafka.write_offsets(writes, deadline=120)
     accepted = {TopicPartition(*place): None for by_place in offsets.values() for place in by_place}
     refused = {group: answer for group, answer in answers.items() if not answer.items() <= accepted.items()}
     assert refused == {}, refused
+
+
+def _wait_for_coordinators(kafka: ClusterAdmin, groups: Sequence[str]) -> None:
+    """Return once every group's coordinator answers: a cluster that is new loads them one after the other."""
+    deadline = time.monotonic() + 120
+    while errors := [each for each in kafka.committed_offsets(groups).values() if isinstance(each, ClusterError)]:
+        assert time.monotonic() < deadline, errors
+        time.sleep(0.2)
 
 
 def committed(cluster: EmbeddedCluster, groups: Iterable[str]) -> dict[str, dict[Place, Committed]]:
