@@ -52,6 +52,10 @@ class _Lane:
         return self.in_flight[0] if self.in_flight else self.read_to
 
 
+ORIGIN_HEADER, OFFSET_HEADER = "IDC", "Offset"
+"""What a copy is stamped with, the names by default."""
+
+
 class Mirror:
     """One direction in one thread. A cluster that is away makes it wait; it goes on when the cluster is back."""
 
@@ -61,14 +65,11 @@ class Mirror:
         target: Endpoint,
         topics: Sequence[str],
         *,
-        origin_header: str = "IDC",
-        offset_header: str = "Offset",
         origin_value: str | None = None,
         position: Mapping[Partition, int] | None = None,
     ) -> None:
         """*origin_value* is by default the source's alias; *position* by default the beginning of each partition."""
         self.source, self.target, self.topics = source, target, list(topics)
-        self._origin_header, self._offset_header = origin_header, offset_header
         self._origin_value = (source.alias if origin_value is None else origin_value).encode()
         self._lanes: dict[Partition, _Lane] = {}
         self._position: dict[Partition, int] = dict(position or {})
@@ -184,9 +185,9 @@ class Mirror:
 
     def _take(self, message: Received, producer: Producer) -> None:
         lane, offset, headers = self._lane(message), message.offset(), message.headers() or []
-        if not any(name == self._origin_header for name, _ in headers):
+        if not any(name == ORIGIN_HEADER for name, _ in headers):
             lane.in_flight.append(offset)
-            stamps: Headers = [(self._origin_header, self._origin_value), (self._offset_header, str(offset).encode())]
+            stamps: Headers = [(ORIGIN_HEADER, self._origin_value), (OFFSET_HEADER, str(offset).encode())]
             self._send(message, [*headers, *stamps], producer)
         lane.read_to = offset + 1
 
