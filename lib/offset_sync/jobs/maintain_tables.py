@@ -88,9 +88,16 @@ class MaintainJob:
         after = self._maintainer.size(path)
         logger.info(
             "%s: %d rows cut, %d files of %.1f MiB are now %d of %.1f MiB, in its folder %d are now %d, %.1f s",
-            table.name, cut, before.files, before.size / 2**20, after.files, after.size / 2**20,
-            before.on_disk, after.on_disk, time.monotonic() - began_at,
-        )  # fmt: skip
+            table.name,
+            cut,
+            before.files,
+            before.size / 2**20,
+            after.files,
+            after.size / 2**20,
+            before.on_disk,
+            after.on_disk,
+            time.monotonic() - began_at,
+        )
         return failures
 
     def _cut_runs(self) -> tuple[int, list[str]]:

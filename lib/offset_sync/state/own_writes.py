@@ -83,9 +83,13 @@ class OwnWrites:
         del pending[:-_LONGEST]
 
     def confirm(
-        self, key: NDArray[np.intp], offset: Int64s, is_tombstone: NDArray[np.bool_], is_tagged: NDArray[np.bool_],
+        self,
+        key: NDArray[np.intp],
+        offset: Int64s,
+        is_tombstone: NDArray[np.bool_],
+        is_tagged: NDArray[np.bool_],
         standing: Int64s,
-    ) -> NDArray[np.bool_]:  # fmt: skip
+    ) -> NDArray[np.bool_]:
         """Return which records are ours; they come in log order and never twice, shapes (records,).
 
         *standing*, shape (keys,), is our value that stands, :data:`NOTHING` where there is none, and is brought up to

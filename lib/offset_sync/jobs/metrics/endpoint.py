@@ -53,8 +53,11 @@ def open_endpoint(part: Part, config: Metrics, collectors: Sequence[Collector]) 
         logger.error(
             "metrics.%s: %s:%s cannot be opened (%s), so this job goes on without metrics; free the port or choose "
             "another (0: any free one), check metrics.address, and start again",
-            option, config.address, port, problem,
-        )  # fmt: skip
+            option,
+            config.address,
+            port,
+            problem,
+        )
         return None
     logger.info("metrics: http://%s:%d/metrics", config.address, endpoint.port)
     return endpoint
