@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from offset_sync import __version__
 from offset_sync.jobs import log_format as logs
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.spark_session import LOG_FORMAT
@@ -108,15 +109,16 @@ def job(tmp_path: Path, last: str, *argv: str, **environ: str) -> subprocess.Com
 @pytest.mark.parametrize("last", ["raise KeyError('x')", "threading.Thread(target=lambda: 1 // 0).start()"])
 def test_an_exception_that_nobody_catches_is_a_line_of_json(tmp_path: Path, last: str) -> None:
     ended = job(tmp_path, last, "--log-format", "json")
-    events = [json.loads(line) for line in ended.stderr.splitlines()]
+    first, *events = [json.loads(line) for line in ended.stderr.splitlines()]
     assert ended.returncode == 1
+    assert (first["level"], first["msg"].split(":")[0]) == ("INFO", f"do {__version__}")
     assert events[0]["level"] == "FATAL"
     assert events[0]["exception"]["class"] in ("KeyError", "ZeroDivisionError")
 
 
 def test_a_warning_is_a_line_of_json_and_so_is_a_failure(tmp_path: Path) -> None:
     ended = job(tmp_path, "warnings.warn('old')", OFFSET_SYNC_LOG_FORMAT="json")
-    warning, failure = [json.loads(line) for line in ended.stderr.splitlines()]
+    _start, warning, failure = [json.loads(line) for line in ended.stderr.splitlines()]
     assert warning["level"] == "WARN"
     assert "old" in warning["msg"]
     assert failure["msg"] == "clusters.dc1: away"
@@ -127,7 +129,15 @@ def test_the_option_wins_over_the_environment_and_reaches_what_is_started_later(
         tmp_path, "print(os.environ['OFFSET_SYNC_LOG_FORMAT'])", "--log-format=text", OFFSET_SYNC_LOG_FORMAT="json"
     )
     assert ended.stdout == "text\n"
-    assert ended.stderr == "clusters.dc1: away\n"
+    start, failure = ended.stderr.splitlines()
+    assert f" INFO offset_sync.jobs.runner do {__version__}: clusters dc1, dc2; " in start
+    assert failure == "clusters.dc1: away"
+
+
+def test_a_job_that_shall_be_killed_somewhere_says_so_loudly(tmp_path: Path) -> None:
+    ended = job(tmp_path, "pass", OFFSET_SYNC_KILL_AT="sync_offsets.after_commit")
+    (warning,) = [line for line in ended.stderr.splitlines() if " WARNING " in line]
+    assert "OFFSET_SYNC_KILL_AT=sync_offsets.after_commit is set" in warning
 
 
 def test_a_format_that_is_none_counts_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
