@@ -146,7 +146,7 @@ def test_the_history_holds_one_commit_per_group_and_target_with_the_oracles_coun
             groups = mesh.groups(source, place)
             for group, answer in zip(groups, answers(question(source, target, logs), range(len(groups)))):
                 row = single[group]
-                assert (row["state"], row["outcome"]) == (answer.state, "COMMITTED")
+                assert (row["state"], row["outcome"]) == (answer.state.name, "COMMITTED")
                 assert (row["duplicates"], row["duplicates_at_most"], row["lost"]) == (
                     answer.duplicates,
                     answer.duplicates_at_most,
