@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Iterator
 from ctypes import c_char_p, c_int, c_int16, c_int32, c_size_t, c_void_p
 from typing import Any
@@ -12,6 +13,7 @@ from confluent_kafka import cimpl
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.error_codes import TransientError
+from offset_sync.kafka.group_offset_requests import GroupOffsets, Limits, RequestFailure
 from offset_sync.kafka.librdkafka import library
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
@@ -44,6 +46,12 @@ class MockCluster:
         pairs = [number for _ in range(100) for number in (c_int(NOT_COORDINATOR), c_int(0))]
         push = self._bound.rd_kafka_mock_broker_push_request_error_rtts
         push(self._cluster, c_int32(broker), c_int16(request), c_size_t(100), *pairs)
+
+    def delay(self, request: int, milliseconds: int) -> None:
+        push = self._bound.rd_kafka_mock_broker_push_request_error_rtts
+        for broker in (1, 2):
+            answers = [number for _ in range(2) for number in (c_int(0), c_int(milliseconds))]
+            push(self._cluster, c_int32(broker), c_int16(request), c_size_t(2), *answers)
 
     def set_coordinator(self, group: str, broker: int) -> None:
         self._bound.rd_kafka_mock_coordinator_set(self._cluster, b"group", group.encode(), c_int32(broker))
@@ -108,3 +116,15 @@ def test_after_a_denial_the_new_coordinator_is_looked_up_instead_of_the_one_reme
     mock.deny_always(OFFSET_COMMIT, 1)
     assert admin.write_offsets({"group": [WRITE]}) == {"group": {PLACE: "NOT_COORDINATOR"}}
     assert admin.write_offsets({"group": [WRITE]}) == {"group": {PLACE: None}}
+
+
+def test_a_coordinator_that_is_found_after_the_deadline_ends_no_process(mock: MockCluster) -> None:
+    client = GroupOffsets({"bootstrap.servers": mock.bootstrap_servers, "group.id": "offset-sync-admin"})
+    mock.delay(FIND_COORDINATOR, 1500)
+    began = time.monotonic()
+    answers = client.read(["group", "other"], Limits(began + 0.5, 6.0, in_flight=500))
+    assert time.monotonic() - began < 1.5
+    assert [isinstance(each, RequestFailure) and each.error for each in answers.values()] == ["_TIMED_OUT"] * 2
+    # librdkafka goes on looking for it. With a timeout of its own it would abort (SIGABRT) as soon as it is found.
+    time.sleep(3)
+    assert client.read(["third"], Limits(time.monotonic() + 10, 6.0, in_flight=500)) == {"third": []}

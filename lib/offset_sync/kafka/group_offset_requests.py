@@ -3,6 +3,10 @@
 librdkafka takes one group per request, so a batch keeps many requests in flight on one queue and takes the answers in
 the order in which they come. Every group gets an answer: a ``RequestFailure`` if it could not be asked or did not
 answer in time. Retries are the caller's, who knows what may be repeated.
+
+We count the seconds ourselves. A request of which librdkafka says that its time is up while it looks for the
+coordinator ends the whole process (SIGABRT) when that is found later (librdkafka issue 4605, pull request 5397). So
+none may get as far as that in librdkafka, and a client with unanswered requests has to be replaced.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from offset_sync.model.values import OffsetWrite, TopicPartition
 _LIST, _ALTER, _DELETE = "ListConsumerGroupOffsets", "AlterConsumerGroupOffsets", "DeleteConsumerGroupOffsets"
 _ANY_OPERATION = 0
 _POLL_MS = 100
-_GRACE_S = 0.5  # librdkafka reports a timeout itself, a little after it
+_LONGEST_MS = 3_600_000  # the most that librdkafka takes
 
 
 class PartitionAnswer(NamedTuple):
@@ -43,7 +47,8 @@ class RequestFailure:
 
 
 GroupAnswer = list[PartitionAnswer] | RequestFailure
-NOT_ASKED = RequestFailure("_TIMED_OUT", "the deadline passed before the request was answered")
+NOT_ASKED = RequestFailure("_TIMED_OUT", "the deadline passed before the request was made")
+_NO_ANSWER = RequestFailure("_TIMED_OUT", "no answer of the group's coordinator in time")
 
 
 @dataclass(frozen=True)
@@ -63,10 +68,9 @@ class Limits:
     request_s: float
     in_flight: int
 
-    @property
-    def timeout_ms(self) -> int:
-        """How long a request that starts now may take; 0 or less if it is too late for one."""
-        return int(min(self.request_s, self.ends_at - time.monotonic()) * 1000)
+    def ends_of_request(self) -> float:
+        """Return until when a request that starts now may take."""
+        return min(time.monotonic() + self.request_s, self.ends_at)
 
 
 class GroupOffsets:
@@ -99,21 +103,24 @@ class GroupOffsets:
 
     def _run(self, operation: str, rows: Mapping[str, Sequence[Any] | None], limits: Limits) -> dict[str, GroupAnswer]:
         waiting = deque(enumerate(rows, start=1))  # from 1 on: a 0 would be a null pointer
-        asked: dict[int, str] = {}
+        asked: dict[int, tuple[str, float]] = {}  # by number, the group and until when it is waited for
         answers: dict[str, GroupAnswer] = dict.fromkeys(rows, NOT_ASKED)
         with self._opened(operation) as batch:
             while waiting or asked:
-                while waiting and len(asked) < limits.in_flight and (timeout_ms := limits.timeout_ms) > 0:
+                while waiting and len(asked) < limits.in_flight and time.monotonic() < limits.ends_at:
                     number, group = waiting.popleft()
-                    asked[number] = group
-                    self._ask(batch, number, group, rows[group], timeout_ms)
-                if not asked or time.monotonic() > limits.ends_at + _GRACE_S:
+                    asked[number] = group, limits.ends_of_request()
+                    self._ask(batch, number, group, rows[group])
+                if not asked:
                     break
                 for number, answer in self._answers(batch):
-                    answers[asked.pop(number)] = answer
+                    if number in asked:  # else it was given up
+                        answers[asked.pop(number)[0]] = answer
+                for group in _given_up(asked):
+                    answers[group] = _NO_ANSWER
         return answers
 
-    def _ask(self, batch: _Batch, number: int, group: str, rows: Sequence[Any] | None, timeout_ms: int) -> None:
+    def _ask(self, batch: _Batch, number: int, group: str, rows: Sequence[Any] | None) -> None:
         bound = self._library
         partitions = None
         if rows is not None:  # without a list, all partitions are listed
@@ -121,7 +128,6 @@ class GroupOffsets:
             for row in rows:
                 bound.add_partition(partitions, *row)
         bound.AdminOptions_set_opaque(batch.options, number)
-        bound.AdminOptions_set_request_timeout(batch.options, timeout_ms, None, 0)
         bound.ask(batch.operation, self._handle.pointer, group, partitions, batch.options, batch.queue)
         if partitions is not None:  # the request had its own copy
             bound.topic_partition_list_destroy(partitions)
@@ -165,6 +171,7 @@ class GroupOffsets:
         options = bound.AdminOptions_new(handle, _ANY_OPERATION)
         queue = bound.queue_new(handle)
         try:
+            bound.AdminOptions_set_request_timeout(options, _LONGEST_MS, None, 0)
             if operation == _LIST:
                 error = bound.AdminOptions_set_require_stable_offsets(options, 1)
                 assert not error, "librdkafka knows the option since 1.9"
@@ -172,3 +179,10 @@ class GroupOffsets:
         finally:  # answers that come later are dropped by librdkafka
             bound.queue_destroy(queue)
             bound.AdminOptions_destroy(options)
+
+
+def _given_up(asked: dict[int, tuple[str, float]]) -> list[str]:
+    """Take out of *asked* what has been waited for long enough; return the groups."""
+    now = time.monotonic()
+    late = [number for number, (_, until) in asked.items() if until <= now]
+    return [asked.pop(number)[0] for number in late]
