@@ -28,7 +28,7 @@ GROUPS: Sequence[Sequence[str]] = (
     ("tests/spark", *_BY_FILE),
     ("tests/broker", *_BY_FILE),
 )
-OPTIONS: Sequence[str] = ("--cov", "--cov-append", "--cov-report=")
+OPTIONS: Sequence[str] = ("--cov", "--cov-append", "--cov-report=", "--durations=10", "--durations-min=5")
 _NO_TESTS_COLLECTED = 5  # pytest's exit code, where -k chose none of a group
 
 

@@ -106,6 +106,8 @@ def build_command(repo: Path, job: str, options: Options, environ: Mapping[str, 
         *([] if in_image else _lists(repo, options, settings, environ, in_cluster=in_cluster)),
         *options.without("--master", "--name", *([] if in_image else _LISTS)).spark_arguments(),
     ]
+    archive = [] if in_cluster else class_archive(repo, master, options, settings, environ)
+    spark = [*archive, *spark]
     environment = {} if environ.keys() & {"SPARK_CONF_DIR", "SPARK_HOME"} else {"SPARK_CONF_DIR": str(repo / "conf")}
     if in_image:
         _check_is_in_pod(options)
@@ -113,6 +115,8 @@ def build_command(repo: Path, job: str, options: Options, environ: Mapping[str, 
     if in_cluster:
         return Command([_spark_submit(environ), *spark, str(script), *_names_only(options)], environment)
     python = settings.get("spark.pyspark.driver.python") or environ.get("PYSPARK_DRIVER_PYTHON") or sys.executable
+    if archive:
+        environment["OFFSET_SYNC_EMPTY_CONF"] = str(repo / "jars" / "classes" / "conf")  # for conf/spark-env.sh
     environment |= {
         "PYSPARK_SUBMIT_ARGS": shlex.join([*spark, "pyspark-shell"]),
         "PYSPARK_DRIVER_PYTHON": python,
@@ -140,6 +144,34 @@ def _java_options(job: str, options: Options, settings: Mapping[str, str]) -> li
     own = {*settings, *(["spark.driver.extraJavaOptions"] if options.value("--driver-java-options") else [])}
     keys = [f"spark.{side}.extraJavaOptions" for side in ("driver", "executor")] if job in JAVA_OPTIONS else []
     return [word for key in keys if key not in own for word in ("--conf", f"{key}={JAVA_OPTIONS[job]}")]
+
+
+def class_archive(
+    repo: Path, master: str, options: Options, settings: Mapping[str, str], environ: Mapping[str, str]
+) -> list[str]:
+    """Return the options with which a driver on this machine starts from the archive of classes, if it can.
+
+    Its class path has to be the one that the archive was made for, so not where the user has one of his own, another
+    Spark, or settings of Hadoop in conf/.
+    """
+    folder, conf = repo / "jars" / "classes", repo / "conf"
+    own = {"spark.driver.extraClassPath", "spark.driver.defaultJavaOptions"} & settings.keys()
+    own |= environ.keys() & {"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_CLASSPATH"}
+    is_other = options.value("--driver-class-path") or options.value("--properties-file") or ":" in str(repo)
+    if not master.startswith("local") or own or is_other or not (folder / "conf").is_dir() or any(conf.glob("*.xml")):
+        return []
+    jars = ":".join(str(jar) for jar in sorted((repo / "jars" / "spark").glob("*.jar")))
+    given = f'"-XX:SharedArchiveFile={folder / "spark.jsa"}" -Xlog:cds*=off'
+    return [
+        *("--properties-file", str(conf / "spark-defaults.conf")),
+        *("--conf", f"spark.driver.extraClassPath={jars}"),
+        *([] if "ArchiveClassesAtExit" in (options.value("--driver-java-options") or "") else _default(given)),
+    ]
+
+
+def _default(java_options: str) -> list[str]:
+    """Return the Spark setting for Java options that stand in front of the user's."""
+    return ["--conf", f"spark.driver.defaultJavaOptions={java_options}"]
 
 
 def _one_driver(master: str, name: str, settings: Mapping[str, str], *, in_cluster: bool) -> list[str]:

@@ -1,0 +1,105 @@
+"""Make jars/classes/spark.jsa: Spark's classes as the JVM has them in memory, so that a job starts in half the time.
+
+A JVM that is given the archive maps it instead of reading, checking and linking some 20,000 classes (class data
+sharing, JEP 350). It is good for the Java and the jars it was made with; with others the JVM passes over it, and jobs
+start as they would without. ``submit.py`` names it to the driver on this machine; no executor and no image has it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import stamp
+from bundle import build_zip
+from prerequisites import find_java
+from progress import run_shown
+from spark_options import split_options
+from submit import build_command
+
+REPO = Path(__file__).resolve().parent.parent
+LOG = REPO / ".venv" / "install-class-archive.log"
+_WARM_UP = "--warm-up"
+_STEP = "== "
+_JAVA_OPTIONS = "-XX:ArchiveClassesAtExit={} -Xlog:cds*=off -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def main() -> None:
+    """Bring the archive up to date; where none can be made, say so and leave it at that."""
+    folder = REPO / "jars" / "classes"
+    jars = sorted(f"{jar.name} {jar.stat().st_size}" for jar in (REPO / "jars" / "spark").glob("*.jar"))
+    version = subprocess.run([find_java(), "-version"], capture_output=True, text=True, check=True).stderr
+    made_from = stamp.digest(version, str(REPO), Path(__file__).read_text(), *jars)
+    if folder.is_dir() and stamp.is_current(folder, made_from):
+        return
+    (folder / "conf").mkdir(parents=True, exist_ok=True)
+    stamp.forget(folder)
+    archive = folder / "spark.jsa"
+    archive.unlink(missing_ok=True)
+    build_zip(REPO / "lib" / "offset_sync", REPO / "dist" / "offset_sync.zip")
+    words = ["--master", "local[2]", "--driver-java-options", _JAVA_OPTIONS.format(archive)]
+    command = build_command(REPO, "sync_offsets", split_options(words), os.environ)
+    environment = {**os.environ, **command.environment}
+    run_shown("Class archive", [sys.executable, __file__, _WARM_UP], _step_of, LOG, environment=environment)
+    if not archive.is_file():
+        print(f"Class archive: not made, jobs start without it; see {LOG}")
+    stamp.remember(folder, made_from)
+
+
+def _step_of(line: str) -> str | None:
+    return line.removeprefix(_STEP) if line.startswith(_STEP) else None
+
+
+def _say(step: str) -> None:
+    print(_STEP + step, flush=True)
+
+
+def warm_up() -> None:
+    """Do in one JVM what the jobs do in theirs; return when it has ended, which is when it writes the archive."""
+    import pyarrow as pa
+    from pyspark import SparkContext
+    from pyspark.sql import DataFrame
+
+    from offset_sync.jobs.spark_session import open_session
+    from offset_sync.tables.catalog import OFFSET_COMMITS
+    from offset_sync.tables.delta.jvm import java
+    from offset_sync.tables.store import TableStore
+
+    _say("starting Spark")
+    spark = open_session("class archive")
+    gateway: Any = SparkContext._gateway
+    _say("writing and reading a table")
+    with tempfile.TemporaryDirectory() as folder:
+        tables = TableStore(spark, f"{folder}/tables")
+        tables.create((OFFSET_COMMITS,))
+        tables.append(OFFSET_COMMITS, pa.Table.from_pylist([{"cluster": "dc1"}], OFFSET_COMMITS.arrow_schema))
+        tables.read(OFFSET_COMMITS).groupBy("cluster").count().toArrow()
+
+        _say("streaming")
+
+        def take(batch: DataFrame, _batch_id: int) -> None:
+            batch.mapInArrow(lambda batches: batches, batch.schema).toArrow()
+
+        rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+        query = rate.writeStream.option("checkpointLocation", f"{folder}/checkpoint").foreachBatch(take).start()
+        while query.lastProgress is None and query.isActive:
+            query.awaitTermination(1)
+        query.stop()
+        nobody = {"kafka.bootstrap.servers": "127.0.0.1:9", "subscribe": "x"}
+        spark.readStream.format("kafka").options(**nobody).load().schema  # noqa: B018
+        options = java("java.util.Properties")()
+        options.put("bootstrap.servers", "127.0.0.1:9")
+        java("org.apache.kafka.clients.admin.AdminClient").create(options).close()
+        spark.stop()
+    _say("writing the archive")
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(120)
+
+
+if __name__ == "__main__":
+    warm_up() if _WARM_UP in sys.argv else main()
