@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import os
 import signal
 import subprocess
 import time
@@ -90,8 +91,11 @@ class EmbeddedCluster:
         self._watchdog = None
 
     def pause(self) -> None:
-        """Freeze the broker (SIGSTOP): its connections stay open and nothing answers."""
+        """Freeze the broker (SIGSTOP): its connections stay open, and nothing answers once this returns."""
         self._signal(signal.SIGSTOP)
+        if self.process is not None and hasattr(os, "waitid"):
+            # The signal stops one thread, and that the others: on a busy machine they may still answer for a while.
+            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Let a paused broker go on (SIGCONT)."""
