@@ -81,12 +81,17 @@ class CutoverProcedure:
 
         sync_offsets reads a moment later what was just committed, so for *patience_s* seconds it is compared again.
         """
-        ends_at = self._clock.now() + patience_s
+        ends_at, has_said = self._clock.now() + patience_s, False
         while True:
             failures, steps = self._verified(groups)
             if not failures or self._clock.now() >= ends_at:
                 self._journal.record(steps)
                 return failures
+            if not has_said:
+                self._journal.say(
+                    f"waiting (at most {patience_s:.0f} s) until sync_offsets has read what was committed"
+                )
+                has_said = True
             self._clock.pause(_PAUSE_S)
 
     def _verified(self, groups: Sequence[str]) -> tuple[list[str], list[CutoverStep]]:

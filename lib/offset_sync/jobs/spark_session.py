@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 
 from pyspark.conf import SparkConf
 from pyspark.sql import SparkSession
@@ -48,7 +49,7 @@ _DEFAULTS = {
     "spark.sql.redaction.options.regex": HIDDEN_NAMES,
 }
 LOG_FORMAT = "OFFSET_SYNC_LOG_FORMAT"
-"""Set by the job's log (``logs.VARIABLE``); conf/log4j2.properties reads it, in the executors too."""
+"""Set by the job's log (``log_format.VARIABLE``); conf/log4j2.properties reads it, in the executors too."""
 
 
 _EVERY_CORE = "local[*]"
@@ -61,12 +62,13 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
 
     *reads_internal_topics* switches to the offset reader that sees ``__consumer_offsets``. It is one setting for the
     whole session, so a job reads either internal topics or topics by pattern. On ``local[*]`` each of *clusters* gets
-    as many task slots as there are cores, so that its share (``sharing.in_its_share``) is enough for all of them.
+    as many task slots as there are cores, so that its share (``ingest/map_batches.py``) is enough for all of them.
     Raises PlatformError, in one line, where Spark, Delta or librdkafka is not one that this can work with.
     """
     if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
         raise ConfigError(["SPARK_REMOTE: Spark Connect runs foreachBatch elsewhere; unset it and use spark-submit"])
-    remarks = check_client()
+    began, remarks = time.monotonic(), check_client()
+    logger.info("starting Spark, which takes some seconds")
     # Before there is a JVM nobody has read what spark-submit was given: the defaults below would win over it.
     start_jvm()
     for remark in [*remarks, *check_platform()]:
@@ -88,6 +90,7 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
     conf.set(reader, str(reads_internal_topics).lower())
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.conf.set(reader, str(reads_internal_topics).lower())
+    logger.info("Spark %s started in %.0f s", spark.version, time.monotonic() - began)
     return spark
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.snapshot import MetadataByCluster, frontier
 from offset_sync.state.sync_state import SyncState
 
+logger = logging.getLogger(__name__)
 _POLL_S = 0.2
 
 
@@ -20,6 +23,7 @@ class IndexCatchUp:
     def __init__(self, state: SyncState, patience_s: float = 5.0, clock: Clock = SYSTEM_CLOCK) -> None:
         self._state, self._patience_s, self._clock = state, patience_s, clock
         self._stuck: dict[ClusterPartition, int] = {}
+        self._has_said = False
 
     def wait(self, metadata: MetadataByCluster) -> None:
         """Return when everything below the ends in *metadata* is indexed, or patience is at its end."""
@@ -28,9 +32,16 @@ class IndexCatchUp:
             if self._clock.now() >= until:
                 self._stuck |= behind
                 return
+            self._say_once(len(behind))
             self._clock.pause(_POLL_S)
             self._state.index.refresh()
             behind = self._behind(metadata)
+
+    def _say_once(self, partitions: int) -> None:
+        """Tell a person who waits what for; a report every minute does not repeat it."""
+        if not self._has_said:
+            logger.info("waiting for the index of %d partitions, at most %.0f s", partitions, self._patience_s)
+        self._has_said = True
 
     def _behind(self, metadata: MetadataByCluster) -> dict[ClusterPartition, int]:
         """Return the frontiers of the partitions whose index has not reached the ends in *metadata*."""

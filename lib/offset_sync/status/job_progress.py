@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -14,6 +15,7 @@ from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
 from offset_sync.model.errors import ClusterError
 from offset_sync.status.stream_lag import JobProgress, StreamLag
 
+logger = logging.getLogger(__name__)
 _POLL_S = 0.1
 
 
@@ -38,6 +40,7 @@ class CheckpointProgress:
         self._sync = {alias: Checkpoint(spark, f"{root}/sync_offsets/{alias}") for alias in config.clusters}
         self._index = {alias: Checkpoint(spark, f"{root}/index_records/{alias}") for alias in config.clusters}
         self._stuck_at: dict[str, int | None] = {}
+        self._has_said = False
 
     def read(self, now_ms: int) -> JobProgress:
         """Return how far the jobs have read; a query that has never finished a batch has read nothing."""
@@ -52,6 +55,10 @@ class CheckpointProgress:
         while any(alias not in self._stuck_at or self._stuck_at[alias] != batch for alias, batch in behind.items()):
             if time.monotonic() >= until:
                 break
+            if not self._has_said:
+                clusters = ", ".join(behind)
+                logger.info("waiting for sync_offsets to read %s, at most %.0f s", clusters, self._patience_s)
+                self._has_said = True
             time.sleep(_POLL_S)
             behind = self._behind(ends)
         self._stuck_at = behind

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Collection
 
 import numpy as np
@@ -23,6 +25,8 @@ from offset_sync.tables.catalog import OFFSET_COMMITS, TABLES
 from offset_sync.tables.report_tables import REPORT_TABLES
 from offset_sync.tables.store import TableStore
 
+logger = logging.getLogger(__name__)
+
 
 class LiveState:
     """What the tables and the clusters say, kept up to date from report to report.
@@ -31,6 +35,7 @@ class LiveState:
     """
 
     def __init__(self, config: Config, spark: SparkSession, given_up: Collection[str] = ()) -> None:
+        began = time.monotonic()
         self.tables = TableStore(spark, config.tables.root)
         self.tables.create((*TABLES, *REPORT_TABLES))
         self.state = SyncState(config, RecordIndex(self.tables, config.is_timed))
@@ -40,6 +45,11 @@ class LiveState:
         self._reporter = StatusReporter(config, self.state, self.clusters, IndexCatchUp(self.state), comparer)
         self._version = self.tables.version(OFFSET_COMMITS)
         restore_commits(self.tables, self.state)
+        logger.info(
+            "read %d partitions of groups from the tables in %.1f s; asking the clusters, and reading the index",
+            len(self.state.offsets.keys),
+            time.monotonic() - began,
+        )
 
     def report(self, now_ms: int) -> Rows:
         """Report on everything."""
