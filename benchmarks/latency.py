@@ -137,7 +137,7 @@ def wait_for_index(table: Path, records: int, job: RunningJob) -> None:
 def wait_for_sync(clusters: Mapping[str, EmbeddedCluster], scenario: Scenario, first: int, job: RunningJob) -> None:
     """Let every group commit once; return when all stand at dc2: a driver that starts has all keys to translate."""
     here, there = (ClusterAdmin(a, {"bootstrap.servers": clusters[a].bootstrap_servers}) for a in ("dc1", "dc2"))
-    commit_all(here, wave_of(range(scenario.groups), scenario, first))
+    commit_all(here, batch_of(range(scenario.groups), scenario, first))
     names, until = [f"group-{number}" for number in range(scenario.groups)], time.monotonic() + 180.0
     while time.monotonic() < until:
         job.check()
@@ -149,19 +149,19 @@ def wait_for_sync(clusters: Mapping[str, EmbeddedCluster], scenario: Scenario, f
     raise SystemExit(f"{standing} of {scenario.groups * scenario.partitions} commits stand at dc2 after 3 min")
 
 
-def commit_all(admin: ClusterAdmin, wave: dict[str, list[OffsetWrite]]) -> None:
-    """Commit a *wave* whole: a broker that has just made ``__consumer_offsets`` refuses its first requests."""
+def commit_all(admin: ClusterAdmin, batch: dict[str, list[OffsetWrite]]) -> None:
+    """Commit a *batch* whole: a broker that has just made ``__consumer_offsets`` refuses its first requests."""
     until = time.monotonic() + 60.0
-    while wave and time.monotonic() < until:
-        answers = admin.write_offsets(wave)
+    while batch and time.monotonic() < until:
+        answers = admin.write_offsets(batch)
         refused = [name for name, each in answers.items() if isinstance(each, ClusterError) or any(each.values())]
-        wave = {name: wave[name] for name in refused}
+        batch = {name: batch[name] for name in refused}
         time.sleep(0.5)
-    if wave:
-        raise SystemExit(f"{admin.alias} has refused the commits of {len(wave)} groups for a minute")
+    if batch:
+        raise SystemExit(f"{admin.alias} has refused the commits of {len(batch)} groups for a minute")
 
 
-def wave_of(turn: Iterable[int], scenario: Scenario, offset: int) -> dict[str, list[OffsetWrite]]:
+def batch_of(turn: Iterable[int], scenario: Scenario, offset: int) -> dict[str, list[OffsetWrite]]:
     """Return what the groups of these numbers commit: the same *offset* in every partition."""
     names = [f"group-{number}" for number in turn]
     places = range(scenario.partitions)
@@ -179,7 +179,7 @@ def commit_steadily(
             counted_from = int(time.time() * 1000)
             meter.start()
         turn = range(second % scenario.every_s, scenario.groups, scenario.every_s)
-        admin.write_offsets(wave_of(turn, scenario, first + (second // scenario.every_s + 1) * STEP))
+        admin.write_offsets(batch_of(turn, scenario, first + (second // scenario.every_s + 1) * STEP))
         time.sleep(max(0.0, started + second + 1 - time.monotonic()))
     return counted_from
 

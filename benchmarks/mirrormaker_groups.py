@@ -1,4 +1,4 @@
-"""Twin groups: what one commits at the source the other commits in the same wave; each is synced by somebody else."""
+"""Twin groups: what one commits at the source the other commits in the same batch; each is synced by somebody else."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class TwinGroups:
             for kind in kinds
             for place, end in ends.items()
         }
-        wave = {
+        batch = {
             group: [OffsetWrite(group, *place, wanted[kind, place], "", Rule.SET, None) for place in ends]
             for twin in (MM2, OURS)
             for group, kind in self.ids(twin).items()
             if kind in kinds
         }
-        self._write(wave)
+        self._write(batch)
         at_s = time.monotonic()
         for key, offset in wanted.items():
             self.commits.setdefault(key, []).append(Commit(at_s, offset))
@@ -75,11 +75,11 @@ class TwinGroups:
         positions = self.ask(0).positions
         return all((group, place) in positions for group in self.ids(OURS) for place in self.partitions)
 
-    def _write(self, wave: Mapping[str, Sequence[OffsetWrite]]) -> None:
+    def _write(self, batch: Mapping[str, Sequence[OffsetWrite]]) -> None:
         """Commit; a coordinator that has just been made is asked again, anything else is an OffsetSyncError."""
         ends_at = time.monotonic() + _PATIENCE_S
         while True:
-            answers = self._admins[SOURCE].write_offsets(wave)
+            answers = self._admins[SOURCE].write_offsets(batch)
             bad = {
                 group: errors
                 for group, errors in answers.items()

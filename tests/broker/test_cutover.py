@@ -86,7 +86,7 @@ def statuses(installation: Installation) -> dict[str, tuple[str, int | None, int
     return {row["group_id"]: (row["status"], row["duplicates"], row["lost"]) for row in rows}
 
 
-def standing(clusters: Clusters, alias: str) -> dict[str, int]:
+def offsets_at(clusters: Clusters, alias: str) -> dict[str, int]:
     return {group: by[PLACE].offset for group, by in committed(clusters[alias], GROUPS).items() if by}
 
 
@@ -128,8 +128,8 @@ def jobs(installation: Installation) -> Iterator[Jobs]:
         yield Jobs(installation, stack)
 
 
-def until_standing(clusters: Clusters, alias: str, wanted: dict[str, int]) -> None:
-    until(lambda: {group: standing(clusters, alias).get(group) for group in wanted} == wanted)
+def until_held(clusters: Clusters, alias: str, wanted: dict[str, int]) -> None:
+    until(lambda: {group: offsets_at(clusters, alias).get(group) for group in wanted} == wanted)
 
 
 def test_without_a_sync_there_is_nothing_to_report_and_that_is_not_well(installation: Installation) -> None:
@@ -141,7 +141,7 @@ def test_without_a_sync_there_is_nothing_to_report_and_that_is_not_well(installa
 def test_what_is_not_mirrored_yet_keeps_every_group_from_being_in_sync(
     clusters: Clusters, installation: Installation, jobs: Jobs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    until_standing(clusters, "dc2", {"moved-tail": 17, "moved-middle": 11, "moved-none": 2})
+    until_held(clusters, "dc2", {"moved-tail": 17, "moved-middle": 11, "moved-none": 2})
     report(installation)
     # The tail group has read five records that are not at dc2: they would come behind it and be read again.
     assert {group: (status, lost) for group, (status, _, lost) in statuses(installation).items()} == {
@@ -162,7 +162,7 @@ def test_a_plan_writes_nothing_and_a_planned_move_is_not_called_done_while_recor
     failures = cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "5s")
     assert len(failures) == 3
     assert all("wait until the mirror has brought everything" in failure for failure in failures)
-    assert standing(clusters, "dc2") == {"moved-tail": 17, "moved-middle": 11, "moved-none": 2}
+    assert offsets_at(clusters, "dc2") == {"moved-tail": 17, "moved-middle": 11, "moved-none": 2}
 
 
 def test_a_planned_move_refuses_a_group_with_members_and_moves_the_others(
@@ -181,7 +181,7 @@ def test_once_everything_is_there_the_move_is_verified_and_may_be_repeated(
 ) -> None:
     for _ in range(2):
         assert cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "400s") == []
-    assert standing(clusters, "dc2") == {"moved-tail": 22, "moved-middle": 11, "moved-none": 2}
+    assert offsets_at(clusters, "dc2") == {"moved-tail": 22, "moved-middle": 11, "moved-none": 2}
     assert cutover(installation, "verify", "dc1", "dc2") == []
     assert report(installation) == []
     assert {status for status, _, _ in statuses(installation).values()} == {"InSync"}
@@ -197,9 +197,9 @@ def test_the_way_back_is_the_same_command_with_the_clusters_exchanged(
     produce(clusters["dc2"], range(22, 30), "dc2")
     commit(clusters["dc2"], {"moved-tail": {PLACE: 30}, "moved-middle": {PLACE: 24}, "moved-none": {PLACE: 26}})
     produce(clusters["dc1"], range(22, 30), "dc2")
-    until_standing(clusters, "dc1", {"moved-tail": 28})
+    until_held(clusters, "dc1", {"moved-tail": 28})
     assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "400s") == []
-    assert standing(clusters, "dc1") == {"moved-tail": 28, "moved-middle": 22, "moved-none": 24}
+    assert offsets_at(clusters, "dc1") == {"moved-tail": 28, "moved-middle": 22, "moved-none": 24}
 
 
 def test_commits_that_nobody_has_read_end_the_wait_without_a_move(
@@ -210,7 +210,7 @@ def test_commits_that_nobody_has_read_end_the_wait_without_a_move(
     failures = cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "2s")
     assert len(failures) == 3
     assert all("are index_records and sync_offsets running?" in failure for failure in failures)
-    assert standing(clusters, "dc1")["moved-middle"] == 22
+    assert offsets_at(clusters, "dc1")["moved-middle"] == 22
 
 
 def test_without_the_source_the_tables_are_enough_and_what_is_lost_is_told(
@@ -225,6 +225,6 @@ def test_without_the_source_the_tables_are_enough_and_what_is_lost_is_told(
     capsys.readouterr()
     assert cutover(installation, "apply", "dc2", "dc1", "--disaster") == []
     assert "moved-tail: never mirrored, so not at dc1: moved-0 dc2 [30, 33)" in capsys.readouterr().err
-    assert standing(clusters, "dc1") == {"moved-tail": 28, "moved-middle": 26, "moved-none": 24}
+    assert offsets_at(clusters, "dc1") == {"moved-tail": 28, "moved-middle": 26, "moved-none": 24}
     details = {row["detail"] for row in installation.rows("cutovers", mode="disaster", step="verify")}
     assert details == {"moved-0 dc2 [30, 33)"}

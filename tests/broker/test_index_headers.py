@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from broker.committed_offsets import Place, commit, committed
+from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, Entries, Stamp, crafted_logs, create_topics, question, write_log
 from broker.installation import Installation, install
 from generators.mirrored_logs import World
@@ -17,9 +17,9 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 ALIASES = ("dc1", "dc2")
 STAMP = Stamp("X-Origin", "X-Position", is_text=False, value_of={"dc1": "Zürich", "dc2": "Genève"})
 WORLD = World(ALIASES, ALIASES, (ALIASES, ALIASES[::-1]), 60, resend=0.2, drop=0.2, malformed=0.15, echo=0.1)
-SYNCED: list[Place] = [("binary-in", 0), ("binary-in", 1)]
-LEFT_OUT: list[Place] = [("binary-off", 0), ("binary-excluded", 0)]
-LOGS: dict[Place, dict[str, Entries]] = {
+SYNCED: list[Partition] = [("binary-in", 0), ("binary-in", 1)]
+LEFT_OUT: list[Partition] = [("binary-off", 0), ("binary-excluded", 0)]
+LOGS: dict[Partition, dict[str, Entries]] = {
     place: {**crafted_logs(WORLD, 400 + number)} for number, place in enumerate([*SYNCED, *LEFT_OUT])
 }
 
@@ -31,13 +31,13 @@ class Binary:
     clusters: Clusters
     installation: Installation
 
-    def offsets(self, alias: str, place: Place) -> dict[str, int]:
+    def offsets(self, alias: str, place: Partition) -> dict[str, int]:
         """Return what each group of a partition has on a cluster."""
         found = committed(self.clusters[alias], groups(place))
         return {group: by[place].offset for group, by in found.items() if by}
 
 
-def groups(place: Place) -> list[str]:
+def groups(place: Partition) -> list[str]:
     """One group per offset of dc1's log."""
     return [f"{place[0]}-{place[1]}-{c}" for c in range(len(LOGS[place]["dc1"]) + 1)]
 
@@ -63,7 +63,7 @@ def binary(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest
 
 
 @pytest.mark.parametrize("place", SYNCED)
-def test_binary_offsets_and_other_names_give_the_same_answers(binary: Binary, place: Place) -> None:
+def test_binary_offsets_and_other_names_give_the_same_answers(binary: Binary, place: Partition) -> None:
     found = answers(question("dc1", "dc2", LOGS[place]), range(len(groups(place))))
     wanted = {group: answer.clamped_offset for group, answer in zip(groups(place), found)}
     assert binary.offsets("dc2", place) == wanted
@@ -87,7 +87,7 @@ def test_binary_offsets_that_cannot_be_read_are_in_quarantine(binary: Binary) ->
 
 
 @pytest.mark.parametrize("place", LEFT_OUT)
-def test_a_topic_left_out_is_neither_indexed_nor_synced(binary: Binary, place: Place) -> None:
+def test_a_topic_left_out_is_neither_indexed_nor_synced(binary: Binary, place: Partition) -> None:
     assert binary.installation.rows("record_runs", topic=place[0]) == []
     assert binary.installation.rows("indexed_topics", topic=place[0]) == []
     assert binary.offsets("dc2", place) == {}

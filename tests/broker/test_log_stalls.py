@@ -79,17 +79,17 @@ def test_the_watch_tells_of_the_stall_and_of_its_end(
     index.extend(log("dc1", "d0:1"), TopicPartition(topic_name, 0))
     config = config_of(["dc1", "dc2"], topics={"include": [topic_name]})
     watch = LogWatch(config, {"dc1": admin}, index, lambda: now[0])
-    watch.look()
+    watch.check()
     produce(cluster, topic_name, 3)
     now[0] += 30
-    watch.look()
+    watch.check()
     scraped = read([watch])
     assert scraped.values("log_stalled_seconds", "topic", cluster="dc1")[topic_name] == 30
     assert scraped.value("index_behind_records", cluster="dc1") == 1
     open_transaction.abort_transaction(120)
     place = TopicPartition(topic_name, 0)
     until(lambda: admin.reaches(lambda name: name == topic_name)[place] == Reach(7, 7), seconds=120)
-    watch.look()
+    watch.check()
     scraped = read([watch])
     assert topic_name not in scraped.values("log_stalled_seconds", "topic", cluster="dc1")
     assert scraped.value("index_behind_records", cluster="dc1") == 6

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from broker.committed_offsets import Place
+from broker.committed_offsets import Partition
 from broker.installation import Installation
 from broker.kept_installation import ORIGINS, environment_of, start_kept_clusters, unpack
 from broker.log_contents import UNREADABLE, Record, first_unread, log_start, read_records
@@ -40,9 +40,9 @@ class Continued:
     passed: Moment
     after: Moment
     ended: list[tuple[str, int, str]]
-    records: dict[str, dict[Place, list[Record]]]
-    starts: dict[str, dict[Place, int]]
-    ends: dict[str, dict[Place, int]]
+    records: dict[str, dict[Partition, list[Record]]]
+    starts: dict[str, dict[Partition, int]]
+    ends: dict[str, dict[Partition, int]]
 
     def wanted(self) -> dict[str, dict[Key, int]]:
         """Return what each group has to have at the cluster that it is not at home at."""
@@ -119,7 +119,7 @@ def test_every_job_ends_well(continued: Continued) -> None:
 
 
 def test_the_index_holds_every_record_once_and_knows_where_it_comes_from(continued: Continued) -> None:
-    found: Counter[tuple[str, Place, int, tuple[str, int]]] = Counter()
+    found: Counter[tuple[str, Partition, int, tuple[str, int]]] = Counter()
     for row in continued.after.tables["record_runs"]:
         for step in range(row["length"]):
             identity = (row["origin"], row["origin_start"] + step) if row["origin"] else UNREADABLE

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient
 
 from broker.crafted_logs import create_topics, wait_for_ends, write_log
 from offset_sync.kafka.record_reader import RecordReader
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import RecordContent
-from offset_sync.model.values import TopicPartition as Place
+from offset_sync.model.values import RecordContent, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options
 from oracles.translation import LogRecord
@@ -38,15 +38,15 @@ def offsets_at(reader: RecordReader, topic: str, *asked: int) -> list[int | None
     """The offsets of the records found at each offset of partition 0; None where there is none."""
     found = []
     for offset in asked:
-        answer = reader.first_at({Place(topic, 0): offset}, LONG_S)
+        answer = reader.first_at({TopicPartition(topic, 0): offset}, LONG_S)
         assert not isinstance(answer, ClusterError), answer
-        found.append(answer[Place(topic, 0)].offset if answer else None)
+        found.append(answer[TopicPartition(topic, 0)].offset if answer else None)
     return found
 
 
 def delete_below(admin: AdminClient, topic: str, offset: int) -> int:
     """Delete as retention does; return where the log begins then."""
-    (deleted,) = admin.delete_records([TopicPartition(topic, 0, offset)]).values()
+    (deleted,) = admin.delete_records([KafkaPartition(topic, 0, offset)]).values()
     low_watermark: int = deleted.result(120).low_watermark
     return low_watermark
 
@@ -76,9 +76,9 @@ def test_a_record_comes_whole(cluster: EmbeddedCluster, reader: RecordReader, to
     producer.produce(topic_name, large, b"\x00key", partition=0, timestamp=1_795_000_000_123, headers=headers)
     producer.produce(topic_name, None, None, partition=1, timestamp=5)
     assert producer.flush(120) == 0
-    assert reader.first_at({Place(topic_name, 0): 0, Place(topic_name, 1): 0}) == {
-        Place(topic_name, 0): RecordContent(0, 1_795_000_000_123, b"\x00key", large, tuple(headers)),
-        Place(topic_name, 1): RecordContent(0, 5, None, None, ()),
+    assert reader.first_at({TopicPartition(topic_name, 0): 0, TopicPartition(topic_name, 1): 0}) == {
+        TopicPartition(topic_name, 0): RecordContent(0, 1_795_000_000_123, b"\x00key", large, tuple(headers)),
+        TopicPartition(topic_name, 1): RecordContent(0, 5, None, None, ()),
     }
 
 
@@ -116,10 +116,14 @@ def test_a_topic_or_partition_that_is_not_there_is_left_out_and_not_made_up(
     create_topics(cluster, {topic_name: 1})
     write_log(cluster, {(topic_name, 0): natives(0, end=1)})
     began = time.monotonic()
-    places = {Place(f"no-{topic_name}", 0): 0, Place(topic_name, 7): 0, Place(topic_name, 0): 0}
+    places = {
+        TopicPartition(f"no-{topic_name}", 0): 0,
+        TopicPartition(topic_name, 7): 0,
+        TopicPartition(topic_name, 0): 0,
+    }
     found = reader.first_at(places, deadline=2)
     assert not isinstance(found, ClusterError)
-    assert list(found) == [Place(topic_name, 0)]
+    assert list(found) == [TopicPartition(topic_name, 0)]
     assert time.monotonic() - began < LONG_S / 2  # librdkafka says nothing of the others, however long it is asked
     assert f"no-{topic_name}" not in admin_of(cluster).list_topics(timeout=120).topics
 
@@ -130,7 +134,7 @@ def test_two_hundred_partitions_are_read_quickly(
     create_topics(cluster, {topic_name: 200})
     write_log(cluster, {(topic_name, number): natives(*range(30), end=30) for number in range(200)})
     began = time.monotonic()
-    found = reader.first_at({Place(topic_name, number): number % 33 for number in range(200)}, LONG_S)
+    found = reader.first_at({TopicPartition(topic_name, number): number % 33 for number in range(200)}, LONG_S)
     assert time.monotonic() - began < LONG_S / 2
     assert not isinstance(found, ClusterError)
     assert {place.partition: record.offset for place, record in found.items()} == {
@@ -140,7 +144,9 @@ def test_two_hundred_partitions_are_read_quickly(
 
 def test_a_cluster_that_does_not_answer_is_left_within_the_deadline() -> None:
     began = time.monotonic()
-    found = RecordReader("dc9", {"bootstrap.servers": NOBODY_LISTENS}).first_at({Place("t", 0): 0}, deadline=1.5)
+    found = RecordReader("dc9", {"bootstrap.servers": NOBODY_LISTENS}).first_at(
+        {TopicPartition("t", 0): 0}, deadline=1.5
+    )
     assert 1 < time.monotonic() - began < LONG_S / 2
     assert found == {}
 
@@ -153,7 +159,7 @@ def test_a_frozen_broker_is_left_within_the_deadline(
     cluster.pause()
     try:
         began = time.monotonic()
-        assert reader.first_at({Place(topic_name, 0): 0}, deadline=1.5) == {}
+        assert reader.first_at({TopicPartition(topic_name, 0): 0}, deadline=1.5) == {}
         assert time.monotonic() - began < LONG_S / 2
     finally:
         cluster.resume()
@@ -161,7 +167,9 @@ def test_a_frozen_broker_is_left_within_the_deadline(
 
 
 def test_options_that_the_client_refuses_are_an_error_with_the_cluster_in_it() -> None:
-    found = RecordReader("dc1", {"bootstrap.servers": "x:1", "no.such.option": "1"}).first_at({Place("t", 0): 0})
+    found = RecordReader("dc1", {"bootstrap.servers": "x:1", "no.such.option": "1"}).first_at(
+        {TopicPartition("t", 0): 0}
+    )
     assert isinstance(found, ClusterError)
     assert "dc1" in str(found)
     assert "no.such.option" in str(found)

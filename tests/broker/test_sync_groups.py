@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, Message, Producer
 from confluent_kafka import TopicPartition as Position
 
 from broker.cluster_actions import Acts
-from broker.committed_offsets import Place, commit
+from broker.committed_offsets import Partition, commit
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import install
 from offset_sync.kafka.cluster_admin import Committed
@@ -25,7 +25,7 @@ from offset_sync_demo.kafka.clients import client_options
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 
 TOPIC = "live"
-PLACE: Place = (TOPIC, 0)
+PLACE: Partition = (TOPIC, 0)
 SHIFT = 5
 PROTOCOLS = ["classic", "consumer"]
 GROUPS = [

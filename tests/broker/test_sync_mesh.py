@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.committed_offsets import Place, commit, commits_recorded, committed
+from broker.committed_offsets import Partition, commit, commits_recorded, committed
 from broker.crafted_logs import (
     Clusters,
     Entries,
@@ -40,10 +40,10 @@ FAULTS = {"resend": 0.3, "reorder": 0.3, "drop": 0.4, "late": 0.2, "marker": 0.3
 Logs = dict[str, Entries]
 
 
-def worlds() -> dict[Place, Logs]:
+def worlds() -> dict[Partition, Logs]:
     """Every partition with what each cluster's log of it holds."""
     far, mesh = tuple(permutations(ALL, 2)), tuple(PAIRS)
-    found: dict[Place, Logs] = {}
+    found: dict[Partition, Logs] = {}
     for number in range(6):
         producers = ("dc1", "dc2", "far") if number % 2 else ALL
         world = World(ALL, producers, far, 60, **FAULTS)
@@ -64,18 +64,18 @@ class Mesh:
     """The clusters, what was crafted on them, and the two jobs that have run."""
 
     clusters: Clusters
-    worlds: dict[Place, Logs]
+    worlds: dict[Partition, Logs]
     installation: Installation
     failures: list[str]
 
-    def groups(self, source: str, place: Place) -> list[str]:
+    def groups(self, source: str, place: Partition) -> list[str]:
         """Return one group for every offset that can be committed at *source*."""
         topic, partition = place
         return [f"{topic}-{partition}-{source}-{c}" for c in range(len(self.worlds[place][source]) + 1)]
 
-    def expected(self, source: str, target: str) -> dict[str, dict[Place, int]]:
+    def expected(self, source: str, target: str) -> dict[str, dict[Partition, int]]:
         """Return what the oracle wants on *target* for the groups of *source*."""
-        wanted: dict[str, dict[Place, int]] = {}
+        wanted: dict[str, dict[Partition, int]] = {}
         for place, logs in self.worlds.items():
             groups = self.groups(source, place)
             found = answers(question(source, target, logs), range(len(groups)))
@@ -83,7 +83,7 @@ class Mesh:
             wanted.setdefault(f"all-of-{source}", {})[place] = found[len(groups) // 2].clamped_offset
         return wanted
 
-    def found(self, target: str, groups: list[str]) -> dict[str, dict[Place, int]]:
+    def found(self, target: str, groups: list[str]) -> dict[str, dict[Partition, int]]:
         """Return what the groups have on *target*."""
         found = committed(self.clusters[target], groups)
         return {group: {place: value.offset for place, value in offsets.items()} for group, offsets in found.items()}
@@ -107,7 +107,7 @@ def mesh(three_clusters: Clusters, spark_environment: None, tmp_path_factory: py
 def commit_everywhere(mesh: Mesh) -> None:
     """Commit every offset of every log in a group of its own, and half of each log in one group of all partitions."""
     for source in ALIASES:
-        offsets: dict[str, dict[Place, int]] = {}
+        offsets: dict[str, dict[Partition, int]] = {}
         for place in mesh.worlds:
             groups = mesh.groups(source, place)
             offsets |= {group: {place: number} for number, group in enumerate(groups)}

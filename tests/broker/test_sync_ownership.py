@@ -14,7 +14,7 @@ import time
 import pytest
 
 from broker.cluster_actions import Acts, only
-from broker.committed_offsets import Place, commit
+from broker.committed_offsets import Partition, commit
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import install
 from offset_sync.kafka.cluster_admin import Committed
@@ -24,7 +24,7 @@ from offset_sync_demo.kafka.clients import admin_of
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 
 TOPIC = "own"
-PLACE: Place = (TOPIC, 0)
+PLACE: Partition = (TOPIC, 0)
 NOTES = {
     "none": "",
     "text": "somebody's note",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from broker.committed_offsets import Place, commit, commits_recorded, committed
+from broker.committed_offsets import Partition, commit, commits_recorded, committed
 from broker.crafted_logs import Clusters, Entries, crafted_logs, create_topics, question, write_log
 from broker.installation import Installation, Row, install
 from generators.mirrored_logs import World
@@ -25,7 +25,7 @@ SIGKILLED = -9
 WORLD = World(
     ALIASES, ALIASES, (ALIASES, ALIASES[::-1]), 120, resend=0.2, reorder=0.2, drop=0.2, marker=0.2, malformed=0.1
 )
-Logs = dict[Place, dict[str, Entries]]
+Logs = dict[Partition, dict[str, Entries]]
 LOGS: Logs = {(TOPIC, number): {**crafted_logs(WORLD, 300 + number)} for number in range(3)}
 NOTED, PLAIN = "killed-noted", "killed-plain"
 
@@ -40,9 +40,9 @@ class Killed:
     sync_exits: list[int]
     runs: list[int]
     history: list[list[Row]]
-    standing: dict[str, dict[Place, int]]
+    held: dict[str, dict[Partition, int]]
 
-    def offsets(self, alias: str) -> dict[str, dict[Place, int]]:
+    def offsets(self, alias: str) -> dict[str, dict[Partition, int]]:
         """Return what the two groups have on a cluster now."""
         found = committed(self.clusters[alias], [PLAIN, NOTED])
         return {group: {place: value.offset for place, value in by.items()} for group, by in found.items()}
@@ -65,13 +65,13 @@ def killed(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest
     for point in (failpoints.AFTER_HISTORY, failpoints.AFTER_COMMIT):
         sync_exits.append(installation.run("sync_offsets", "--once", kill_at=point).exit_code)
         history.append(installation.rows("offset_commits"))
-    standing = committed(clusters["dc2"], [PLAIN, NOTED])
-    values = {group: {place: value.offset for place, value in by.items()} for group, by in standing.items()}
+    held = committed(clusters["dc2"], [PLAIN, NOTED])
+    values = {group: {place: value.offset for place, value in by.items()} for group, by in held.items()}
     assert (installation.rows("offset_translations"), installation.sync()) == ([], [])
     return Killed(clusters, installation, index_exits, sync_exits, runs, history, values)
 
 
-def wanted() -> dict[Place, int]:
+def wanted() -> dict[Partition, int]:
     """What the oracle wants on dc2."""
     return {
         place: answers(question("dc1", "dc2", logs), [len(logs["dc1"]) // 2])[0].clamped_offset
@@ -123,7 +123,7 @@ def test_the_commits_of_a_batch_that_was_repeated_stand_in_the_history_once(kill
 
 
 def test_what_was_committed_before_the_kill_stands_and_is_right(killed: Killed) -> None:
-    assert killed.standing == killed.offsets("dc2") == {PLAIN: wanted(), NOTED: wanted()}
+    assert killed.held == killed.offsets("dc2") == {PLAIN: wanted(), NOTED: wanted()}
 
 
 def test_a_commit_whose_history_was_lost_is_found_and_written_down(killed: Killed) -> None:

@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import NewPartitions
 
-from broker.committed_offsets import Place, commit, committed
+from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, Job, Row, install, until
 from offset_sync_demo.kafka.clients import admin_of, client_options
@@ -25,7 +25,7 @@ from tools.prometheus_scrape import Scrape, fetch
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
 
 FIRST, LATE, GROWING = "running-first", "running-late", "running-growing"
-PLACE: Place = (FIRST, 0)
+PLACE: Partition = (FIRST, 0)
 FORWARD = {"source": "dc1", "target": "dc2"}
 SHIFT, COUNT = 3, 200
 
@@ -39,12 +39,12 @@ class Running:
     index: Job
     sync: Job
 
-    def offset(self, alias: str, group: str, place: Place = PLACE) -> int | None:
+    def offset(self, alias: str, group: str, place: Partition = PLACE) -> int | None:
         """Return what a group has on a cluster now."""
         value = committed(self.clusters[alias], [group])[group].get(place)
         return None if value is None else value.offset
 
-    def arrives(self, group: str, offset: int, place: Place = PLACE, alias: str = "dc2") -> None:
+    def arrives(self, group: str, offset: int, place: Partition = PLACE, alias: str = "dc2") -> None:
         """Return once the group has *offset* there."""
         until(lambda: self.offset(alias, group, place) == offset, job=self.sync)
 
@@ -99,13 +99,13 @@ def test_what_is_committed_while_it_runs_arrives(running: Running) -> None:
 
 
 def test_the_metrics_say_what_was_committed_and_that_all_is_well(running: Running) -> None:
-    def is_settled(scraped: Scrape) -> bool:
+    def is_reconciled(scraped: Scrape) -> bool:
         arrived = scraped.positive("positions", "outcome", **FORWARD).keys() <= {"COMMITTED", "UNCHANGED"}
         # What we wrote is counted as ours when it is read back, a moment after the metrics say that it was committed.
         is_read_back = scraped.value("records_total", cluster="dc2", kind="own") >= 2
         return arrived and is_read_back and scraped.value("index_behind_records", cluster="dc2") == 0
 
-    until(lambda: is_settled(running.scrape()), job=running.sync)
+    until(lambda: is_reconciled(running.scrape()), job=running.sync)
     scraped = running.scrape()
     assert sum(scraped.values("positions", "outcome", **FORWARD).values()) == 2
     assert scraped.value("outcomes_total", outcome="COMMITTED", **FORWARD) >= 2

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 
 from broker.cluster_actions import Acts, only
-from broker.committed_offsets import Place, commit
+from broker.committed_offsets import Partition, commit
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, question, write_log
 from broker.installation import install
 from generators.mirrored_logs import LogRecord
@@ -20,9 +20,9 @@ from oracles.translation import answers
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 
-PLAIN: Place = ("chosen-plain", 0)
-REFUSED: Place = ("chosen-refused", 0)
-STAMPED: Place = ("chosen-stamped", 0)
+PLAIN: Partition = ("chosen-plain", 0)
+REFUSED: Partition = ("chosen-refused", 0)
+STAMPED: Partition = ("chosen-stamped", 0)
 COUNT, MIRRORED_FROM = 20, 4
 FIRST_MS = int(time.time() * 1000) - 60_000  # not so old that retention takes them
 

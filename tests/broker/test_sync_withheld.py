@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import TopicPartition as Position
 
 from broker.cluster_actions import Acts, only
-from broker.committed_offsets import Place, admin_for, commit
+from broker.committed_offsets import Partition, admin_for, commit
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import install
 from offset_sync.model.values import TopicPartition
@@ -133,7 +133,7 @@ def states(acts: Acts, act: int, topic: str, offset: int = 6) -> tuple[str, str]
     return state
 
 
-def place(topic: str) -> Place:
+def place(topic: str) -> Partition:
     return topic, 0
 
 

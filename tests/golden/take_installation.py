@@ -20,7 +20,7 @@ from pathlib import Path
 
 from confluent_kafka import TopicPartition as ClientPartition
 
-from broker.committed_offsets import Place, admin_for, commit, committed
+from broker.committed_offsets import Partition, admin_for, commit, committed
 from broker.installation import until
 from broker.installation_scene import AUDIT, ORDERS, PAYMENTS, Scene, opened
 from broker.kept_installation import ALIASES, pack
@@ -33,7 +33,7 @@ from offset_sync_demo.load.group_reader import GroupReader
 DELETED = {"dc1": 40, "dc2": 42}
 """Where the log of orders-0 begins in the end: the same record on both sides."""
 INTENTS = "checkpoints/sync_offsets.intents"
-Commits = dict[str, dict[Place, "int | tuple[int, str]"]]
+Commits = dict[str, dict[Partition, "int | tuple[int, str]"]]
 JOBS = ("index_records", "sync_offsets")
 
 
@@ -113,14 +113,14 @@ def flow(scene: Scene) -> None:
     scene.mirror()
 
 
-def is_translated(scene: Scene, group: str, offsets: Mapping[Place, int | tuple[int, str]]) -> bool:
+def is_translated(scene: Scene, group: str, offsets: Mapping[Partition, int | tuple[int, str]]) -> bool:
     """Return whether an answer to each of these commits is written down."""
     wanted = {(*place, each if isinstance(each, int) else each[0]) for place, each in offsets.items()}
     rows = scene.installation.rows("offset_translations", group_id=group)
     return wanted <= {(row["topic"], row["partition"], row["source_offset"]) for row in rows}
 
 
-def delete(scene: Scene, group: str, place: Place) -> None:
+def delete(scene: Scene, group: str, place: Partition) -> None:
     """Delete a committed offset at dc1."""
     answer = admin_for(scene.clusters["dc1"]).delete_offsets(group, [TopicPartition(*place)])
     assert answer == {TopicPartition(*place): None}, answer
@@ -148,7 +148,7 @@ def crash(scene: Scene) -> None:
     scene.clusters["dc2"].start()
 
 
-def held(scene: Scene, group: str) -> dict[Place, Committed]:
+def held(scene: Scene, group: str) -> dict[Partition, Committed]:
     """Return what a group has at dc2."""
     return committed(scene.clusters["dc2"], [group])[group]
 

@@ -21,8 +21,11 @@ DECODED_SCHEMA = pa.schema(
         ("value", pa.binary()),
     ]
 )
-"""``decode.RECORDS`` with the place in the log. ``key`` and ``value`` only where malformed; ``records`` is 1, or in
-the one row of kind ``ignored`` per Arrow batch the number of records that say nothing about offsets or groups."""
+"""What :data:`offset_sync.decode.consumer_offsets.RECORDS` has, with the record's position in the log.
+
+``key`` and ``value`` only where malformed; ``records`` is 1, or in the one row of kind ``ignored`` per Arrow batch the
+number of records that say nothing about offsets or groups.
+"""
 
 
 def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

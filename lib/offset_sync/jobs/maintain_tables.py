@@ -16,16 +16,16 @@ from offset_sync.config import Config
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
-from offset_sync.state.index_retention import Retention, Rows, Where, lowest_commits
+from offset_sync.state.index_retention import Retention, Rows, lowest_commits
 from offset_sync.state.record_index import RecordIndex, borders
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, RECORD_RUNS, TABLES
 from offset_sync.tables.definition import Table
-from offset_sync.tables.maintenance import BEGINS_SCHEMA, PLACE, Maintainer
+from offset_sync.tables.maintenance import BEGINS_SCHEMA, PARTITION, Maintainer
 from offset_sync.tables.report_tables import REPORT_TABLES
 from offset_sync.tables.store import TableStore
 
@@ -102,16 +102,16 @@ class MaintainJob:
 
     def _cut_runs(self) -> tuple[int, list[str]]:
         """Remove the runs that nobody can need; return how many rows, and a line per cluster that did not answer."""
-        looks = look_at(self._config, self._admins)
-        failures = [str(error) for look in looks.values() for error in errors_of(look)]
+        metadata = fetch_metadata(self._config, self._admins)
+        failures = [str(error) for each in metadata.values() for error in errors_of(each)]
         if self._tables.version(OFFSET_COMMITS) == 0:
             logger.info("no commits are captured yet, so nobody knows what they need: no runs are cut")
             return 0, failures
-        begins = self._begins(looks)
+        begins = self._begins(metadata)
         return self._maintainer.cut(self._tables.path(RECORD_RUNS), begins), failures
 
-    def _begins(self, looks: MetadataByCluster) -> pa.Table:
-        """Return where the index of each partition may begin; *looks* are older than what is read here."""
+    def _begins(self, metadata: MetadataByCluster) -> pa.Table:
+        """Return where the index of each partition may begin; *metadata* is older than what is read here."""
         seen = _SeenTables(self._spark, self._config.tables.root)
         index = RecordIndex(seen)
         index.refresh()
@@ -119,13 +119,13 @@ class MaintainJob:
         restore_commits(self._tables, state)
         keep = max(self._config.maintenance.keep_runs, self._config.sync.hole_grace)
         old_before_ms = int((time.time() - keep.total_seconds()) * 1000)
-        rows = rows_by_place(seen.runs)
+        rows = rows_by_partition(seen.runs)
         lowest = lowest_commits(state.offsets, self._config.is_group_included)
-        retention = Retention(index, rows, looks, lowest, old_before_ms)
-        places = {place for _, place in rows if self._config.strategy_of(place.topic) == "exact"}
-        for reason, count in sorted(retention.reasons(places).items()):
+        retention = Retention(index, rows, metadata, lowest, old_before_ms)
+        partitions = {each.topic_partition for each in rows if self._config.strategy_of(each.topic) == "exact"}
+        for reason, count in sorted(retention.reasons(partitions).items()):
             logger.info("the index of %d partitions stays whole: %s", count, reason)
-        return to_begins(retention.begins(places))
+        return to_begins(retention.begins(partitions))
 
 
 class _SeenTables(TableStore):
@@ -139,12 +139,12 @@ class _SeenTables(TableStore):
         return rows
 
 
-def errors_of(look: ClusterMetadata | ClusterError) -> list[ClusterError]:
+def errors_of(metadata: ClusterMetadata | ClusterError) -> list[ClusterError]:
     """Return why a cluster said nothing, or nothing of some topics."""
-    return [look] if isinstance(look, ClusterError) else list(look.refused.values())
+    return [metadata] if isinstance(metadata, ClusterError) else list(metadata.refused.values())
 
 
-def look_at(config: Config, admins: Mapping[str, ClusterAdmin]) -> MetadataByCluster:
+def fetch_metadata(config: Config, admins: Mapping[str, ClusterAdmin]) -> MetadataByCluster:
     """Return what each cluster says of every partition of the included topics, or why it says nothing.
 
     Named topics are asked for whether a list has them or not: lists leave out what may not be described.
@@ -160,30 +160,27 @@ def look_at(config: Config, admins: Mapping[str, ClusterAdmin]) -> MetadataByClu
         for name, info in found.items():
             if config.is_topic_included(name):
                 topics[name] = max(topics.get(name, 0), info.partitions)
-    places = [TopicPartition(name, number) for name, count in topics.items() for number in range(count)]
+    partitions = [TopicPartition(name, number) for name, count in topics.items() for number in range(count)]
     answering = [alias for alias in admins if alias not in errors]
-    return {**errors, **MetadataFetcher(admins, _DEADLINE_SECONDS).fetch(answering, places)}
+    return {**errors, **MetadataFetcher(admins, _DEADLINE_SECONDS).fetch(answering, partitions)}
 
 
-def rows_by_place(runs: pa.Table) -> dict[Where, Rows]:
+def rows_by_partition(runs: pa.Table) -> dict[ClusterPartition, Rows]:
     """Return the rows of the index, by cluster and partition."""
     if runs.num_rows == 0:
         return {}
-    order = [(name, "ascending") for name in (*PLACE, "start_offset")]
+    order = [(name, "ascending") for name in (*PARTITION, "start_offset")]
     rows = runs.sort_by(order).combine_chunks()
     start = rows.column("start_offset").to_numpy()
     seen_ms = rows.column("indexed_at").cast(pa.int64()).fill_null(0).to_numpy() // 1000
-    found: dict[Where, Rows] = {}
+    found: dict[ClusterPartition, Rows] = {}
     for first, end in pairwise(borders(rows)):
-        alias, topic, partition = (rows.column(name)[first].as_py() for name in PLACE)
-        found[alias, TopicPartition(topic, partition)] = Rows(start[first:end], seen_ms[first:end])
+        where = ClusterPartition(*(rows.column(name)[first].as_py() for name in PARTITION))
+        found[where] = Rows(start[first:end], seen_ms[first:end])
     return found
 
 
-def to_begins(begins: Mapping[Where, int]) -> pa.Table:
+def to_begins(begins: Mapping[ClusterPartition, int]) -> pa.Table:
     """Return the same as rows of :data:`BEGINS_SCHEMA`."""
-    rows = [
-        {"cluster": alias, "topic": place.topic, "partition": place.partition, "begin": begin}
-        for (alias, place), begin in begins.items()
-    ]
+    rows = [{**where._asdict(), "begin": begin} for where, begin in begins.items()]
     return pa.Table.from_pylist(rows, BEGINS_SCHEMA)

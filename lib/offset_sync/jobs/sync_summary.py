@@ -55,13 +55,13 @@ class SyncSummary:
 
     def _withheld(self) -> str:
         reasons: Counter[str] = Counter()
-        for standing in self._positions.standings():
-            reasons.update(standing.withheld())
+        for pair in self._positions.by_pair():
+            reasons.update(pair.withheld())
         return f"withheld: {_list(reasons) or 'none'}"
 
     def _staleness(self) -> str:
         now_ms = self._state.now_ms()
-        stale = {standing.pair: standing.worst_staleness_ms(now_ms) for standing in self._positions.standings()}
+        stale = {pair.pair: pair.worst_staleness_ms(now_ms) for pair in self._positions.by_pair()}
         worst = [f"{source} to {target} {to_duration(ms)}" for (source, target), ms in stale.items()]
         return f"worst staleness: {', '.join(worst) or 'nothing to sync'}"
 

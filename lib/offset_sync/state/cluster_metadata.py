@@ -62,12 +62,12 @@ class ClusterMetadata:
     ends: Mapping[TopicPartition, Ends]
     refused: Mapping[str, ClusterError] = field(default_factory=dict)
 
-    def log_end(self, place: TopicPartition) -> int | None:
-        """Return where the log of *place* ends, 0 for one that does not exist; None where nobody can tell now."""
-        if place in self.ends:
-            return self.ends[place].log_end
-        topic = self.topics.get(place.topic)
-        is_absent = place.topic not in self.refused and (topic is None or place.partition >= topic.partitions)
+    def log_end(self, partition: TopicPartition) -> int | None:
+        """Return where the log of *partition* ends, 0 for one that does not exist; None where nobody can tell now."""
+        if partition in self.ends:
+            return self.ends[partition].log_end
+        topic = self.topics.get(partition.topic)
+        is_absent = partition.topic not in self.refused and (topic is None or partition.partition >= topic.partitions)
         return 0 if is_absent else None
 
 
@@ -92,7 +92,7 @@ class MetadataFetcher:
             return error
         cluster = self._clusters[alias]
         try:
-            answers = cluster.describe(sorted({place.topic for place in partitions}), self._deadline)
+            answers = cluster.describe(sorted({partition.topic for partition in partitions}), self._deadline)
             topics = {name: each for name, each in answers.items() if not isinstance(each, ClusterError)}
             refused = {name: each for name, each in answers.items() if isinstance(each, ClusterError)}
             known = [p for p in partitions if p.topic in topics and p.partition < topics[p.topic].partitions]

@@ -112,11 +112,11 @@ class ClusterOffsets:
         went_back = offset < before
         column["rewound_at_ms"][key[went_back]] = records.committed_at_ms[rows[went_back]]
         for row in rows[np.concatenate((~is_same[1:], [True]))] if len(rows) else ():
-            place = int(records.key[row])
-            column["genuine_offset"][place] = records.offset[row]
-            column["genuine_at_ms"][place] = records.committed_at_ms[row]
-            _keep(self.metadata, place, records.metadata[row])
-            _keep(self.topic_id, place, records.topic_id[row])
+            key_id = int(records.key[row])
+            column["genuine_offset"][key_id] = records.offset[row]
+            column["genuine_at_ms"][key_id] = records.committed_at_ms[row]
+            _keep(self.metadata, key_id, records.metadata[row])
+            _keep(self.topic_id, key_id, records.topic_id[row])
 
     def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
         """Note what the cluster acknowledged as written by us."""
@@ -165,8 +165,8 @@ def _last_of_each(key: NDArray[np.intp], chosen: NDArray[np.bool_]) -> NDArray[n
     return rows[first]
 
 
-def _keep(texts: dict[int, str], place: int, text: str | None) -> None:
+def _keep(texts: dict[int, str], key_id: int, text: str | None) -> None:
     if text:
-        texts[place] = text
+        texts[key_id] = text
     else:
-        texts.pop(place, None)
+        texts.pop(key_id, None)

@@ -16,7 +16,7 @@ BEFORE_RUNS = "index_records.before_runs"
 AFTER_RUNS = "index_records.after_runs"
 """The runs of a micro-batch are in the table; its checkpoint does not say so yet."""
 AFTER_COMMIT = "sync_offsets.after_commit"
-"""A target has acknowledged a wave of commits; nobody has written that down."""
+"""A target has acknowledged a batch of commits; nobody has written that down."""
 AFTER_HISTORY = "sync_offsets.after_history"
 """The commits of a micro-batch are in the tables; its checkpoint does not say so yet."""
 

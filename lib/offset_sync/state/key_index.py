@@ -1,4 +1,4 @@
-"""Keys by partition: which rows of the book belong to which topic-partition, and which are to be synced at all."""
+"""Keys by partition: which keys belong to which topic-partition, and which are to be synced at all."""
 
 from __future__ import annotations
 
@@ -15,25 +15,28 @@ KeyRows = NDArray[np.intp]
 
 
 class KeyIndex:
-    """Keeps up with the keys of *book*; *is_group_included* and *is_topic_included* are asked once per name."""
+    """Keeps up with the keys of *committed*; *is_group_included* and *is_topic_included* are asked once per name."""
 
     def __init__(
-        self, book: CommittedOffsets, is_group_included: Callable[[str], bool], is_topic_included: Callable[[str], bool]
+        self,
+        committed: CommittedOffsets,
+        is_group_included: Callable[[str], bool],
+        is_topic_included: Callable[[str], bool],
     ) -> None:
-        self._book = book
+        self._committed = committed
         self._is_included = (_remembering(is_group_included), _remembering(is_topic_included))
         self._codes: dict[TopicPartition, int] = {}
-        self._places: list[TopicPartition] = []
+        self._partitions: list[TopicPartition] = []
         self._code = GrowingArray()
         self._included = GrowingArray()
         self._members: list[GrowingArray] = []
 
     def fit(self) -> None:
-        """Take in the keys that are new in the book."""
+        """Take in the keys that are new."""
         first = len(self._code)
         is_group_included, is_topic_included = self._is_included
         codes, included = [], []
-        for number, (group_id, topic, partition) in enumerate(self._book.keys[first:], first):
+        for number, (group_id, topic, partition) in enumerate(self._committed.keys[first:], first):
             code = self._code_of(TopicPartition(topic, partition))
             self._members[code].append(np.array([number], np.int64))
             codes.append(code)
@@ -41,11 +44,11 @@ class KeyIndex:
         self._code.append(np.array(codes, np.int64))
         self._included.append(np.array(included, np.int64))
 
-    def _code_of(self, place: TopicPartition) -> int:
-        code = self._codes.get(place)
+    def _code_of(self, partition: TopicPartition) -> int:
+        code = self._codes.get(partition)
         if code is None:
-            code = self._codes[place] = len(self._places)
-            self._places.append(place)
+            code = self._codes[partition] = len(self._partitions)
+            self._partitions.append(partition)
             self._members.append(GrowingArray())
         return code
 
@@ -56,7 +59,7 @@ class KeyIndex:
 
     def partitions_of(self, key: KeyRows) -> list[TopicPartition]:
         """Return the distinct partitions of *key*."""
-        return [self._places[code] for code in np.unique(self._code.values[key])]
+        return [self._partitions[code] for code in np.unique(self._code.values[key])]
 
     def by_partition(self, key: KeyRows) -> KeyRows:
         """Return *key* sorted by partition."""
@@ -68,11 +71,11 @@ class KeyIndex:
         borders = np.concatenate(([0], np.flatnonzero(np.diff(code)) + 1, [len(code)]))
         for first, end in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
             if first < end:
-                yield self._places[int(code[first])], slice(first, end)
+                yield self._partitions[int(code[first])], slice(first, end)
 
-    def keys_in(self, place: TopicPartition) -> KeyRows:
+    def keys_in(self, partition: TopicPartition) -> KeyRows:
         """Return all keys of a partition; none of one that no group has committed."""
-        code = self._codes.get(place)
+        code = self._codes.get(partition)
         return self._members[code].values if code is not None else np.empty(0, np.int64)
 
 

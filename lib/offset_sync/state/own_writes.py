@@ -44,41 +44,41 @@ class OwnWrites:
 
     def __init__(self) -> None:
         self._pending: dict[int, list[int]] = {}
-        self._announced: set[tuple[int, int]] = set()
+        self._unacknowledged: set[tuple[int, int]] = set()
 
     def begin(self, key: NDArray[np.intp], offset: Int64s) -> None:
         """Note what is about to be sent; shapes (writes,). Nothing of these keys may be under way already."""
         for write in zip(key.tolist(), offset.tolist(), strict=True):
-            self._announced.add(write)
+            self._unacknowledged.add(write)
             self._add(*write)
 
     def abort(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note which announcements came to nothing; shapes (writes,).
+        """Note which writes came to nothing; shapes (writes,).
 
         Only the last of equal values goes: an earlier one was written and may still be on its way back.
         """
         self.mark_unknown(key, offset)
-        for place, unwritten in zip(key.tolist(), offset.tolist(), strict=True):
-            pending = self._pending.get(place, [])
+        for key_id, unwritten in zip(key.tolist(), offset.tolist(), strict=True):
+            pending = self._pending.get(key_id, [])
             if unwritten in pending:
                 del pending[len(pending) - 1 - pending[::-1].index(unwritten)]
             if not pending:
-                self._pending.pop(place, None)
+                self._pending.pop(key_id, None)
 
     def mark_unknown(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note what was announced and may be written or not: nobody will ever say; shapes (writes,)."""
-        self._announced.difference_update(zip(key.tolist(), offset.tolist(), strict=True))
+        """Note what was begun and may be written or not: nobody will ever say; shapes (writes,)."""
+        self._unacknowledged.difference_update(zip(key.tolist(), offset.tolist(), strict=True))
 
     def acknowledge(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note what the cluster acknowledged, whether it was announced or not; shapes (writes,)."""
-        for place, written in zip(key.tolist(), offset.tolist(), strict=True):
-            if (place, written) in self._announced:
-                self._announced.remove((place, written))
+        """Note what the cluster acknowledged, whether it was begun or not; shapes (writes,)."""
+        for key_id, written in zip(key.tolist(), offset.tolist(), strict=True):
+            if (key_id, written) in self._unacknowledged:
+                self._unacknowledged.remove((key_id, written))
             else:
-                self._add(place, written)
+                self._add(key_id, written)
 
-    def _add(self, place: int, written: int) -> None:
-        pending = self._pending.setdefault(place, [])
+    def _add(self, key_id: int, written: int) -> None:
+        pending = self._pending.setdefault(key_id, [])
         pending.append(written)
         del pending[:-_LONGEST]
 
@@ -88,32 +88,32 @@ class OwnWrites:
         offset: Int64s,
         is_tombstone: NDArray[np.bool_],
         is_tagged: NDArray[np.bool_],
-        standing: Int64s,
+        confirmed: Int64s,
     ) -> NDArray[np.bool_]:
         """Return which records are ours; they come in log order and never twice, shapes (records,).
 
-        *standing*, shape (keys,), is our value that stands, :data:`NOTHING` where there is none, and is brought up to
+        *confirmed*, shape (keys,), is our value that stands, :data:`NOTHING` where there is none, and is brought up to
         date. A commit that repeats it says nothing new and counts as ours. Errs to genuine, which at worst makes a
         cluster the owner of a position that we brought there, and that is never ahead.
         """
         is_own: NDArray[np.bool_] = is_tagged.copy()
         ours = self._pending.keys() | set(key[is_tagged].tolist())
-        is_known = np.fromiter((place in ours for place in key.tolist()), np.bool_, len(key))
-        for row in np.flatnonzero(is_known | (standing[key] != NOTHING)).tolist():
-            place, value = int(key[row]), int(offset[row])
+        is_known = np.fromiter((key_id in ours for key_id in key.tolist()), np.bool_, len(key))
+        for row in np.flatnonzero(is_known | (confirmed[key] != NOTHING)).tolist():
+            key_id, value = int(key[row]), int(offset[row])
             if is_tombstone[row] or value < 0:
-                standing[place] = NOTHING
+                confirmed[key_id] = NOTHING
             else:
-                is_own[row] |= self._is_pending(place, value) or value == standing[place]
-                standing[place] = value if is_own[row] else NOTHING
+                is_own[row] |= self._is_pending(key_id, value) or value == confirmed[key_id]
+                confirmed[key_id] = value if is_own[row] else NOTHING
         return is_own
 
-    def _is_pending(self, place: int, value: int) -> bool:
+    def _is_pending(self, key_id: int, value: int) -> bool:
         """Return whether we wrote *value*; it and what we wrote before it are pending no longer."""
-        pending = self._pending.get(place, [])
+        pending = self._pending.get(key_id, [])
         if value not in pending:
             return False
         del pending[: pending.index(value) + 1]
         if not pending:
-            del self._pending[place]
+            del self._pending[key_id]
         return True

@@ -98,16 +98,16 @@ class RecordIndex:
         )
         edges = borders(rows)
         for first, end in pairwise(edges):
-            place = ClusterPartition(*(rows.column(name)[first].as_py() for name in ("cluster", "topic", "partition")))
+            of_log = ClusterPartition(*(rows.column(name)[first].as_py() for name in ("cluster", "topic", "partition")))
             part = slice(first, end)
-            self._grown.add(place.topic_partition)
-            log = self._logs.get(place)
+            self._grown.add(of_log.topic_partition)
+            log = self._logs.get(of_log)
             if log is None:
-                log = self._logs[place] = LogIndex(int(start[first]))
-                self._partitions[place[:2]] = self._partitions.get(place[:2], 0) + 1
+                log = self._logs[of_log] = LogIndex(int(start[first]))
+                self._partitions[of_log[:2]] = self._partitions.get(of_log[:2], 0) + 1
             runs = Runs.of(start[part], length[part], origin[part], origin_start[part], seen_ms[part])
             log.extend(_with_gaps(runs, log.frontier), int(runs.end.max()))
-            if self._is_timed(place.topic):
+            if self._is_timed(of_log.topic):
                 log.times = log.times or TimeIndex()
                 log.times.extend(start[part], length[part], least_ms[part], most_ms[part])
 

@@ -1,7 +1,7 @@
 """What is about to be written without our tag, in small files, until the history tells of it.
 
 The history is written after the commit. A driver that dies in between leaves commits on a target which carry the
-source's metadata and of which no table knows: read back, they would pass for genuine ones. So such a wave costs a file
+source's metadata and of which no table knows: read back, they would pass for genuine ones. So such a batch costs a file
 of its own first, a few milliseconds; the next driver takes what it finds there for its own::
 
     file ─▶ commit ─▶ offset_translations ─▶ file deleted

@@ -10,16 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
 from operator import itemgetter
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from offset_sync.kafka.error_codes import ACTIVE_GROUP, RETRIABLE, TransientError
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock, attempts
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 
 GROUPS_AT_ONCE = 1000
 _READ_S = 3.0  # groups that do not answer by then are read with the next try, after the others have been written
-_Place: TypeAlias = "tuple[str, str, int]"  # group, topic, partition
 
 
 class Actual(Protocol):
@@ -33,7 +32,7 @@ class Actual(Protocol):
 
 
 class TargetOffsets(Protocol):
-    """The target cluster; both calls end within *deadline* seconds. See ``kafka.admin.ClusterAdmin``."""
+    """The target cluster; both calls end within *deadline* seconds. See ``kafka.cluster_admin.ClusterAdmin``."""
 
     def committed_offsets(
         self, groups: Sequence[str], deadline: float
@@ -55,21 +54,21 @@ def write_offsets(
 ) -> list[WriteOutcome]:
     """Return one outcome per write, in their order; no write raises and none is left out.
 
-    *deadline* is in seconds, for every thousand groups, so that a long wave is not cut off; a target that does not
-    answer at all ends the whole wave after one of them. *own_tag* is the metadata that marks our own commits. Errs to
-    FAILED: a write whose answer was lost may have been applied, which the next wave finds out.
+    *deadline* is in seconds, for every thousand groups, so that a long batch is not cut off; a target that does not
+    answer at all ends the whole batch after one of them. *own_tag* is the metadata that marks our own commits. Errs to
+    FAILED: a write whose answer was lost may have been applied, which the next batch finds out.
 
     Raises ValueError where two writes name the same partition of the same group.
     """
-    by_place = _by_place(writes)
-    outcomes: dict[_Place, WriteOutcome] = {}
+    by_key = _by_key(writes)
+    outcomes: dict[GroupPartition, WriteOutcome] = {}
     unreachable: ClusterError | None = None
-    for some in _by_groups(by_place, GROUPS_AT_ONCE):
-        wave = _Batch(admin, own_tag, dry_run, clock, unsettled={place: by_place[place] for place in some})
+    for some in _by_groups(by_key, GROUPS_AT_ONCE):
+        batch = _Batch(admin, own_tag, dry_run, clock, pending={key: by_key[key] for key in some})
         if unreachable is None:
-            unreachable = wave.run(clock.now() + deadline)
-        outcomes |= wave.settled(str(unreachable or "the deadline passed"))
-    return [outcomes[place] for place in by_place]
+            unreachable = batch.run(clock.now() + deadline)
+        outcomes |= batch.outcomes(str(unreachable or "the deadline passed"))
+    return [outcomes[key] for key in by_key]
 
 
 def decide(write: OffsetWrite, actual: Actual | None, own_tag: str) -> Outcome | None:
@@ -92,19 +91,19 @@ def decide(write: OffsetWrite, actual: Actual | None, own_tag: str) -> Outcome |
 
 @dataclass
 class _Batch:
-    """The state of one thousand groups: each write is unsettled until it has an outcome."""
+    """The state of one thousand groups: each write is pending until it has an outcome."""
 
     admin: TargetOffsets
     own_tag: str
     dry_run: bool
     clock: Clock
-    unsettled: dict[_Place, OffsetWrite]
-    _outcomes: dict[_Place, WriteOutcome] = field(default_factory=dict)
-    _previous: dict[_Place, int | None] = field(default_factory=dict)  # what stood there before our first try
-    _errors: dict[_Place, str] = field(default_factory=dict)  # of the last try
+    pending: dict[GroupPartition, OffsetWrite]
+    _outcomes: dict[GroupPartition, WriteOutcome] = field(default_factory=dict)
+    _previous: dict[GroupPartition, int | None] = field(default_factory=dict)  # what stood there before our first try
+    _errors: dict[GroupPartition, str] = field(default_factory=dict)  # of the last try
 
     def run(self, ends_at: float) -> ClusterError | None:
-        """Settle what can be settled until *ends_at*; return the error of a cluster that does not answer."""
+        """Conclude what can be concluded until *ends_at*; return the error of a cluster that does not answer."""
         unreachable: ClusterError | None = None
         for left in attempts(ends_at, self.clock):
             try:
@@ -114,14 +113,14 @@ class _Batch:
                 unreachable = error
             except ClusterError as error:
                 return error
-            if not self.unsettled:
+            if not self.pending:
                 break
         return unreachable
 
-    def settled(self, reason: str) -> dict[_Place, WriteOutcome]:
-        """Return every outcome; what is still unsettled has failed, by the error of its last try or for *reason*."""
-        for place in list(self.unsettled):
-            self._settle(place, Outcome.FAILED, self._errors.get(place, reason))
+    def outcomes(self, reason: str) -> dict[GroupPartition, WriteOutcome]:
+        """Return every outcome; what is still pending has failed, by the error of its last try or for *reason*."""
+        for key in list(self.pending):
+            self._conclude(key, Outcome.FAILED, self._errors.get(key, reason))
         return self._outcomes
 
     def _try(self, left: float, ends_at: float) -> None:
@@ -129,55 +128,55 @@ class _Batch:
         if not self.dry_run:
             self._write(wanted, ends_at - self.clock.now())
             return
-        for place in wanted:
-            self._settle(place, Outcome.DRY_RUN, None)
+        for key in wanted:
+            self._conclude(key, Outcome.DRY_RUN, None)
 
-    def _read(self, deadline: float) -> list[_Place]:
-        """Read the target, settle what needs no write or cannot be read, and return what is to be written."""
-        groups = list(dict.fromkeys(write.group_id for write in self.unsettled.values()))
+    def _read(self, deadline: float) -> list[GroupPartition]:
+        """Read the target, conclude what needs no write or cannot be read, and return what is to be written."""
+        groups = list(dict.fromkeys(write.group_id for write in self.pending.values()))
         found = self.admin.committed_offsets(groups, deadline=deadline)
-        places = list(self.unsettled)  # a copy: what is settled leaves it
-        return [place for place in places if self._is_to_be_written(place, found[place[0]])]
+        keys = list(self.pending)  # a copy: what is concluded leaves it
+        return [key for key in keys if self._is_to_be_written(key, found[key.group_id])]
 
-    def _is_to_be_written(self, place: _Place, found: Mapping[TopicPartition, Actual] | ClusterError) -> bool:
+    def _is_to_be_written(self, key: GroupPartition, found: Mapping[TopicPartition, Actual] | ClusterError) -> bool:
         if isinstance(found, TransientError):
-            self._errors[place] = str(found)
+            self._errors[key] = str(found)
             return False
         if isinstance(found, ClusterError):
-            self._settle(place, Outcome.FAILED, str(found))
+            self._conclude(key, Outcome.FAILED, str(found))
             return False
-        write, actual = self.unsettled[place], found.get(TopicPartition(place[1], place[2]))
-        was_tried = place in self._previous
-        self._previous.setdefault(place, actual.offset if actual else None)
+        write, actual = self.pending[key], found.get(key.topic_partition)
+        was_tried = key in self._previous
+        self._previous.setdefault(key, actual.offset if actual else None)
         outcome = decide(write, actual, self.own_tag)
         if outcome is None:
             return True
         if outcome is Outcome.UNCHANGED and was_tried:
             outcome = Outcome.COMMITTED  # the try whose answer was lost did reach the target
-        self._settle(place, outcome, _why_not(write, actual) if outcome is Outcome.NOT_FORWARD else None)
+        self._conclude(key, outcome, _why_not(write, actual) if outcome is Outcome.NOT_FORWARD else None)
         return False
 
-    def _write(self, wanted: Sequence[_Place], deadline: float) -> None:
+    def _write(self, wanted: Sequence[GroupPartition], deadline: float) -> None:
         by_group: dict[str, list[OffsetWrite]] = {}
-        for place in wanted:
-            by_group.setdefault(place[0], []).append(self.unsettled[place])
+        for key in wanted:
+            by_group.setdefault(key.group_id, []).append(self.pending[key])
         answers = self.admin.write_offsets(by_group, deadline=max(deadline, 0.0)) if by_group else {}
-        for place in wanted:
-            answer = answers[place[0]]
-            error = str(answer) if isinstance(answer, ClusterError) else answer[TopicPartition(place[1], place[2])]
-            self._heard(place, error)
+        for key in wanted:
+            answer = answers[key.group_id]
+            error = str(answer) if isinstance(answer, ClusterError) else answer[key.topic_partition]
+            self._heard(key, error)
 
-    def _heard(self, place: _Place, error: str | None) -> None:
+    def _heard(self, key: GroupPartition, error: str | None) -> None:
         if error is None:
-            self._settle(place, Outcome.COMMITTED, None)
+            self._conclude(key, Outcome.COMMITTED, None)
         elif error in RETRIABLE:
-            self._errors[place] = error
+            self._errors[key] = error
         else:
-            self._settle(place, Outcome.TARGET_ACTIVE if error in ACTIVE_GROUP else Outcome.FAILED, error)
+            self._conclude(key, Outcome.TARGET_ACTIVE if error in ACTIVE_GROUP else Outcome.FAILED, error)
 
-    def _settle(self, place: _Place, outcome: Outcome, error: str | None) -> None:
-        del self.unsettled[place]
-        self._outcomes[place] = WriteOutcome(*place, outcome, self._previous.get(place), error)
+    def _conclude(self, key: GroupPartition, outcome: Outcome, error: str | None) -> None:
+        del self.pending[key]
+        self._outcomes[key] = WriteOutcome(*key, outcome, self._previous.get(key), error)
 
 
 def _why_not(write: OffsetWrite, actual: Actual | None) -> str:
@@ -188,18 +187,18 @@ def _why_not(write: OffsetWrite, actual: Actual | None) -> str:
     return f"the target holds {stands}, which is ahead of {write.offset}, and was not written by us"
 
 
-def _by_place(writes: Iterable[OffsetWrite]) -> dict[_Place, OffsetWrite]:
-    by_place: dict[_Place, OffsetWrite] = {}
+def _by_key(writes: Iterable[OffsetWrite]) -> dict[GroupPartition, OffsetWrite]:
+    by_key: dict[GroupPartition, OffsetWrite] = {}
     for write in writes:
-        place = (write.group_id, write.topic, write.partition)
-        if place in by_place:
-            raise ValueError(f"two writes for group {write.group_id!a}, {write.topic}-{write.partition} in one wave")
-        by_place[place] = write
-    return by_place
+        key = GroupPartition(write.group_id, write.topic, write.partition)
+        if key in by_key:
+            raise ValueError(f"two writes for group {write.group_id!a}, {write.topic}-{write.partition} in one batch")
+        by_key[key] = write
+    return by_key
 
 
-def _by_groups(places: Iterable[_Place], size: int) -> Iterator[list[_Place]]:
-    """Yield the places of *size* groups at a time, all places of a group together."""
-    groups = (list(each) for _, each in groupby(sorted(places), key=itemgetter(0)))
+def _by_groups(keys: Iterable[GroupPartition], size: int) -> Iterator[list[GroupPartition]]:
+    """Yield the keys of *size* groups at a time, all keys of a group together."""
+    groups = (list(each) for _, each in groupby(sorted(keys), key=itemgetter(0)))
     while some := list(islice(groups, size)):
         yield list(chain.from_iterable(some))

@@ -2,7 +2,7 @@
 
 All of it leaves out what is appended meanwhile, and to a follower of the log every version made here is one that
 removes files: nothing in it was not there before. On a local disk the entries are written under the lock of the table
-(``locking.py``), and appends wait for a compaction as long as it takes.
+(``delta/lock.py``), and appends wait for a compaction as long as it takes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from offset_sync.tables.delta.lock import table_lock
 from offset_sync.tables.delta.self_test import check_maintenance
 from offset_sync.tables.delta.transaction_log import is_only_appended
 
-PLACE = ("cluster", "topic", "partition")
+PARTITION = ("cluster", "topic", "partition")
 BEGINS_SCHEMA = pa.schema(
     [("cluster", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("begin", pa.int64())]
 )
@@ -156,7 +156,7 @@ class Maintainer:
 def _with_cut(rows: DataFrame, cuts: DataFrame) -> DataFrame:
     """Return *rows* with ``is_cut``; a partition that is not among the *cuts* keeps all of its rows."""
     is_below = (F.col("start_offset") < F.col("begin")) & (F.col("start_offset") + F.col("length") <= F.col("begin"))
-    marked = rows.join(F.broadcast(cuts), list(PLACE), "left")
+    marked = rows.join(F.broadcast(cuts), list(PARTITION), "left")
     return marked.withColumn("is_cut", F.coalesce(is_below, F.lit(False)))
 
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, TopicPartition
 
 from offset_sync_demo.kafka.clients import Endpoint, Partition, Received, client_options, is_partition_end, read_batch
 from offset_sync_demo.load.rate import Pace
@@ -141,14 +140,14 @@ class GroupMember:
         stop = self._options.stop_at.get(place)
         if stop is None or message.offset() < stop:
             return True
-        consumer.pause([Place(*place)])
+        consumer.pause([TopicPartition(*place)])
         self._recorder.keep_end(place, stop)
         return False
 
     def _store(self, consumer: Consumer, offsets: Mapping[Partition, int]) -> None:
         """Tell librdkafka what its automatic commit may commit: only what was remembered as read."""
         try:
-            consumer.store_offsets(offsets=[Place(*place, offset) for place, offset in offsets.items()])
+            consumer.store_offsets(offsets=[TopicPartition(*place, offset) for place, offset in offsets.items()])
         except KafkaException as error:  # the partition was taken away meanwhile
             self._complain(error.args[0])
 
@@ -158,14 +157,14 @@ class GroupMember:
             return
         try:
             answers = consumer.commit(
-                offsets=[Place(*place, offset) for place, offset in due.items()], asynchronous=False
+                offsets=[TopicPartition(*place, offset) for place, offset in due.items()], asynchronous=False
             )
         except KafkaException as error:
             self._complain(error.args[0])
         else:
             self._keep_commits(answers or [])
 
-    def _keep_commits(self, answers: Sequence[Place]) -> None:
+    def _keep_commits(self, answers: Sequence[TopicPartition]) -> None:
         made = [each for each in answers if each.error is None and each.offset >= 0]
         now = time.time()
         self._committed.update({(each.topic, each.partition): each.offset for each in made})
@@ -174,21 +173,21 @@ class GroupMember:
             if each.error is not None:
                 self._complain(each.error)
 
-    def _on_auto_commit(self, error: KafkaError | None, answers: Sequence[Place]) -> None:
+    def _on_auto_commit(self, error: KafkaError | None, answers: Sequence[TopicPartition]) -> None:
         if error is None:
             self._keep_commits(answers)
         elif error.code() != KafkaError._NO_OFFSET:
             self._complain(error)
 
-    def _on_revoke(self, consumer: Consumer, places: Sequence[Place]) -> None:
+    def _on_revoke(self, consumer: Consumer, places: Sequence[TopicPartition]) -> None:
         if self._is_manual and not self._is_killed:
             self._commit(consumer)
         self._forget(places)
 
-    def _on_lost(self, _consumer: Consumer, places: Sequence[Place]) -> None:
+    def _on_lost(self, _consumer: Consumer, places: Sequence[TopicPartition]) -> None:
         self._forget(places)
 
-    def _forget(self, places: Sequence[Place]) -> None:
+    def _forget(self, places: Sequence[TopicPartition]) -> None:
         for each in places:
             self._read_to.pop((each.topic, each.partition), None)
             self._committed.pop((each.topic, each.partition), None)

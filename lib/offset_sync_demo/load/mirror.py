@@ -18,8 +18,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Message, Producer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Message, Producer, TopicPartition
 
 from offset_sync_demo.kafka.clients import (
     CLIENT_ERRORS,
@@ -168,7 +167,7 @@ class Mirror:
         self._is_broken = False
         self._lanes = {place: _Lane(lane.position) for place, lane in self._lanes.items()}
         self._publish()
-        consumer.assign([Place(topic, number, lane.read_to) for (topic, number), lane in self._lanes.items()])
+        consumer.assign([TopicPartition(topic, number, lane.read_to) for (topic, number), lane in self._lanes.items()])
 
     def _copy_batch(self, consumer: Consumer, producer: Producer) -> None:
         for message in read_batch(consumer, _BATCH, _WAIT_SECONDS):

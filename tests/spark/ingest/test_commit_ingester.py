@@ -53,21 +53,21 @@ def test_captured_records_and_broken_ones_reach_the_tables_once_and_the_rest_goe
     ]
     records = spark.createDataFrame(pa.Table.from_pylist(rows, CONSUMER_OFFSETS))
     expected = [decode_record(row["key"], row["value"]) for row in rows]  # type: ignore[arg-type]
-    config, checkpoint, settled = config_of(["X", "Y"]), Query(), list[int]()
+    config, checkpoint, reconciled = config_of(["X", "Y"]), Query(), list[int]()
     state, is_ready = SyncState(config, MemoryIndex()), threading.Event()
     is_ready.set()
 
-    class Settled:
+    class Reconciled:
         def reconcile_batch(self, source: str, rows: Any, batch_id: int) -> list[str]:
-            settled.append(len(rows))
+            reconciled.append(len(rows))
             return []
 
     for _restart in range(2):
         ingester = CommitIngester("X", tables, checkpoint, 1)  # type: ignore[arg-type]
-        SyncBatch(ingester, state, Settled(), SyncMetrics(config), is_ready)(records, 0)
+        SyncBatch(ingester, state, Reconciled(), SyncMetrics(config), is_ready)(records, 0)
 
     commits = [(n, each) for n, each in enumerate(expected) if each.kind == "commit"]
-    assert settled == [len(commits)] * 2
+    assert reconciled == [len(commits)] * 2
     columns = "log_offset bigint, group_id string, topic string, partition int, committed_offset bigint, "
     columns += "leader_epoch int, metadata string, topic_id string, is_tombstone boolean"
     names = [column.split()[0] for column in columns.split(", ")][1:]

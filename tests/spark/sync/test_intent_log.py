@@ -90,6 +90,6 @@ def test_what_a_dead_driver_may_have_written_passes_for_ours_and_only_there(spar
     IntentLog(spark, str(folder)).append([Intent("Y", "g", "orders", 0, 9), Intent("gone", "g", "orders", 0, 9)])
     state = SyncState(config_of(["X", "Y"]), MemoryIndex())
     restore_intents(IntentLog(spark, str(folder)), state)
-    book = state.offsets
-    assert take_in(book, commit(9, 1, metadata="of the client"), alias="Y") == [True]
-    assert take_in(book, commit(9, 1, metadata="of the client"), alias="X") == [False]
+    committed = state.offsets
+    assert take_in(committed, commit(9, 1, metadata="of the client"), alias="Y") == [True]
+    assert take_in(committed, commit(9, 1, metadata="of the client"), alias="X") == [False]

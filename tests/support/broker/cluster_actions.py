@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from broker.committed_offsets import Place, committed
+from broker.committed_offsets import Partition, committed
 from broker.crafted_logs import Clusters
 from broker.installation import Installation, Row
 from offset_sync.kafka.cluster_admin import Committed
@@ -19,7 +19,7 @@ class Acts:
     installation: Installation
     groups: list[str]
     failures: list[list[str]] = field(default_factory=list)
-    _standing: list[dict[str, dict[str, dict[Place, Committed]]]] = field(default_factory=list)
+    _held: list[dict[str, dict[str, dict[Partition, Committed]]]] = field(default_factory=list)
     _rows: list[list[Row]] = field(default_factory=list)
 
     def play(self, *, dry_run: bool = False) -> None:
@@ -28,14 +28,14 @@ class Acts:
         self.failures.append(self.installation.sync(dry_run=dry_run))
         rows = self.installation.translations()
         self._rows.append(rows[known:])
-        standing = {alias: committed(cluster, self.groups) for alias, cluster in self.clusters.items()}
-        self._standing.append(standing)
+        held = {alias: committed(cluster, self.groups) for alias, cluster in self.clusters.items()}
+        self._held.append(held)
 
-    def value(self, act: int, alias: str, group: str, place: Place) -> Committed | None:
+    def value(self, act: int, alias: str, group: str, place: Partition) -> Committed | None:
         """Return what the group had on a cluster after *act*."""
-        return self._standing[act][alias][group].get(place)
+        return self._held[act][alias][group].get(place)
 
-    def offset(self, act: int, alias: str, group: str, place: Place) -> int | None:
+    def offset(self, act: int, alias: str, group: str, place: Partition) -> int | None:
         """Return only the offset."""
         value = self.value(act, alias, group, place)
         return None if value is None else value.offset

@@ -11,7 +11,7 @@ from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, read_partition
 
-Place = tuple[str, int]
+Partition = tuple[str, int]
 """A topic and a partition number."""
 
 
@@ -20,7 +20,7 @@ def admin_for(cluster: EmbeddedCluster) -> ClusterAdmin:
     return ClusterAdmin(cluster.alias, {"bootstrap.servers": cluster.bootstrap_servers})
 
 
-def commit(cluster: EmbeddedCluster, offsets: Mapping[str, Mapping[Place, int | tuple[int, str]]]) -> None:
+def commit(cluster: EmbeddedCluster, offsets: Mapping[str, Mapping[Partition, int | tuple[int, str]]]) -> None:
     """Commit for each group, as an operator would for groups without members."""
     writes: dict[str, list[OffsetWrite]] = {}
     for group, by_place in offsets.items():
@@ -44,7 +44,7 @@ def _wait_for_coordinators(kafka: ClusterAdmin, groups: Sequence[str]) -> None:
         time.sleep(0.2)
 
 
-def committed(cluster: EmbeddedCluster, groups: Iterable[str]) -> dict[str, dict[Place, Committed]]:
+def committed(cluster: EmbeddedCluster, groups: Iterable[str]) -> dict[str, dict[Partition, Committed]]:
     """Return what each group has committed there; AssertionError where one cannot be read."""
     found = {}
     for group, answer in admin_for(cluster).committed_offsets(list(groups), deadline=120).items():

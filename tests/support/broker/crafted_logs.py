@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
-from broker.committed_offsets import Place, admin_for
+from broker.committed_offsets import Partition, admin_for
 from generators.mirrored_logs import World, write_logs
 from offset_sync.model.values import TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
@@ -107,7 +107,7 @@ def create_topics(cluster: EmbeddedCluster, partitions: Mapping[str, int]) -> No
     wait_for_ends(cluster, {(name, number): 0 for name, count in partitions.items() for number in range(count)})
 
 
-def wait_for_ends(cluster: EmbeddedCluster, ends: Mapping[Place, int]) -> None:
+def wait_for_ends(cluster: EmbeddedCluster, ends: Mapping[Partition, int]) -> None:
     """Return once each partition's log reaches that far."""
     kafka, until = admin_for(cluster), time.monotonic() + 120
     wanted = {TopicPartition(*place): end for place, end in ends.items()}
@@ -116,7 +116,7 @@ def wait_for_ends(cluster: EmbeddedCluster, ends: Mapping[Place, int]) -> None:
         time.sleep(0.02)
 
 
-def write_log(cluster: EmbeddedCluster, logs: Mapping[Place, Entries], stamp: Stamp | None = None) -> None:
+def write_log(cluster: EmbeddedCluster, logs: Mapping[Partition, Entries], stamp: Stamp | None = None) -> None:
     """Write what is missing of whole *logs*; AssertionError where an entry did not get the offset it says.
 
     Each place goes through its own segments; the n-th ones of all places share a flush and at most two transactions.
@@ -127,7 +127,7 @@ def write_log(cluster: EmbeddedCluster, logs: Mapping[Place, Entries], stamp: St
     segments_of = {place: _segments(entries, written[place]) for place, entries in logs.items()}
     rounds = itertools.zip_longest(*([(place, each) for each in some] for place, some in segments_of.items()))
     for segments in rounds:
-        by_kind: dict[str, list[tuple[Place, _Segment]]] = {"plain": [], "commit": [], "abort": []}
+        by_kind: dict[str, list[tuple[Partition, _Segment]]] = {"plain": [], "commit": [], "abort": []}
         for place, segment in filter(None, segments):
             by_kind[segment.kind].append((place, segment))
         writer.write_plain(by_kind["plain"])
@@ -161,11 +161,11 @@ class _Writer:
         self._transactional: Producer | None = None
         self.misplaced: list[str] = []
 
-    def write_plain(self, segments: Sequence[tuple[Place, _Segment]]) -> None:
+    def write_plain(self, segments: Sequence[tuple[Partition, _Segment]]) -> None:
         self._produce(self._plain, segments)
         assert self._plain.flush(120) == 0
 
-    def write_transaction(self, segments: Sequence[tuple[Place, _Segment]], *, commits: bool) -> None:
+    def write_transaction(self, segments: Sequence[tuple[Partition, _Segment]], *, commits: bool) -> None:
         if not segments:
             return
         if self._transactional is None:
@@ -182,7 +182,7 @@ class _Writer:
         # The producer is told before the markers stand in the logs: nothing may come between.
         wait_for_ends(self._cluster, {place: segment.entries[-1][0] + 2 for place, segment in segments})
 
-    def _produce(self, producer: Producer, segments: Sequence[tuple[Place, _Segment]]) -> None:
+    def _produce(self, producer: Producer, segments: Sequence[tuple[Partition, _Segment]]) -> None:
         for (topic, partition), segment in segments:
             for offset, record in segment.entries:
                 headers = self._headers(record, offset + partition) if record is not None else []
@@ -199,7 +199,7 @@ class _Writer:
             return self._stamp.native(number)
         return self._stamp.decorated(self._stamp.headers(record.origin, record.origin_offset), number)
 
-    def _heard(self, place: Place, wanted: int, error: Any, message: Any) -> None:
+    def _heard(self, place: Partition, wanted: int, error: Any, message: Any) -> None:
         if error is not None or message.offset() != wanted:
             self.misplaced.append(f"{place}: {error or message.offset()} instead of {wanted}")
 

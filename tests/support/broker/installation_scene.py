@@ -11,7 +11,7 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-from broker.committed_offsets import Place
+from broker.committed_offsets import Partition
 from broker.crafted_logs import create_topics, write_log
 from broker.installation import Installation
 from broker.kept_installation import ALIASES, BROKER_SETTINGS, CONFIGURATION, KEPT, environment_of
@@ -33,7 +33,7 @@ class Scene:
     clusters: dict[str, EmbeddedCluster]
     installation: Installation
     mirrors: list[Mirror] = field(default_factory=list)
-    numbers: dict[tuple[str, Place], int] = field(default_factory=dict)
+    numbers: dict[tuple[str, Partition], int] = field(default_factory=dict)
     began_ms: int = field(default_factory=lambda: int(time.time() * 1000))
 
     def produce(self, alias: str, topic: str, count: int) -> None:
@@ -61,7 +61,7 @@ class Scene:
             mirror.drain()
             mirror.stop()
 
-    def end(self, alias: str, place: Place) -> int:
+    def end(self, alias: str, place: Partition) -> int:
         """Return where a log ends."""
         return stable_ends(self.clusters[alias], [place])[place]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import TopicPartition
 
-from broker.committed_offsets import Place
+from broker.committed_offsets import Partition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import list_partitions, open_partition_reader, read_partition
 
@@ -35,7 +35,7 @@ class CommitRecord:
     key: tuple[str, str, int]
 
 
-def read_records(cluster: EmbeddedCluster, place: Place, origins: Mapping[str, str]) -> list[Record]:
+def read_records(cluster: EmbeddedCluster, place: Partition, origins: Mapping[str, str]) -> list[Record]:
     """Return what a partition holds; *origins* are clusters by what the origin header IDC says."""
     found = []
     for message in read_partition(cluster, place):
@@ -48,7 +48,7 @@ def read_records(cluster: EmbeddedCluster, place: Place, origins: Mapping[str, s
     return found
 
 
-def log_start(cluster: EmbeddedCluster, places: Iterable[Place]) -> dict[Place, int]:
+def log_start(cluster: EmbeddedCluster, places: Iterable[Partition]) -> dict[Partition, int]:
     """Return where the log of each partition begins."""
     consumer = open_partition_reader(cluster, "starts")
     try:

@@ -11,7 +11,7 @@ from typing import Any
 
 import deltalake
 
-from broker.committed_offsets import Place, committed
+from broker.committed_offsets import Partition, committed
 from broker.installation import Installation, Row
 from broker.log_contents import CommitRecord, read_commit_records
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
@@ -45,7 +45,7 @@ class Moment:
     *intents* are what is written down as about to be committed; *group_records* counts records about classic groups.
     """
 
-    held: dict[str, dict[str, dict[Place, int]]]
+    held: dict[str, dict[str, dict[Partition, int]]]
     commits: dict[str, list[CommitRecord]]
     group_records: dict[str, int]
     tables: dict[str, list[Row]]

@@ -1,4 +1,4 @@
-"""A book of commits filled by hand, and what it knows afterwards."""
+"""A committed of commits filled by hand, and what it knows afterwards."""
 
 from __future__ import annotations
 
@@ -19,33 +19,35 @@ def commit(
     return CommitRecord(group, ORDERS, offset, at_ms, metadata, topic_id)
 
 
-def take_in(book: CommittedOffsets, *records: CommitRecord, first: int = 0, alias: str = "X") -> list[bool]:
+def take_in(committed: CommittedOffsets, *records: CommitRecord, first: int = 0, alias: str = "X") -> list[bool]:
     """Record what stands in the log of *alias* from offset *first* on; return which of it is our own."""
-    key = book.ids([(each.group_id, each.place.topic, each.place.partition) for each in records])
-    is_own: list[bool] = book.clusters[alias].record(to_records(records, key.tolist(), first)).tolist()
+    key = committed.ids([(each.group_id, each.place.topic, each.place.partition) for each in records])
+    is_own: list[bool] = committed.clusters[alias].record(to_records(records, key.tolist(), first)).tolist()
     return is_own
 
 
-def acknowledge(book: CommittedOffsets, offset: int, at_ms: int = 0, *, group: str = "g", alias: str = "X") -> None:
+def acknowledge(
+    committed: CommittedOffsets, offset: int, at_ms: int = 0, *, group: str = "g", alias: str = "X"
+) -> None:
     """Note that *alias* has acknowledged a write of ours."""
-    book.clusters[alias].acknowledge(book.ids([(group, "orders", 0)]), np.array([offset]), at_ms)
+    committed.clusters[alias].acknowledge(committed.ids([(group, "orders", 0)]), np.array([offset]), at_ms)
 
 
-def state(book: CommittedOffsets, alias: str = "X") -> dict[tuple[str, str, int], dict[str, object]]:
+def state(committed: CommittedOffsets, alias: str = "X") -> dict[tuple[str, str, int], dict[str, object]]:
     """Return all that is known of each key at *alias*."""
-    commits = book.clusters[alias]
+    commits = committed.clusters[alias]
     names = ["actual_offset", "actual_at_ms", "actual_is_own", "genuine_offset", "genuine_at_ms", "rewound_at_ms"]
     names += ["is_deleted", "log_offset"]
     return {
         key: {name: commits.columns[name][row].item() for name in names}
         | {"metadata": commits.metadata.get(row), "topic_id": commits.topic_id.get(row)}
-        for row, key in enumerate(book.keys)
+        for row, key in enumerate(committed.keys)
     }
 
 
-def known(book: CommittedOffsets, alias: str = "X") -> dict[str, object]:
+def known(committed: CommittedOffsets, alias: str = "X") -> dict[str, object]:
     """Return all that is known of the only key."""
-    (only,) = state(book, alias).values()
+    (only,) = state(committed, alias).values()
     return only
 
 

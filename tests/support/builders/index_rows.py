@@ -11,7 +11,7 @@ from fakes.tables import MemoryTables
 from offset_sync.tables.definition import Table
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-Place = tuple[str, str, int]
+LogKey = tuple[str, str, int]
 
 
 def run(
@@ -20,7 +20,7 @@ def run(
     origin: str = "X",
     origin_start: int = 0,
     *,
-    place: Place = ("Y", "orders", 0),
+    place: LogKey = ("Y", "orders", 0),
     seen_ms: int = 0,
 ) -> dict[str, Any]:
     """So many records from *start* on, produced at *origin* from *origin_start* on and first seen at *seen_ms*."""
@@ -36,12 +36,12 @@ def run(
     }
 
 
-def edge(offset: int, *, place: Place = ("Y", "orders", 0)) -> dict[str, Any]:
+def edge(offset: int, *, place: LogKey = ("Y", "orders", 0)) -> dict[str, Any]:
     """Read up to here without a record."""
     return run(offset, 0, place[0], offset, place=place)
 
 
-def begin(offset: int, *, place: Place = ("Y", "orders", 0)) -> dict[str, Any]:
+def begin(offset: int, *, place: LogKey = ("Y", "orders", 0)) -> dict[str, Any]:
     """A query begins to read here."""
     return run(offset, 0, place[0], -1, place=place)
 

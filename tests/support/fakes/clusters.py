@@ -1,4 +1,4 @@
-"""Clusters and an index in memory: what the settling pass asks, answered at once and by a clock that tests turn."""
+"""Clusters and an index in memory: what the reconcile pass asks, answered at once and by a clock that tests turn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 from oracles.translation import MALFORMED, Log
 from oracles.translation_check import extend_index
 
-Place = tuple[str, TopicPartition]
+GroupKey = tuple[str, TopicPartition]
 """A group's partition."""
 
 
@@ -51,8 +51,8 @@ class CommitRecord:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What the coordinator holds for one partition of a group."""
+class GroupOffset:
+    """What the coordinator has committed for one partition of a group."""
 
     offset: int
     metadata: str
@@ -71,7 +71,7 @@ class MemoryCluster:
     topics: dict[str, MemoryTopic] = field(default_factory=dict)
     logs: dict[TopicPartition, MemoryEnds] = field(default_factory=dict)
     log: list[CommitRecord] = field(default_factory=list)
-    standing: dict[Place, Standing] = field(default_factory=dict)
+    group_offsets: dict[GroupKey, GroupOffset] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     without_leader: set[TopicPartition] = field(default_factory=set)
     forbidden: set[str] = field(default_factory=set)
@@ -91,11 +91,11 @@ class MemoryCluster:
 
     def _store(self, record: CommitRecord) -> None:
         self.log.append(record)
-        self.standing.pop((record.group_id, record.place), None)
+        self.group_offsets.pop((record.group_id, record.place), None)
         if record.offset is not None:
-            self.standing[record.group_id, record.place] = Standing(record.offset, record.metadata)
+            self.group_offsets[record.group_id, record.place] = GroupOffset(record.offset, record.metadata)
 
-    def look(self, partitions: Collection[TopicPartition]) -> ClusterMetadata | ClusterError:
+    def describe(self, partitions: Collection[TopicPartition]) -> ClusterMetadata | ClusterError:
         """Answer what :class:`offset_sync.state.cluster_metadata.MetadataFetcher` asks."""
         self.questions += 1
         if self.is_down:
@@ -107,12 +107,12 @@ class MemoryCluster:
 
     def committed_offsets(
         self, groups: Sequence[str], deadline: float
-    ) -> Mapping[str, Mapping[TopicPartition, Standing]]:
-        """Answer what the sink reads."""
+    ) -> Mapping[str, Mapping[TopicPartition, GroupOffset]]:
+        """Answer what the offset writer reads."""
         if self.is_down:
             raise self._silence()
         return {
-            wanted: {place: stands for (group, place), stands in self.standing.items() if group == wanted}
+            wanted: {place: stands for (group, place), stands in self.group_offsets.items() if group == wanted}
             for wanted in groups
         }
 
@@ -198,7 +198,7 @@ class MemoryIndex:
 
 
 def to_records(records: Iterable[CommitRecord], key: Sequence[int], first_log_offset: int) -> CommitRecords:
-    """Return *records*, which stand in the log from *first_log_offset* on, as the book takes them."""
+    """Return *records*, which stand in the log from *first_log_offset* on, as the committed takes them."""
     rows = list(records)
     return CommitRecords(
         key=np.array(key, np.intp),

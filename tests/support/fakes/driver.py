@@ -91,7 +91,7 @@ def driver() -> Driver:
 
 
 def live(made: Driver, rng: random.Random, steps: int) -> None:
-    """Let consumers commit, rewind, delete and come back, and the driver settle now and then, minutes apart."""
+    """Let consumers commit, rewind, delete and come back, and the driver reconcile now and then, minutes apart."""
     for _ in range(steps):
         alias, group = rng.choice("XXYZ"), rng.choice(GROUPS)
         cluster = made.clusters[alias]

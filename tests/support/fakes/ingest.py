@@ -26,11 +26,11 @@ Raw = tuple[bytes | None, bytes | None]
 
 @dataclass
 class IngestingJob:
-    """Ingests the commits of cluster X; settling is only noted, unless it is told to fail."""
+    """Ingests the commits of cluster X; reconcile is only noted, unless it is told to fail."""
 
     tables: MemoryTables = field(default_factory=MemoryTables)
-    settled: list[tuple[list[str], int]] = field(default_factory=list)
-    settle_errors: list[Exception] = field(default_factory=list)
+    reconciled: list[tuple[list[str], int]] = field(default_factory=list)
+    reconcile_errors: list[Exception] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     most_records: int = 10
 
@@ -54,9 +54,9 @@ class IngestingJob:
     def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
         """Note which groups are to be reconciled."""
         assert source == "X"
-        self.settled.append((sorted({self.offsets.keys[row].group_id for row in rows.tolist()}), batch_id))
-        if self.settle_errors:
-            raise self.settle_errors.pop()
+        self.reconciled.append((sorted({self.offsets.keys[row].group_id for row in rows.tolist()}), batch_id))
+        if self.reconcile_errors:
+            raise self.reconcile_errors.pop()
         return self.failures
 
     def ingest(self, batch_id: int, *records: Raw, first: int = 0, reverse: bool = False) -> None:

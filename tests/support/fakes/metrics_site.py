@@ -12,7 +12,7 @@ WORST = 3
 
 
 class Watched:
-    """What *site* settles is counted, and can be scraped; at most WORST groups of a pair are named."""
+    """What *site* reconciles is counted, and can be scraped; at most WORST groups of a pair are named."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -25,13 +25,13 @@ class Watched:
             waiting.restore(self.site.state.last(*pair))
         self.positions = Positions(self.site.state, self.metrics.waiting, WORST)
 
-    def settle(self) -> None:
+    def reconcile(self) -> None:
         """Read everything, reconcile, and count it."""
-        self.site.settle()
+        self.site.reconcile()
         self.note()
 
     def note(self) -> None:
-        """Count what was settled."""
+        """Count what was reconciled."""
         for reconciliation in self.site.reconciliations:
             self.metrics.count(reconciliation)
         self.site.reconciliations.clear()

@@ -1,4 +1,4 @@
-"""The settling pass among clusters in memory, with the real sink between them."""
+"""The reconcile pass among clusters in memory, with the real sink between them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Row:
 
 @dataclass
 class Site:
-    """Clusters, the driver's book of their commits, and a settler between them."""
+    """Clusters, the driver's committed of their commits, and a settler between them."""
 
     config: Config
     clock_ms: list[int] = field(default_factory=lambda: [STARTED_MS])
@@ -99,7 +99,7 @@ class Site:
         self.clock_ms[0] += milliseconds
 
     def read(self, alias: str, at_most: int | None = None) -> KeyRows:
-        """Take the commits of *alias* not read before into the book; return the keys of those that are not our own."""
+        """Record the commits of *alias* not read before; return the keys of those that are not our own."""
         first, log = self.position[alias], self.clusters[alias].log
         records = log[first:] if at_most is None else log[first : first + at_most]
         keys = [GroupPartition(each.group_id, *each.place) for each in records]
@@ -112,23 +112,23 @@ class Site:
         for alias in self.clusters:
             self.read(alias)
 
-    def settle(self, *, is_first: bool = False) -> list[str]:
+    def reconcile(self, *, is_first: bool = False) -> list[str]:
         """Read everything and reconcile; return the lines of failures."""
         self.read_all()
         self.pass_time(1)
         return self.reconciler.reconcile_all(is_first=is_first)
 
-    def settled(self) -> Site:
+    def reconciled(self) -> Site:
         """Settle until nothing is left to be asked, then forget what was asked and answered."""
         for _ in range(4):
-            self.settle()
+            self.reconcile()
         self.asked.clear()
         self.reconciliations.clear()
         return self
 
-    def standing(self, alias: str, group_id: str, place: TopicPartition = ORDERS) -> int | None:
+    def target_offset(self, alias: str, group_id: str, place: TopicPartition = ORDERS) -> int | None:
         """Return the offset that stands at *alias*."""
-        stands = self.clusters[alias].standing.get((group_id, place))
+        stands = self.clusters[alias].group_offsets.get((group_id, place))
         return None if stands is None else stands.offset
 
     def rows(self, number: int = -1) -> list[Row]:
@@ -156,7 +156,7 @@ class Site:
         self, aliases: Collection[str], partitions: Collection[TopicPartition]
     ) -> dict[str, ClusterMetadata | ClusterError]:
         """Ask the clusters."""
-        return {alias: self.clusters[alias].look(partitions) for alias in aliases}
+        return {alias: self.clusters[alias].describe(partitions) for alias in aliases}
 
     def write(self, target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         """Commit through the real sink, which never waits here."""

@@ -124,13 +124,13 @@ def moved(here: str, there: str, committed: int, **sections: object) -> StatusSi
     """A site of these logs, with a group at X that the sync has brought to Y."""
     site = status_site(here, there, **({"status": {"stalled_after": "2h"}} | sections))
     site.commit("X", "g", committed)
-    site.settled()
+    site.reconciled()
     return site
 
 
 def at_target(site: StatusSite, offset: int, *, is_ours: bool = True) -> StatusSite:
     """The same with another offset at Y, of ours or older than the source's commit."""
-    source = site.standing("X", "g")
+    source = site.target_offset("X", "g")
     assert source is not None
     site.clusters["Y"].commit("g", ORDERS, offset, OWN_TAG if is_ours else "")
     site.commit("X", "g", source)

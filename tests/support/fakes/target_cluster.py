@@ -1,4 +1,4 @@
-"""A target cluster in memory, which answers as it is told to, and waves of writes against it."""
+"""A target cluster in memory, which answers as it is told to, and batches of writes against it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Target:
         self.offsets.setdefault(group, {})[TopicPartition("orders", partition)] = Committed(offset, metadata)
 
     def clock(self) -> Clock:
-        """The clock that the waits of a wave move."""
+        """The clock that the waits of a write_batch move."""
         return Clock(lambda: self.seconds, self._pass)
 
     def _pass(self, seconds: float) -> None:
@@ -93,7 +93,9 @@ def write(
     return OffsetWrite(group, "orders", partition, offset, OURS, rule, expected, refresh)
 
 
-def wave(target: Target, *writes: OffsetWrite, dry_run: bool = False, deadline: float = 15.0) -> list[WriteOutcome]:
+def write_batch(
+    target: Target, *writes: OffsetWrite, dry_run: bool = False, deadline: float = 15.0
+) -> list[WriteOutcome]:
     """Commit *writes* at *target*."""
     return write_offsets(writes, target, own_tag=OURS, dry_run=dry_run, deadline=deadline, clock=target.clock())
 

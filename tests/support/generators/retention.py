@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from builders.index_rows import Place, begin, edge, run
+from builders.index_rows import LogKey, begin, edge, run
 from fakes.tables import MemoryTables
 from generators.mirrored_logs import observe, random_world, write_logs
 from generators.runs import increments
@@ -27,7 +27,7 @@ from oracles.translation import Answer, Case, Log
 Row = dict[str, Any]
 
 
-def place_of(cluster: str) -> Place:
+def place_of(cluster: str) -> LogKey:
     """Where the rows of a cluster belong."""
     return (cluster, "orders", 0)
 

@@ -28,7 +28,7 @@ def commits(*made: tuple[float, int]) -> list[Commit]:
 
 
 @dataclass(frozen=True)
-class Place:
+class FakeCluster:
     alias: str
     bootstrap_servers: str
 
@@ -118,7 +118,7 @@ def test_losses_of_mirror_maker_are_shown_and_no_error() -> None:
 
 
 def written_properties(timing: dict[str, str]) -> dict[str, str]:
-    clusters = {"dc1": Place("dc1", "h:1"), "dc2": Place("dc2", "h:2")}
+    clusters = {"dc1": FakeCluster("dc1", "h:1"), "dc2": FakeCluster("dc2", "h:2")}
     text = properties(clusters, ["orders", "legacy"], "orders", ".*-mm2", timing)
     return dict(line.split(" = ", 1) for line in text.splitlines())
 

@@ -1,4 +1,4 @@
-"""Micro-batches of ``__consumer_offsets``: remembered, settled, and only then written down, each exactly once."""
+"""Micro-batches of ``__consumer_offsets``: remembered, reconciled, and only then written down, each exactly once."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def job() -> Job:
     return Job()
 
 
-def test_a_commit_is_remembered_settled_and_written_down_with_all_it_says(job: Job) -> None:
+def test_a_commit_is_remembered_reconciled_and_written_down_with_all_it_says(job: Job) -> None:
     topic_id = bytes(range(16))
     job.ingest(7, commit(5, epoch=2, metadata="m", tags=[(0, topic_id)]), first=40)
     assert job.genuine() == {"g": 5}
-    assert job.settled == [(["g"], 7)]
+    assert job.reconciled == [(["g"], 7)]
     (row,) = job.tables.read(OFFSET_COMMITS).toArrow().to_pylist()
     assert row.pop("captured_at") > at(WRITTEN_MS)
     assert row == {
@@ -61,13 +61,13 @@ def test_a_commit_is_remembered_settled_and_written_down_with_all_it_says(job: J
 
 
 @pytest.mark.timeout(120)
-def test_the_history_is_written_while_the_commits_are_settled(job: Job) -> None:
-    def settle(_source: str, _rows: KeyRows, _batch_id: int) -> list[str]:
+def test_the_history_is_written_while_the_commits_are_reconciled(job: Job) -> None:
+    def reconcile(_source: str, _rows: KeyRows, _batch_id: int) -> list[str]:
         while job.tables.version(OFFSET_COMMITS) == 0:
             time.sleep(0.001)
         return []
 
-    job.reconcile_batch = settle  # type: ignore[method-assign]
+    job.reconcile_batch = reconcile  # type: ignore[method-assign]
     job.ingest(0, commit(5))
     assert job.commits("committed_offset") == [(5,)]
 
@@ -105,10 +105,10 @@ def test_records_count_in_log_order_however_tasks_deliver_them(job: Job) -> None
     assert job.genuine() == {"g": 7}
 
 
-def test_our_own_commits_are_marked_and_not_settled(job: Job) -> None:
+def test_our_own_commits_are_marked_and_not_reconciled(job: Job) -> None:
     job.offsets.clusters["X"].acknowledge(job.offsets.ids([("c", "orders", 0)]), pa.array([9]).to_numpy(), 1)
     job.ingest(0, commit(5, group="a"), commit(6, group="b", metadata=OWN_TAG), commit(9, group="c", metadata="m"))
-    assert job.settled == [(["a"], 0)]
+    assert job.reconciled == [(["a"], 0)]
     assert job.commits("group_id", "is_own") == [("a", False), ("b", True), ("c", True)]
 
 
@@ -126,10 +126,10 @@ def test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_
 def test_until_every_log_is_read_commits_are_only_remembered(job: Job) -> None:
     job.is_ready.clear()
     job.ingest(0, commit(5))
-    assert (job.settled, job.genuine(), job.commits("committed_offset")) == ([], {"g": 5}, [(5,)])
+    assert (job.reconciled, job.genuine(), job.commits("committed_offset")) == ([], {"g": 5}, [(5,)])
     job.is_ready.set()
     job.ingest(1, commit(6), first=1)
-    assert job.settled == [(["g"], 1)]
+    assert job.reconciled == [(["g"], 1)]
 
 
 # What is not a commit
@@ -193,11 +193,11 @@ def test_a_time_that_no_calendar_has_does_not_stop_the_stream(job: Job, at_ms: i
 # Once, whatever happens
 
 
-def test_a_repeated_batch_settles_again_and_is_written_once(job: Job) -> None:
+def test_a_repeated_batch_reconciles_again_and_is_written_once(job: Job) -> None:
     records = [commit(5), (None, b"v"), (group_key("g"), None)]
     for _ in range(3):
         job.ingest(0, *records)
-    assert job.settled == [(["g"], 0)] * 3
+    assert job.reconciled == [(["g"], 0)] * 3
     counts = [len(job.tables.rows(table, "cluster")) for table in (OFFSET_COMMITS, QUARANTINE, GROUP_EVENTS)]
     assert counts == [1, 1, 1]
 
@@ -208,19 +208,19 @@ def test_killed_at_any_point_and_repeated_everything_is_there_once(job: Job, tab
     job.tables.dies_at = table
     with pytest.raises(PowerFailure):
         job.ingest(0, *records)
-    assert job.settled == [(["g"], 0)]
+    assert job.reconciled == [(["g"], 0)]
     again = Job(job.tables)
     again.ingest(0, *records)
     counts = [len(job.tables.rows(each, "cluster")) for each in (OFFSET_COMMITS, QUARANTINE, GROUP_EVENTS)]
     assert counts == [1, 1, 1]
 
 
-def test_a_batch_whose_settling_fails_is_repeated_and_written_once(job: Job) -> None:
-    job.settle_errors = [RuntimeError("a bug")]
+def test_a_batch_whose_reconciling_fails_is_repeated_and_written_once(job: Job) -> None:
+    job.reconcile_errors = [RuntimeError("a bug")]
     with pytest.raises(RuntimeError, match="a bug"):
         job.ingest(0, commit(5))
     job.ingest(0, commit(5))
-    assert (job.settled, job.commits("group_id")) == ([(["g"], 0)] * 2, [("g",)])
+    assert (job.reconciled, job.commits("group_id")) == ([(["g"], 0)] * 2, [("g",)])
 
 
 def test_what_could_not_be_done_is_said_and_no_error(job: Job, caplog: pytest.LogCaptureFixture) -> None:
@@ -232,4 +232,4 @@ def test_what_could_not_be_done_is_said_and_no_error(job: Job, caplog: pytest.Lo
 
 def test_an_empty_batch_is_nothing(job: Job) -> None:
     job.ingest(0)
-    assert (job.settled, job.commits("group_id")) == ([([], 0)], [])
+    assert (job.reconciled, job.commits("group_id")) == ([([], 0)], [])

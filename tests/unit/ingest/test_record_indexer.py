@@ -19,7 +19,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.tables.catalog import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
 from offset_sync.tables.definition import Table
 
-Place = tuple[str, int]
+Partition = tuple[str, int]
 ORDERS, SECOND, PAY = ("orders", 0), ("orders", 1), ("pay", 0)
 Headers = tuple[bytes, bytes]
 TOPICS = {topic: MemoryTopic(f"{topic}-1", 2) for topic in ("orders", "pay")}
@@ -29,17 +29,17 @@ TOPICS = {topic: MemoryTopic(f"{topic}-1", 2) for topic in ("orders", "pay")}
 class Plan:
     """What a checkpoint says: where the query began, and where each micro-batch ends."""
 
-    start: dict[Place, int]
-    ends: list[dict[Place, int]]
+    start: dict[Partition, int]
+    ends: list[dict[Partition, int]]
     query: str = "query"
 
     def query_id(self) -> str:
         return self.query
 
-    def start_offsets(self, batch_id: int) -> dict[Place, int]:
+    def start_offsets(self, batch_id: int) -> dict[Partition, int]:
         return self.ends[batch_id - 1] if batch_id else self.start
 
-    def end_offsets(self, batch_id: int) -> dict[Place, int]:
+    def end_offsets(self, batch_id: int) -> dict[Partition, int]:
         return self.ends[batch_id]
 
 
@@ -65,7 +65,7 @@ class Job:
             raise OSError("no brokers")
         return {topic: info for topic, info in self.topics.items() if topic in topics}
 
-    def index(self, batch_id: int, *records: tuple[Place, int, Headers | None]) -> None:
+    def index(self, batch_id: int, *records: tuple[Partition, int, Headers | None]) -> None:
         rows = [
             dict(zip(MIRRORED_RECORDS.names, (*place, offset, 0, *(headers or (None, None)))))
             for place, offset, headers in records

@@ -40,7 +40,7 @@ def test_when_caught_up_it_says_what_is_known(job: Job) -> None:
 def test_a_summary_counts_what_has_happened_since_the_one_before(job: Job) -> None:
     job.site.commit("X", "readers", 4)
     job.metrics.count_records("X", {"genuine": 1, "own": 0, "malformed": 0})
-    job.site.settle()
+    job.site.reconcile()
     assert job.summary.minute() == (
         "since the last summary: 1 commits read, 1 answers (COMMITTED 1); withheld: none; "
         "worst staleness: X to Y 0 s, Y to X 0 s"
@@ -51,7 +51,7 @@ def test_a_summary_counts_what_has_happened_since_the_one_before(job: Job) -> No
 def test_what_is_withheld_is_told_by_reason_and_grows_stale(job: Job) -> None:
     job.site.clusters["Y"].topics["orders"] = MemoryTopic("another id", 1)
     job.site.commit("X", "readers", 4)
-    job.site.settle()
+    job.site.reconcile()
     job.site.pass_time(90_000)
     said = job.summary.minute()
     assert "withheld: TOPIC_RECREATED 1" in said

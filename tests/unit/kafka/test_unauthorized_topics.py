@@ -139,18 +139,18 @@ def test_its_offsets_are_a_failure_that_says_why_and_other_topics_are_synced(ali
     site = two_topics()
     site.clusters[alias].forbidden.add("orders")
     said = f"clusters.{alias}: orders may not be described"
-    assert site.settle() == [f"X to Y: 1 offsets not committed, first readers/orders/0: {said}"]
+    assert site.reconcile() == [f"X to Y: 1 offsets not committed, first readers/orders/0: {said}"]
     rows = {row.place.topic: (row.state, row.outcome, row.error) for row in site.rows()}
     assert rows == {"orders": ("TOPIC_UNAUTHORIZED", "FAILED", said), "pay-in": ("EXACT", "COMMITTED", None)}
-    assert (site.standing("Y", "readers"), site.standing("Y", "readers", PAY)) == (None, 5)
+    assert (site.target_offset("Y", "readers"), site.target_offset("Y", "readers", PAY)) == (None, 5)
 
 
 def test_it_is_made_up_for_as_soon_as_the_right_is_granted() -> None:
     site = two_topics()
     site.clusters["Y"].forbidden.add("orders")
-    assert [len(site.settle()) for _ in range(3)] == [1, 1, 1]
+    assert [len(site.reconcile()) for _ in range(3)] == [1, 1, 1]
     site.clusters["Y"].forbidden.clear()
-    assert (site.settle(), site.standing("Y", "readers")) == ([], 6)
+    assert (site.reconcile(), site.target_offset("Y", "readers")) == ([], 6)
 
 
 def test_a_source_that_is_silent_refuses_nothing() -> None:
@@ -158,7 +158,7 @@ def test_a_source_that_is_silent_refuses_nothing() -> None:
     site.read_all()
     site.clusters["X"].forbidden.add("orders")
     site.clusters["X"].is_down = True
-    assert (site.reconciler.reconcile_all(is_first=True), site.standing("Y", "readers")) == ([], 6)
+    assert (site.reconciler.reconcile_all(is_first=True), site.target_offset("Y", "readers")) == ([], 6)
 
 
 def test_a_target_refuses_its_topic_whether_the_source_answers_or_not() -> None:
@@ -167,7 +167,7 @@ def test_a_target_refuses_its_topic_whether_the_source_answers_or_not() -> None:
     site.clusters["X"].is_down = True
     site.clusters["Y"].forbidden.add("orders")
     assert [line.rpartition(": ")[2] for line in site.reconciler.reconcile_all()] == ["orders may not be described"]
-    assert site.standing("Y", "readers", PAY) == 5
+    assert site.target_offset("Y", "readers", PAY) == 5
 
 
 # What the configuration names
@@ -203,7 +203,7 @@ def admins() -> dict[str, Any]:
 
 
 def test_maintenance_says_what_it_may_not_ask_for(admins: dict[str, Any]) -> None:
-    looks = maintain_tables.look_at(config_of(["X", "Y"]), admins)
+    looks = maintain_tables.fetch_metadata(config_of(["X", "Y"]), admins)
     assert {alias: [str(error) for error in errors_of(look)] for alias, look in looks.items()} == {
         "X": ["clusters.X: refused"],
         "Y": [],

@@ -1,4 +1,4 @@
-"""The book of commits: what stands, what went back, and that neither repetition nor batch borders change it."""
+"""The committed of commits: what stands, what went back, and that neither repetition nor batch borders change it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from offset_sync.state.ownership import owners
 
 
 def test_the_last_commit_stands_and_counts() -> None:
-    book = CommittedOffsets(["X", "Y"])
+    committed = CommittedOffsets(["X", "Y"])
     records = [commit(5, 1, metadata="m", topic_id="id"), commit(7, 2, metadata="n", topic_id="id")]
-    assert take_in(book, *records) == [False, False]
-    assert known(book) == {
+    assert take_in(committed, *records) == [False, False]
+    assert known(committed) == {
         "actual_offset": 7,
         "actual_at_ms": 2,
         "actual_is_own": False,
@@ -29,68 +29,70 @@ def test_the_last_commit_stands_and_counts() -> None:
         "metadata": "n",
         "topic_id": "id",
     }
-    assert known(book, "Y")["genuine_at_ms"] == -1
+    assert known(committed, "Y")["genuine_at_ms"] == -1
 
 
 def test_metadata_and_topic_id_are_those_of_the_last_genuine_commit_even_if_it_has_none() -> None:
-    book = CommittedOffsets(["X"])
-    take_in(book, commit(5, 1, metadata="m", topic_id="id"), commit(6, 2))
-    assert (known(book)["metadata"], known(book)["topic_id"]) == (None, None)
+    committed = CommittedOffsets(["X"])
+    take_in(committed, commit(5, 1, metadata="m", topic_id="id"), commit(6, 2))
+    assert (known(committed)["metadata"], known(committed)["topic_id"]) == (None, None)
 
 
 def test_a_commit_below_the_one_before_is_a_rewind_wherever_the_batch_ends() -> None:
     for batches in ([[8, 3]], [[8], [3]], [[8, 3, 4]], [[8], [3, 4]]):
-        book = CommittedOffsets(["X"])
+        committed = CommittedOffsets(["X"])
         first = 0
         for batch in batches:
-            take_in(book, *(commit(offset, 10 * offset) for offset in batch), first=first)
+            take_in(committed, *(commit(offset, 10 * offset) for offset in batch), first=first)
             first += len(batch)
-        assert known(book)["rewound_at_ms"] == 30, batches
+        assert known(committed)["rewound_at_ms"] == 30, batches
 
 
 def test_a_rewind_is_seen_across_a_tombstone_a_negative_offset_and_our_own_commits() -> None:
-    book = CommittedOffsets(["X"])
-    take_in(book, commit(8, 1), commit(None, 2), commit(-1, 3), commit(9, 4, metadata=OWN_TAG), commit(3, 5))
-    assert known(book)["rewound_at_ms"] == 5
+    committed = CommittedOffsets(["X"])
+    take_in(committed, commit(8, 1), commit(None, 2), commit(-1, 3), commit(9, 4, metadata=OWN_TAG), commit(3, 5))
+    assert known(committed)["rewound_at_ms"] == 5
 
 
 def test_each_key_has_its_own_rewind() -> None:
-    book = CommittedOffsets(["X"])
-    take_in(book, commit(8, 1, group="a"), commit(2, 2, group="b"), commit(9, 3, group="a"), commit(3, 4, group="b"))
-    assert [row["rewound_at_ms"] for row in state(book).values()] == [-1, -1]
+    committed = CommittedOffsets(["X"])
+    take_in(
+        committed, commit(8, 1, group="a"), commit(2, 2, group="b"), commit(9, 3, group="a"), commit(3, 4, group="b")
+    )
+    assert [row["rewound_at_ms"] for row in state(committed).values()] == [-1, -1]
 
 
 def test_a_tombstone_deletes_what_stands_but_not_what_was_genuine() -> None:
-    book = CommittedOffsets(["X"])
-    take_in(book, commit(5, 1), commit(None, 2))
-    found = known(book)
+    committed = CommittedOffsets(["X"])
+    take_in(committed, commit(5, 1), commit(None, 2))
+    found = known(committed)
     assert (found["actual_offset"], found["is_deleted"], found["genuine_offset"]) == (-1, True, 5)
-    take_in(book, commit(6, 3), first=2)
-    found = known(book)
+    take_in(committed, commit(6, 3), first=2)
+    found = known(committed)
     assert (found["actual_offset"], found["is_deleted"], found["genuine_offset"]) == (6, False, 6)
 
 
 def test_a_negative_offset_is_recorded_and_is_no_position() -> None:
-    book = CommittedOffsets(["X"])
-    assert take_in(book, commit(5, 1), commit(-7, 2)) == [False, False]
-    found = known(book)
+    committed = CommittedOffsets(["X"])
+    assert take_in(committed, commit(5, 1), commit(-7, 2)) == [False, False]
+    found = known(committed)
     assert (found["actual_offset"], found["genuine_offset"], found["genuine_at_ms"]) == (-1, 5, 1)
     assert not found["is_deleted"]
 
 
 def test_keys_keep_their_rows_and_every_cluster_has_all_of_them() -> None:
-    book = CommittedOffsets(["X", "Y"])
-    first = book.ids([("a", "orders", 0), ("b", "orders", 1), ("a", "orders", 0)])
+    committed = CommittedOffsets(["X", "Y"])
+    first = committed.ids([("a", "orders", 0), ("b", "orders", 1), ("a", "orders", 0)])
     assert first.tolist() == [0, 1, 0]
-    assert book.ids([("c", "pay", 0), ("b", "orders", 1)]).tolist() == [2, 1]
-    assert book.column("genuine_at_ms").shape == (2, 3)
-    assert owners(book.column("genuine_at_ms")).tolist() == [-1, -1, -1]
+    assert committed.ids([("c", "pay", 0), ("b", "orders", 1)]).tolist() == [2, 1]
+    assert committed.column("genuine_at_ms").shape == (2, 3)
+    assert owners(committed.column("genuine_at_ms")).tolist() == [-1, -1, -1]
 
 
 def test_many_keys_at_once_take_their_own_records() -> None:
-    book = CommittedOffsets(["X"])
-    take_in(book, *(commit(n, n, group=f"g{n % 500}") for n in range(2000)))
-    assert [row["genuine_offset"] for row in state(book).values()] == [1500 + n for n in range(500)]
+    committed = CommittedOffsets(["X"])
+    take_in(committed, *(commit(n, n, group=f"g{n % 500}") for n in range(2000)))
+    assert [row["genuine_offset"] for row in state(committed).values()] == [1500 + n for n in range(500)]
 
 
 # Repetition
@@ -98,21 +100,21 @@ def test_many_keys_at_once_take_their_own_records() -> None:
 
 @pytest.mark.parametrize("repeated", [slice(0, 6), slice(1, 6), slice(0, 2), slice(5, 6)])
 def test_records_read_again_change_nothing(repeated: slice) -> None:
-    book = CommittedOffsets(["X"])
-    acknowledge(book, 9, 0)
+    committed = CommittedOffsets(["X"])
+    acknowledge(committed, 9, 0)
     log = [commit(8, 1), commit(3, 2), commit(9, 3, metadata="m"), commit(None, 4), commit(7, 5), commit(2, 6)]
-    take_in(book, *log)
-    before = state(book)
-    take_in(book, *log[repeated], first=repeated.start)
-    assert state(book) == before
+    take_in(committed, *log)
+    before = state(committed)
+    take_in(committed, *log[repeated], first=repeated.start)
+    assert state(committed) == before
 
 
 def test_a_record_read_again_is_still_known_as_ours() -> None:
-    book = CommittedOffsets(["X"])
-    acknowledge(book, 9, 1)
+    committed = CommittedOffsets(["X"])
+    acknowledge(committed, 9, 1)
     log = [commit(4, 1), commit(6, 1, metadata=OWN_TAG), commit(9, 2, metadata="m")]
-    assert take_in(book, *log) == [False, True, True]
-    assert take_in(book, *log) == [False, True, True]
+    assert take_in(committed, *log) == [False, True, True]
+    assert take_in(committed, *log) == [False, True, True]
 
 
 writes = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([3, 4, 5])), max_size=4)
@@ -124,10 +126,10 @@ def test_any_batches_with_any_repetition_give_the_same_state(
     log: list[CommitRecord], written: list[tuple[str, int]], borders: list[int], steps_back: bool
 ) -> None:
     whole, pieces = CommittedOffsets(["X"]), CommittedOffsets(["X"])
-    for book in (whole, pieces):
-        book.ids([("a", "orders", 0), ("b", "orders", 0)])
+    for committed in (whole, pieces):
+        committed.ids([("a", "orders", 0), ("b", "orders", 0)])
         for group, offset in written:
-            acknowledge(book, offset, group=group)
+            acknowledge(committed, offset, group=group)
     take_in(whole, *log)
     read = 0
     for border in [*sorted(borders), len(log)]:

@@ -12,9 +12,9 @@ import pytest
 
 from builders.index_rows import add, begin, edge, run, topic
 from fakes.tables import MemoryTables
-from offset_sync.jobs.maintain_tables import rows_by_place, to_begins
+from offset_sync.jobs.maintain_tables import rows_by_partition, to_begins
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
 from offset_sync.state.index_retention import Retention, lowest_commits
@@ -23,15 +23,15 @@ from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA
 
 ORDERS = TopicPartition("orders", 0)
-X, Y = ("X", "orders", 0), ("Y", "orders", 0)
+X, Y = ClusterPartition("X", "orders", 0), ClusterPartition("Y", "orders", 0)
 
 
 @dataclass
 class World:
     """100 records of X in both logs, of which the first 50 are deleted; one group has read 70 of them at X."""
 
-    lowest: dict[Any, int] = field(default_factory=lambda: {("X", ORDERS): 70, ("Y", ORDERS): 70})
-    looks: dict[str, Any] = field(default_factory=dict)
+    lowest: dict[Any, int] = field(default_factory=lambda: {X: 70, Y: 70})
+    metadata: dict[str, Any] = field(default_factory=dict)
     tables: MemoryTables = field(default_factory=MemoryTables)
     old_before_ms: int = 1000
 
@@ -39,21 +39,21 @@ class World:
         for place in (X, Y):
             rows = [run(start, 10, "X", start, place=place) for start in range(0, 100, 10)]
             add(self.tables, RECORD_RUNS, begin(0, place=place), *rows, edge(100, place=place))
-            add(self.tables, INDEXED_TOPICS, topic("id", cluster=place[0]))
-            self.look(place[0])
+            add(self.tables, INDEXED_TOPICS, topic("id", cluster=place.cluster))
+            self.describe(place.cluster)
 
-    def look(self, alias: str, start: int = 50, end: int = 100, topic_id: str = "id") -> None:
+    def describe(self, alias: str, start: int = 50, end: int = 100, topic_id: str = "id") -> None:
         ends = {ORDERS: SimpleNamespace(log_start=start, log_end=end)}
-        self.looks[alias] = ClusterMetadata({"orders": SimpleNamespace(topic_id=topic_id, partitions=1)}, ends)
+        self.metadata[alias] = ClusterMetadata({"orders": SimpleNamespace(topic_id=topic_id, partitions=1)}, ends)
 
     def retention(self) -> Retention:
         index: Any = RecordIndex(self.tables)  # type: ignore[arg-type]
         index.refresh()
-        rows = rows_by_place(self.tables.read(RECORD_RUNS).toArrow())
-        return Retention(index, rows, self.looks, self.lowest, self.old_before_ms)
+        rows = rows_by_partition(self.tables.read(RECORD_RUNS).toArrow())
+        return Retention(index, rows, self.metadata, self.lowest, self.old_before_ms)
 
     def begins(self) -> dict[str, int]:
-        return {alias: begin for (alias, _), begin in self.retention().begins([ORDERS]).items()}
+        return {alias: begin for (alias, _, _), begin in self.retention().begins([ORDERS]).items()}
 
     def reasons(self) -> dict[str, int]:
         return self.retention().reasons([ORDERS])
@@ -62,27 +62,27 @@ class World:
 def test_what_is_deleted_and_read_may_go_up_to_a_row() -> None:
     assert World().begins() == {"X": 50, "Y": 50}
     world = World()
-    world.look("X", start=61)
-    world.look("Y", start=69)
+    world.describe("X", start=61)
+    world.describe("Y", start=69)
     assert world.begins() == {"X": 60, "Y": 60}
     assert world.reasons() == {}
 
 
 def test_a_commit_at_a_log_start_can_come_so_the_other_log_keeps_what_it_asks_for() -> None:
     world = World()
-    world.look("Y", start=60)
+    world.describe("Y", start=60)
     assert world.begins() == {"X": 50, "Y": 50}
 
 
 def test_a_group_far_behind_keeps_what_it_has_to_read() -> None:
-    assert World(lowest={("X", ORDERS): 25, ("Y", ORDERS): 70}).begins() == {"X": 20, "Y": 20}
-    assert World(lowest={("X", ORDERS): 70, ("Y", ORDERS): 31}).begins() == {"X": 30, "Y": 30}
+    assert World(lowest={X: 25, Y: 70}).begins() == {"X": 20, "Y": 20}
+    assert World(lowest={X: 70, Y: 31}).begins() == {"X": 30, "Y": 30}
 
 
 def test_rows_that_are_young_stay() -> None:
     world = World()
-    world.look("X", start=100)
-    world.look("Y", start=100)
+    world.describe("X", start=100)
+    world.describe("Y", start=100)
     world.lowest = {}
     assert world.begins() == {"X": 90, "Y": 90}
     add(world.tables, RECORD_RUNS, run(40, 1, "X", 40, place=Y, seen_ms=1000))
@@ -95,21 +95,21 @@ SILENT = ClusterError("Y", "no answer")
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda world: world.looks.update(Y=SILENT), "Y does not answer"),
-        (lambda world: world.looks.update(Y=ClusterMetadata({}, {})), "Y does not have it any more"),
+        (lambda world: world.metadata.update(Y=SILENT), "Y does not answer"),
+        (lambda world: world.metadata.update(Y=ClusterMetadata({}, {})), "Y does not have it any more"),
         (
-            lambda world: world.looks.update(Y=ClusterMetadata({}, {}, {"orders": SILENT})),
+            lambda world: world.metadata.update(Y=ClusterMetadata({}, {}, {"orders": SILENT})),
             "Y does not let it be described",
         ),
         (
-            lambda world: world.looks.update(Z=ClusterMetadata({}, {}, {"orders": SILENT})),
+            lambda world: world.metadata.update(Z=ClusterMetadata({}, {}, {"orders": SILENT})),
             "Z does not let it be described",
         ),
-        (lambda world: world.looks["Y"].ends.clear(), "Y has no leader for it"),
-        (lambda world: world.look("Y", topic_id="another"), "Y has another log than was indexed"),
+        (lambda world: world.metadata["Y"].ends.clear(), "Y has no leader for it"),
+        (lambda world: world.describe("Y", topic_id="another"), "Y has another log than was indexed"),
         (lambda world: add(world.tables, INDEXED_TOPICS, topic("second")), "Y has another log than was indexed"),
-        (lambda world: world.look("Y", end=101), "Y has not indexed it to its end"),
-        (lambda world: world.look("Z"), "Z has not indexed it"),
+        (lambda world: world.describe("Y", end=101), "Y has not indexed it to its end"),
+        (lambda world: world.describe("Z"), "Z has not indexed it"),
         (
             lambda world: add(world.tables, RECORD_RUNS, run(5, 2, "Z", 5, place=Y)),
             "Y has another log than was indexed",
@@ -125,16 +125,16 @@ def test_a_partition_stays_whole_where_anything_about_it_is_unknown(change: Any,
 
 def test_a_cluster_without_a_record_of_it_does_not_count() -> None:
     world = World()
-    world.look("Z", start=7, end=7)
-    world.looks["dc9"] = ClusterError("dc9", "no answer")
+    world.describe("Z", start=7, end=7)
+    world.metadata["dc9"] = ClusterError("dc9", "no answer")
     assert world.begins() == {"X": 50, "Y": 50}
 
 
 def commit(
-    book: CommittedOffsets, alias: str, group: str, offset: int, at_ms: int, number: int, metadata: str = ""
+    committed: CommittedOffsets, alias: str, group: str, offset: int, at_ms: int, number: int, metadata: str = ""
 ) -> None:
     records = CommitRecords(
-        book.ids([(group, "orders", 0)]),
+        committed.ids([(group, "orders", 0)]),
         np.array([offset]),
         np.array([offset < 0]),
         np.array([at_ms]),
@@ -142,32 +142,32 @@ def commit(
         [metadata],
         [None],
     )
-    book.clusters[alias].record(records)
+    committed.clusters[alias].record(records)
 
 
 def test_the_lowest_commit_is_of_what_stands_and_of_what_is_translated() -> None:
-    book = CommittedOffsets(["X", "Y"])
-    commit(book, "X", "a", 40, 1, 1)
-    commit(book, "Y", "a", 44, 2, 1, "offset-sync")
-    commit(book, "X", "b", 30, 1, 2)
-    commit(book, "X", "c", 10, 1, 3)
-    commit(book, "X", "c", -1, 2, 4)
-    commit(book, "X", "left-out", 5, 1, 5)
-    found = lowest_commits(book, lambda group: group != "left-out")
-    assert found == {("X", ORDERS): 30, ("Y", ORDERS): 44}
+    committed = CommittedOffsets(["X", "Y"])
+    commit(committed, "X", "a", 40, 1, 1)
+    commit(committed, "Y", "a", 44, 2, 1, "offset-sync")
+    commit(committed, "X", "b", 30, 1, 2)
+    commit(committed, "X", "c", 10, 1, 3)
+    commit(committed, "X", "c", -1, 2, 4)
+    commit(committed, "X", "left-out", 5, 1, 5)
+    found = lowest_commits(committed, lambda group: group != "left-out")
+    assert found == {X: 30, Y: 44}
 
 
 def test_a_genuine_commit_counts_as_long_as_its_cluster_owns_the_group() -> None:
-    book = CommittedOffsets(["X", "Y"])
-    commit(book, "X", "a", 40, 1, 1)
-    commit(book, "X", "a", 60, 2, 2, "offset-sync")
-    assert lowest_commits(book, lambda _: True) == {("X", ORDERS): 40}
-    commit(book, "Y", "a", 70, 3, 1)
-    assert lowest_commits(book, lambda _: True) == {("X", ORDERS): 60, ("Y", ORDERS): 70}
+    committed = CommittedOffsets(["X", "Y"])
+    commit(committed, "X", "a", 40, 1, 1)
+    commit(committed, "X", "a", 60, 2, 2, "offset-sync")
+    assert lowest_commits(committed, lambda _: True) == {X: 40}
+    commit(committed, "Y", "a", 70, 3, 1)
+    assert lowest_commits(committed, lambda _: True) == {X: 60, Y: 70}
 
 
 def test_begins_become_rows_and_none_is_an_empty_table() -> None:
     assert to_begins({}).schema == BEGINS_SCHEMA
-    (row,) = to_begins({("X", ORDERS): 7}).to_pylist()
+    (row,) = to_begins({X: 7}).to_pylist()
     assert row == {"cluster": "X", "topic": "orders", "partition": 0, "begin": 7}
-    assert rows_by_place(pa.Table.from_pylist([], RECORD_RUNS.arrow_schema)) == {}
+    assert rows_by_partition(pa.Table.from_pylist([], RECORD_RUNS.arrow_schema)) == {}

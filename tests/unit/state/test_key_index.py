@@ -1,4 +1,4 @@
-"""Keys by partition, as the book grows."""
+"""Keys by partition, as the committed grows."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ Key = tuple[str, str, int]
 keys = st.tuples(st.sampled_from("abc"), st.sampled_from(["orders", "pay", "off"]), st.integers(0, 2))
 
 
-def places_of(book: CommittedOffsets, asked: list[str] | None = None) -> KeyIndex:
+def places_of(committed: CommittedOffsets, asked: list[str] | None = None) -> KeyIndex:
     def is_topic_included(topic: str) -> bool:
         if asked is not None:
             asked.append(topic)
         return topic != "off"
 
-    return KeyIndex(book, lambda group_id: group_id != "c", is_topic_included)
+    return KeyIndex(committed, lambda group_id: group_id != "c", is_topic_included)
 
 
 @law(200)
 @given(st.lists(st.lists(keys, max_size=6), max_size=4))
 def test_keys_are_found_by_partition_however_the_book_grew(batches: list[list[Key]]) -> None:
-    book = CommittedOffsets(["X"])
-    places = places_of(book)
+    committed = CommittedOffsets(["X"])
+    places = places_of(committed)
     for batch in batches:
-        book.ids(batch)
-        everything = np.arange(len(book.keys))
+        committed.ids(batch)
+        everything = np.arange(len(committed.keys))
         included = places.is_included(everything)
-        assert included.tolist() == [group_id != "c" and topic != "off" for group_id, topic, _ in book.keys]
+        assert included.tolist() == [group_id != "c" and topic != "off" for group_id, topic, _ in committed.keys]
         chosen = places.by_partition(everything[included])
         found = {}
         for place, rows in places.slices(chosen):
             assert place not in found
-            found[place] = {book.keys[key] for key in chosen[rows].tolist()}
+            found[place] = {committed.keys[key] for key in chosen[rows].tolist()}
         wanted: dict[TopicPartition, set[Key]] = {}
-        for group_id, topic, partition in book.keys:
+        for group_id, topic, partition in committed.keys:
             if group_id != "c" and topic != "off":
                 wanted.setdefault(TopicPartition(topic, partition), set()).add((group_id, topic, partition))
         assert found == wanted
         assert set(places.partitions_of(chosen)) == set(wanted)
         for place in wanted:
-            every = {key for key in book.keys if key[1:] == (place.topic, place.partition)}
-            assert {book.keys[key] for key in places.keys_in(place).tolist()} == every
+            every = {key for key in committed.keys if key[1:] == (place.topic, place.partition)}
+            assert {committed.keys[key] for key in places.keys_in(place).tolist()} == every
 
 
 def test_no_keys_have_no_partitions() -> None:
@@ -58,9 +58,9 @@ def test_no_keys_have_no_partitions() -> None:
 
 
 def test_the_configuration_is_asked_once_for_each_name() -> None:
-    book, asked = CommittedOffsets(["X"]), list[str]()
-    places = places_of(book, asked)
+    committed, asked = CommittedOffsets(["X"]), list[str]()
+    places = places_of(committed, asked)
     for partition in range(3):
-        book.ids([(group, "orders", partition) for group in "ab"])
-        places.is_included(np.arange(len(book.keys)))
+        committed.ids([(group, "orders", partition) for group in "ab"])
+        places.is_included(np.arange(len(committed.keys)))
     assert asked == ["orders"]

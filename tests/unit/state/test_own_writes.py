@@ -14,102 +14,102 @@ from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
 
 
 def test_a_commit_with_our_tag_is_never_genuine() -> None:
-    book = CommittedOffsets(["X"])
-    assert take_in(book, commit(5, 1), commit(9, 2, metadata=OWN_TAG)) == [False, True]
-    found = known(book)
+    committed = CommittedOffsets(["X"])
+    assert take_in(committed, commit(5, 1), commit(9, 2, metadata=OWN_TAG)) == [False, True]
+    found = known(committed)
     assert (found["actual_offset"], found["actual_is_own"], found["genuine_offset"]) == (9, True, 5)
 
 
 def test_a_write_with_the_sources_metadata_is_known_from_the_ledger() -> None:
-    book = CommittedOffsets(["X"])
-    acknowledge(book, 9, 1)
-    assert known(book)["actual_is_own"]
-    assert take_in(book, commit(9, 2, metadata="of the source")) == [True]
-    assert known(book)["genuine_at_ms"] == -1
+    committed = CommittedOffsets(["X"])
+    acknowledge(committed, 9, 1)
+    assert known(committed)["actual_is_own"]
+    assert take_in(committed, commit(9, 2, metadata="of the source")) == [True]
+    assert known(committed)["genuine_at_ms"] == -1
 
 
 def test_several_writes_that_are_read_later_are_all_known() -> None:
-    book = CommittedOffsets(["X"])
-    acknowledge(book, 9, 1)
-    acknowledge(book, 12, 2)
-    acknowledge(book, 15, 3)
-    assert take_in(book, commit(9, 1, metadata="m")) == [True]
-    assert take_in(book, commit(12, 2, metadata="m"), commit(15, 3, metadata="m"), first=1) == [True, True]
-    assert (known(book)["genuine_offset"], known(book)["actual_offset"]) == (-1, 15)
+    committed = CommittedOffsets(["X"])
+    acknowledge(committed, 9, 1)
+    acknowledge(committed, 12, 2)
+    acknowledge(committed, 15, 3)
+    assert take_in(committed, commit(9, 1, metadata="m")) == [True]
+    assert take_in(committed, commit(12, 2, metadata="m"), commit(15, 3, metadata="m"), first=1) == [True, True]
+    assert (known(committed)["genuine_offset"], known(committed)["actual_offset"]) == (-1, 15)
 
 
 def test_a_group_that_commits_the_value_we_wrote_has_not_moved() -> None:
-    book = CommittedOffsets(["X"])
-    acknowledge(book, 9, 1)
-    assert take_in(book, commit(9, 1, metadata="m"), commit(9, 5), commit(9, 6)) == [True, True, True]
+    committed = CommittedOffsets(["X"])
+    acknowledge(committed, 9, 1)
+    assert take_in(committed, commit(9, 1, metadata="m"), commit(9, 5), commit(9, 6)) == [True, True, True]
 
 
 def test_a_group_that_commits_our_tagged_value_has_not_moved_either_wherever_the_batch_ends() -> None:
     tagged, repeated = commit(9, 1, metadata=OWN_TAG), commit(9, 2)
     assert take_in(CommittedOffsets(["X"]), tagged, repeated) == [True, True]
-    book = CommittedOffsets(["X"])
-    assert take_in(book, tagged) + take_in(book, repeated, first=1) == [True, True]
+    committed = CommittedOffsets(["X"])
+    assert take_in(committed, tagged) + take_in(committed, repeated, first=1) == [True, True]
 
 
 def test_a_group_that_goes_on_from_our_value_and_is_reset_to_it_is_followed() -> None:
     for batches in ([[9, 15, 9]], [[9], [15], [9]], [[9, 15], [9]]):
-        book = CommittedOffsets(["X"])
-        acknowledge(book, 9, 1)
+        committed = CommittedOffsets(["X"])
+        acknowledge(committed, 9, 1)
         first, is_own = 0, []
         for batch in batches:
-            is_own += take_in(book, *(commit(offset, 10 + first) for offset in batch), first=first)
+            is_own += take_in(committed, *(commit(offset, 10 + first) for offset in batch), first=first)
             first += len(batch)
         assert is_own == [True, False, False], batches
-        assert (known(book)["genuine_offset"], known(book)["actual_is_own"]) == (9, False)
-        assert known(book)["rewound_at_ms"] >= 0
+        assert (known(committed)["genuine_offset"], known(committed)["actual_is_own"]) == (9, False)
+        assert known(committed)["rewound_at_ms"] >= 0
 
 
 def test_a_commit_before_our_write_in_the_log_does_not_hide_that_the_write_is_ours() -> None:
-    book = CommittedOffsets(["X"])
-    acknowledge(book, 9, 2)
-    assert take_in(book, commit(5, 1), commit(9, 2, metadata="m")) == [False, True]
-    assert known(book)["genuine_offset"] == 5
+    committed = CommittedOffsets(["X"])
+    acknowledge(committed, 9, 2)
+    assert take_in(committed, commit(5, 1), commit(9, 2, metadata="m")) == [False, True]
+    assert known(committed)["genuine_offset"] == 5
 
 
 def test_a_group_that_commits_our_value_after_it_was_deleted_is_genuine() -> None:
-    book = CommittedOffsets(["X"])
-    acknowledge(book, 9, 1)
-    assert take_in(book, commit(9, 1), commit(None, 2), commit(9, 3)) == [True, False, False]
+    committed = CommittedOffsets(["X"])
+    acknowledge(committed, 9, 1)
+    assert take_in(committed, commit(9, 1), commit(None, 2), commit(9, 3)) == [True, False, False]
 
 
 def test_a_write_is_ours_only_where_and_for_whom_it_was_made() -> None:
-    book = CommittedOffsets(["X", "Y"])
-    acknowledge(book, 9, 1)
-    assert take_in(book, commit(9, 2), alias="Y") == [False]
-    assert take_in(book, commit(9, 2, group="other")) == [False]
+    committed = CommittedOffsets(["X", "Y"])
+    acknowledge(committed, 9, 1)
+    assert take_in(committed, commit(9, 2), alias="Y") == [False]
+    assert take_in(committed, commit(9, 2, group="other")) == [False]
 
 
 def test_writes_that_are_never_read_back_are_forgotten_in_the_end() -> None:
-    book = CommittedOffsets(["X"])
+    committed = CommittedOffsets(["X"])
     for offset in range(1000):
-        acknowledge(book, offset)
-    assert take_in(book, commit(0), commit(999)) == [False, True]
+        acknowledge(committed, offset)
+    assert take_in(committed, commit(0), commit(999)) == [False, True]
 
 
 def test_what_a_cluster_acknowledged_stands_before_it_is_read() -> None:
-    book = CommittedOffsets(["X"])
-    take_in(book, commit(5, 1), commit(None, 2))
-    acknowledge(book, 9, 3)
-    found = known(book)
+    committed = CommittedOffsets(["X"])
+    take_in(committed, commit(5, 1), commit(None, 2))
+    acknowledge(committed, 9, 3)
+    found = known(committed)
     assert (found["actual_offset"], found["actual_at_ms"], found["is_deleted"]) == (9, 3, False)
 
 
 def model(log: list[CommitRecord], written: list[int]) -> tuple[int, int, int]:
     """The last genuine commit of one key, its time and that of the last rewind, record by record."""
-    pending, standing, genuine = list(written), None, (-1, -1, -1)
+    pending, held, genuine = list(written), None, (-1, -1, -1)
     for record in log:
         if record.offset is None or record.offset < 0:
-            standing = None
+            held = None
         elif record.offset in pending or record.metadata == OWN_TAG:
-            standing = record.offset
+            held = record.offset
             pending = pending[pending.index(record.offset) + 1 :] if record.offset in pending else pending
-        elif record.offset != standing:
-            standing = None
+        elif record.offset != held:
+            held = None
             genuine = (record.offset, record.at_ms, record.at_ms if record.offset < genuine[0] else genuine[2])
     return genuine
 
@@ -120,10 +120,10 @@ def test_what_is_genuine_is_what_remains_when_our_writes_are_taken_out(
     log: list[CommitRecord], written: list[int]
 ) -> None:
     log = [replace(each, group_id="g") for each in log]
-    book = CommittedOffsets(["X"])
-    book.ids([("g", "orders", 0)])
+    committed = CommittedOffsets(["X"])
+    committed.ids([("g", "orders", 0)])
     for offset in written:
-        acknowledge(book, offset)
-    take_in(book, *log)
-    found = known(book)
+        acknowledge(committed, offset)
+    take_in(committed, *log)
+    found = known(committed)
     assert (found["genuine_offset"], found["genuine_at_ms"], found["rewound_at_ms"]) == model(log, written)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.index_rows import Place, add, begin, edge, run, topic
+from builders.index_rows import LogKey, add, begin, edge, run, topic
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import TopicPartition
@@ -30,7 +30,7 @@ def read_in_one(tables: MemoryTables) -> RecordIndex:
     return cache
 
 
-def content(cache: RecordIndex, place: Place = ("Y", "orders", 0)) -> tuple[object, ...] | None:
+def content(cache: RecordIndex, place: LogKey = ("Y", "orders", 0)) -> tuple[object, ...] | None:
     log = cache.log(*place)
     if log is None:
         return None
@@ -192,7 +192,7 @@ places = st.sampled_from([("Y", "orders", 0), ("Y", "orders", 1), ("Z", "orders"
 @st.composite
 def batches(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
     """What an indexer appends, version by version: runs of several partitions, each beginning with an edge."""
-    next_offset: dict[Place, int] = {}
+    next_offset: dict[LogKey, int] = {}
     found: list[list[dict[str, Any]]] = []
     for seen_ms in range(draw(st.integers(1, 5))):
         rows = []

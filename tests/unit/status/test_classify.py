@@ -59,7 +59,7 @@ def test_only_what_would_be_in_sync_is_compared_and_only_where_something_is_left
 def test_the_way_back_is_reported_where_the_group_committed_last() -> None:
     site = moved("X0:4 Y0:2", "Y0:2 X0:4", 4)
     site.commit("Y", "g", 6)
-    site.settled()
+    site.reconciled()
     (row,) = site.report()
     assert (row["source_cluster"], row["target_cluster"], row["status"]) == ("Y", "X", "InSync")
 
@@ -105,7 +105,7 @@ def test_an_unread_record_that_retention_took_at_the_target() -> None:
     site = status_site("X0 Y0 X2", "")
     site.put(log("Y", "Y0 X0 X2", log_start=1))
     site.commit("X", "g", 0)
-    site.settled()
+    site.reconciled()
     # The next record is X0 on both sides, and still it is not in sync.
     assert site.said() == ("Mirroring", "1 record unread and not at the target for good: dropped or deleted")
     assert (site.row()["lost"], site.row()["not_mirrored"]) == (1, 0)
@@ -135,7 +135,7 @@ def test_what_is_read_beyond_the_index_may_stand_above_at_the_target() -> None:
     site = status_site("X0:10", "X0:10")
     site.clusters["X"].logs[ORDERS] = type(site.clusters["X"].logs[ORDERS])(0, 12)
     site.commit("X", "g", 12)
-    site.settled()
+    site.reconciled()
     assert site.said() == ("Mirroring", "2 records not indexed yet")
 
 
@@ -151,7 +151,7 @@ def test_commits_of_a_third_cluster_count_for_the_group_may_have_gone_there() ->
     for alias in "XYZ":
         site.put(log(alias, "X0:10"))
     site.commit("X", "g", 4)
-    site.settled()
+    site.reconciled()
     assert site.said() == IN_SYNC
     site.lags["Z"] = StreamLag({0: 1, 1: 1}, 0, 2)
     assert site.said() == ("Mirroring", "1 record of __consumer_offsets not read yet")
@@ -200,6 +200,6 @@ def test_without_headers_only_the_time_tells_what_is_mirrored(there: list[int], 
         timed.times = TimeIndex()
         timed.times.extend(np.arange(len(times)), np.ones(len(times), np.int64), *[np.array(times, np.int64)] * 2)
     site.commit("X", "g", 4)
-    site.settled()
+    site.reconciled()
     assert site.said() == ("Mirroring", said)
     assert (site.row()["lost"], site.row()["mirror_lag"], site.row()["mirror_gaps"]) == (None, late, 0)

@@ -24,7 +24,7 @@ def test_nothing_committed_at_the_target() -> None:
     assert site.said() == ("Behind", "nothing committed at the target")
     row = site.row()
     assert (row["wanted_offset"], row["target_offset"], row["duplicates"], row["lost"]) == (4, None, None, None)
-    site.settled()
+    site.reconciled()
     site.clusters["Y"].forget("g", ORDERS)
     assert site.said() == ("Behind", "nothing committed at the target")
 
@@ -40,7 +40,7 @@ def test_the_target_is_ahead_by_somebody_elses_commit() -> None:
     site = status_site("X0:10", ". X0:10")
     site.commit("Y", "g", 9)
     site.commit("X", "g", 6)
-    site.settled()
+    site.reconciled()
     assert site.said() == ("Behind", "the target is ahead: 2 records unread below it, written by somebody else")
     row = site.row()
     assert (row["wanted_offset"], row["target_offset"], row["duplicates"], row["lost"]) == (7, 9, 0, 2)
@@ -51,7 +51,7 @@ def test_the_target_is_ahead_of_what_anybody_has_indexed() -> None:
     site.clusters["Y"].logs[ORDERS] = type(site.clusters["Y"].logs[ORDERS])(0, 20)
     site.commit("Y", "g", 15)
     site.commit("X", "g", 10)
-    site.settled()
+    site.reconciled()
     assert site.said() == ("Behind", "the target is ahead: 5 records unread below it, written by somebody else")
 
 
@@ -90,7 +90,7 @@ def test_a_group_that_goes_on_committing_does_not_hide_that_its_target_stands_st
         site.commit("X", "g", committed)
     assert said == ["InSync", "Behind", "Behind", "Behind", "Behind", "Stalled", "Stalled"]
     assert site.said() == ("Stalled", "the target is 7 records behind")
-    site.settled()
+    site.reconciled()
     assert site.said() == IN_SYNC
 
 

@@ -88,7 +88,7 @@ def test_a_partition_in_which_nothing_changes_is_not_compared_again(monkeypatch:
     site.put(log("X", "X0:5"), PAY)
     site.put(log("Y", "X0:5"), PAY)
     site.commit("X", "g", 2, PAY)
-    site.settled()
+    site.reconciled()
     asked: list[Any] = []
     measure = assess.measure
     monkeypatch.setattr(assess, "measure", lambda *given: (asked.append(given), measure(*given))[1])
@@ -148,7 +148,7 @@ def test_groups_that_come_later_are_looked_up_in_their_own_partition() -> None:
     for count in (1, 7, 21):
         for group in groups[1:count]:
             site.commit("X", group, 4)
-        site.settled()
+        site.reconciled()
         rows = site.report()
         assert len(rows) == count
         for row in rows:
@@ -159,7 +159,7 @@ def test_groups_that_come_later_are_looked_up_in_their_own_partition() -> None:
 def test_the_share_of_each_origin_is_that_of_the_window() -> None:
     site = status_site("X0:8 Y0:8", "Y0:8 X0:8", status={"shape_window": "1h"})
     site.commit("X", "g", 4)
-    site.settled()
+    site.reconciled()
     assert site.row()["origin_share"] == '{"X": 0.5, "Y": 0.5}'
     fresh = log("X", "X0:8 Y0:8 X16 X17 X18 Y8")
     records = [replace(r, indexed_at_ms=site.clock_ms[0]) if r.offset > 15 else r for r in fresh.records]
@@ -183,14 +183,14 @@ def test_what_the_source_holds_and_nobody_has_indexed_is_taken_from_the_target_w
     site = status_site("X0:4", "X0:9")
     site.clusters["X"].logs[ORDERS] = type(site.clusters["X"].logs[ORDERS])(0, 12)
     site.commit("X", "g", 6)
-    site.settled()
+    site.reconciled()
     row = site.row()
     # 6, 7 and 8 are at the target; 9, 10 and 11 may be anything.
     assert (row["lost"], row["not_mirrored"]) == (3, 3)
     assert site.said()[1] == "3 records not mirrored yet"
     site.index.logs["X", "orders", 0].begin = 8
     site.commit("X", "h", 5)
-    site.settled()
+    site.reconciled()
     assert np.array_equal([site.row(group=group)["lost"] for group in "gh"], [3, 3])
 
 
@@ -200,7 +200,7 @@ def test_partitions_that_are_empty_and_not_indexed_begin_where_their_logs_do() -
         site.put(log(alias, "", first=5, log_start=5))
     site.index.logs.clear()
     site.commit("X", "g", 5)
-    site.settled()
+    site.reconciled()
     assert site.said() == IN_SYNC
     assert (site.row()["wanted_offset"], site.row()["lost"]) == (5, 0)
 

@@ -61,7 +61,7 @@ def cases_of(seed: int) -> list[tuple[Case, list[Position]]]:
             ends = case.source.log_end, case.target.log_end
             positions = [(rng.randint(0, ends[0]), rng.randint(0, ends[1] + 2)) for _ in range(12)]
             positions += [(ends[0], position) for position in {0, case.target.log_start, ends[1]}]
-            found.append((case, positions + settled(case)))
+            found.append((case, positions + reconciled(case)))
     return found
 
 
@@ -81,7 +81,7 @@ def with_rest(log: Log, other: Log) -> Log:
     return replace(log, records=log.records + added, log_end=end, frontier=end)
 
 
-def settled(case: Case) -> list[Position]:
+def reconciled(case: Case) -> list[Position]:
     """Where the sync would put every group."""
     assert case.source is not None
     site = site_of(case, [(committed, 0) for committed in range(case.source.log_end + 1)])

@@ -1,10 +1,10 @@
-"""A wave of writes against a target in memory: one outcome each, whatever the target answers."""
+"""A batch of writes against a target in memory: one outcome each, whatever the target answers."""
 
 from __future__ import annotations
 
 import pytest
 
-from fakes.target_cluster import OURS, Target, outcomes, wave, write
+from fakes.target_cluster import OURS, Target, outcomes, write, write_batch
 from offset_sync.kafka.cluster_admin import Committed
 from offset_sync.model.values import Outcome, Rule, TopicPartition
 
@@ -15,7 +15,7 @@ def test_every_write_has_one_outcome_in_the_order_of_the_writes() -> None:
     target.put("a", 0, 60)
     target.refuse = lambda each: "UNKNOWN_MEMBER_ID" if each.group_id == "c" else None
     writes = [write("c"), write("b", 1), write("a", 0), write("b", 0), write("a", 1)]
-    results = wave(target, *writes)
+    results = write_batch(target, *writes)
     assert [(each.group_id, each.partition) for each in results] == [(each.group_id, each.partition) for each in writes]
     assert outcomes(results) == [
         Outcome.TARGET_ACTIVE,
@@ -29,13 +29,13 @@ def test_every_write_has_one_outcome_in_the_order_of_the_writes() -> None:
 
 def test_an_empty_wave_asks_nobody() -> None:
     target = Target()
-    assert wave(target) == []
+    assert write_batch(target) == []
     assert target.reads == []
 
 
 def test_what_is_committed_carries_the_metadata_that_was_wanted() -> None:
     target = Target()
-    wave(target, write())
+    write_batch(target, write())
     assert target.offsets == {"group": {TopicPartition("orders", 0): Committed(50, OURS)}}
 
 
@@ -44,13 +44,13 @@ def test_what_is_committed_carries_the_metadata_that_was_wanted() -> None:
 )
 def test_a_group_with_members_is_left_alone_and_not_tried_again(error: str) -> None:
     target = Target(refuse=lambda each: error)
-    (result,) = wave(target, write())
+    (result,) = write_batch(target, write())
     assert (result.outcome, result.error, len(target.writes)) == (Outcome.TARGET_ACTIVE, error, 1)
 
 
 def test_an_unknown_topic_fails_its_own_partition_only_and_at_once() -> None:
     target = Target(refuse=lambda each: "UNKNOWN_TOPIC_OR_PART" if each.partition == 1 else None)
-    results = wave(target, write(partition=0), write(partition=1), write(partition=2))
+    results = write_batch(target, write(partition=0), write(partition=1), write(partition=2))
     assert outcomes(results) == [Outcome.COMMITTED, Outcome.FAILED, Outcome.COMMITTED]
     assert (results[1].error, target.seconds) == ("UNKNOWN_TOPIC_OR_PART", 0.0)
 
@@ -58,7 +58,7 @@ def test_an_unknown_topic_fails_its_own_partition_only_and_at_once() -> None:
 def test_a_newer_value_of_somebody_else_is_left_alone_and_the_error_says_so() -> None:
     target = Target()
     target.put("group", 0, 60)
-    (result,) = wave(target, write(expected=40))
+    (result,) = write_batch(target, write(expected=40))
     assert (result.outcome, result.previous_offset, target.writes) == (Outcome.NOT_FORWARD, 60, [])
     assert result.error is not None
     assert "holds 60 where 40 was expected" in result.error
@@ -67,7 +67,7 @@ def test_a_newer_value_of_somebody_else_is_left_alone_and_the_error_says_so() ->
 def test_somebody_elses_value_ahead_of_ours_is_not_taken_back() -> None:
     target = Target()
     target.put("group", 0, 60)
-    (result,) = wave(target, write(rule=Rule.FORWARD, expected=60))
+    (result,) = write_batch(target, write(rule=Rule.FORWARD, expected=60))
     assert result.outcome is Outcome.NOT_FORWARD
     assert result.error is not None
     assert "ahead of 50" in result.error
@@ -76,7 +76,7 @@ def test_somebody_elses_value_ahead_of_ours_is_not_taken_back() -> None:
 def test_a_refresh_writes_the_same_value_again() -> None:
     target = Target()
     target.put("group", 0, 50, OURS)
-    (result,) = wave(target, write(expected=50, refresh=True))
+    (result,) = write_batch(target, write(expected=50, refresh=True))
     assert (result.outcome, result.previous_offset, len(target.writes)) == (Outcome.COMMITTED, 50, 1)
 
 
@@ -84,6 +84,6 @@ def test_a_dry_run_tells_what_would_be_written_and_writes_nothing() -> None:
     target = Target()
     target.put("seen", 0, 50)
     target.put("theirs", 0, 99)
-    results = wave(target, write("new"), write("seen"), write("theirs"), dry_run=True)
+    results = write_batch(target, write("new"), write("seen"), write("theirs"), dry_run=True)
     assert outcomes(results) == [Outcome.DRY_RUN, Outcome.UNCHANGED, Outcome.NOT_FORWARD]
     assert target.writes == []

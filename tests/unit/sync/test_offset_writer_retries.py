@@ -1,10 +1,10 @@
-"""What a wave does about errors that may pass, silent groups and dead clusters."""
+"""What a batch does about errors that may pass, silent groups and dead clusters."""
 
 from __future__ import annotations
 
 import pytest
 
-from fakes.target_cluster import Target, once, outcomes, wave, write
+from fakes.target_cluster import Target, once, outcomes, write, write_batch
 from offset_sync.kafka.cluster_admin import Committed
 from offset_sync.kafka.error_codes import RETRIABLE, TransientError
 from offset_sync.model.errors import ClusterError
@@ -15,14 +15,14 @@ from offset_sync.sync.offset_writer import GROUPS_AT_ONCE
 @pytest.mark.parametrize("error", sorted(RETRIABLE))
 def test_a_passing_error_is_tried_again_until_it_passes(error: str) -> None:
     target = Target(refuse=once(error))
-    (result,) = wave(target, write())
+    (result,) = write_batch(target, write())
     assert (result.outcome, result.error, len(target.writes)) == (Outcome.COMMITTED, None, 2)
 
 
 def test_only_the_partitions_that_failed_are_tried_again() -> None:
     failing = [1]
     target = Target(refuse=lambda each: "NOT_COORDINATOR" if each.partition in failing and failing.pop() else None)
-    results = wave(target, write(partition=0), write(partition=1), write("other"))
+    results = write_batch(target, write(partition=0), write(partition=1), write("other"))
     assert outcomes(results) == [Outcome.COMMITTED] * 3
     assert [(each.group_id, each.partition) for each in target.writes] == [
         ("group", 0),
@@ -35,7 +35,7 @@ def test_only_the_partitions_that_failed_are_tried_again() -> None:
 
 def test_an_error_that_does_not_pass_fails_by_its_name_when_the_deadline_is_over() -> None:
     target = Target(refuse=lambda each: "COORDINATOR_LOAD_IN_PROGRESS")
-    (result,) = wave(target, write(), deadline=5.0)
+    (result,) = write_batch(target, write(), deadline=5.0)
     assert (result.outcome, result.error) == (Outcome.FAILED, "COORDINATOR_LOAD_IN_PROGRESS")
     assert 4.0 < target.seconds <= 5.0
     assert len(target.writes) > 2
@@ -43,7 +43,7 @@ def test_an_error_that_does_not_pass_fails_by_its_name_when_the_deadline_is_over
 
 def test_a_write_whose_answer_was_lost_but_that_arrived_counts_as_committed() -> None:
     target = Target(refuse=once("_TIMED_OUT"), applies_refused=True)
-    (result,) = wave(target, write())
+    (result,) = write_batch(target, write())
     assert (result.outcome, result.previous_offset, len(target.writes)) == (Outcome.COMMITTED, None, 1)
 
 
@@ -51,7 +51,7 @@ def test_a_repetition_does_not_go_over_what_somebody_wrote_while_we_waited() -> 
     target = Target(refuse=once("REQUEST_TIMED_OUT"))
     target.put("group", 0, 40)
     target.before_read = [lambda: None, lambda: target.put("group", 0, 60)]
-    (result,) = wave(target, write(expected=40))
+    (result,) = write_batch(target, write(expected=40))
     assert (result.outcome, result.previous_offset) == (Outcome.NOT_FORWARD, 40)
     assert target.offsets["group"][TopicPartition("orders", 0)] == Committed(60, "")
 
@@ -59,21 +59,21 @@ def test_a_repetition_does_not_go_over_what_somebody_wrote_while_we_waited() -> 
 def test_a_group_that_cannot_be_asked_for_fails_without_its_neighbours_and_at_once() -> None:
     refusal = ClusterError("dc2", "group '': the empty group id has no coordinator")
     target = Target(read_errors={"": [refusal]})
-    results = wave(target, write("", 0), write("group"), write("", 1))
+    results = write_batch(target, write("", 0), write("group"), write("", 1))
     assert outcomes(results) == [Outcome.FAILED, Outcome.COMMITTED, Outcome.FAILED]
     assert (results[0].error, target.seconds) == (str(refusal), 0.0)
 
 
 def test_a_group_whose_coordinator_is_silent_does_not_hold_up_the_others() -> None:
     target = Target(read_errors={"slow": [TransientError("dc2", "group 'slow': _TIMED_OUT")]})
-    results = wave(target, write("slow"), write("group"))
+    results = write_batch(target, write("slow"), write("group"))
     assert outcomes(results) == [Outcome.COMMITTED] * 2
     assert [each.group_id for each in target.writes] == ["group", "slow"]
 
 
 def test_a_group_that_stays_silent_fails_by_its_last_error_and_leaves_the_others_their_time() -> None:
     target = Target(read_errors={"slow": [TransientError("dc2", "group 'slow': _TIMED_OUT")] * 1000})
-    results = wave(target, write("slow"), write("group"), deadline=5.0)
+    results = write_batch(target, write("slow"), write("group"), deadline=5.0)
     assert outcomes(results) == [Outcome.FAILED, Outcome.COMMITTED]
     assert results[0].error == "clusters.dc2: group 'slow': _TIMED_OUT"
     assert target.seconds <= 5.0
@@ -81,12 +81,12 @@ def test_a_group_that_stays_silent_fails_by_its_last_error_and_leaves_the_others
 
 def test_a_cluster_that_comes_back_within_the_deadline_is_written_to() -> None:
     target = Target(silence=[TransientError("dc2", "no answer")] * 3)
-    assert outcomes(wave(target, write())) == [Outcome.COMMITTED]
+    assert outcomes(write_batch(target, write())) == [Outcome.COMMITTED]
 
 
 def test_a_dead_cluster_fails_every_write_with_the_reason_within_the_deadline() -> None:
     target = Target(silence=[TransientError("dc2", "Connection refused")] * 1000, answer_takes=3.0)
-    results = wave(target, write("a"), write("b"))
+    results = write_batch(target, write("a"), write("b"))
     assert outcomes(results) == [Outcome.FAILED] * 2
     assert {each.error for each in results} == {"clusters.dc2: Connection refused"}
     assert target.seconds <= 15.0
@@ -94,14 +94,14 @@ def test_a_dead_cluster_fails_every_write_with_the_reason_within_the_deadline() 
 
 def test_a_client_that_refuses_its_options_is_not_tried_again() -> None:
     target = Target(silence=[ClusterError("dc2", "No such configuration property")])
-    assert outcomes(wave(target, write())) == [Outcome.FAILED]
+    assert outcomes(write_batch(target, write())) == [Outcome.FAILED]
     assert len(target.reads) == 1
 
 
-def test_a_large_wave_is_cut_so_that_each_thousand_groups_have_the_deadline() -> None:
+def test_a_large_batch_is_cut_so_that_each_thousand_groups_have_the_deadline() -> None:
     groups = [f"group-{number}" for number in range(2 * GROUPS_AT_ONCE + 1)]
     target = Target(answer_takes=2.0)
-    results = wave(target, *(write(group) for group in groups), deadline=5.0)
+    results = write_batch(target, *(write(group) for group in groups), deadline=5.0)
     assert set(outcomes(results)) == {Outcome.COMMITTED}
     assert [len(each) for each in target.reads] == [GROUPS_AT_ONCE, GROUPS_AT_ONCE, 1]
 
@@ -109,14 +109,14 @@ def test_a_large_wave_is_cut_so_that_each_thousand_groups_have_the_deadline() ->
 def test_a_group_that_stays_silent_does_not_cost_the_next_thousand_their_turn() -> None:
     groups = [f"group-{number:04}" for number in range(GROUPS_AT_ONCE + 1)]
     target = Target(read_errors={groups[0]: [TransientError("dc2", "_TIMED_OUT")] * 1000})
-    results = wave(target, *(write(group) for group in groups), deadline=5.0)
+    results = write_batch(target, *(write(group) for group in groups), deadline=5.0)
     assert outcomes(results) == [Outcome.FAILED] + [Outcome.COMMITTED] * GROUPS_AT_ONCE
 
 
-def test_a_dead_cluster_ends_a_large_wave_after_one_deadline() -> None:
+def test_a_dead_cluster_ends_a_large_batch_after_one_deadline() -> None:
     groups = [f"group-{number}" for number in range(3 * GROUPS_AT_ONCE)]
     target = Target(silence=[TransientError("dc2", "Connection refused")] * 1000, answer_takes=3.0)
-    results = wave(target, *(write(group) for group in groups), deadline=5.0)
+    results = write_batch(target, *(write(group) for group in groups), deadline=5.0)
     assert set(outcomes(results)) == {Outcome.FAILED}
     assert target.seconds <= 5.0
 
@@ -124,14 +124,14 @@ def test_a_dead_cluster_ends_a_large_wave_after_one_deadline() -> None:
 def test_two_writes_for_one_partition_of_one_group_are_a_mistake_of_the_caller() -> None:
     target = Target()
     with pytest.raises(ValueError, match=r"'group', orders-0"):
-        wave(target, write(offset=1), write(offset=2))
+        write_batch(target, write(offset=1), write(offset=2))
     assert (target.reads, target.writes) == ([], [])
 
 
-def test_a_wave_done_twice_changes_nothing_the_second_time() -> None:
+def test_a_batch_done_twice_changes_nothing_the_second_time() -> None:
     target = Target()
     writes = [write(partition=number, rule=Rule.FORWARD) for number in range(3)]
-    wave(target, *writes)
+    write_batch(target, *writes)
     before = dict(target.offsets["group"])
-    assert outcomes(wave(target, *writes)) == [Outcome.UNCHANGED] * 3
+    assert outcomes(write_batch(target, *writes)) == [Outcome.UNCHANGED] * 3
     assert target.offsets["group"] == before

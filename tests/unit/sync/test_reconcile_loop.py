@@ -76,8 +76,8 @@ def test_what_an_owner_deletes_is_deleted_at_the_target_where_that_is_the_policy
 ) -> None:
     site = mirrored_site("Y", sync={"deletes": deletes})
     site.commit("X", "readers", 4)
-    site.settled()
+    site.reconciled()
     site.clusters["X"].forget("readers", ORDERS)
     site.read_all()
     ReconcileLoop(site.config.sync, site.state, site.reconciler, site.clusters, NoTimer()).full_pass(is_first=False)
-    assert site.standing("Y", "readers") == left
+    assert site.target_offset("Y", "readers") == left

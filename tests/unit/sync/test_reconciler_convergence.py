@@ -56,7 +56,7 @@ class Play:
         """Commit anywhere in the log; repeating a value that we wrote is no commit, nobody can tell it from ours."""
         offset = self.rng.randint(0, self.logs[alias].log_end)
         told = self.told[alias, group]
-        if self.site.standing(alias, group) == offset:
+        if self.site.target_offset(alias, group) == offset:
             return
         self.site.commit(alias, group, offset, metadata="" if self.is_tagged else self.rng.choice(METADATA))
         rewound_at_ms = self.site.clock_ms[0] if offset < told.offset else told.rewound_at_ms
@@ -68,7 +68,7 @@ class Play:
         self.site.index.extend(replace(log, frontier=self.rng.randint(known, log.log_end)), ORDERS)
 
     def read(self, alias: str, _group: str) -> None:
-        """Read a micro-batch and settle it, or only remember it as while starting."""
+        """Read a micro-batch and reconcile it, or only remember it as while starting."""
         keys = self.site.read(alias, self.rng.randint(1, 3))
         if self.rng.random() < 0.7:
             self.site.reconciler.reconcile_batch(alias, keys, 1)
@@ -77,7 +77,7 @@ class Play:
         self.site.reconciler.reconcile_all(is_first=self.rng.random() < 0.2)
 
     def crash(self, _alias: str, _group: str) -> None:
-        """Start another driver, which knows nothing but our tag and reads everything before it settles."""
+        """Start another driver, which knows nothing but our tag and reads everything before it reconciles."""
         if self.is_tagged and self.rng.random() < 0.2:
             self.site.restart()
             self.site.read_all()
@@ -90,7 +90,7 @@ class Play:
             self.site.clusters[alias].is_down = False
             self.site.index.extend(log, ORDERS)
         for _ in range(QUIET_PASSES):
-            assert self.site.settle(is_first=True) == []
+            assert self.site.reconcile(is_first=True) == []
 
     def owner(self, group: str) -> str | None:
         owner = max(self.logs, key=lambda alias: self.told[alias, group].at_ms)
@@ -105,13 +105,13 @@ class Play:
         """Return one line for each key that is not where it has to be."""
         keys = [(group, self.owner(group), target) for group in GROUPS for target in self.logs]
         return [
-            f"{group} on {target}: {self.site.standing(target, group)} instead of {self.wanted(source, target, group)}"
+            f"{group} on {target}: {self.site.target_offset(target, group)}, not {self.wanted(source, target, group)}"
             for group, source, target in keys
             if source not in (None, target) and not self.is_right(source, target, group)
         ]
 
     def is_right(self, source: str, target: str, group: str) -> bool:
-        wanted, stands = self.wanted(source, target, group), self.site.standing(target, group)
+        wanted, stands = self.wanted(source, target, group), self.site.target_offset(target, group)
         if stands == wanted:
             return True
         there, here = self.told[target, group], self.told[source, group]
@@ -139,5 +139,5 @@ def test_at_rest_nothing_is_written_any_more(seed: int) -> None:
     play.come_to_rest()
     logs = {alias: len(cluster.log) for alias, cluster in play.site.clusters.items()}
     for is_first in (False, True, False):
-        play.site.settle(is_first=is_first)
+        play.site.reconcile(is_first=is_first)
     assert {alias: len(cluster.log) for alias, cluster in play.site.clusters.items()} == logs

@@ -63,47 +63,47 @@ def test_a_commit_that_is_read_before_its_answer_is_ours(metadata: str) -> None:
     site = hasty_site()
     for offset in (3, 5, 8):
         site.commit("X", "readers", offset, metadata=metadata)
-        site.settle()
-        assert site.standing("Y", "readers") == offset + 2
+        site.reconcile()
+        assert site.target_offset("Y", "readers") == offset + 2
     assert {row.source for number in range(len(site.reconciliations)) for row in site.rows(number)} == {"X"}
     site.commit("X", "readers", 1, metadata=metadata)
-    site.settle()
-    assert site.standing("Y", "readers") == 3
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 3
 
 
 def test_a_pass_that_finds_our_value_standing_does_not_make_us_forget_that_it_is_ours() -> None:
     site = hasty_site()
     site.reads_at_once = False
     site.commit("X", "readers", 5, metadata="m")
-    site.settle()
+    site.reconcile()
     noted = set(site.noted)
     site.reconciler.reconcile_all(is_first=True)
     assert [row.outcome for row in site.rows()] == ["UNCHANGED"]
     assert site.noted == noted != set()
-    site.settle()
+    site.reconcile()
     assert {row.source for number in range(len(site.reconciliations)) for row in site.rows(number)} == {"X"}
 
 
 @pytest.mark.parametrize("is_written", [True, False])
 def test_a_write_of_which_nobody_knows_is_ours_as_often_as_it_is_repeated(is_written: bool) -> None:
-    book = CommittedOffsets(["X"])
-    own_writes = book.clusters["X"].own_writes
-    key, offset = book.ids([("g", "orders", 0)]), np.array([9])
+    committed = CommittedOffsets(["X"])
+    own_writes = committed.clusters["X"].own_writes
+    key, offset = committed.ids([("g", "orders", 0)]), np.array([9])
     own_writes.begin(key, offset)
     own_writes.mark_unknown(key, offset)
     log = [commit(9, 1, metadata="m")] * is_written
     own_writes.begin(key, offset)
     own_writes.acknowledge(key, offset)
     log += [commit(9, 2, metadata="m"), commit(12, 3, metadata="m")]
-    assert take_in(book, *log) == [True] * (len(log) - 1) + [False]
+    assert take_in(committed, *log) == [True] * (len(log) - 1) + [False]
 
 
 def test_what_was_refused_is_genuine_when_somebody_commits_it() -> None:
     site = hasty_site()
     site.commit("X", "readers", 5, metadata="m")
     site.clusters["Y"].refused["readers"] = "UNKNOWN_MEMBER_ID"
-    site.settle()
+    site.reconcile()
     assert site.noted == set()
     site.commit("Y", "readers", 7, metadata="n")
-    site.settle()
+    site.reconcile()
     assert [row.source for row in site.rows()] == ["Y"]

@@ -11,10 +11,10 @@ from offset_sync.state.committed_offsets import OWN_TAG
 def test_a_commit_is_answered_on_every_target_and_marked_as_ours() -> None:
     site = mirrored_site("Y", "Z")
     site.commit("X", "readers", 4)
-    assert site.settle() == []
+    assert site.reconcile() == []
     for alias in ("Y", "Z"):
-        standing = site.clusters[alias].standing["readers", ORDERS]
-        assert (standing.offset, standing.metadata) == (6, OWN_TAG)
+        held = site.clusters[alias].group_offsets["readers", ORDERS]
+        assert (held.offset, held.metadata) == (6, OWN_TAG)
     assert {(row.target, row.state, row.outcome, row.previous) for n in (0, 1) for row in site.rows(n)} == {
         ("Y", "EXACT", "COMMITTED", -1),
         ("Z", "EXACT", "COMMITTED", -1),
@@ -25,19 +25,19 @@ def test_what_we_wrote_is_never_answered_back() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
     for _ in range(3):
-        site.settle()
+        site.reconcile()
     assert site.clusters["X"].written == []
-    assert site.standing("X", "readers") == 4
+    assert site.target_offset("X", "readers") == 4
 
 
-def test_nothing_is_asked_twice_and_a_settled_key_costs_no_question() -> None:
+def test_nothing_is_asked_twice_and_a_reconciled_key_costs_no_question() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
-    site.settle()
+    site.reconcile()
     assert len(site.asked) == 1
-    site.settled()
+    site.reconciled()
     questions = site.clusters["Y"].questions
-    site.settle()
+    site.reconcile()
     assert site.reconciliations == []
     assert site.clusters["Y"].questions == questions
 
@@ -45,9 +45,9 @@ def test_nothing_is_asked_twice_and_a_settled_key_costs_no_question() -> None:
 def test_a_repeated_answer_is_no_news() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
-    site.settle()
+    site.reconcile()
     assert [row.is_news for row in site.rows()] == [True]
-    site.settle()
+    site.reconcile()
     assert [(row.outcome, row.is_news) for row in site.rows()] == [("UNCHANGED", False)]
 
 
@@ -55,17 +55,17 @@ def test_a_new_commit_unsettles_its_own_key_only() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
     site.commit("X", "others", 5)
-    site.settled().commit("X", "readers", 7)
-    site.settle()
+    site.reconciled().commit("X", "readers", 7)
+    site.reconcile()
     assert [(row.group_id, row.wanted, row.previous) for row in site.rows()] == [("readers", 9, 6)]
-    assert site.standing("Y", "others") == 7
+    assert site.target_offset("Y", "others") == 7
 
 
 def test_a_commit_of_the_same_offset_is_news_and_needs_no_write() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
-    site.settled().commit("X", "readers", 4)
-    site.settle()
+    site.reconciled().commit("X", "readers", 4)
+    site.reconcile()
     assert [(row.outcome, row.is_news) for row in site.rows()] == [("UNCHANGED", True)]
     assert site.asked == []
 
@@ -73,21 +73,21 @@ def test_a_commit_of_the_same_offset_is_news_and_needs_no_write() -> None:
 def test_the_first_pass_asks_about_everything_and_finds_what_the_book_does_not_know() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
-    site.settled()
-    del site.clusters["Y"].standing["readers", ORDERS]  # without a record that we have read
-    site.settle()
+    site.reconciled()
+    del site.clusters["Y"].group_offsets["readers", ORDERS]  # without a record that we have read
+    site.reconcile()
     assert site.asked == []
-    site.settle(is_first=True)
-    assert site.standing("Y", "readers") == 6
+    site.reconcile(is_first=True)
+    assert site.target_offset("Y", "readers") == 6
 
 
 def test_a_driver_that_starts_anew_writes_nothing_that_stands_already() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
-    site.settled()
+    site.reconciled()
     site.restart()
     written = len(site.clusters["Y"].written)
-    site.settle(is_first=True)
+    site.reconcile(is_first=True)
     assert (len(site.asked), len(site.clusters["Y"].written)) == (1, written)
     assert site.rows()[0].outcome == "UNCHANGED"
 
@@ -95,21 +95,21 @@ def test_a_driver_that_starts_anew_writes_nothing_that_stands_already() -> None:
 def test_a_value_changed_at_the_target_is_compared_again() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
-    site.settled().clusters["Y"].forget("readers", ORDERS)
-    site.settle()
-    assert site.standing("Y", "readers") == 6
+    site.reconciled().clusters["Y"].forget("readers", ORDERS)
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 6
 
 
 def test_an_answer_at_the_frontier_is_asked_again_until_the_index_has_passed_it() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 10)
     for _ in range(5):
-        site.settle()
-    assert (site.rows()[0].state, site.standing("Y", "readers")) == ("AT_FRONTIER", 12)
+        site.reconcile()
+    assert (site.rows()[0].state, site.target_offset("Y", "readers")) == ("AT_FRONTIER", 12)
     site.put(log("X", "X0:14"))
     site.put(log("Y", ". . X0:10 . X10:14"))
-    site.settle()
-    assert (site.rows()[0].state, site.standing("Y", "readers")) == ("EXACT", 13)
+    site.reconcile()
+    assert (site.rows()[0].state, site.target_offset("Y", "readers")) == ("EXACT", 13)
 
 
 def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_nothing_else_is_asked() -> None:
@@ -120,7 +120,7 @@ def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_not
     site.commit("X", "at-the-end", 10)
     site.commit("X", "behind", 4)
     site.commit("X", "elsewhere", 10, pay)
-    site.settle()
+    site.reconcile()
     site.reconciler.reconcile_waiting_for_index()
     site.reconciliations.clear()
     site.put(log("X", "X0:14"))
@@ -129,7 +129,7 @@ def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_not
     assert [
         (row.group_id, row.state, row.wanted) for n in range(len(site.reconciliations)) for row in site.rows(n)
     ] == [("at-the-end", "EXACT", 13)]
-    assert site.standing("Y", "at-the-end") == 13
+    assert site.target_offset("Y", "at-the-end") == 13
     site.reconciliations.clear()
     assert (site.reconciler.reconcile_waiting_for_index(), site.reconciliations) == ([], [])
 
@@ -142,7 +142,7 @@ def test_a_topic_that_nobody_has_committed_may_grow() -> None:
 def test_what_was_answered_bounds_what_is_read_for_the_next_commit() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
-    site.settle()
+    site.reconcile()
     pair, keys = site.state.last("X", "Y"), site.offsets.ids([("readers", "orders", 0)])
     assert [pair.window_start(keys, commit, 0) for commit in (3, 4, 9)] == [0, 6, 6]
 
@@ -153,17 +153,17 @@ def test_a_hole_too_young_to_be_one_is_asked_about_until_it_is_old() -> None:
     site.put(log("Y", "Y0 Y1 X0:5 X6:10"))
     site.commit("X", "readers", 9)
     for _ in range(5):
-        site.settle()
-    assert site.standing("Y", "readers") == 0
+        site.reconcile()
+    assert site.target_offset("Y", "readers") == 0
     site.pass_time(60_001)
-    site.settle()
-    assert site.standing("Y", "readers") == 10
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 10
 
 
 # Batches
 
 
-def test_a_batch_settles_what_it_is_told_and_nothing_else() -> None:
+def test_a_batch_reconciles_what_it_is_told_and_nothing_else() -> None:
     site = mirrored_site()
     site.commit("X", "others", 2)
     site.read_all()
@@ -171,10 +171,10 @@ def test_a_batch_settles_what_it_is_told_and_nothing_else() -> None:
     keys = site.read("X")
     assert site.reconciler.reconcile_batch("X", keys, 17) == []
     assert [(row.group_id, site.reconciliations[0].batch_id) for row in site.rows()] == [("readers", 17)]
-    assert site.standing("Y", "others") is None
+    assert site.target_offset("Y", "others") is None
 
 
-def test_a_batch_settles_only_where_its_source_owns_the_key() -> None:
+def test_a_batch_reconciles_only_where_its_source_owns_the_key() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
     site.commit("Y", "readers", 9)
@@ -183,7 +183,7 @@ def test_a_batch_settles_only_where_its_source_owns_the_key() -> None:
     assert (site.reconciliations, site.clusters["Y"].questions) == ([], 0)
 
 
-def test_a_batch_settles_nothing_on_behalf_of_another_source() -> None:
+def test_a_batch_reconciles_nothing_on_behalf_of_another_source() -> None:
     site = mirrored_site("Y", "Z")
     site.commit("X", "readers", 4)
     site.commit("Y", "readers", 9)
@@ -202,11 +202,11 @@ def test_a_batch_goes_only_where_its_source_is_synced_to() -> None:
     assert len(site.asked) == 1
 
 
-def test_a_batch_asks_even_what_is_settled_nothing_anew() -> None:
+def test_a_batch_asks_even_what_is_reconciled_nothing_anew() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
     keys = site.read("X")
-    site.settled()
+    site.reconciled()
     site.reconciler.reconcile_batch("X", keys, 2)
     assert site.asked == []
     assert [row.outcome for row in site.rows()] == ["UNCHANGED"]

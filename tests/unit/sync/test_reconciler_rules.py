@@ -18,8 +18,8 @@ def test_a_value_of_somebody_else_is_only_ever_moved_forward() -> None:
     site.commit("Y", "ahead", 9)
     site.commit("X", "behind", 4)
     site.commit("X", "ahead", 4)
-    site.settle()
-    assert (site.standing("Y", "behind"), site.standing("Y", "ahead")) == (6, 9)
+    site.reconcile()
+    assert (site.target_offset("Y", "behind"), site.target_offset("Y", "ahead")) == (6, 9)
     assert {row.group_id: row.outcome for row in site.rows()} == {"behind": "COMMITTED", "ahead": "NOT_FORWARD"}
     assert {write.rule for _, write in site.asked} == {Rule.FORWARD}
 
@@ -29,8 +29,8 @@ def test_an_operators_reset_at_the_source_is_followed_over_somebody_elses_value(
     site.commit("X", "readers", 8)
     site.commit("Y", "readers", 10)
     site.commit("X", "readers", 3)
-    site.settle()
-    assert (site.rows()[-1].state, site.standing("Y", "readers")) == ("REWIND", 5)
+    site.reconcile()
+    assert (site.rows()[-1].state, site.target_offset("Y", "readers")) == ("REWIND", 5)
 
 
 def test_a_reset_before_somebody_elses_commit_is_not_followed() -> None:
@@ -39,19 +39,19 @@ def test_a_reset_before_somebody_elses_commit_is_not_followed() -> None:
     site.commit("X", "readers", 3)
     site.commit("Y", "readers", 10)
     site.commit("X", "readers", 4)
-    site.settle()
-    assert site.standing("Y", "readers") == 10
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 10
 
 
 def test_our_own_value_follows_a_reset_and_the_row_says_so_once() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 8)
-    site.settled().commit("X", "readers", 3)
-    site.settle()
-    assert (site.rows()[0].state, site.standing("Y", "readers")) == ("REWIND", 5)
+    site.reconciled().commit("X", "readers", 3)
+    site.reconcile()
+    assert (site.rows()[0].state, site.target_offset("Y", "readers")) == ("REWIND", 5)
     site.commit("X", "readers", 4)
-    site.settle()
-    assert (site.rows()[0].state, site.standing("Y", "readers")) == ("EXACT", 6)
+    site.reconcile()
+    assert (site.rows()[0].state, site.target_offset("Y", "readers")) == ("EXACT", 6)
 
 
 def test_our_own_value_is_taken_back_when_a_late_record_turns_up() -> None:
@@ -59,19 +59,19 @@ def test_our_own_value_is_taken_back_when_a_late_record_turns_up() -> None:
     site.put(log("X", "X0:3 Y4 X4:6"))
     site.put(log("Y", "X0:3 Y3 Y4 X4:6"))
     site.commit("X", "readers", 5)
-    site.settle()
-    assert site.standing("Y", "readers") == 6  # Y3 was taken as dropped: X's group had passed it
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 6  # Y3 was taken as dropped: X's group had passed it
     site.put(log("X", "X0:3 Y4 X4:6 Y3"))
-    site.settle()
-    assert site.standing("Y", "readers") == 3
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 3
 
 
 def test_the_sources_metadata_is_carried_over_and_wins_over_our_tag() -> None:
     site = mirrored_site()
     site.commit("X", "streams", 4, metadata="AgAAAYHr3Q==")
     for _ in range(3):
-        site.settle()
-    assert site.clusters["Y"].standing["streams", ORDERS].metadata == "AgAAAYHr3Q=="
+        site.reconcile()
+    assert site.clusters["Y"].group_offsets["streams", ORDERS].metadata == "AgAAAYHr3Q=="
     assert site.clusters["X"].written == []
 
 
@@ -80,11 +80,11 @@ def test_an_active_target_is_recorded_and_asked_again_but_is_no_failure() -> Non
     site.clusters["Y"].refused["readers"] = "UNKNOWN_MEMBER_ID"
     site.commit("X", "readers", 4)
     for _ in range(5):
-        assert site.settle() == []
+        assert site.reconcile() == []
     assert (site.rows()[0].outcome, site.rows()[0].error) == ("TARGET_ACTIVE", "UNKNOWN_MEMBER_ID")
     site.clusters["Y"].refused.clear()
-    site.settle()
-    assert site.standing("Y", "readers") == 6
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 6
 
 
 def test_a_refused_write_is_one_line_per_reason_and_names_the_first_key() -> None:
@@ -92,7 +92,7 @@ def test_a_refused_write_is_one_line_per_reason_and_names_the_first_key() -> Non
     for group in ("a", "b", "c"):
         site.commit("X", group, 4)
     site.clusters["Y"].refused.update(a="TOPIC_AUTHORIZATION_FAILED", b="TOPIC_AUTHORIZATION_FAILED", c="OFFSET_X")
-    assert site.settle() == [
+    assert site.reconcile() == [
         "X to Y: 2 offsets not committed, first a/orders/0: TOPIC_AUTHORIZATION_FAILED",
         "X to Y: 1 offsets not committed, first c/orders/0: OFFSET_X",
     ]
@@ -102,9 +102,9 @@ def test_a_dry_run_asks_and_writes_nothing() -> None:
     site = mirrored_site()
     site.is_dry_run = True
     site.commit("X", "readers", 4)
-    assert site.settle() == []
+    assert site.reconcile() == []
     assert [row.outcome for row in site.rows()] == ["DRY_RUN"]
-    assert (site.clusters["Y"].written, site.standing("Y", "readers")) == ([], None)
+    assert (site.clusters["Y"].written, site.target_offset("Y", "readers")) == ([], None)
 
 
 # Expiry
@@ -113,14 +113,14 @@ def test_a_dry_run_asks_and_writes_nothing() -> None:
 def test_our_own_value_is_written_again_before_it_expires_and_then_left_alone() -> None:
     site = mirrored_site(sync={"refresh_interval": "12h"})
     site.commit("X", "readers", 4)
-    site.settled().pass_time(12 * HOURS_MS - 1000)
-    site.settle()
+    site.reconciled().pass_time(12 * HOURS_MS - 1000)
+    site.reconcile()
     assert site.asked == []
     site.pass_time(2000)
-    site.settle()
+    site.reconcile()
     assert [(write.refresh, write.offset, write.expected_offset) for _, write in site.asked] == [(True, 6, 6)]
     assert site.rows()[0].outcome == "COMMITTED"
-    site.settled().settle()
+    site.reconciled().reconcile()
     assert site.asked == []
 
 
@@ -128,8 +128,8 @@ def test_somebody_elses_value_is_not_kept_alive_by_us() -> None:
     site = mirrored_site(sync={"refresh_interval": "12h"})
     site.commit("Y", "readers", 6)
     site.commit("X", "readers", 4)
-    site.settled().pass_time(13 * HOURS_MS)
-    site.settle()
+    site.reconciled().pass_time(13 * HOURS_MS)
+    site.reconcile()
     assert site.asked == []
 
 
@@ -140,7 +140,7 @@ def test_somebody_elses_value_is_not_kept_alive_by_us() -> None:
 def test_an_excluded_group_or_topic_is_not_even_asked_about(group: str, place: TopicPartition) -> None:
     site = mirrored_site()
     site.commit("X", group, 4, place)
-    assert site.settle(is_first=True) == []
+    assert site.reconcile(is_first=True) == []
     assert (site.reconciliations, site.clusters["Y"].questions) == ([], 0)
 
 
@@ -148,22 +148,22 @@ def test_a_deleted_offset_is_not_answered_until_it_is_committed_again() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
     site.clusters["X"].forget("readers", ORDERS)
-    site.settle()
+    site.reconcile()
     assert site.asked == []
     site.commit("X", "readers", 5)
-    site.settle()
-    assert site.standing("Y", "readers") == 7
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 7
 
 
 def test_a_negative_offset_is_no_position() -> None:
     site = mirrored_site()
     site.commit("X", "readers", -1)
-    site.settle()
+    site.reconcile()
     assert site.asked == []
     site.commit("X", "others", 4)
     site.commit("X", "others", -1)
-    site.settle()
-    assert site.standing("Y", "others") == 6
+    site.reconcile()
+    assert site.target_offset("Y", "others") == 6
 
 
 def test_commit_zero_and_empty_partitions_are_committed_explicitly() -> None:
@@ -172,5 +172,5 @@ def test_commit_zero_and_empty_partitions_are_committed_explicitly() -> None:
     site.put(log("Y", ""), PAY)
     site.commit("X", "readers", 0)
     site.commit("X", "readers", 0, PAY)
-    assert site.settle() == []
-    assert (site.standing("Y", "readers"), site.standing("Y", "readers", PAY)) == (2, 0)
+    assert site.reconcile() == []
+    assert (site.target_offset("Y", "readers"), site.target_offset("Y", "readers", PAY)) == (2, 0)

@@ -45,7 +45,7 @@ def test_a_newer_answer_waits_until_an_older_one_has_arrived(monkeypatch: pytest
     may_write.set()
     for thread in (older, newer):
         thread.join(PATIENCE_S)
-    assert (order, site.standing("Y", "readers")) == ([[6], [9]], 9)
+    assert (order, site.target_offset("Y", "readers")) == ([[6], [9]], 9)
 
 
 def test_a_target_that_hangs_does_not_hold_up_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,12 +64,12 @@ def test_a_target_that_hangs_does_not_hold_up_another(monkeypatch: pytest.Monkey
     monkeypatch.setattr(site, "write", slow_write)
     site.commit("X", "readers", 4)
     site.read_all()
-    settling = in_thread(site.reconciler.reconcile_all)
+    reconcile = in_thread(site.reconciler.reconcile_all)
     assert has_written.wait(PATIENCE_S)
-    assert (site.standing("Y", "readers"), site.standing("Z", "readers")) == (None, 6)
+    assert (site.target_offset("Y", "readers"), site.target_offset("Z", "readers")) == (None, 6)
     may_write.set()
-    settling.join(PATIENCE_S)
-    assert site.standing("Y", "readers") == 6
+    reconcile.join(PATIENCE_S)
+    assert site.target_offset("Y", "readers") == 6
 
 
 def test_the_book_is_free_while_clusters_are_asked_and_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,11 +97,11 @@ def test_the_book_is_free_while_clusters_are_asked_and_written_to(monkeypatch: p
     monkeypatch.setattr(site, "fetch", noting_look)
     monkeypatch.setattr(site, "write", noting_write)
     site.commit("X", "readers", 4)
-    site.settle()
+    site.reconcile()
     assert was_free == [True, True]
 
 
-def test_commits_that_come_in_while_settling_are_settled_in_the_end() -> None:
+def test_commits_that_come_in_while_reconciling_are_reconciled_in_the_end() -> None:
     site = mirrored_site()
     has_ended = threading.Event()
 
@@ -117,7 +117,7 @@ def test_commits_that_come_in_while_settling_are_settled_in_the_end() -> None:
     has_ended.set()
     for thread in reconciling:
         thread.join(PATIENCE_S)
-    site.settle()
+    site.reconcile()
     expected = {f"group {number % 4}": number % 10 + 2 for number in range(36, 40)}
-    assert {group: site.standing("Y", group) for group in expected} == expected
+    assert {group: site.target_offset("Y", group) for group in expected} == expected
     assert site.clusters["X"].written == []

@@ -19,7 +19,7 @@ SECOND = TopicPartition("orders", 1)
 def answer(site: Site) -> tuple[str, str, int | None]:
     """State and outcome of the only row, and what stands at Y."""
     (row,) = site.rows()
-    return row.state, row.outcome, site.standing("Y", row.group_id, row.place)
+    return row.state, row.outcome, site.target_offset("Y", row.group_id, row.place)
 
 
 # Silence
@@ -30,10 +30,10 @@ def test_a_silent_target_is_a_failure_while_the_others_are_served() -> None:
     site.clusters["Y"].is_down = True
     site.commit("X", "readers", 4)
     site.commit("X", "others", 5)
-    assert site.settle() == [
+    assert site.reconcile() == [
         "X to Y: 2 offsets not committed, first readers/orders/0: clusters.Y: does not answer",
     ]
-    assert site.standing("Z", "readers") == 6
+    assert site.target_offset("Z", "readers") == 6
     rows = {(row.target, row.state, row.outcome) for number in (0, 1) for row in site.rows(number)}
     assert rows == {("Y", "CLUSTER_UNREACHABLE", "FAILED"), ("Z", "EXACT", "COMMITTED")}
 
@@ -42,10 +42,10 @@ def test_what_a_silent_target_missed_is_made_up_for() -> None:
     site = mirrored_site()
     site.clusters["Y"].is_down = True
     site.commit("X", "readers", 4)
-    assert len(site.settle()) == 1
+    assert len(site.reconcile()) == 1
     site.clusters["Y"].is_down = False
-    assert site.settle() == []
-    assert site.standing("Y", "readers") == 6
+    assert site.reconcile() == []
+    assert site.target_offset("Y", "readers") == 6
 
 
 def test_a_silent_source_is_trusted_as_the_index_knows_it() -> None:
@@ -61,10 +61,10 @@ def test_a_silent_source_whose_topic_was_recreated_stays_withheld() -> None:
     site = mirrored_site()
     site.index.ids["X", "orders"] = {"first life", "second life"}
     site.commit("X", "readers", 4)
-    site.settle()
+    site.reconcile()
     assert answer(site) == ("TOPIC_RECREATED", "WITHHELD", None)
     site.clusters["X"].is_down = True
-    site.settle()
+    site.reconcile()
     assert answer(site) == ("TOPIC_RECREATED", "WITHHELD", None)
 
 
@@ -81,10 +81,10 @@ def test_a_silent_source_with_other_partitions_stays_withheld() -> None:
     site = mirrored_site()
     site.put(log("X", "X0:10"), SECOND, topic_id="orders at X", partitions=2)
     site.commit("X", "readers", 4)
-    site.settle()
+    site.reconcile()
     assert answer(site) == ("PARTITIONS_DIFFER", "WITHHELD", None)
     site.clusters["X"].is_down = True
-    site.settle()
+    site.reconcile()
     assert answer(site) == ("PARTITIONS_DIFFER", "WITHHELD", None)
 
 
@@ -92,7 +92,7 @@ def test_a_partition_that_the_target_has_not_got_is_withheld_when_the_source_is_
     site = mirrored_site()
     site.commit("X", "readers", 4, SECOND)
     site.clusters["X"].is_down = True
-    site.settle()
+    site.reconcile()
     assert answer(site) == ("PARTITIONS_DIFFER", "WITHHELD", None)
 
 
@@ -100,11 +100,11 @@ def test_a_target_partition_without_a_leader_is_withheld_and_a_source_partition_
     site = mirrored_site()
     site.commit("X", "readers", 4)
     site.clusters["Y"].without_leader.add(ORDERS)
-    assert site.settle() == []
+    assert site.reconcile() == []
     assert answer(site) == ("CLUSTER_UNREACHABLE", "WITHHELD", None)
     site.clusters["Y"].without_leader.clear()
     site.clusters["X"].without_leader.add(ORDERS)
-    site.settle()
+    site.reconcile()
     assert answer(site) == ("EXACT", "COMMITTED", 6)
 
 
@@ -116,7 +116,7 @@ def test_a_topic_recreated_since_it_was_indexed_is_withheld_on_either_side() -> 
         site = mirrored_site()
         site.clusters[alias].topics["orders"] = MemoryTopic("another life")
         site.commit("X", "readers", 4)
-        assert site.settle() == []
+        assert site.reconcile() == []
         assert answer(site) == ("TOPIC_RECREATED", "WITHHELD", None)
 
 
@@ -125,7 +125,7 @@ def test_a_commit_that_names_another_incarnation_is_withheld_alone() -> None:
     site.commit("X", "stale", 4, topic_id="an earlier life")
     site.commit("X", "fresh", 4, topic_id="orders at X")
     site.commit("X", "silent", 4)
-    site.settle()
+    site.reconcile()
     assert {row.group_id: row.state for row in site.rows()} == {
         "stale": "TOPIC_RECREATED",
         "fresh": "EXACT",
@@ -138,7 +138,7 @@ def test_a_topic_that_is_missing_is_withheld_on_either_side() -> None:
         site = mirrored_site()
         del site.clusters[alias].topics["orders"]
         site.commit("X", "readers", 4)
-        site.settle()
+        site.reconcile()
         assert answer(site) == ("TOPIC_MISSING", "WITHHELD", None)
 
 
@@ -146,7 +146,7 @@ def test_other_partition_counts_are_withheld() -> None:
     site = mirrored_site()
     site.clusters["Y"].topics["orders"] = MemoryTopic("orders at Y", 2)
     site.commit("X", "readers", 4)
-    site.settle()
+    site.reconcile()
     assert answer(site) == ("PARTITIONS_DIFFER", "WITHHELD", None)
 
 
@@ -156,10 +156,10 @@ def test_a_target_log_without_an_index_is_withheld_until_it_has_one() -> None:
     site.clusters["Y"].topics["orders"] = MemoryTopic("orders at Y")
     site.clusters["Y"].logs[ORDERS] = MemoryEnds(0, 12)
     site.commit("X", "readers", 4)
-    site.settle()
+    site.reconcile()
     assert answer(site) == ("NOT_INDEXED", "WITHHELD", None)
     site.put(log("Y", ". . X0:10"))
-    site.settle()
+    site.reconcile()
     assert answer(site) == ("EXACT", "COMMITTED", 6)
 
 
@@ -168,7 +168,7 @@ def test_a_log_that_ends_below_its_index_was_truncated(alias: str) -> None:
     site = mirrored_site()
     site.clusters[alias].logs[ORDERS] = MemoryEnds(0, 9)
     site.commit("X", "readers", 4)
-    site.settle()
+    site.reconcile()
     assert answer(site) == ("LOG_TRUNCATED", "WITHHELD", None)
 
 
@@ -186,7 +186,7 @@ def test_a_log_that_grows_while_it_is_looked_at_is_not_taken_for_truncated(monke
         return said
 
     monkeypatch.setattr(site, "fetch", slow_look)
-    site.settle()
+    site.reconcile()
     assert answer(site) == ("EXACT", "COMMITTED", 6)
 
 
@@ -194,21 +194,21 @@ def test_a_commit_beyond_the_end_of_its_log_is_withheld_alone() -> None:
     site = mirrored_site()
     site.commit("X", "beyond", 11)
     site.commit("X", "readers", 4)
-    site.settle()
+    site.reconcile()
     assert {row.group_id: row.state for row in site.rows()} == {"beyond": "COMMIT_BEYOND_END", "readers": "EXACT"}
 
 
 def test_what_stands_at_the_target_stays_while_withheld_and_the_answer_comes_when_the_reason_has_gone() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
-    site.settle()
+    site.reconcile()
     site.clusters["Y"].topics["orders"] = MemoryTopic("orders at Y", 2)
     site.commit("X", "readers", 7)
     for _ in range(4):
-        site.settle()
+        site.reconcile()
     assert answer(site) == ("PARTITIONS_DIFFER", "WITHHELD", 6)
     site.clusters["Y"].topics["orders"] = MemoryTopic("orders at Y")
-    site.settle()
+    site.reconcile()
     assert answer(site) == ("EXACT", "COMMITTED", 9)
 
 
@@ -216,8 +216,8 @@ def test_retention_past_an_unread_record_is_answered_with_the_log_start_and_the_
     site = mirrored_site()
     site.clusters["Y"].logs[ORDERS] = MemoryEnds(8, 12)
     site.commit("X", "readers", 4)
-    site.settle()
+    site.reconcile()
     assert (answer(site)[2], site.reconciliations[-1].translated.answers.lost.tolist()) == (8, [2])
     site.commit("X", "readers", 5)
-    site.settle()
+    site.reconcile()
     assert (answer(site)[2], site.reconciliations[-1].translated.answers.lost.tolist()) == (8, [1])

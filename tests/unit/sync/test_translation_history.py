@@ -59,15 +59,15 @@ def writer(site: Site, appended: Appended) -> Iterator[TranslationHistory]:
     made.close()
 
 
-def settled(
-    site: Site, offset: int, settle: Callable[[], object] | None = None, group: str = "readers"
+def reconciled(
+    site: Site, offset: int, reconcile: Callable[[], object] | None = None, group: str = "readers"
 ) -> Reconciliation:
     site.commit("X", group, offset)
     keys = site.read("X")
-    if settle is None:
+    if reconcile is None:
         site.reconciler.reconcile_batch("X", keys, 17)
     else:
-        settle()
+        reconcile()
     return site.reconciliations[-1]
 
 
@@ -79,7 +79,7 @@ def row_of(reconciliation: Reconciliation, site: Site) -> dict[str, Any]:
 
 
 def test_a_row_says_what_was_answered_and_what_became_of_it(site: Site) -> None:
-    row = row_of(settled(site, 4), site)
+    row = row_of(reconciled(site, 4), site)
     times = {name: row.pop(name) for name in ("source_committed_at", "translated_at", "committed_at")}
     assert row == {
         "source_cluster": "X",
@@ -108,37 +108,37 @@ def test_a_row_says_what_was_answered_and_what_became_of_it(site: Site) -> None:
 
 
 def test_what_stood_there_before_is_in_the_row_and_a_time_only_where_something_was_written(site: Site) -> None:
-    settled(site, 4)
-    assert row_of(settled(site, 7), site)["previous_target_offset"] == 6
-    unchanged = row_of(settled(site, 7), site)
+    reconciled(site, 4)
+    assert row_of(reconciled(site, 7), site)["previous_target_offset"] == 6
+    unchanged = row_of(reconciled(site, 7), site)
     assert (unchanged["outcome"], unchanged["committed_at"]) == ("UNCHANGED", None)
 
 
 def test_a_withheld_answer_has_a_reason_and_no_numbers(site: Site) -> None:
     site.clusters["Y"].logs[ORDERS] = MemoryEnds(0, 3)
-    row = row_of(settled(site, 4), site)
+    row = row_of(reconciled(site, 4), site)
     names = ("state", "outcome", "target_offset", "duplicates", "duplicates_at_most", "lost", "committed_at")
     assert [row[name] for name in names] == ["LOG_TRUNCATED", "WITHHELD", None, None, None, None, None]
 
 
 def test_an_error_of_the_target_is_in_its_row(site: Site) -> None:
     site.clusters["Y"].refused["readers"] = "TOPIC_AUTHORIZATION_FAILED"
-    row = row_of(settled(site, 4), site)
+    row = row_of(reconciled(site, 4), site)
     assert (row["outcome"], row["error"], row["target_offset"]) == ("FAILED", "TOPIC_AUTHORIZATION_FAILED", 6)
 
 
 def test_a_rewind_is_called_so(site: Site) -> None:
-    settled(site, 8)
-    assert row_of(settled(site, 3), site)["state"] == "REWIND"
+    reconciled(site, 8)
+    assert row_of(reconciled(site, 3), site)["state"] == "REWIND"
 
 
 def test_a_micro_batch_is_written_whole_and_a_reconcile_pass_only_where_it_says_something_new(
     site: Site, writer: TranslationHistory, appended: Appended
 ) -> None:
-    writer.append(settled(site, 4))
+    writer.append(reconciled(site, 4))
     keys = site.offsets.ids([("readers", "orders", 0)])
-    writer.append(settled(site, 4, lambda: site.reconciler.reconcile_batch("X", keys, 18)))
-    writer.append(settled(site, 5, site.reconciler.reconcile_all, group="others"))  # answers for readers once more
+    writer.append(reconciled(site, 4, lambda: site.reconciler.reconcile_batch("X", keys, 18)))
+    writer.append(reconciled(site, 5, site.reconciler.reconcile_all, group="others"))  # answers for readers once more
     assert len(site.reconciliations[-1].translated.commits.key) == 2
     site.reconciler.reconcile_all()
     writer.append(site.reconciliations[-1])
@@ -152,7 +152,7 @@ def test_a_micro_batch_is_written_whole_and_a_reconcile_pass_only_where_it_says_
 
 def test_rows_have_the_columns_of_the_table(site: Site) -> None:
     found = to_rows(
-        settled(site, 4), settled(site, 5).translated.commits.key, site.offsets.keys, site.config.strategy_of
+        reconciled(site, 4), reconciled(site, 5).translated.commits.key, site.offsets.keys, site.config.strategy_of
     )
     assert found.schema == OFFSET_TRANSLATIONS.arrow_schema
 
@@ -161,10 +161,10 @@ def test_whoever_records_never_waits_and_what_waits_is_appended_together(
     site: Site, writer: TranslationHistory, appended: Appended
 ) -> None:
     appended.may_go_on.clear()
-    writer.append(settled(site, 1))
+    writer.append(reconciled(site, 1))
     assert appended.has_begun.wait(PATIENCE_S)
     for offset in range(2, 7):
-        writer.append(settled(site, offset))
+        writer.append(reconciled(site, offset))
     appended.may_go_on.set()
     writer.close()
     assert [table.num_rows for table in appended.tables] == [1, 5]
@@ -173,7 +173,7 @@ def test_whoever_records_never_waits_and_what_waits_is_appended_together(
 
 def test_closing_writes_what_is_queued(site: Site, writer: TranslationHistory, appended: Appended) -> None:
     for offset in range(1, 4):
-        writer.append(settled(site, offset))
+        writer.append(reconciled(site, offset))
     writer.close()
     assert len(appended.rows()) == 3
 
@@ -183,9 +183,9 @@ def test_rows_that_could_not_be_appended_are_kept_for_the_next_try(
 ) -> None:
     appended.errors = [OSError("disk full\nmore")]
     appended.may_go_on.clear()
-    writer.append(settled(site, 1))
+    writer.append(reconciled(site, 1))
     assert appended.has_begun.wait(PATIENCE_S)
-    writer.append(settled(site, 2))
+    writer.append(reconciled(site, 2))
     appended.may_go_on.set()
     writer.close()
     assert [row["source_offset"] for row in appended.rows()] == [1, 2]
@@ -196,8 +196,8 @@ def test_rows_that_cannot_be_appended_in_the_end_are_a_failure_with_their_number
     site: Site, writer: TranslationHistory, appended: Appended
 ) -> None:
     appended.errors = [OSError("disk full\nmore")] * 9
-    writer.append(settled(site, 1))
-    writer.append(settled(site, 2))
+    writer.append(reconciled(site, 1))
+    writer.append(reconciled(site, 2))
     writer.close()
     assert writer.error == "offset_translations: 2 rows not written: disk full"
 
@@ -209,7 +209,7 @@ def test_a_table_that_cannot_be_written_for_long_costs_the_oldest_rows_and_not_a
     appended.errors = [OSError("disk full")] * 3
     for offset in range(1, 5):
         appended.has_begun.clear()
-        writer.append(settled(site, offset))
+        writer.append(reconciled(site, offset))
         assert appended.has_begun.wait(PATIENCE_S)
     writer.close()
     assert [row["source_offset"] for row in appended.rows()][-2:] == [3, 4]

@@ -29,19 +29,19 @@ class Given:
 
 
 def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False) -> WritePlan:
-    book = CommittedOffsets(["X", "Y"])
+    committed = CommittedOffsets(["X", "Y"])
     for number, one in enumerate(given):
-        key = book.ids([GroupPartition(f"g{number}", *ORDERS)]).tolist()
+        key = committed.ids([GroupPartition(f"g{number}", *ORDERS)]).tolist()
         for alias, commits in (("X", one.source), ("Y", one.target)):
             rows = [CommitRecord("", ORDERS, offset, at_ms, metadata) for offset, at_ms, metadata in commits]
-            book.clusters[alias].record(to_records(rows, key * len(rows), 0))
+            committed.clusters[alias].record(to_records(rows, key * len(rows), 0))
     zeros, states = np.zeros(len(given), np.int64), np.array([one.state for one in given], np.intp)
     wanted = np.array([one.wanted for one in given], np.int64)
     answers = Translations(wanted, wanted, states, zeros, zeros, zeros, zeros > 0, zeros > 0)
     answered_at_ms = np.array([one.answered_at_ms for one in given], np.int64)
     commits = Commits(np.arange(len(given)), zeros, zeros)
     translated = Translated("X", "Y", commits, answers, answered_at_ms, 0)
-    return plan_writes(book, translated, refresh_before_ms=refresh_before_ms, asks_everything=is_first)
+    return plan_writes(committed, translated, refresh_before_ms=refresh_before_ms, asks_everything=is_first)
 
 
 def outcomes(plan: WritePlan) -> list[Outcome]:
@@ -123,9 +123,9 @@ def test_a_value_that_is_due_and_changes_is_an_ordinary_write() -> None:
 
 
 def test_nothing_is_due_where_nothing_stands() -> None:
-    book = CommittedOffsets(["X"])
-    key = book.ids([("g", "orders", 0)])
-    assert refresh_due(book.clusters["X"].columns, key, 1 << 60).tolist() == [False]
+    committed = CommittedOffsets(["X"])
+    key = committed.ids([("g", "orders", 0)])
+    assert refresh_due(committed.clusters["X"].columns, key, 1 << 60).tolist() == [False]
 
 
 # Rewinds

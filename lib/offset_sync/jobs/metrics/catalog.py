@@ -1,6 +1,6 @@
 """Every metric: name, kind, labels and help. The contract with dashboards, alert rules and docs/metrics.md.
 
-Labels are bounded: aliases of clusters, words of ``model.py``, and of groups and topics the ``metrics.worst`` worst.
+Labels are bounded: aliases of clusters, words of ``model.values``, and the ``metrics.worst`` worst groups and topics.
 """
 
 from __future__ import annotations

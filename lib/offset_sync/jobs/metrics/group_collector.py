@@ -26,7 +26,7 @@ _LACKS = [code for code in range(len(OUTCOME_NAMES)) if code == PENDING or not H
 
 
 @dataclass(frozen=True)
-class Standing:
+class PairPositions:
     """The group partitions of one pair, shape (keys,); *since_ms* is ABSENT where the target lacks nothing.
 
     *state* and the counts hold where *is_answered*: the newest commit has an answer.
@@ -56,76 +56,76 @@ class Standing:
 class Positions:
     """Collects the metrics of positions; the lock of *state* is held for a copy only."""
 
-    def __init__(self, state: SyncState, waiting: Mapping[tuple[str, str], CommitLatency], worst: int) -> None:
-        self._state, self._waiting, self._worst = state, waiting, worst
+    def __init__(self, state: SyncState, latency: Mapping[tuple[str, str], CommitLatency], worst: int) -> None:
+        self._state, self._latency, self._worst = state, latency, worst
         self._groups = _GroupNumbers()
         self._scraping = threading.Lock()
 
     def collect(self) -> Iterable[Family]:
         """Return how everything stands now."""
         samples = Samples(catalog.POSITION_METRICS)
-        for standing in self.standings():
-            _add_counts(samples, standing)
-            _add_staleness(samples, standing, self._state.now_ms(), self._groups.names, self._worst)
-            _add_duplicates(samples, standing, self._groups.names, self._worst)
+        for positions in self.by_pair():
+            _add_counts(samples, positions)
+            _add_staleness(samples, positions, self._state.now_ms(), self._groups.names, self._worst)
+            _add_duplicates(samples, positions, self._groups.names, self._worst)
         return samples
 
-    def standings(self) -> list[Standing]:
+    def by_pair(self) -> list[PairPositions]:
         """Return how the group partitions of every pair stand now."""
         with self._scraping, self._state.lock:
             group = self._groups.fit(self._state.offsets.keys)
-            return [self._standing(source, target, key, group) for source, target, key in self._state.owned()]
+            return [self._pair(source, target, key, group) for source, target, key in self._state.owned()]
 
-    def _standing(self, source: str, target: str, key: KeyRows, group: NDArray[np.intp]) -> Standing:
+    def _pair(self, source: str, target: str, key: KeyRows, group: NDArray[np.intp]) -> PairPositions:
         pair, mine = self._state.last(source, target).columns, self._state.offsets.clusters[source].columns
         is_answered = (pair["source_offset"][key] == mine["genuine_offset"][key]) & (pair["outcome"][key] >= 0)
         is_answered &= pair["source_at_ms"][key] == mine["genuine_at_ms"][key]
         outcome = np.where(is_answered, pair["outcome"][key], PENDING)
-        since = self._waiting[source, target].since_ms(key)
+        since = self._latency[source, target].since_ms(key)
         # No pass of this driver has looked at it yet.
         is_unseen = np.isin(outcome, _LACKS) & (since < 0)
         since = np.where(is_unseen, mine["genuine_at_ms"][key], since)
         columns = (pair[name][key] for name in ("state", "duplicates", "duplicates_at_most", "lost"))
-        return Standing((source, target), group[key], outcome, since, is_answered, *columns)
+        return PairPositions((source, target), group[key], outcome, since, is_answered, *columns)
 
 
-def _add_counts(samples: Samples, standing: Standing) -> None:
-    outcomes = np.bincount(standing.outcome, minlength=len(OUTCOME_NAMES)).tolist()
+def _add_counts(samples: Samples, positions: PairPositions) -> None:
+    outcomes = np.bincount(positions.outcome, minlength=len(OUTCOME_NAMES)).tolist()
     for name, count in zip(OUTCOME_NAMES, outcomes, strict=True):
-        samples.add(catalog.POSITIONS, count, *standing.pair, name)
-    states = np.bincount(standing.state[standing.is_answered], minlength=len(State)).tolist()
+        samples.add(catalog.POSITIONS, count, *positions.pair, name)
+    states = np.bincount(positions.state[positions.is_answered], minlength=len(State)).tolist()
     for code, count in enumerate(states):
         metric = catalog.WITHHELD if IS_WITHHELD[code] else catalog.ANSWERS
-        samples.add(metric, count, *standing.pair, State(code).name)
+        samples.add(metric, count, *positions.pair, State(code).name)
 
 
-def _add_staleness(samples: Samples, standing: Standing, now_ms: int, names: list[str], worst: int) -> None:
+def _add_staleness(samples: Samples, positions: PairPositions, now_ms: int, names: list[str], worst: int) -> None:
     for code in _LACKS:
-        since = standing.since_ms[standing.outcome == code]
+        since = positions.since_ms[positions.outcome == code]
         age_ms = max(0, now_ms - int(since.min())) if len(since) else 0
-        samples.add(catalog.STALENESS, age_ms / 1000, *standing.pair, OUTCOME_NAMES[code])
-    rows = np.flatnonzero(np.isin(standing.outcome, _LACKS))
-    rows = rows[np.argsort(standing.since_ms[rows], kind="stable")]
-    _, first = np.unique(standing.group[rows], return_index=True)
+        samples.add(catalog.STALENESS, age_ms / 1000, *positions.pair, OUTCOME_NAMES[code])
+    rows = np.flatnonzero(np.isin(positions.outcome, _LACKS))
+    rows = rows[np.argsort(positions.since_ms[rows], kind="stable")]
+    _, first = np.unique(positions.group[rows], return_index=True)
     for row in rows[np.sort(first)[:worst]].tolist():
-        age_s = max(0, now_ms - int(standing.since_ms[row])) / 1000
-        name = to_label(names[standing.group[row]])
-        samples.add(catalog.GROUP_STALENESS, age_s, *standing.pair, OUTCOME_NAMES[standing.outcome[row]], name)
+        age_s = max(0, now_ms - int(positions.since_ms[row])) / 1000
+        name = to_label(names[positions.group[row]])
+        samples.add(catalog.GROUP_STALENESS, age_s, *positions.pair, OUTCOME_NAMES[positions.outcome[row]], name)
 
 
-def _add_duplicates(samples: Samples, standing: Standing, names: list[str], worst: int) -> None:
-    duplicates = np.where(standing.is_answered, standing.duplicates, 0)
+def _add_duplicates(samples: Samples, positions: PairPositions, names: list[str], worst: int) -> None:
+    duplicates = np.where(positions.is_answered, positions.duplicates, 0)
     for metric, values in (
         (catalog.DUPLICATES, duplicates),
-        (catalog.DUPLICATES_AT_MOST, np.where(standing.is_answered, standing.duplicates_at_most, 0)),
-        (catalog.LOST, np.where(standing.is_answered, standing.lost, 0)),
+        (catalog.DUPLICATES_AT_MOST, np.where(positions.is_answered, positions.duplicates_at_most, 0)),
+        (catalog.LOST, np.where(positions.is_answered, positions.lost, 0)),
     ):
-        samples.add(metric, int(values.sum()), *standing.pair)
-    samples.add(catalog.DUPLICATES_WORST, int(duplicates.max(initial=0)), *standing.pair)
-    by_group = np.bincount(standing.group, weights=duplicates)
+        samples.add(metric, int(values.sum()), *positions.pair)
+    samples.add(catalog.DUPLICATES_WORST, int(duplicates.max(initial=0)), *positions.pair)
+    by_group = np.bincount(positions.group, weights=duplicates)
     for group in np.argsort(-by_group, kind="stable")[:worst].tolist():
         if by_group[group] > 0:
-            samples.add(catalog.GROUP_DUPLICATES, by_group[group], *standing.pair, to_label(names[group]))
+            samples.add(catalog.GROUP_DUPLICATES, by_group[group], *positions.pair, to_label(names[group]))
 
 
 class _GroupNumbers:

@@ -65,7 +65,7 @@ def _unknown(log: LogIndex) -> int:
 
 
 class LogWatch:
-    """Looks at every cluster's logs from time to time and collects what was seen last.
+    """Checks every cluster's logs from time to time and collects what it found last.
 
     Of a cluster that does not answer nothing is said but that.
     """
@@ -84,21 +84,21 @@ class LogWatch:
         self._seen: dict[str, _LogMetrics | None] = {}
 
     def start(self, stop: threading.Event, interval_seconds: float) -> threading.Thread:
-        """Look in a thread until *stop* is set."""
+        """Check in a thread until *stop* is set."""
 
         def run() -> None:
             while not stop.is_set():
                 try:
-                    self.look()
+                    self.check()
                 except Exception:
-                    logger.exception("metrics: the logs could not be looked at; trying again")
+                    logger.exception("metrics: the logs could not be checked; trying again")
                 stop.wait(interval_seconds)
 
         thread = threading.Thread(target=run, name="log watch", daemon=True)
         thread.start()
         return thread
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Ask every cluster once."""
         for alias, cluster in self._clusters.items():
             try:
@@ -108,13 +108,13 @@ class LogWatch:
                 self._stalls[alias], self._backlogs[alias], self._seen[alias] = Stalls(), Backlog(), None
                 continue
             now = self._clock()
-            indexed = {place: reach for place, reach in reaches.items() if place.topic != CONSUMER_OFFSETS}
+            indexed = {partition: reach for partition, reach in reaches.items() if partition.topic != CONSUMER_OFFSETS}
             with self._index.lock:
                 logs = self._index.all_logs()
-                found = {place: logs.get(ClusterPartition(alias, *place)) for place in indexed}
-                frontiers = {place: log.frontier for place, log in found.items() if log is not None}
-            behind, behind_seconds = self._backlogs[alias].look(now, frontiers, indexed)
-            self._seen[alias] = behind, behind_seconds, self._stalls[alias].look(now, reaches)
+                found = {partition: logs.get(ClusterPartition(alias, *partition)) for partition in indexed}
+                frontiers = {partition: log.frontier for partition, log in found.items() if log is not None}
+            behind, behind_seconds = self._backlogs[alias].update(now, frontiers, indexed)
+            self._seen[alias] = behind, behind_seconds, self._stalls[alias].update(now, reaches)
 
     def collect(self) -> Iterable[Family]:
         """Return what was seen last."""
@@ -128,8 +128,8 @@ class LogWatch:
             samples.add(catalog.INDEX_BEHIND_SECONDS, seconds, alias)
             samples.add(catalog.STALLED_PARTITIONS, len(stalled), alias)
             by_topic: dict[str, float] = {}
-            for place, stalled_seconds in stalled.items():
-                by_topic[place.topic] = max(by_topic.get(place.topic, 0.0), stalled_seconds)
+            for partition, stalled_seconds in stalled.items():
+                by_topic[partition.topic] = max(by_topic.get(partition.topic, 0.0), stalled_seconds)
             for topic, longest in sorted(by_topic.items(), key=lambda item: -item[1])[: self._worst]:
                 samples.add(catalog.STALLED_SECONDS, longest, alias, to_label(topic))
         return samples

@@ -24,46 +24,46 @@ class HadoopFiles:
 
     def local(self, path: str) -> Path | None:
         """Return *path* as one of this machine's disk, None if it lies elsewhere."""
-        file_system, place = self._resolve(path)
-        return Path(place.toUri().getPath()) if file_system.getScheme() == "file" else None
+        file_system, hadoop_path = self._resolve(path)
+        return Path(hadoop_path.toUri().getPath()) if file_system.getScheme() == "file" else None
 
     def exists(self, path: str) -> bool:
         """Return whether there is a file or folder."""
-        file_system, place = self._resolve(path)
-        return bool(file_system.exists(place))
+        file_system, hadoop_path = self._resolve(path)
+        return bool(file_system.exists(hadoop_path))
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in *folder*, sorted; none where there is no such folder."""
-        file_system, place = self._resolve(folder)
-        if not file_system.exists(place):
+        file_system, hadoop_path = self._resolve(folder)
+        if not file_system.exists(hadoop_path):
             return []
-        return sorted(str(each.getPath().getName()) for each in file_system.listStatus(place) if each.isFile())
+        return sorted(str(each.getPath().getName()) for each in file_system.listStatus(hadoop_path) if each.isFile())
 
     def names_below(self, folder: str) -> Iterator[str]:
         """Yield the names of the files in *folder* and below, in no order; it has to be there."""
-        file_system, place = self._resolve(folder)
-        files = file_system.listFiles(place, True)
+        file_system, hadoop_path = self._resolve(folder)
+        files = file_system.listFiles(hadoop_path, True)
         while files.hasNext():
             yield str(files.next().getPath().getName())
 
     def modified_ms(self, path: str) -> int:
         """Return when a file was last written, in milliseconds since the epoch, by the clock of its file system."""
-        file_system, place = self._resolve(path)
+        file_system, hadoop_path = self._resolve(path)
         with _missing_files_named(path):
-            return int(file_system.getFileStatus(place).getModificationTime())
+            return int(file_system.getFileStatus(hadoop_path).getModificationTime())
 
     def count(self, folder: str) -> int:
         """Return how many files lie in *folder* and below."""
-        file_system, place = self._resolve(folder)
-        return int(file_system.getContentSummary(place).getFileCount())
+        file_system, hadoop_path = self._resolve(folder)
+        return int(file_system.getContentSummary(hadoop_path).getFileCount())
 
     def read_text(self, path: str) -> str:
         """Return the content of a file; raises FileNotFoundError where there is none."""
         if (own := self.local(path)) is not None:
             return own.read_bytes().decode()
-        file_system, place = self._resolve(path)
+        file_system, hadoop_path = self._resolve(path)
         with _missing_files_named(path):
-            stream = file_system.open(place)
+            stream = file_system.open(hadoop_path)
         try:
             return str(java("org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
         finally:
@@ -71,8 +71,8 @@ class HadoopFiles:
 
     def write_text(self, path: str, text: str) -> None:
         """Write a file in the place of what was there; it is stored when this returns."""
-        file_system, place = self._resolve(path)
-        stream = file_system.create(place, True)
+        file_system, hadoop_path = self._resolve(path)
+        stream = file_system.create(hadoop_path, True)
         try:
             stream.write(text.encode())
         finally:
@@ -92,42 +92,42 @@ class HadoopFiles:
 
     def delete(self, path: str) -> None:
         """Delete a file if it is there."""
-        file_system, place = self._resolve(path)
-        file_system.delete(place, False)
+        file_system, hadoop_path = self._resolve(path)
+        file_system.delete(hadoop_path, False)
 
     def delete_folder(self, folder: str) -> bool:
         """Delete *folder* and all in it; return whether it was there."""
-        file_system, place = self._resolve(folder)
-        return bool(file_system.delete(place, True))
+        file_system, hadoop_path = self._resolve(folder)
+        return bool(file_system.delete(hadoop_path, True))
 
     def read_parquet(self, path: str, columns: list[str]) -> pa.Table:
         """Return columns of a Parquet file; raises FileNotFoundError where there is none."""
         if (own := self.local(path)) is not None:
             return pq.read_table(own, columns=columns, partitioning=None)
-        file_system, place = self._resolve(path)
+        file_system, hadoop_path = self._resolve(path)
         with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
             local = Path(folder, "rows.parquet")
             # Without a checksum file beside it; the file's own pages have checksums enough.
             with _missing_files_named(path):
-                file_system.copyToLocalFile(False, place, _to_path(local.as_uri()), True)
+                file_system.copyToLocalFile(False, hadoop_path, _to_path(local.as_uri()), True)
             return pq.read_table(local, columns=columns)
 
     def write_parquet(self, path: str, rows: pa.Table) -> tuple[str, int]:
         """Write *rows* as a new file; return its qualified name and its size in bytes."""
-        file_system, place = self._resolve(path)
+        file_system, hadoop_path = self._resolve(path)
         if (own := self.local(path)) is not None:
             pq.write_table(rows, own, compression="snappy")
-            return str(file_system.makeQualified(place).toString()), own.stat().st_size
+            return str(file_system.makeQualified(hadoop_path).toString()), own.stat().st_size
         with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
             local = Path(folder, "rows.parquet")
             pq.write_table(rows, local, compression="snappy")
             size = local.stat().st_size
-            file_system.copyFromLocalFile(True, True, _to_path(local.as_uri()), place)
-        return str(file_system.makeQualified(place).toString()), size
+            file_system.copyFromLocalFile(True, True, _to_path(local.as_uri()), hadoop_path)
+        return str(file_system.makeQualified(hadoop_path).toString()), size
 
     def _resolve(self, path: str) -> tuple[Any, Any]:
-        place = _to_path(path)
-        return place.getFileSystem(self._configuration), place
+        hadoop_path = _to_path(path)
+        return hadoop_path.getFileSystem(self._configuration), hadoop_path
 
 
 def _to_path(path: str) -> Any:

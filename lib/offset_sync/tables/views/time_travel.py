@@ -16,8 +16,8 @@ class Version(NamedTuple):
     at: datetime
 
 
-def version_at(place: str, history: Sequence[Version], moment: datetime) -> int | None:
-    """Return the number of the newest version of the table at *place* that is not younger than *moment*.
+def version_at(table_path: str, history: Sequence[Version], moment: datetime) -> int | None:
+    """Return the number of the newest version of the table at *table_path* that is not younger than *moment*.
 
     None: the table did not exist yet. Raises TableError where it may have, but the log does not reach back so far.
     """
@@ -26,4 +26,4 @@ def version_at(place: str, history: Sequence[Version], moment: datetime) -> int 
     first = min(history)
     if first.number == 0:
         return None
-    raise TableError(f"{place}: its log goes back to {first.at.isoformat()} only; ask for a later moment")
+    raise TableError(f"{table_path}: its log goes back to {first.at.isoformat()} only; ask for a later moment")

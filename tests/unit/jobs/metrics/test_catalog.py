@@ -51,8 +51,8 @@ def watched(site: Site) -> Scrape:
         metrics.count(reconciliation)
     cluster = Growing()
     watch = LogWatch(site.config, dict.fromkeys(site.config.clusters, cluster), site.index)
-    watch.look()
-    watch.look()
+    watch.check()
+    watch.check()
     positions = Positions(site.state, metrics.waiting, 20)
     return read([metrics, positions, IndexSizes(site.index, list(site.config.clusters)), watch])
 
@@ -66,7 +66,7 @@ def busy_site(groups: int) -> Site:
         site.clusters["Y"].refused[f"failing {number}"] = "GROUP_AUTHORIZATION_FAILED"
         site.commit("X", f"failing {number}", 4, PLACE)
         site.commit("X", f"repeating {number}", 4, PLACE)
-    site.settle()
+    site.reconcile()
     return site
 
 

@@ -1,4 +1,4 @@
-"""Staleness, duplicates and reasons per pair, from a real settling pass among clusters in memory."""
+"""Staleness, duplicates and reasons per pair, from a real reconcile pass among clusters in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def watched() -> Watched:
 
 def test_a_commit_that_has_arrived_leaves_nothing_stale(watched: Watched) -> None:
     watched.site.commit("X", "readers", 4)
-    watched.settle()
+    watched.reconcile()
     watched.site.pass_time(60_000)
     assert watched.stale() == {}
     assert watched.scrape().positive("positions", "outcome", **XY) == {"COMMITTED": 1}
@@ -27,7 +27,7 @@ def test_a_commit_that_has_arrived_leaves_nothing_stale(watched: Watched) -> Non
 
 def test_a_commit_that_nobody_has_answered_waits_since_it_was_made(watched: Watched) -> None:
     watched.site.commit("X", "readers", 4)
-    watched.settle()
+    watched.reconcile()
     watched.site.commit("X", "readers", 5)
     watched.site.read("X")
     watched.site.pass_time(7_000)
@@ -37,7 +37,7 @@ def test_a_commit_that_nobody_has_answered_waits_since_it_was_made(watched: Watc
 
 def test_the_same_offset_committed_again_waits_for_its_answer_too(watched: Watched) -> None:
     watched.site.commit("X", "readers", 4)
-    watched.settle()
+    watched.reconcile()
     watched.site.pass_time(60_000)
     watched.site.commit("X", "readers", 4)
     watched.site.read("X")
@@ -49,17 +49,17 @@ def test_the_oldest_of_many_failed_commits_says_how_stale_it_is(watched: Watched
     watched.site.clusters["Y"].refused["readers"] = "GROUP_AUTHORIZATION_FAILED"
     for offset in (3, 4, 5):
         watched.site.commit("X", "readers", offset)
-        watched.settle()
+        watched.reconcile()
         watched.site.pass_time(10_000)
     assert watched.stale()["FAILED"] == pytest.approx(30, abs=0.1)
     watched.site.clusters["Y"].refused.clear()
-    watched.settle()
+    watched.reconcile()
     assert watched.stale() == {}
 
 
 def test_a_target_that_lost_what_it_had_is_stale_since_that_was_found(watched: Watched) -> None:
     watched.site.commit("X", "readers", 4)
-    watched.settle()
+    watched.reconcile()
     watched.site.pass_time(3_600_000)
     watched.site.clusters["Y"].is_down = True
     watched.site.reconciler.reconcile_all(is_first=True)
@@ -73,7 +73,7 @@ def test_a_target_that_lost_what_it_had_is_stale_since_that_was_found(watched: W
 
 def test_a_new_driver_takes_nothing_for_stale_that_the_last_one_saw_arrive(watched: Watched) -> None:
     watched.site.commit("X", "readers", 4)
-    watched.settle()
+    watched.reconcile()
     watched.site.pass_time(3_600_000)
     watched.restart()
     assert watched.stale() == {}
@@ -88,7 +88,7 @@ def test_a_new_driver_takes_nothing_for_stale_that_the_last_one_saw_arrive(watch
 def test_without_having_seen_it_arrive_a_new_driver_takes_it_for_stale_since_the_commit(watched: Watched) -> None:
     watched.site.clusters["Y"].refused["readers"] = "GROUP_AUTHORIZATION_FAILED"
     watched.site.commit("X", "readers", 4)
-    watched.settle()
+    watched.reconcile()
     watched.site.pass_time(9_000)
     watched.restart()
     assert watched.stale()["FAILED"] == pytest.approx(9, abs=0.1)
@@ -97,13 +97,13 @@ def test_without_having_seen_it_arrive_a_new_driver_takes_it_for_stale_since_the
 def test_what_moves_away_and_comes_back_waits_anew(watched: Watched) -> None:
     watched.site.clusters["Y"].refused["readers"] = "GROUP_AUTHORIZATION_FAILED"
     watched.site.commit("X", "readers", 4)
-    watched.settle()
+    watched.reconcile()
     watched.site.pass_time(60_000)
     watched.site.commit("Y", "readers", 8)
-    watched.settle()
+    watched.reconcile()
     assert watched.stale() == {}
     watched.site.commit("X", "readers", 9)
-    watched.settle()
+    watched.reconcile()
     watched.site.pass_time(1_000)
     assert watched.stale()["FAILED"] == pytest.approx(1, abs=0.1)
 
@@ -111,7 +111,7 @@ def test_what_moves_away_and_comes_back_waits_anew(watched: Watched) -> None:
 def test_a_genuine_commit_further_on_lacks_nothing(watched: Watched) -> None:
     watched.site.commit("Y", "readers", 9)
     watched.site.commit("X", "readers", 2)
-    watched.settle()
+    watched.reconcile()
     watched.site.pass_time(60_000)
     assert watched.scrape().positive("positions", "outcome", **XY) == {"NOT_FORWARD": 1}
     assert watched.stale() == {}
@@ -120,7 +120,7 @@ def test_a_genuine_commit_further_on_lacks_nothing(watched: Watched) -> None:
 def test_what_is_withheld_is_counted_by_reason_and_ages_apart_from_the_rest(watched: Watched) -> None:
     watched.site.clusters["Y"].topics["orders"] = MemoryTopic("created anew")
     watched.site.commit("X", "readers", 4)
-    watched.settle()
+    watched.reconcile()
     watched.site.pass_time(4_000)
     scraped = watched.scrape()
     assert scraped.positive("withheld", "reason", **XY) == {State.TOPIC_RECREATED.name: 1}
@@ -139,7 +139,7 @@ def test_duplicates_are_summed_by_pair_and_by_group_and_only_the_worst_groups_ar
     for number in range(6):
         site.commit("X", f"g{number}", number, places[0])
     site.commit("X", "g1", 5, places[1])
-    watched.settle()
+    watched.reconcile()
     scraped = watched.scrape()
     assert scraped.values("group_duplicates", "group_id", **XY) == {"g1": 6, "g5": 5, "g4": 4}
     assert scraped.value("duplicates", **XY) == 15 + 5
@@ -156,7 +156,7 @@ def test_what_the_target_has_deleted_unread_is_lost() -> None:
     watched = Watched(site)
     site.clusters["Y"].logs[place] = MemoryEnds(7, 10)
     site.commit("X", "readers", 4, place)
-    watched.settle()
+    watched.reconcile()
     assert watched.scrape().value("lost", **XY) == 3
 
 

@@ -1,4 +1,4 @@
-"""Stalled logs and the backlog of the index, look by look, and what is said of them."""
+"""Stalled logs and the backlog of the index, check by check, and what is said of them."""
 
 from __future__ import annotations
 
@@ -53,62 +53,64 @@ class Looking:
     def look(self, seconds: float = 30, **logs: At) -> Scrape:
         self.now += seconds
         self.x.logs.update({TopicPartition(name, 0): at for name, at in logs.items()})
-        self.watch.look()
+        self.watch.check()
         return read([self.watch])
 
 
 def test_a_log_that_moves_or_is_complete_never_stalls() -> None:
     stalls = Stalls()
-    assert stalls.look(0, {ORDERS: At(5, 5), PAY: At(5, 9)}) == {}
-    assert stalls.look(30, {ORDERS: At(5, 5), PAY: At(6, 12)}) == {}
-    assert stalls.look(60, {ORDERS: At(5, 5), PAY: At(12, 12)}) == {}
+    assert stalls.update(0, {ORDERS: At(5, 5), PAY: At(5, 9)}) == {}
+    assert stalls.update(30, {ORDERS: At(5, 5), PAY: At(6, 12)}) == {}
+    assert stalls.update(60, {ORDERS: At(5, 5), PAY: At(12, 12)}) == {}
 
 
 def test_an_open_transaction_behind_which_nothing_comes_is_no_stall() -> None:
     stalls = Stalls()
-    assert [stalls.look(now, {ORDERS: At(5, 9)}) for now in (0, 30, 60)] == [{}, {}, {}]
+    assert [stalls.update(now, {ORDERS: At(5, 9)}) for now in (0, 30, 60)] == [{}, {}, {}]
 
 
 def test_a_log_that_grows_behind_an_open_transaction_stalls_since_it_was_first_seen() -> None:
     stalls = Stalls()
-    stalls.look(0, {ORDERS: At(5, 9)})
-    assert stalls.look(30, {ORDERS: At(5, 10)}) == {ORDERS: 30}
-    assert stalls.look(60, {ORDERS: At(5, 10)}) == {ORDERS: 60}
-    assert stalls.look(90, {ORDERS: At(10, 11)}) == {}
-    assert stalls.look(120, {ORDERS: At(10, 12)}) == {ORDERS: 30}
+    stalls.update(0, {ORDERS: At(5, 9)})
+    assert stalls.update(30, {ORDERS: At(5, 10)}) == {ORDERS: 30}
+    assert stalls.update(60, {ORDERS: At(5, 10)}) == {ORDERS: 60}
+    assert stalls.update(90, {ORDERS: At(10, 11)}) == {}
+    assert stalls.update(120, {ORDERS: At(10, 12)}) == {ORDERS: 30}
 
 
 def test_a_complete_log_begins_to_stall_no_earlier_than_when_it_was_last_seen_complete() -> None:
     stalls = Stalls()
     for now in (0, 30, 60):
-        assert stalls.look(now, {ORDERS: At(5, 5)}) == {}
-    assert stalls.look(90, {ORDERS: At(5, 9)}) == {ORDERS: 30}
+        assert stalls.update(now, {ORDERS: At(5, 5)}) == {}
+    assert stalls.update(90, {ORDERS: At(5, 9)}) == {ORDERS: 30}
 
 
 def test_a_partition_that_is_gone_is_forgotten() -> None:
     stalls = Stalls()
-    stalls.look(0, {ORDERS: At(5, 9)})
-    stalls.look(30, {})
-    assert stalls.look(60, {ORDERS: At(5, 20)}) == {}
+    stalls.update(0, {ORDERS: At(5, 9)})
+    stalls.update(30, {})
+    assert stalls.update(60, {ORDERS: At(5, 20)}) == {}
 
 
 def test_a_backlog_is_as_old_as_the_offset_that_has_waited_longest() -> None:
     backlog = Backlog()
-    assert backlog.look(0, {ORDERS: 4}, {ORDERS: At(10, 12)}) == (6, 0)
-    assert backlog.look(30, {ORDERS: 9}, {ORDERS: At(20, 20)}) == (11, 30)
-    assert backlog.look(60, {ORDERS: 10}, {ORDERS: At(30, 30)}) == (20, 0)
-    assert backlog.look(90, {ORDERS: 10, PAY: 0}, {ORDERS: At(30, 30), PAY: At(5, 5)}) == (25, 30)
-    assert backlog.look(120, {ORDERS: 30, PAY: 5}, {ORDERS: At(30, 30), PAY: At(5, 5)}) == (0, 0)
+    assert backlog.update(0, {ORDERS: 4}, {ORDERS: At(10, 12)}) == (6, 0)
+    assert backlog.update(30, {ORDERS: 9}, {ORDERS: At(20, 20)}) == (11, 30)
+    assert backlog.update(60, {ORDERS: 10}, {ORDERS: At(30, 30)}) == (20, 0)
+    assert backlog.update(90, {ORDERS: 10, PAY: 0}, {ORDERS: At(30, 30), PAY: At(5, 5)}) == (25, 30)
+    assert backlog.update(120, {ORDERS: 30, PAY: 5}, {ORDERS: At(30, 30), PAY: At(5, 5)}) == (0, 0)
 
 
 def test_an_index_that_keeps_up_is_never_old_however_much_is_produced() -> None:
     backlog = Backlog()
-    ages = [backlog.look(30 * n, {ORDERS: 1000 * n}, {ORDERS: At(1000 * n + 900, 1000 * n + 900)})[1] for n in range(5)]
+    ages = [
+        backlog.update(30 * n, {ORDERS: 1000 * n}, {ORDERS: At(1000 * n + 900, 1000 * n + 900)})[1] for n in range(5)
+    ]
     assert ages == [0] * 5
 
 
 def test_a_partition_of_which_nothing_is_indexed_is_behind_as_a_whole() -> None:
-    assert Backlog().look(0, {}, {ORDERS: At(7, 9)}) == (7, 0)
+    assert Backlog().update(0, {}, {ORDERS: At(7, 9)}) == (7, 0)
 
 
 def test_the_index_is_compared_with_what_can_be_read_of_indexed_topics_only() -> None:
@@ -152,7 +154,7 @@ def test_the_thread_goes_on_after_a_failure_and_ends_when_asked(caplog: pytest.L
     looking.x.error = RuntimeError("a bug")
     with caplog.at_level(logging.ERROR):
         thread = looking.watch.start(stop, 0.01)
-        while "could not be looked at" not in caplog.text:
+        while "could not be checked" not in caplog.text:
             stop.wait(0.01)
     looking.x.error = None
     while not read([looking.watch]).values("cluster_up", "cluster"):

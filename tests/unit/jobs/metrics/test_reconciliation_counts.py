@@ -18,12 +18,12 @@ def watched() -> Watched:
     return Watched(mirrored_site())
 
 
-def test_settlements_are_counted_by_outcome_and_timed_once_per_commit(watched: Watched) -> None:
+def test_reconciliations_are_counted_by_outcome_and_timed_once_per_commit(watched: Watched) -> None:
     watched.site.commit("X", "readers", 4)
     watched.site.read("X")
     watched.site.pass_time(1_500)
     for _ in range(3):
-        watched.settle()
+        watched.reconcile()
     scraped = watched.scrape()
     assert scraped.value("commit_latency_seconds_count", **XY) == 1
     assert scraped.value("commit_latency_seconds_sum", **XY) == pytest.approx(1.5, abs=0.01)
@@ -35,19 +35,19 @@ def test_settlements_are_counted_by_outcome_and_timed_once_per_commit(watched: W
 
 def test_a_refresh_of_what_stands_there_is_no_latency(watched: Watched) -> None:
     watched.site.commit("X", "readers", 4)
-    watched.settle()
+    watched.reconcile()
     watched.site.pass_time(13 * 3_600_000)
     for _ in range(4):
-        watched.settle()
+        watched.reconcile()
     assert watched.scrape().value("outcomes_total", outcome="COMMITTED", **XY) == 2
     assert watched.scrape().value("commit_latency_seconds_count", **XY) == 1
 
 
-def test_a_settlement_is_recorded_first_and_a_mistake_in_counting_stops_nothing(
+def test_a_reconciliation_is_recorded_first_and_a_mistake_in_counting_stops_nothing(
     watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
     watched.site.commit("X", "readers", 4)
-    watched.site.settle()
+    watched.site.reconcile()
     recorded: list[Reconciliation] = []
     watched.metrics.waiting.clear()
     CountedHistory(recorded, watched.metrics).append(watched.site.reconciliations[-1])
@@ -57,16 +57,16 @@ def test_a_settlement_is_recorded_first_and_a_mistake_in_counting_stops_nothing(
 
 def test_what_a_new_driver_finds_at_the_target_took_nobody_knows_how_long(watched: Watched) -> None:
     watched.site.commit("X", "readers", 4)
-    watched.settle()
+    watched.reconcile()
     watched.metrics = SyncMetrics(watched.site.config)
-    watched.settle()
+    watched.reconcile()
     assert watched.scrape().value("outcomes_total", outcome="UNCHANGED", **XY) == 1
     assert watched.scrape().value("commit_latency_seconds_count", **XY) == 0
 
 
 def test_a_disordered_timestamp_is_counted_once_however_often_it_is_said(watched: Watched) -> None:
     watched.site.commit("X", "readers", 4)
-    watched.site.settle()
+    watched.site.reconcile()
     plain = watched.site.reconciliations[-1]
     answers = replace(plain.translated.answers, is_disordered=np.array([True]))
     disordered = replace(plain, translated=replace(plain.translated, answers=answers))

@@ -43,7 +43,7 @@ def topic(cluster: EmbeddedCluster, admin: ClusterAdmin, topic_name: str) -> str
     return topic_name
 
 
-def wave(admin: ClusterAdmin, writes: list[OffsetWrite], dry_run: bool = False) -> list[WriteOutcome]:
+def write_batch(admin: ClusterAdmin, writes: list[OffsetWrite], dry_run: bool = False) -> list[WriteOutcome]:
     return write_offsets(writes, admin, own_tag=OURS, dry_run=dry_run, deadline=15)
 
 
@@ -67,15 +67,15 @@ def test_a_group_with_members_is_left_alone_and_written_to_once_they_have_left(
 ) -> None:
     writes = wanted(group_name, topic)
     with member(cluster, group_name, topic, protocol):
-        active = wave(admin, writes)
+        active = write_batch(admin, writes)
         before = admin.committed_offsets([group_name])[group_name]
     assert {(each.outcome, each.error) for each in active} == {(Outcome.TARGET_ACTIVE, "UNKNOWN_MEMBER_ID")}
     assert before == {}
-    assert {each.outcome for each in wave(admin, writes)} == {Outcome.COMMITTED}
+    assert {each.outcome for each in write_batch(admin, writes)} == {Outcome.COMMITTED}
 
 
 def test_an_unknown_topic_fails_alone(admin: ClusterAdmin, topic: str, group_name: str) -> None:
-    results = wave(admin, [*wanted(group_name, topic), *wanted(group_name, "no-such-topic")])
+    results = write_batch(admin, [*wanted(group_name, topic), *wanted(group_name, "no-such-topic")])
     assert [each.outcome for each in results] == [Outcome.COMMITTED] * PARTITIONS + [Outcome.FAILED] * PARTITIONS
     assert {each.error for each in results[PARTITIONS:]} == {"UNKNOWN_TOPIC_OR_PART"}
 
@@ -83,7 +83,7 @@ def test_an_unknown_topic_fails_alone(admin: ClusterAdmin, topic: str, group_nam
 def test_the_empty_group_fails_with_the_reason_and_the_others_are_written(
     admin: ClusterAdmin, topic: str, group_name: str
 ) -> None:
-    results = wave(admin, [*wanted("", topic), *wanted(group_name, topic)])
+    results = write_batch(admin, [*wanted("", topic), *wanted(group_name, topic)])
     assert [each.outcome for each in results] == [Outcome.FAILED] * PARTITIONS + [Outcome.COMMITTED] * PARTITIONS
     assert "empty group id" in str(results[0].error)
 
@@ -93,15 +93,15 @@ def test_what_somebody_else_wrote_is_moved_forward_only_and_only_as_expected(
 ) -> None:
     theirs = OffsetWrite(group_name, topic, 0, 50, "theirs", Rule.SET, None)
     admin.write_offsets({group_name: [theirs]})
-    unseen = wave(admin, wanted(group_name, topic, 60)[:1])
-    behind = wave(admin, wanted(group_name, topic, 40, expected=50)[:1])
-    ahead = wave(admin, wanted(group_name, topic, 60, expected=50)[:1])
+    unseen = write_batch(admin, wanted(group_name, topic, 60)[:1])
+    behind = write_batch(admin, wanted(group_name, topic, 40, expected=50)[:1])
+    ahead = write_batch(admin, wanted(group_name, topic, 60, expected=50)[:1])
     assert [each.outcome for each in (*unseen, *behind, *ahead)] == [
         Outcome.NOT_FORWARD,
         Outcome.NOT_FORWARD,
         Outcome.COMMITTED,
     ]
-    assert wave(admin, wanted(group_name, topic, 30)[:1])[0].outcome is Outcome.COMMITTED  # it is ours now
+    assert write_batch(admin, wanted(group_name, topic, 30)[:1])[0].outcome is Outcome.COMMITTED  # it is ours now
     assert admin.committed_offsets([group_name]) == {group_name: {TopicPartition(topic, 0): Committed(30, OURS)}}
 
 
@@ -109,9 +109,9 @@ def test_a_thousand_groups_are_written_in_one_wave_and_a_second_wave_changes_not
     admin: ClusterAdmin, topic: str, group_name: str
 ) -> None:
     writes = [each for number in range(1000) for each in wanted(f"{group_name}-{number}", topic, number)]
-    assert {each.outcome for each in wave(admin, writes, dry_run=True)} == {Outcome.DRY_RUN}
-    assert {each.previous_offset for each in wave(admin, writes, dry_run=True)} == {None}
-    assert {each.outcome for each in wave(admin, writes)} == {Outcome.COMMITTED}
-    again = wave(admin, writes)
+    assert {each.outcome for each in write_batch(admin, writes, dry_run=True)} == {Outcome.DRY_RUN}
+    assert {each.previous_offset for each in write_batch(admin, writes, dry_run=True)} == {None}
+    assert {each.outcome for each in write_batch(admin, writes)} == {Outcome.COMMITTED}
+    again = write_batch(admin, writes)
     assert {each.outcome for each in again} == {Outcome.UNCHANGED}
     assert [each.previous_offset for each in again] == [each.offset for each in writes]
