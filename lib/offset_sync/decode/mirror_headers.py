@@ -19,7 +19,8 @@ ORIGIN_BYTES = 249
 NOT_MIRRORED = -1
 """Origin code of a record that has none; as an index it names the last entry, which callers add for such records."""
 _DIGITS = 19
-_LARGEST = 2**63 - 1
+LARGEST_OFFSET = 2**62 - 1
+"""No log is as long as that; the numbers above mean "not there" to those who count with them."""
 _INT64_BYTES = 8
 
 
@@ -111,11 +112,11 @@ def _decode_text(rows: ByteRows, chosen: NDArray[np.intp], reasons: dict[int, st
         reasons.setdefault(row, f"offset header {problem}")
     chosen, length = chosen[fits], length[fits]
     total, is_other = _sum_digits(rows, chosen, length)
-    is_larger = ~is_other & (total > _LARGEST)
+    is_larger = ~is_other & (total > LARGEST_OFFSET)
     for row in chosen[is_other].tolist():
         reasons.setdefault(row, "offset header is not a decimal number without sign")
     for row in chosen[is_larger].tolist():
-        reasons.setdefault(row, f"offset header exceeds {_LARGEST}")
+        reasons.setdefault(row, f"offset header exceeds {LARGEST_OFFSET}")
     numbers[chosen] = np.where(is_other | is_larger, 0, total).astype(np.int64)
     return numbers
 
@@ -135,7 +136,7 @@ def _sum_digits(
 
 
 def _decode_int64(rows: ByteRows, chosen: NDArray[np.intp], reasons: dict[int, str]) -> NDArray[np.int64]:
-    """Read eight bytes, big-endian, not negative."""
+    """Read eight bytes, big-endian, neither negative nor larger than any offset."""
     numbers = np.zeros(len(rows), np.int64)
     length = (rows.end - rows.start)[chosen]
     fits = length == _INT64_BYTES
@@ -145,5 +146,8 @@ def _decode_int64(rows: ByteRows, chosen: NDArray[np.intp], reasons: dict[int, s
     found = window(rows.content, _INT64_BYTES)[rows.start[chosen]].view(">i8").astype(np.int64)
     for row, number in zip(chosen[found < 0].tolist(), found[found < 0].tolist(), strict=True):
         reasons.setdefault(row, f"offset header {number} is negative")
-    numbers[chosen] = found
+    is_larger = found > LARGEST_OFFSET
+    for row in chosen[is_larger].tolist():
+        reasons.setdefault(row, f"offset header exceeds {LARGEST_OFFSET}")
+    numbers[chosen] = np.where(is_larger, 0, found)
     return numbers

@@ -43,6 +43,7 @@ class State(Word):
     CLUSTER_UNREACHABLE = 12
     STRATEGY_REFUSED = 13  # it could lose records of this topic
     NO_REFERENCE = 14  # the strategy finds nothing to go by, and the topic is not idle
+    TRANSLATION_FAILED = 15  # an error of ours, which is in the log: it costs this partition and no other
 
     @property
     def is_withheld(self) -> bool:

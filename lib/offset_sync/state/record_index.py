@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +15,7 @@ from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.tables.catalog import BEGINS, INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.index.time_index import TimeIndex
 
@@ -105,7 +107,7 @@ class RecordIndex:
             if log is None:
                 log = self._logs[of_log] = LogIndex(int(start[first]))
                 self._partitions[of_log[:2]] = self._partitions.get(of_log[:2], 0) + 1
-            runs = Runs.of(start[part], length[part], origin[part], origin_start[part], seen_ms[part])
+            runs = _readable(Runs.of(start[part], length[part], origin[part], origin_start[part], seen_ms[part]))
             log.extend(_with_gaps(runs, log.frontier), int(runs.end.max()))
             if self._is_timed(of_log.topic):
                 log.times = log.times or TimeIndex()
@@ -116,6 +118,18 @@ class RecordIndex:
         codes = np.array([self.code(name) for name in encoded.dictionary.to_pylist()], np.int32)
         taken: NDArray[np.int32] = codes[encoded.indices.to_numpy(zero_copy_only=False)]
         return taken
+
+
+def _readable(rows: Runs) -> Runs:
+    """Return *rows*; those with an origin offset that no log can have are of unknown origin: unread by everyone.
+
+    The decoder lets none through; what an earlier version has written down is still in the table.
+    """
+    is_wrong = (rows.length > 0) & ((rows.origin_start < 0) | (rows.origin_start > NO_LIMIT - rows.length))
+    if not is_wrong.any():
+        return rows
+    origin = np.where(is_wrong, np.int32(UNKNOWN_ORIGIN), rows.origin)
+    return replace(rows, origin=origin, origin_start=np.where(is_wrong, rows.start, rows.origin_start))
 
 
 def _with_gaps(rows: Runs, frontier: int) -> Runs:

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
+from typing import NamedTuple
 
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, State, TopicPartition
+from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.snapshot import Commits, Snapshot, frontier
 from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.exact import Bounds
+from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.preconditions import last_known
 from offset_sync.translate.strategies import Strategy
+
+logger = logging.getLogger(__name__)
+
+
+class _Pair(NamedTuple):
+    """What all partitions of one translation share."""
+
+    last: LastTranslations
+    source: str
+    target: str
+    snapshot: Snapshot
+    now_ms: int
 
 
 class Translator:
@@ -24,61 +40,73 @@ class Translator:
         self._config = config
         self._state = state
         self._index = state.index
+        self._grace_ms = int(config.sync.hole_grace.total_seconds() * 1000)
 
     def translate(
         self, last: LastTranslations, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int
     ) -> Translations:
-        """Return one answer per commit; *last* remembers what the next ones need not look at again."""
-        topic_id = self._state.offsets.clusters[source].topic_id
-        grace_ms = int(self._config.sync.hole_grace.total_seconds() * 1000)
+        """Return one answer per commit; *last* remembers what the next ones need not look at again.
+
+        What goes wrong with one partition is that partition's: it is withheld, and the log says why.
+        """
+        pair = _Pair(last, source, target, snapshot, now_ms)
         parts = []
-        for place, rows in self._state.keys.slices(commits.key):
+        for partition, rows in self._state.keys.slices(commits.key):
             key, committed = commits.key[rows], commits.offset[rows]
-            there = self.view(target, place, snapshot)
-            if there is None:
-                parts.append(withhold(State.CLUSTER_UNREACHABLE, len(key)))
-                continue
-            log = self._index.log(source, place.topic, place.partition)
-            revision = log.reorder_count() if log is not None else 0
-            window_start = last.window_start(self._state.keys.keys_in(place), int(committed.min()), revision)
-            here = self.view(source, place, snapshot) or self._remembered(source, place, there)
-            answers = translate_partition(
-                committed,
-                [topic_id.get(one) for one in key.tolist()],
-                PartitionLog.of(log, self._index.code(source), here),
-                PartitionLog.of(self._index.log(target, *place), self._index.code(target), there),
-                Bounds(now_ms - grace_ms, window_start),
-                self._strategy(place.topic, now_ms),
-            )
-            # Asked again: translating may have met an origin of which some record had come late.
-            last.note_window(key, committed, answers.offset, log.reorder_count() if log is not None else 0)
-            parts.append(answers)
+            try:
+                parts.append(self._translate_partition(pair, partition, key, committed))
+            except Exception:
+                logger.exception("%s to %s: %s-%d cannot be translated", source, target, *partition)
+                parts.append(withhold(State.TRANSLATION_FAILED, len(key)))
         return concatenate(parts)
+
+    def _translate_partition(
+        self, pair: _Pair, partition: TopicPartition, key: KeyRows, committed: Int64s
+    ) -> Translations:
+        there = self.view(pair.target, partition, pair.snapshot)
+        if there is None:
+            return withhold(State.CLUSTER_UNREACHABLE, len(key))
+        log = self._index.log(pair.source, *partition)
+        revision = log.reorder_count() if log is not None else 0
+        window_start = pair.last.window_start(self._state.keys.keys_in(partition), int(committed.min()), revision)
+        here = self.view(pair.source, partition, pair.snapshot) or self._remembered(pair.source, partition, there)
+        topic_id = self._state.offsets.clusters[pair.source].topic_id
+        answers = translate_partition(
+            committed,
+            [topic_id.get(one) for one in key.tolist()],
+            PartitionLog.of(log, self._index.code(pair.source), here),
+            PartitionLog.of(self._index.log(pair.target, *partition), self._index.code(pair.target), there),
+            Bounds(pair.now_ms - self._grace_ms, window_start),
+            self._strategy(partition.topic, pair.now_ms),
+        )
+        # Asked again: translating may have met an origin of which some record had come late.
+        pair.last.note_window(key, committed, answers.offset, log.reorder_count() if log is not None else 0)
+        return answers
 
     def _strategy(self, topic: str, now_ms: int) -> Strategy:
         idle_ms = int(self._config.sync.idle_after.total_seconds() * 1000)
         return Strategy(self._config.strategy_of(topic), self._config.topics.header_look_back, now_ms - idle_ms)
 
-    def view(self, cluster: str, place: TopicPartition, snapshot: Snapshot) -> PartitionMetadata | None:
+    def view(self, cluster: str, partition: TopicPartition, snapshot: Snapshot) -> PartitionMetadata | None:
         """Return what is known of a partition; None: the cluster or the partition's leader cannot be asked."""
         said = snapshot.metadata[cluster]
         if isinstance(said, ClusterError):
             return None
-        ids = self._index.topic_ids(cluster, place.topic)
-        if place.topic in said.refused:
+        ids = self._index.topic_ids(cluster, partition.topic)
+        if partition.topic in said.refused:
             return PartitionMetadata(None, 0, 0, 0, ids, is_refused=True)
-        topic, ends = said.topics.get(place.topic), said.ends.get(place)
+        topic, ends = said.topics.get(partition.topic), said.ends.get(partition)
         if topic is None:
             return PartitionMetadata(None, 0, 0, 0, ids)
-        if ends is None and place.partition < topic.partitions:
+        if ends is None and partition.partition < topic.partitions:
             return None
         start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
-        known_to = snapshot.frontiers[ClusterPartition(cluster, *place)]
+        known_to = snapshot.frontiers[ClusterPartition(cluster, *partition)]
         return PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, known_to)
 
-    def _remembered(self, cluster: str, place: TopicPartition, there: PartitionMetadata) -> PartitionMetadata:
-        indexed = self._index.partitions(cluster, place.topic)
-        return last_known(self._index.topic_ids(cluster, place.topic), indexed, place.partition, there)
+    def _remembered(self, cluster: str, partition: TopicPartition, there: PartitionMetadata) -> PartitionMetadata:
+        indexed = self._index.partitions(cluster, partition.topic)
+        return last_known(self._index.topic_ids(cluster, partition.topic), indexed, partition.partition, there)
 
     def frontiers(
         self, clusters: Collection[str], partitions: Collection[TopicPartition]

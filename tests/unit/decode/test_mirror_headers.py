@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from offset_sync.decode.mirror_headers import NOT_MIRRORED, Encoding, Identities, decode_identities
 
-LARGEST = 2**63 - 1
+LARGEST = 2**62 - 1
 Header = bytes | None
 Answer = tuple[str, int] | str | None
 
@@ -49,7 +49,7 @@ def by_the_rules(origin: Header, at: Header, encoding: Encoding) -> Answer:
         return "malformed"
     if encoding == "int64":
         number = struct.unpack(">q", at)[0] if len(at) == 8 else -1
-        return (name, number) if number >= 0 else "malformed"
+        return (name, number) if 0 <= number <= LARGEST else "malformed"
     is_number = 1 <= len(at) <= 19 and all(octet in b"0123456789" for octet in at)
     return (name, int(at)) if is_number and int(at) <= LARGEST else "malformed"
 
@@ -74,8 +74,10 @@ def test_both_headers_make_a_mirrored_record_and_one_alone_a_native_one() -> Non
         (b"0x1F", "offset header is not a decimal number without sign"),
         (b"1.0", "offset header is not a decimal number without sign"),
         ("١".encode(), "offset header is not a decimal number without sign"),
-        (b"9223372036854775808", "offset header exceeds 9223372036854775807"),
-        (b"9999999999999999999", "offset header exceeds 9223372036854775807"),
+        (b"4611686018427387904", "offset header exceeds 4611686018427387903"),
+        (b"9223372036854775807", "offset header exceeds 4611686018427387903"),
+        (b"9223372036854775808", "offset header exceeds 4611686018427387903"),
+        (b"9999999999999999999", "offset header exceeds 4611686018427387903"),
         (b"00000000000000000001", "offset header has 20 bytes, more than 19 digits"),
         (b"9" * 100_000, "offset header has 100000 bytes, more than 19 digits"),
     ],
@@ -88,7 +90,7 @@ def test_an_offset_that_is_no_plain_number_is_malformed(offset: bytes, reason: s
     ]
 
 
-@pytest.mark.parametrize("offset", [b"9223372036854775807", b"0009223372036854775"])
+@pytest.mark.parametrize("offset", [b"4611686018427387903", b"0009223372036854775"])
 def test_nineteen_digits_are_read_where_they_fit(offset: bytes) -> None:
     assert answers(decode([(b"IDC1", offset)])) == [("IDC1", int(offset))]
 
@@ -98,6 +100,8 @@ def test_nineteen_digits_are_read_where_they_fit(offset: bytes) -> None:
     [
         (struct.pack(">q", 258), ("IDC1", 258)),
         (struct.pack(">q", LARGEST), ("IDC1", LARGEST)),
+        (struct.pack(">q", LARGEST + 1), "offset header exceeds 4611686018427387903"),
+        (struct.pack(">q", 2**63 - 1), "offset header exceeds 4611686018427387903"),
         (struct.pack(">q", -5), "offset header -5 is negative"),
         (b"", "offset header has 0 bytes, not 8"),
         (b"\0" * 7, "offset header has 7 bytes, not 8"),

@@ -233,3 +233,18 @@ def test_kept_up_in_any_steps_the_index_is_the_same_as_read_in_one(
     assert kept_up._logs.keys() == fresh._logs.keys()
     for place in fresh._logs:
         assert content(kept_up, place) == content(fresh, place)
+
+
+@pytest.mark.parametrize("origin_start", [2**62, 2**62 - 2, 2**63 - 1, -7])
+def test_rows_of_an_earlier_version_with_a_number_that_no_log_has_are_of_unknown_origin(origin_start: int) -> None:
+    tables = MemoryTables()
+    add(tables, RECORD_RUNS, run(0, 3), run(3, 3, "X", origin_start), run(6, 1, "X", 3))
+    cache = read_in_one(tables)
+    log = cache.log("Y", "orders", 0)
+    assert log is not None
+    assert [code == UNKNOWN_ORIGIN for code in log.runs.origin.tolist()] == [False, True, False]
+    assert log.positions(cache.code("X")).end.tolist() == [3, 4]
+    # Indexed anew with today's decoder they come as what they are taken for: no contradiction.
+    add(tables, RECORD_RUNS, run(3, 3, "", 3))
+    cache.refresh()
+    assert not log.is_contradicted
