@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import ABSENT, Outcome, State
+from offset_sync.model.values import ABSENT, Outcome, State, TopicPartition
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations
@@ -20,10 +20,23 @@ _REPEATS = 2
 """So many equal answers make a key settled."""
 
 
+class Outlook(NamedTuple):
+    """What the answers of a partition rest on beside its commits: where any of it changes, others may be due.
+
+    *topic_ids* are those at source and target, *log_start* is the target's, *reorder_count* the source's.
+    """
+
+    reason: State | None
+    topic_ids: tuple[str | None, str | None]
+    log_start: int
+    reorder_count: int
+
+
 class LastTranslations:
-    """Last answers from one source to one target."""
+    """Last answers from one source to one target; *outlooks* are what they rested on in the last regular pass."""
 
     def __init__(self) -> None:
+        self.outlooks: dict[TopicPartition, Outlook] = {}
         self.columns = ColumnStore(
             {
                 "source_offset": ABSENT,
@@ -66,6 +79,10 @@ class LastTranslations:
             & (column["repeats"][key] >= _REPEATS)
         )
         return is_settled
+
+    def unsettle(self, key: NDArray[np.intp]) -> None:
+        """Have the answers of *key* computed anew until they have come often enough again."""
+        self.columns["repeats"][key] = 0
 
     def is_waiting(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return which keys may have another answer as soon as the index knows more of their partition."""

@@ -10,14 +10,14 @@ from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, State, TopicPartition
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_translations import LastTranslations
+from offset_sync.state.last_translations import LastTranslations, Outlook
 from offset_sync.state.snapshot import Commits, Snapshot, frontier
 from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
-from offset_sync.translate.preconditions import last_known
+from offset_sync.translate.preconditions import last_known, reason_to_withhold
 from offset_sync.translate.strategies import Strategy
 
 logger = logging.getLogger(__name__)
@@ -82,6 +82,17 @@ class Translator:
         # Asked again: translating may have met an origin of which some record had come late.
         pair.last.note_window(key, committed, answers.offset, log.reorder_count() if log is not None else 0)
         return answers
+
+    def outlook(self, source: str, target: str, partition: TopicPartition, snapshot: Snapshot) -> Outlook | None:
+        """Return what answers for a partition rest on beside the commits; None: the target cannot be asked."""
+        there = self.view(target, partition, snapshot)
+        if there is None:
+            return None
+        here = self.view(source, partition, snapshot) or self._remembered(source, partition, there)
+        log = PartitionLog.of(self._index.log(source, *partition), self._index.code(source), here)
+        target_log = PartitionLog.of(self._index.log(target, *partition), self._index.code(target), there)
+        ids = (here.topic_id, there.topic_id)
+        return Outlook(reason_to_withhold(log, target_log), ids, there.log_start, log.index.reorder_count())
 
     def _strategy(self, topic: str, now_ms: int) -> Strategy:
         idle_ms = int(self._config.sync.idle_after.total_seconds() * 1000)

@@ -9,36 +9,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.model.values import ABSENT, ClusterPartition, Outcome, TopicPartition, WriteOutcome
+from offset_sync.model.values import ABSENT, Outcome, WriteOutcome
 from offset_sync.state import failpoints
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import Commits, Snapshot
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
+from offset_sync.sync.due_rows import DueRows, targets_of
 from offset_sync.sync.reconciliation import (
     Fetcher,
     OffsetWriter,
     ReconcileRequest,
     Reconciliation,
     ReconciliationLog,
-    Selection,
 )
-from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
-
-
-class _Due(NamedTuple):
-    """What has to be looked at for one target: the commits of each source, and how far their logs are indexed."""
-
-    commits: dict[str, Commits]
-    partitions: set[TopicPartition]
-    frontiers: dict[ClusterPartition, int]
+from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes
 
 
 class Reconciler:
@@ -63,7 +52,7 @@ class Reconciler:
         self._pairs = config.pairs()
         self._sources = tuple(dict.fromkeys(source for source, _ in self._pairs))
         self._target_locks = {target: threading.Lock() for _, target in self._pairs}
-        self._refresh_ms = _to_ms(config.sync.refresh_interval)
+        self._due = DueRows(config, state, self._translator)
 
     def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
         """Reconcile *rows* that *source* committed in a micro-batch, where it owns them; return a line per failure."""
@@ -96,7 +85,7 @@ class Reconciler:
         if len(request.rows) == 0:
             return []
         self._state.index.refresh()
-        targets = list(dict.fromkeys(target for source, target in self._pairs if source in request.sources))
+        targets = targets_of(self._pairs, request.sources)
         with ThreadPoolExecutor(max_workers=max(1, len(targets))) as pool:
             passes = [pool.submit(self._reconcile_target, target, request) for target in targets]
             return [line for each in passes for line in each.result()]
@@ -104,51 +93,22 @@ class Reconciler:
     def _reconcile_target(self, target: str, request: ReconcileRequest) -> list[str]:
         # This lock spans computing and committing: an older answer must not overtake a newer one on its way.
         with self._target_locks[target]:
-            due = self._due(target, request)
+            due = self._due.before_asking(target, request)
             if not due.commits:
                 return []
             metadata = self._fetcher.fetch([target, *due.commits], due.partitions)
             snapshot = Snapshot(metadata, due.frontiers)
             failures = []
-            for source, commits in due.commits.items():
+            for source, candidates in due.commits.items():
+                commits = self._due.after_asking(source, target, candidates, snapshot, request)
+                if len(commits.key) == 0:
+                    continue
                 translated, plan = self._plan(source, target, commits, snapshot, request)
                 outcomes = self._write(target, plan)
                 reconciliation = self._apply(translated, plan, outcomes, snapshot, request)
                 self._history.append(reconciliation)
                 failures += reconciliation.failures(self._state.offsets.keys)
             return failures
-
-    def _due(self, target: str, request: ReconcileRequest) -> _Due:
-        """Choose the commits that count at *target*; the frontiers are taken before the clusters are asked."""
-        state = self._state
-        with state.lock:
-            owned = state.owned_rows(target, np.unique(request.rows))
-            chosen = {
-                source: rows
-                for source, candidates in owned.items()
-                if source in request.sources and (source, target) in self._pairs
-                if len(rows := candidates[self._is_chosen(source, target, candidates, request.selection)])
-            }
-            partitions = {each for rows in chosen.values() for each in state.keys.partitions_of(rows)}
-            frontiers = self._translator.frontiers([target, *chosen], partitions)
-            return _Due({source: state.commits(source, rows) for source, rows in chosen.items()}, partitions, frontiers)
-
-    def _is_chosen(self, source: str, target: str, rows: KeyRows, selection: Selection) -> NDArray[np.bool_]:
-        if selection is Selection.UNSETTLED:
-            return ~self._is_settled(source, target, rows)
-        if selection is Selection.WAITING:
-            return self._state.last(source, target).is_waiting(rows)
-        return np.ones(len(rows), np.bool_)
-
-    def _is_settled(self, source: str, target: str, rows: KeyRows) -> NDArray[np.bool_]:
-        last, there = self._state.last(source, target), self._state.offsets.clusters[target].columns
-        commits = self._state.commits(source, rows)
-        is_settled = last.is_settled(rows, commits.offset, commits.at_ms)
-        is_settled &= there["actual_offset"][rows] == last.columns["wanted"][rows]
-        return is_settled & ~refresh_due(there, rows, self._refresh_before_ms())
-
-    def _refresh_before_ms(self) -> int:
-        return self._state.now_ms() - self._refresh_ms
 
     def _plan(
         self, source: str, target: str, commits: Commits, snapshot: Snapshot, request: ReconcileRequest
@@ -162,7 +122,7 @@ class Reconciler:
             return translated, plan_writes(
                 self._state.offsets,
                 translated,
-                refresh_before_ms=self._refresh_before_ms(),
+                refresh_before_ms=self._due.refresh_before_ms(),
                 asks_everything=request.asks_everything,
             )
 
@@ -199,7 +159,3 @@ class Reconciler:
             last = state.last(translated.source, translated.target)
             is_news = last.note(key, commits.offset, commits.at_ms, translated.answers, outcome)
         return Reconciliation(translated, plan, request.batch_id, state.now_ms(), previous, outcome, error, is_news)
-
-
-def _to_ms(duration: timedelta) -> int:
-    return int(duration.total_seconds() * 1000)

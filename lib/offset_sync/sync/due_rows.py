@@ -1,0 +1,106 @@
+"""Which rows a pass has to look at: chosen before the clusters are asked, and once more when they have answered.
+
+While they are asked somebody may commit, or reset a group at the target. What was chosen then is out of date: whoever
+records the new commit reconciles it, so such a row is left to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import timedelta
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.config import Config
+from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.snapshot import Commits, Snapshot
+from offset_sync.state.sync_state import SyncState
+from offset_sync.state.translator import Translator
+from offset_sync.sync.reconciliation import ReconcileRequest, Selection
+from offset_sync.sync.write_plan import refresh_due
+
+
+class Due(NamedTuple):
+    """What may have to be done at one target: the commits of each source, and how far their logs are indexed."""
+
+    commits: dict[str, Commits]
+    partitions: set[TopicPartition]
+    frontiers: dict[ClusterPartition, int]
+
+
+class DueRows:
+    """Chooses rows by what *state* knows."""
+
+    def __init__(self, config: Config, state: SyncState, translator: Translator) -> None:
+        self._state, self._translator = state, translator
+        self._pairs = config.pairs()
+        self._refresh_ms = _to_ms(config.sync.refresh_interval)
+
+    def before_asking(self, target: str, request: ReconcileRequest) -> Due:
+        """Return what to ask about; the frontiers are taken before the clusters are asked."""
+        state = self._state
+        with state.lock:
+            owned = state.owned_rows(target, np.unique(request.rows))
+            rows = {
+                source: chosen
+                for source, candidates in owned.items()
+                if source in request.sources and (source, target) in self._pairs
+                if len(chosen := self._candidates(source, target, candidates, request.selection))
+            }
+            partitions = {each for one in rows.values() for each in state.keys.partitions_of(one)}
+            frontiers = self._translator.frontiers([target, *rows], partitions)
+            return Due({source: state.commits(source, one) for source, one in rows.items()}, partitions, frontiers)
+
+    def after_asking(
+        self, source: str, target: str, commits: Commits, snapshot: Snapshot, request: ReconcileRequest
+    ) -> Commits:
+        """Return those of *commits* that still count, and in the regular pass only those that are not settled."""
+        state = self._state
+        with state.lock:
+            counts = np.isin(commits.key, state.owned_rows(target, commits.key).get(source, []))
+            now = state.commits(source, commits.key)
+            chosen = counts & (now.offset == commits.offset) & (now.at_ms == commits.at_ms)
+            if request.selection is Selection.UNSETTLED:
+                self._unsettle_changed(source, target, commits.key, snapshot)
+                chosen &= ~self._is_settled(source, target, commits)
+            return Commits(commits.key[chosen], commits.offset[chosen], commits.at_ms[chosen])
+
+    def refresh_before_ms(self) -> int:
+        """Return from when on our own values are young enough."""
+        return self._state.now_ms() - self._refresh_ms
+
+    def _candidates(self, source: str, target: str, rows: KeyRows, selection: Selection) -> KeyRows:
+        if selection is Selection.WAITING:
+            return rows[self._state.last(source, target).is_waiting(rows)]
+        return rows
+
+    def _unsettle_changed(self, source: str, target: str, rows: KeyRows, snapshot: Snapshot) -> None:
+        """Forget that answers are settled where the logs they rest on are not what they were.
+
+        The target's log start may have passed an answer, a record may have come late, a topic may have been made anew:
+        none of that shows in the commits or at the target's coordinator.
+        """
+        last, keys = self._state.last(source, target), self._state.keys
+        for partition in keys.partitions_of(rows):
+            outlook = self._translator.outlook(source, target, partition, snapshot)
+            if outlook is not None and last.outlooks.get(partition) != outlook:
+                last.outlooks[partition] = outlook
+                last.unsettle(keys.keys_in(partition))
+
+    def _is_settled(self, source: str, target: str, commits: Commits) -> NDArray[np.bool_]:
+        last, there = self._state.last(source, target), self._state.offsets.clusters[target].columns
+        is_settled = last.is_settled(commits.key, commits.offset, commits.at_ms)
+        is_settled &= there["actual_offset"][commits.key] == last.columns["wanted"][commits.key]
+        return is_settled & ~refresh_due(there, commits.key, self.refresh_before_ms())
+
+
+def targets_of(pairs: Collection[tuple[str, str]], sources: Collection[str]) -> list[str]:
+    """Return the clusters that something of *sources* is translated to."""
+    return list(dict.fromkeys(target for source, target in pairs if source in sources))
+
+
+def _to_ms(duration: timedelta) -> int:
+    return int(duration.total_seconds() * 1000)
