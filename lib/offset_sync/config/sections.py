@@ -114,6 +114,7 @@ class Sync(Section):
     hole_grace: Duration = timedelta(seconds=60)
     idle_after: Duration = timedelta(minutes=10)
     deletes: Literal["ignore", "follow"] = "ignore"
+    metadata: Literal["tag", "carry"] = "tag"
     max_offsets_per_trigger: Count = 500_000
     requests_in_flight: Count = 500
     commit_timeout: PositiveDuration = timedelta(seconds=15)

@@ -122,11 +122,13 @@ class CutoverProcedure:
         return [f"it has members at {self._source}; stop them there first"] if is_active else []
 
     def _commit_reasons(self, plan: GroupPlan, elsewhere: Sequence[str]) -> list[str]:
-        reasons, others = [], ", ".join(elsewhere)
+        # A partition of the target's own has nothing to be moved: nobody has read on since the group was there.
+        third = [alias for alias in elsewhere if alias != self._target]
+        reasons, others = [], ", ".join(third)
         if not plan.partitions:
-            where = f"; its newest commits are at {others}" if elsewhere else ""
+            where = f"; its newest commits are at {', '.join(elsewhere)}" if elsewhere else ""
             reasons.append(f"no commit of it at {self._source} is to be moved{where}")
-        elif elsewhere:
+        elif third:
             reasons.append(f"some of its newest commits are at {others}; stop it there and move it first")
         withheld = [each for each in plan.partitions if each.status is Status.WITHHELD]
         if withheld:

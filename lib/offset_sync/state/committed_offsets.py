@@ -18,7 +18,7 @@ from offset_sync.state.own_writes import NOTHING, OwnWrites
 from offset_sync.translate.index.runs import Int64s
 
 OWN_TAG = "offset-sync"
-"""Metadata of a commit that we wrote where the source's own was empty."""
+"""Metadata of a commit that we wrote, unless the source's own was carried over (``sync.metadata: carry``)."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ class ClusterOffsets:
     def record_told(self, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
         """Take in *records* of which another process has told which are our own, as offset_commits has them."""
         last = self._take_in(records, is_own, records.log_offset > self.columns["log_offset"][records.key])
-        self.columns["own_offset"][records.key[last]] = np.where(is_own[last], records.offset[last], NOTHING)
+        is_untagged = is_own[last] & ~_is_tagged(records)[last]
+        self.columns["own_offset"][records.key[last]] = np.where(is_untagged, records.offset[last], NOTHING)
 
     def _take_in(
         self, records: CommitRecords, is_own: NDArray[np.bool_], is_new: NDArray[np.bool_]
@@ -90,7 +91,7 @@ class ClusterOffsets:
         return last
 
     def _own(self, records: CommitRecords, is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        is_own = np.fromiter((text == OWN_TAG for text in records.metadata), np.bool_, len(records.key))
+        is_own = _is_tagged(records)
         # What was read before is judged by what stands: we have forgotten what we wrote before that.
         is_own |= ~is_new & (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
         is_own[is_new] = self.own_writes.confirm(
@@ -118,9 +119,9 @@ class ClusterOffsets:
             _keep(self.metadata, key_id, records.metadata[row])
             _keep(self.topic_id, key_id, records.topic_id[row])
 
-    def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
-        """Note what the cluster acknowledged as written by us."""
-        self.own_writes.acknowledge(key, offset)
+    def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int, is_tagged: NDArray[np.bool_]) -> None:
+        """Note what the cluster acknowledged as written by us; what carries our tag needs no other mark."""
+        self.own_writes.acknowledge(key[~is_tagged], offset[~is_tagged])
         column = self.columns
         column["actual_offset"][key] = offset
         column["actual_at_ms"][key] = at_ms
@@ -156,6 +157,10 @@ class CommittedOffsets:
     def column(self, name: str) -> NDArray[np.int64]:
         """Return a column of all clusters, shape (clusters, keys)."""
         return np.stack([commits.columns[name] for commits in self.clusters.values()])
+
+
+def _is_tagged(records: CommitRecords) -> NDArray[np.bool_]:
+    return np.fromiter((text == OWN_TAG for text in records.metadata), np.bool_, len(records.key))
 
 
 def _last_of_each(key: NDArray[np.intp], chosen: NDArray[np.bool_]) -> NDArray[np.intp]:

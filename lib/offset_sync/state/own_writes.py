@@ -92,9 +92,10 @@ class OwnWrites:
     ) -> NDArray[np.bool_]:
         """Return which records are ours; they come in log order and never twice, shapes (records,).
 
-        *confirmed*, shape (keys,), is our value that stands, :data:`NOTHING` where there is none, and is brought up to
-        date. A commit that repeats it says nothing new and counts as ours. Errs to genuine, which at worst makes a
-        cluster the owner of a position that we brought there, and that is never ahead.
+        *confirmed*, shape (keys,), is our value that stands without a tag, :data:`NOTHING` where there is none, and is
+        brought up to date. A commit that repeats it cannot be told from ours and counts as such. One that repeats a
+        *tagged* value has lost the tag, so somebody else made it: a group that was started there. Errs to genuine,
+        which at worst makes a cluster the owner of a position that we brought there, and that is never ahead.
         """
         is_own: NDArray[np.bool_] = is_tagged.copy()
         ours = self._pending.keys() | set(key[is_tagged].tolist())
@@ -105,7 +106,7 @@ class OwnWrites:
                 confirmed[key_id] = NOTHING
             else:
                 is_own[row] |= self._is_pending(key_id, value) or value == confirmed[key_id]
-                confirmed[key_id] = value if is_own[row] else NOTHING
+                confirmed[key_id] = value if is_own[row] and not is_tagged[row] else NOTHING
         return is_own
 
     def _is_pending(self, key_id: int, value: int) -> bool:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from offset_sync.model.values import ABSENT, GroupPartition, Outcome, State
-from offset_sync.state.committed_offsets import ClusterOffsets, CommitRecords
+from offset_sync.state.committed_offsets import OWN_TAG, ClusterOffsets, CommitRecords
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.own_writes import NOTHING
 from offset_sync.state.sync_state import SyncState
@@ -38,8 +38,9 @@ def restore_commits(tables: TableStore, state: SyncState) -> None:
                 commits.columns[name][key] = mine.column(name).cast(pa.int64()).fill_null(-1).to_numpy()
             for name in ("actual_is_own", "is_deleted"):
                 commits.columns[name][key] = mine.column(name).to_numpy()
-            is_ours = commits.columns["actual_is_own"][key]
-            commits.columns["own_offset"][key] = np.where(is_ours, commits.columns["actual_offset"][key], NOTHING)
+            is_tagged = pc.equal(mine.column("actual_metadata").fill_null(""), OWN_TAG).to_numpy()
+            is_untagged = commits.columns["actual_is_own"][key] & ~is_tagged
+            commits.columns["own_offset"][key] = np.where(is_untagged, commits.columns["actual_offset"][key], NOTHING)
             for name, texts in (("metadata", commits.metadata), ("topic_id", commits.topic_id)):
                 values = zip(key.tolist(), mine.column(name).to_pylist(), strict=True)
                 texts.update({place: text for place, text in values if text})
@@ -90,6 +91,7 @@ def _last_commits(commits: DataFrame) -> DataFrame:
         F.max_by(F.when(is_position, F.col("committed_offset")), place).alias("actual_offset"),
         F.max_by(at_ms, place).alias("actual_at_ms"),
         F.max_by("is_own", place).alias("actual_is_own"),
+        F.max_by("metadata", place).alias("actual_metadata"),
         F.max_by("is_tombstone", place).alias("is_deleted"),
         F.max_by("committed_offset", genuine_place).alias("genuine_offset"),
         F.max_by(at_ms, genuine_place).alias("genuine_at_ms"),
@@ -123,7 +125,7 @@ def restore_answers(tables: TableStore, state: SyncState) -> None:
 
 def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) -> None:
     key = _ids(state, rows)
-    _restore_own_writes(rows, key, state.offsets.clusters[target])
+    _restore_own_writes(rows, key, state.offsets.clusters[source], state.offsets.clusters[target])
     pair = state.last(source, target).columns
     for name, column in (("source_offset", "source_offset"), ("wanted", "target_offset")):
         pair[name][key] = rows.column(column).fill_null(ABSENT).to_numpy()
@@ -134,12 +136,17 @@ def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) ->
     pair["outcome"][key] = [Outcome[name] for name in rows.column("outcome").to_pylist()]
 
 
-def _restore_own_writes(rows: pa.Table, key: KeyRows, there: ClusterOffsets) -> None:
-    """Note the writes that may not have been read back: later than all that was read, by clocks a minute apart."""
+def _restore_own_writes(rows: pa.Table, key: KeyRows, here: ClusterOffsets, there: ClusterOffsets) -> None:
+    """Note the writes that may not have been read back: later than all that was read, by clocks a minute apart.
+
+    Only those that may carry the source's metadata: the others have our tag.
+    """
     own = rows.column("own_offset").fill_null(NOTHING).to_numpy()
     own_at_ms = rows.column("own_at").cast(pa.int64()).fill_null(0).to_numpy() // 1000
     is_earlier = own_at_ms + _CLOCKS_APART_MS < there.columns["actual_at_ms"][key]
-    is_pending = (own != NOTHING) & (own != there.columns["own_offset"][key]) & ~is_earlier
+    is_carried = np.array([number in here.metadata for number in key.tolist()], np.bool_)
+    is_read_back = there.columns["actual_is_own"][key] & (there.columns["actual_offset"][key] == own)
+    is_pending = is_carried & (own != NOTHING) & ~is_read_back & ~is_earlier
     there.own_writes.acknowledge(key[is_pending], own[is_pending])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,12 +58,18 @@ class _AtTarget:
 
 
 def plan_writes(
-    offsets: CommittedOffsets, translated: Translated, *, refresh_before_ms: int, asks_everything: bool
+    offsets: CommittedOffsets,
+    translated: Translated,
+    *,
+    refresh_before_ms: int,
+    asks_everything: bool,
+    carries_metadata: bool,
 ) -> WritePlan:
     """Decide, per translation, whether the target has to be asked.
 
     *refresh_before_ms*: our own value has to be written again if it was written before, lest it expires.
-    *asks_everything*: ask about every translation. Errs to asking, which costs a request and changes nothing.
+    *asks_everything*: ask about every translation. *carries_metadata*: write the source's own metadata, where there is
+    any, instead of our tag. Errs to asking, which costs a request and changes nothing.
     """
     key, answers = translated.commits.key, translated.answers
     mine, there = (offsets.clusters[alias].columns for alias in (translated.source, translated.target))
@@ -79,14 +86,18 @@ def plan_writes(
     is_rewind = went_back & (rewound_at_ms >= 0) & (answers.wanted < actual) & ~is_withheld & ~is_backward
     state = np.where(is_rewind, State.REWIND, answers.state)
     rows = np.flatnonzero(is_asked)
-    writes = _writes(offsets, translated, rows, _AtTarget(actual, rule, is_refreshed))
+    metadata = offsets.clusters[translated.source].metadata if carries_metadata else {}
+    writes = _writes(offsets, translated, rows, _AtTarget(actual, rule, is_refreshed), metadata)
     return WritePlan(writes, rows, state, actual, outcome)
 
 
 def _writes(
-    offsets: CommittedOffsets, translated: Translated, rows: NDArray[np.intp], there: _AtTarget
+    offsets: CommittedOffsets,
+    translated: Translated,
+    rows: NDArray[np.intp],
+    there: _AtTarget,
+    metadata: Mapping[int, str],
 ) -> list[OffsetWrite]:
-    metadata = offsets.clusters[translated.source].metadata
     columns = (translated.commits.key, translated.answers.wanted, there.rule, there.offset, there.is_refreshed)
     return [
         OffsetWrite(

@@ -96,8 +96,8 @@ def test_a_new_driver_knows_what_the_old_one_knew_and_goes_on_alike(lived: Drive
     rng = random.Random(6)
     for group in GROUPS:
         for alias in "XYZ":
-            standing = lived.standing(alias, group)
-            offset = rng.choice([0, 44, 20, 20 if standing is None else standing])
+            held = lived.target_offset(alias, group)
+            offset = rng.choice([0, 44, 20, 20 if held is None else held])
             lived.commit(alias, group, offset)
     for alias in "XYZ":
         fresh.position[alias] = lived.position[alias]

@@ -27,10 +27,17 @@ def take_in(committed: CommittedOffsets, *records: CommitRecord, first: int = 0,
 
 
 def acknowledge(
-    committed: CommittedOffsets, offset: int, at_ms: int = 0, *, group: str = "g", alias: str = "X"
+    committed: CommittedOffsets,
+    offset: int,
+    at_ms: int = 0,
+    *,
+    group: str = "g",
+    alias: str = "X",
+    is_tagged: bool = False,
 ) -> None:
-    """Note that *alias* has acknowledged a write of ours."""
-    committed.clusters[alias].acknowledge(committed.ids([(group, "orders", 0)]), np.array([offset]), at_ms)
+    """Note that *alias* has acknowledged a write of ours, with the source's metadata unless it *is_tagged*."""
+    key = committed.ids([(group, "orders", 0)])
+    committed.clusters[alias].acknowledge(key, np.array([offset]), at_ms, np.array([is_tagged]))
 
 
 def state(committed: CommittedOffsets, alias: str = "X") -> dict[tuple[str, str, int], dict[str, object]]:

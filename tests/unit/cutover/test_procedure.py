@@ -147,6 +147,12 @@ def test_every_reason_not_to_move_is_named_and_nothing_is_committed(site: FakeCl
     assert site.committed == []
 
 
+def test_an_idle_partition_that_never_left_the_target_keeps_nobody_from_going_back() -> None:
+    assert blocking(FakeClusters(elsewhere={"g": ["Y"]})) == []
+    (reason,) = blocking(FakeClusters(elsewhere={"g": ["Y", "Z"]}))
+    assert reason == "some of its newest commits are at Z; stop it there and move it first"
+
+
 def test_a_disaster_asks_nothing_of_the_source_and_waits_for_nothing() -> None:
     site = FakeClusters([[MIRRORING]], here=SILENT, unread_left=[5], ranges={"g": ["orders-0 X [5, 8)"]})
     move = Move(site)

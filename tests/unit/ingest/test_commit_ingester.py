@@ -7,9 +7,9 @@ import time
 from datetime import datetime, timezone
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
+from builders.commits import acknowledge
 from builders.offset_records import commit_key, commit_value, group_key, member_key
 from fakes.ingest import WRITTEN_MS, Raw
 from fakes.ingest import IngestingJob as Job
@@ -106,14 +106,14 @@ def test_records_count_in_log_order_however_tasks_deliver_them(job: Job) -> None
 
 
 def test_our_own_commits_are_marked_and_not_reconciled(job: Job) -> None:
-    job.offsets.clusters["X"].acknowledge(job.offsets.ids([("c", "orders", 0)]), pa.array([9]).to_numpy(), 1)
+    acknowledge(job.offsets, 9, 1, group="c")
     job.ingest(0, commit(5, group="a"), commit(6, group="b", metadata=OWN_TAG), commit(9, group="c", metadata="m"))
     assert job.reconciled == [(["a"], 0)]
     assert job.commits("group_id", "is_own") == [("a", False), ("b", True), ("c", True)]
 
 
 def test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_again(job: Job) -> None:
-    job.offsets.clusters["X"].acknowledge(job.offsets.ids([("c", "orders", 0)]), pa.array([9]).to_numpy(), 1)
+    acknowledge(job.offsets, 9, 1, group="c")
     job.tables.dies_at = OFFSET_COMMITS
     records = commit(9, group="c", metadata="m"), commit(12, group="c", metadata="n")
     with pytest.raises(PowerFailure):

@@ -203,50 +203,6 @@ def run_script(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture
-def archived(repo: Path) -> Path:
-    """The same, with an archive of Spark's classes."""
-    (repo / "jars" / "classes" / "conf").mkdir(parents=True)
-    (repo / "conf").mkdir()
-    return repo
-
-
-def test_a_driver_on_this_machine_starts_from_the_archive_of_classes(archived: Path) -> None:
-    built = command(archived)
-    words = spark_words(built)
-    (given,) = [each for each in after(words, "--conf") if each.startswith("spark.driver.defaultJavaOptions=")]
-    assert shlex.split(given)[0].endswith(f"-XX:SharedArchiveFile={archived}/jars/classes/spark.jsa")
-    # A class path of jars alone: Spark's folder of settings, which is on it, is an empty one.
-    assert f"spark.driver.extraClassPath={archived}/jars/spark/a.jar:{archived}/jars/spark/b.jar" in words
-    assert built.environment["OFFSET_SYNC_EMPTY_CONF"] == f"{archived}/jars/classes/conf"
-    assert after(words, "--properties-file") == [f"{archived}/conf/spark-defaults.conf"]
-
-
-@pytest.mark.parametrize(
-    ("words", "environ"),
-    [
-        (["--master", "yarn"], {}),
-        (["--master", "yarn", "--deploy-mode", "cluster"], {}),
-        (["--driver-class-path", "/x.jar"], {}),
-        (["--conf", "spark.driver.extraClassPath=/x.jar"], {}),
-        (["--conf", "spark.driver.defaultJavaOptions=-Xss4m"], {}),
-        ([], {"SPARK_HOME": "/opt/spark"}),
-        ([], {"SPARK_CONF_DIR": "/etc/spark"}),
-    ],
-)
-def test_the_archive_is_left_where_it_was_not_made_for_this(
-    archived: Path, words: list[str], environ: dict[str, str]
-) -> None:
-    built = command(archived, *words, **environ)
-    assert "OFFSET_SYNC_EMPTY_CONF" not in built.environment
-    assert "spark.jsa" not in str(built)
-
-
-def test_settings_of_hadoop_in_conf_stay_on_the_class_path(archived: Path) -> None:
-    (archived / "conf" / "core-site.xml").write_text("<configuration/>")
-    assert "OFFSET_SYNC_EMPTY_CONF" not in command(archived).environment
-
-
 @pytest.mark.parametrize("words", [(), ("no_such_job",)])
 def test_without_a_job_that_exists_the_jobs_are_listed_with_exit_code_2(words: tuple[str, ...]) -> None:
     ended = run_script(*words)

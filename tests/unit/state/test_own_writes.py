@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,17 +39,31 @@ def test_several_writes_that_are_read_later_are_all_known() -> None:
     assert (known(committed)["genuine_offset"], known(committed)["actual_offset"]) == (-1, 15)
 
 
-def test_a_group_that_commits_the_value_we_wrote_has_not_moved() -> None:
+def test_a_group_that_commits_the_value_that_we_wrote_without_a_tag_cannot_be_told_from_us() -> None:
     committed = CommittedOffsets(["X"])
     acknowledge(committed, 9, 1)
     assert take_in(committed, commit(9, 1, metadata="m"), commit(9, 5), commit(9, 6)) == [True, True, True]
 
 
-def test_a_group_that_commits_our_tagged_value_has_not_moved_either_wherever_the_batch_ends() -> None:
+@pytest.mark.parametrize("is_acknowledged", [True, False])
+def test_a_group_that_commits_our_tagged_value_was_started_there_wherever_the_batch_ends(is_acknowledged: bool) -> None:
     tagged, repeated = commit(9, 1, metadata=OWN_TAG), commit(9, 2)
-    assert take_in(CommittedOffsets(["X"]), tagged, repeated) == [True, True]
+    for batches in ([(tagged, repeated)], [(tagged,), (repeated,)]):
+        committed = CommittedOffsets(["X"])
+        if is_acknowledged:
+            acknowledge(committed, 9, 1, is_tagged=True)
+        first, is_own = 0, []
+        for batch in batches:
+            is_own += take_in(committed, *batch, first=first)
+            first += len(batch)
+        assert is_own == [True, False]
+        assert (known(committed)["genuine_offset"], known(committed)["actual_is_own"]) == (9, False)
+
+
+def test_what_a_consumer_committed_before_us_is_its_own_though_we_write_the_same() -> None:
     committed = CommittedOffsets(["X"])
-    assert take_in(committed, tagged) + take_in(committed, repeated, first=1) == [True, True]
+    acknowledge(committed, 9, 2, is_tagged=True)
+    assert take_in(committed, commit(9, 1), commit(9, 2, metadata=OWN_TAG)) == [False, True]
 
 
 def test_a_group_that_goes_on_from_our_value_and_is_reset_to_it_is_followed() -> None:
@@ -106,7 +121,7 @@ def model(log: list[CommitRecord], written: list[int]) -> tuple[int, int, int]:
         if record.offset is None or record.offset < 0:
             held = None
         elif record.offset in pending or record.metadata == OWN_TAG:
-            held = record.offset
+            held = None if record.metadata == OWN_TAG else record.offset
             pending = pending[pending.index(record.offset) + 1 :] if record.offset in pending else pending
         elif record.offset != held:
             held = None

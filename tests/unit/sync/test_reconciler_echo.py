@@ -52,7 +52,7 @@ class HastySite(Site):
 
 
 def hasty_site() -> HastySite:
-    calm = mirrored_site()
+    calm = mirrored_site(sync={"metadata": "carry"})
     site = HastySite(calm.config, clock_ms=calm.clock_ms, index=calm.index)
     site.clusters.update(calm.clusters)
     return site

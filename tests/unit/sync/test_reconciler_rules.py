@@ -7,6 +7,7 @@ import pytest
 from builders.logs import log
 from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
 from offset_sync.model.values import Rule, TopicPartition
+from offset_sync.state.committed_offsets import OWN_TAG
 
 PAY = TopicPartition("pay-out", 0)
 HOURS_MS = 3_600_000
@@ -66,13 +67,32 @@ def test_our_own_value_is_taken_back_when_a_late_record_turns_up() -> None:
     assert site.target_offset("Y", "readers") == 3
 
 
-def test_the_sources_metadata_is_carried_over_and_wins_over_our_tag() -> None:
-    site = mirrored_site()
+@pytest.mark.parametrize(("mode", "metadata"), [("tag", OWN_TAG), ("carry", "AgAAAYHr3Q==")])
+def test_the_sources_metadata_may_speak_of_offsets_and_is_carried_over_only_on_request(
+    mode: str, metadata: str
+) -> None:
+    site = mirrored_site(sync={"metadata": mode})
     site.commit("X", "streams", 4, metadata="AgAAAYHr3Q==")
     for _ in range(3):
         site.reconcile()
-    assert site.clusters["Y"].group_offsets["streams", ORDERS].metadata == "AgAAAYHr3Q=="
+    assert site.clusters["Y"].group_offsets["streams", ORDERS].metadata == metadata
     assert site.clusters["X"].written == []
+
+
+def test_after_a_move_an_idle_partition_belongs_to_where_the_group_is() -> None:
+    site = mirrored_site("Y", "Z")
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    site.commit("Y", "readers", 6)  # started there, where nothing is left to read; our value, without our tag
+    site.reconcile()
+    assert {(row.source, row.target, row.wanted) for n in range(-2, 0) for row in site.rows(n)} == {
+        ("Y", "X", 4),
+        ("Y", "Z", 6),
+    }
+    assert [site.target_offset(alias, "readers") for alias in "XYZ"] == [4, 6, 6]
+    site.clusters["X"].forget("readers", ORDERS)  # expires there after a week without a member
+    site.reconcile()
+    assert site.target_offset("X", "readers") == 4, "the way back has an offset"
 
 
 def test_an_active_target_is_recorded_and_asked_again_but_is_no_failure() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import pytest
 
@@ -12,10 +11,7 @@ from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state import translator
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import Translations
 
 SECOND = TopicPartition("orders", 1)
 
@@ -225,32 +221,3 @@ def test_retention_past_an_unread_record_is_answered_with_the_log_start_and_the_
     site.commit("X", "readers", 5)
     site.reconcile()
     assert (answer(site)[2], site.reconciliations[-1].translated.answers.lost.tolist()) == (8, [1])
-
-
-def test_an_error_of_one_partition_is_that_partitions_own(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = Site(config_of(["X", "Y"]))
-    for alias in ("X", "Y"):
-        for each in (ORDERS, SECOND):
-            site.put(log(alias, "X0:5"), each, partitions=2)
-    whole = translator.translate_partition
-
-    def fails_once(committed: Int64s, *others: Any) -> Translations:
-        if committed.tolist() == [3]:
-            raise ValueError("repeats may not contain negative values")
-        return whole(committed, *others)
-
-    monkeypatch.setattr(translator, "translate_partition", fails_once)
-    site.commit("X", "readers", 3)
-    site.commit("X", "readers", 4, SECOND)
-    site.reconcile()
-    assert {(row.place, row.state, row.outcome) for row in site.rows()} == {
-        (ORDERS, "TRANSLATION_FAILED", "WITHHELD"),
-        (SECOND, "EXACT", "COMMITTED"),
-    }
-    assert "X to Y: orders-0 cannot be translated" in caplog.text
-    assert "repeats may not contain negative values" in caplog.text
-    site.commit("X", "readers", 4)
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 4

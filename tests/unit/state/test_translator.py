@@ -1,0 +1,45 @@
+"""From commits to answers: what goes wrong with one partition stays there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from builders.logs import log
+from fakes.reconciler_site import ORDERS, Site, config_of
+from offset_sync.model.values import TopicPartition
+from offset_sync.state import translator
+from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition import Translations
+
+SECOND = TopicPartition("orders", 1)
+
+
+def test_an_error_of_one_partition_is_that_partitions_own(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(config_of(["X", "Y"]))
+    for alias in ("X", "Y"):
+        for each in (ORDERS, SECOND):
+            site.put(log(alias, "X0:5"), each, partitions=2)
+    whole = translator.translate_partition
+
+    def fails_once(committed: Int64s, *others: Any) -> Translations:
+        if committed.tolist() == [3]:
+            raise ValueError("repeats may not contain negative values")
+        return whole(committed, *others)
+
+    monkeypatch.setattr(translator, "translate_partition", fails_once)
+    site.commit("X", "readers", 3)
+    site.commit("X", "readers", 4, SECOND)
+    site.reconcile()
+    assert {(row.place, row.state, row.outcome) for row in site.rows()} == {
+        (ORDERS, "TRANSLATION_FAILED", "WITHHELD"),
+        (SECOND, "EXACT", "COMMITTED"),
+    }
+    assert "X to Y: orders-0 cannot be translated" in caplog.text
+    assert "repeats may not contain negative values" in caplog.text
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 4
