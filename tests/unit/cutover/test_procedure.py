@@ -2,94 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 
-from offset_sync.cutover.plan import Activity, Committed, CutoverStep, Direction, Mode, PartitionStatus
-from offset_sync.cutover.procedure import CutoverProcedure
-from offset_sync.kafka.retry import Clock
+from fakes.moves import CROSSING, GOOD, MIRRORING, OTHER, FakeClusters, Move
+from offset_sync.cutover.plan import Activity, Committed, Mode
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import Outcome, State, Status, TopicPartition
-
-ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
-GOOD = PartitionStatus("g", ORDERS, Status.IN_SYNC, None, State.EXACT, 5, 7, 7, 0, 0, 0)
-MIRRORING = replace(GOOD, status=Status.MIRRORING, reason="3 records not mirrored yet", lost=3, not_mirrored=3)
-CROSSING = replace(GOOD, status=Status.MIRRORING, reason="2 records read already", duplicates=2)
-
-
-@dataclass
-class FakeClusters:
-    """Two clusters between which nothing is hidden; *rows* is looked at once per question, the last one for ever."""
-
-    rows: list[list[PartitionStatus]] = field(default_factory=lambda: [[GOOD]])
-    here: Collection[str] | ClusterError = ()
-    there: Collection[str] | ClusterError = ()
-    elsewhere: dict[str, list[str]] = field(default_factory=dict)
-    unread_left: list[int] = field(default_factory=lambda: [0])
-    outcome: Outcome = Outcome.COMMITTED
-    held: int | ClusterError | None = 7
-    ranges: dict[str, list[str]] = field(default_factory=dict)
-    committed: list[list[str]] = field(default_factory=list)
-    ends_forgotten: int = 0
-
-    def active_groups(self, alias: str) -> Collection[str] | ClusterError:
-        return self.here if alias == "X" else self.there
-
-    def partition_statuses(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
-        rows = self.rows.pop(0) if len(self.rows) > 1 else self.rows[0]
-        return {group: [replace(row, group_id=group) for row in rows] for group in groups if rows}
-
-    def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:
-        return {group: self.elsewhere[group] for group in groups if group in self.elsewhere}
-
-    def forget_ends(self) -> None:
-        self.ends_forgotten += 1
-
-    def unread(self, groups: Collection[str]) -> dict[str, int]:
-        assert self.ends_forgotten
-        return {"records": self.unread_left.pop(0) if len(self.unread_left) > 1 else self.unread_left[0], "commits": 0}
-
-    def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
-        self.committed.append(sorted(groups))
-        return [Committed(group, ORDERS, 5, 7, 0, 0, self.outcome, None) for group in groups]
-
-    def committed_at_target(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, int] | ClusterError]:
-        held = {} if self.held is None else {ORDERS: self.held}
-        return dict.fromkeys(groups, self.held if isinstance(self.held, ClusterError) else held)  # type: ignore[arg-type]
-
-    def never_mirrored(self, groups: Collection[str]) -> dict[str, list[str]]:
-        return self.ranges
-
-
-@dataclass
-class Move:
-    """A cutover from X to Y, and the journal of what it wrote down and said."""
-
-    clusters: FakeClusters
-    steps: list[CutoverStep] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-
-    def __post_init__(self) -> None:
-        clock = Clock(lambda: self.seconds, self.pause)
-        self.cutover = CutoverProcedure(Direction("X", "Y"), self.clusters, self, clock)
-
-    def record(self, steps: Sequence[CutoverStep]) -> None:
-        self.steps.extend(steps)
-
-    def say(self, text: str) -> None:
-        self.said.append(text)
-
-    def pause(self, seconds: float) -> None:
-        self.seconds += seconds
-
-    def apply(self, *groups: str, mode: Mode = Mode.PLANNED, timeout: float = 10.0) -> list[str]:
-        return self.cutover.apply(groups or ("g",), mode, timeout)
-
-    def written(self) -> list[tuple[str, str]]:
-        return [(step.step.value, step.result.value) for step in self.steps]
+from offset_sync.model.values import Outcome, Status
 
 
 def blocking(clusters: FakeClusters, mode: Mode = Mode.PLANNED) -> list[str]:
