@@ -1,7 +1,8 @@
 """Micro-batches of mirrored records into ``record_runs``: what the index covers is written with what it found.
 
-One append holds the runs of a micro-batch and, as rows of length 0, how far it reads where no record stands. So the
-frontier can never pass a record that is not among the runs, wherever the job is killed.
+One append holds the runs of a micro-batch and, as rows of length 0, from where it has read each partition and how far
+where no record stands. So the frontier can never pass a record that is not among the runs, wherever the job is killed;
+and where an append is missing, because a checkpoint or a table was set back, the next one does not join on.
 """
 
 from __future__ import annotations
@@ -144,16 +145,16 @@ def _to_quarantine(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
 
 
 def _coverage(runs: pa.Table, start: Offsets, end: Offsets, batch_id: int, alias: str, now: datetime) -> pa.Table:
-    """Return rows of length 0: where a query begins to read a partition, and how far it has if no record stands there.
+    """Return rows of length 0: from where each partition was read, and how far if no record stands there.
 
-    With a new checkpoint a query may begin beyond what was read before. A partition that appears after batch 0 is
+    With another checkpoint a query may begin beyond what was read before. A partition that appears after batch 0 is
     read from its log start, so its index lacks nothing from 0 on.
     """
     last = _run_ends(runs)
     edges: list[tuple[str, int, int, int]] = []
     for place, offset in end.items():
         begin = start.get(place, 0)
-        if batch_id == 0 or place not in start:
+        if offset > begin or batch_id == 0 or place not in start:
             edges.append((*place, begin, BEGINS))
         if offset > max(last.get(place, -1), begin):
             edges.append((*place, offset, offset))

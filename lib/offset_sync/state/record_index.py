@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -19,6 +20,7 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.index.time_index import TimeIndex
 
+logger = logging.getLogger(__name__)
 _COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", "indexed_at"]
 _COLUMNS += ["min_timestamp", "max_timestamp"]
 
@@ -87,7 +89,8 @@ class RecordIndex:
         if rows.num_rows == 0:
             return
         order = [(name, "ascending") for name in ("cluster", "topic", "partition", "start_offset", "length")]
-        rows = rows.sort_by(order).combine_chunks()
+        # Where one micro-batch has ended before the next one begins: its end comes first.
+        rows = rows.sort_by([*order, ("origin_start", "descending")]).combine_chunks()
         with self.lock:
             self._take_in(rows)
 
@@ -108,7 +111,10 @@ class RecordIndex:
                 log = self._logs[of_log] = LogIndex(int(start[first]))
                 self._partitions[of_log[:2]] = self._partitions.get(of_log[:2], 0) + 1
             runs = _readable(Runs.of(start[part], length[part], origin[part], origin_start[part], seen_ms[part]))
-            log.extend(_with_gaps(runs, log.frontier), int(runs.end.max()))
+            whole = _with_gaps(runs, log.frontier)
+            if whole.length.sum() > runs.length.sum():
+                logger.warning("clusters.%s: %s-%d: not all of it is in the index; what lacks is repeated", *of_log)
+            log.extend(whole, int(runs.end.max()))
             if self._is_timed(of_log.topic):
                 log.times = log.times or TimeIndex()
                 log.times.extend(start[part], length[part], least_ms[part], most_ms[part])
@@ -135,7 +141,8 @@ def _readable(rows: Runs) -> Runs:
 def _with_gaps(rows: Runs, frontier: int) -> Runs:
     """Return the runs among *rows*, and as records unread by everyone what nobody has read.
 
-    A query with a new checkpoint may begin beyond what the one before has read up to; there may be records between.
+    Each micro-batch begins where the one before has ended. Where it does not, a checkpoint or a table was set back or
+    made anew, and there may be records between.
     """
     covered = np.concatenate(([frontier], np.maximum.accumulate(rows.end)[:-1]))
     is_gap = (rows.length == 0) & (rows.origin_start == BEGINS) & (rows.start > covered)

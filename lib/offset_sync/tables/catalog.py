@@ -5,11 +5,11 @@ from __future__ import annotations
 from offset_sync.tables.definition import Table, columns
 
 BEGINS = -1
-"""The origin_start of the row that says where a query begins to read a partition."""
+"""The origin_start of the row that says from where a micro-batch has read a partition."""
 RECORD_RUNS = Table(
     "record_runs",
     "Runs: stretches of a log in which offset and origin offset grow together. A row of length 0 is no run: it says "
-    "that a query begins to read (origin_start -1), or has read on without finding a record, at start_offset.",
+    "that a micro-batch has read from start_offset on (origin_start -1), or up to there without finding a record.",
     columns(
         "cluster | string | alias of the cluster whose log this is",
         "topic | string | topic",

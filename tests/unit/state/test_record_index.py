@@ -248,3 +248,14 @@ def test_rows_of_an_earlier_version_with_a_number_that_no_log_has_are_of_unknown
     add(tables, RECORD_RUNS, run(3, 3, "", 3))
     cache.refresh()
     assert not log.is_contradicted
+
+
+def test_a_micro_batch_that_begins_where_one_without_a_record_has_ended_joins_on_however_they_are_read() -> None:
+    first, second = (begin(0), run(0, 2), edge(4)), (begin(4), run(4, 1, "X", 2))
+    for parts in ([(*first, *second)], [(*second, *first)], [first, second]):
+        tables = MemoryTables()
+        cache = cache_of(tables)
+        for part in parts:
+            add(tables, RECORD_RUNS, *part)
+            cache.refresh()
+        assert content(cache) == (0, 5, ["X", "X"], [0, 4], [2, 1], [0, 2], [0, 0])
