@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets, count_offsets
 from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.map_batches import map_batches
+from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder
 from offset_sync.model.errors import ClusterError
 from offset_sync.state import failpoints
@@ -47,21 +48,28 @@ class TopicDescriber(Protocol):
         """Return what is known of topics that exist; the error of one that may not be described."""
 
 
+class Checks(NamedTuple):
+    """Who is asked about what was read: *topics* for the ids of topics, *origins* whether identities are possible."""
+
+    topics: TopicDescriber
+    origins: OriginCheck
+
+
 class RecordIndexer:
-    """Writes the micro-batches of one cluster's query; *cluster* is asked for topic ids."""
+    """Writes the micro-batches of one cluster's query, when *checks* have answered."""
 
     def __init__(
         self,
         tables: TableStore,
         checkpoint: Checkpoint,
         builder: RunBuilder,
-        cluster: TopicDescriber,
+        checks: Checks,
         progress: IndexProgress,
     ) -> None:
         self._tables = tables
         self._checkpoint = checkpoint
         self._builder = builder
-        self._cluster = cluster
+        self._checks = checks
         self._progress = progress
         self._ids: dict[str, set[str]] | None = None
 
@@ -72,6 +80,8 @@ class RecordIndexer:
         self._record_incarnations(sorted({topic for topic, _ in end}), now)
         clusters = len(self._builder.origins)
         cut = map_batches(records, self._builder, CUT_SCHEMA, clusters, at_most=count_offsets(start, end))
+        # After reading: what was there to be read was at its origin before.
+        cut = self._checks.origins.refute(cut)
         writer = (f"index_records-{self._checkpoint.query_id()}", batch_id)
         is_run = pc.is_null(cut.column("error"))
         malformed = _to_quarantine(cut.filter(pc.invert(is_run)), self._builder.alias, now)
@@ -96,7 +106,7 @@ class RecordIndexer:
             self._ids = {}
             for row in known.filter(pc.equal(known.column("cluster"), alias)).to_pylist():
                 self._ids.setdefault(row["topic"], set()).add(row["topic_id"])
-        answers = self._cluster.describe(topics)
+        answers = self._checks.topics.describe(topics)
         for topic, answer in answers.items():
             if isinstance(answer, ClusterError) and topic not in self._ids:
                 raise answer

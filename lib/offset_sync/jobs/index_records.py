@@ -14,14 +14,19 @@ from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.kafka_source import read_mirrored_records
+from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
-from offset_sync.ingest.record_indexer import RecordIndexer
+from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
 from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.jobs.index_output import IndexOutput
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.tables.store import TableStore
+
+_ORIGIN_DEADLINE_S = 1.0
+"""An origin that is silent for longer is believed, and not asked again for some seconds: no index waits for another."""
 
 
 class TimedTopics:
@@ -45,7 +50,7 @@ def index_records(config: Config, arguments: argparse.Namespace, stop: threading
     access = TopicAccess(config, admins)
     progress = IndexProgress()
     output = IndexOutput(progress, stop)
-    parts = _Parts(spark, tables, queries, progress, arguments.once)
+    parts = _Parts(spark, tables, queries, progress, MetadataFetcher(admins, _ORIGIN_DEADLINE_S), arguments.once)
     for alias, admin in admins.items():
         queries.add(alias, _RecordQuery(config, admin, access, parts))
 
@@ -74,6 +79,7 @@ class _Parts(NamedTuple):
     tables: TableStore
     queries: QuerySupervisor
     progress: IndexProgress
+    origins: MetadataFetcher
     is_once: bool
 
 
@@ -95,7 +101,8 @@ class _RecordQuery:
         checkpoint = Checkpoint(parts.spark, f"{config.tables.checkpoints}/index_records/{alias}")
         checkpoint.leave_out(refused)
         builder = RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))
-        indexer = RecordIndexer(parts.tables, checkpoint, builder, self._admin, parts.progress)
+        checks = Checks(self._admin, OriginCheck(alias, list(config.clusters), parts.origins))
+        indexer = RecordIndexer(parts.tables, checkpoint, builder, checks, parts.progress)
         writer = (
             read_mirrored_records(parts.spark, config, alias, refused)
             .writeStream.queryName(f"index_records {alias}")

@@ -13,7 +13,8 @@ from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryTopic
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.index_progress import IndexProgress
-from offset_sync.ingest.record_indexer import RecordIndexer
+from offset_sync.ingest.origin_check import OriginCheck
+from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
 from offset_sync.tables.store import TableStore
@@ -44,7 +45,8 @@ def test_a_micro_batch_is_indexed_exactly_once_however_often_it_is_repeated(
         cutter = RunBuilder("Y", {"IDC-X": "X", "IDC-Y": "Y"}, "text", str.isupper)
         checkpoint = Checkpoint(spark, str(folder))
         cluster = SimpleNamespace(describe=lambda topics: {each: MemoryTopic("id") for each in topics})
-        RecordIndexer(tables, checkpoint, cutter, cluster, IndexProgress())(records, 0)
+        checks = Checks(cluster, OriginCheck("Y", ["Y"], cluster))
+        RecordIndexer(tables, checkpoint, cutter, checks, IndexProgress())(records, 0)
     expected = spark.createDataFrame(
         [
             ("Y", 5, 0, "Y", -1, None, None),

@@ -3,87 +3,16 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryTopic
-from fakes.tables import MemoryFrame, MemoryTables, PowerFailure
-from offset_sync.ingest.index_progress import IndexProgress
-from offset_sync.ingest.record_indexer import RecordIndexer
-from offset_sync.ingest.run_builder import RunBuilder
+from fakes.indexing import ORDERS, PAY, SECOND, TOPICS, Job, Plan, mirrored
+from fakes.tables import PowerFailure
 from offset_sync.model.errors import ClusterError
-from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
 from offset_sync.tables.definition import Table
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
-
-Partition = tuple[str, int]
-ORDERS, SECOND, PAY = ("orders", 0), ("orders", 1), ("pay", 0)
-Headers = tuple[bytes, bytes]
-TOPICS = {topic: MemoryTopic(f"{topic}-1", 2) for topic in ("orders", "pay")}
-
-
-@dataclass
-class Plan:
-    """What a checkpoint says: where the query began, and where each micro-batch ends."""
-
-    start: dict[Partition, int]
-    ends: list[dict[Partition, int]]
-    query: str = "query"
-
-    def query_id(self) -> str:
-        return self.query
-
-    def start_offsets(self, batch_id: int) -> dict[Partition, int]:
-        return self.ends[batch_id - 1] if batch_id else self.start
-
-    def end_offsets(self, batch_id: int) -> dict[Partition, int]:
-        return self.ends[batch_id]
-
-
-@dataclass
-class Job:
-    """Indexes cluster Y by *plan*; a restarted one has the same tables."""
-
-    plan: Plan
-    tables: MemoryTables = field(default_factory=MemoryTables)
-    topics: dict[str, MemoryTopic] = field(default_factory=lambda: dict(TOPICS))
-    is_silent: bool = False
-
-    def __post_init__(self) -> None:
-        self.restart()
-
-    def restart(self) -> None:
-        self.progress = IndexProgress()
-        cutter = RunBuilder("Y", {"IDC-X": "X"}, "text", str.isupper)
-        self.indexer = RecordIndexer(self.tables, self.plan, cutter, self, self.progress)  # type: ignore[arg-type]
-
-    def describe(self, topics: list[str]) -> dict[str, Any]:
-        if self.is_silent:
-            raise OSError("no brokers")
-        return {topic: info for topic, info in self.topics.items() if topic in topics}
-
-    def index(self, batch_id: int, *records: tuple[Partition, int, Headers | None]) -> None:
-        rows = [
-            dict(zip(MIRRORED_RECORDS.names, (*place, offset, 0, *(headers or (None, None)))))
-            for place, offset, headers in records
-        ]
-        self.indexer(MemoryFrame(pa.Table.from_pylist(rows, MIRRORED_RECORDS)), batch_id)  # type: ignore[arg-type]
-
-    def runs(self) -> list[tuple[Any, ...]]:
-        names = ("topic", "partition", "start_offset", "length", "origin", "origin_start")
-        return self.tables.rows(RECORD_RUNS, *names)
-
-    def topic_ids(self) -> list[tuple[str, int | None]]:
-        return self.tables.rows(INDEXED_TOPICS, "topic_id", "partitions")
-
-
-def mirrored(offset: int) -> Headers:
-    return b"IDC-X", str(offset).encode()
 
 
 def test_a_micro_batch_becomes_runs_and_the_edges_of_what_was_read() -> None:
@@ -133,26 +62,6 @@ def test_a_partition_that_is_gone_is_not_written_about() -> None:
     before = [run for run in job.runs() if run[0] == "pay"]
     job.index(1, (ORDERS, 1, None))
     assert [run for run in job.runs() if run[0] == "pay"] == before
-
-
-def test_a_checkpoint_that_was_set_back_leaves_no_record_out_without_a_trace(caplog: pytest.LogCaptureFixture) -> None:
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 3}, {ORDERS: 5}]))
-    job.index(0, (ORDERS, 0, None))
-    job.index(1, (ORDERS, 1, None), (ORDERS, 2, None))
-    job.index(2, (ORDERS, 3, None), (ORDERS, 4, None))
-    # An older copy goes on after batch 0, with other ranges; the table takes batches 1 and 2 for repetitions.
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 7}, {ORDERS: 9}, {ORDERS: 11}]), tables=job.tables)
-    job.index(1, *((ORDERS, offset, None) for offset in range(1, 7)))
-    job.index(2, (ORDERS, 7, None), (ORDERS, 8, None))
-    job.index(3, (ORDERS, 9, None), (ORDERS, 10, None))
-    index = RecordIndex(job.tables)  # type: ignore[arg-type]
-    index.refresh()
-    log = index.log("Y", *ORDERS)
-    assert log is not None
-    assert log.frontier == 11
-    lacking = log.runs.take(log.runs.origin == UNKNOWN_ORIGIN)
-    assert (lacking.start.tolist(), lacking.length.tolist()) == ([5], [4]), "unread by everyone"
-    assert "clusters.Y: orders-0: not all of it is in the index" in caplog.text
 
 
 def test_malformed_headers_are_kept_with_the_reason_and_their_places_are_unread_by_everyone() -> None:

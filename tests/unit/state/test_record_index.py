@@ -233,29 +233,3 @@ def test_kept_up_in_any_steps_the_index_is_the_same_as_read_in_one(
     assert kept_up._logs.keys() == fresh._logs.keys()
     for place in fresh._logs:
         assert content(kept_up, place) == content(fresh, place)
-
-
-@pytest.mark.parametrize("origin_start", [2**62, 2**62 - 2, 2**63 - 1, -7])
-def test_rows_of_an_earlier_version_with_a_number_that_no_log_has_are_of_unknown_origin(origin_start: int) -> None:
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, run(0, 3), run(3, 3, "X", origin_start), run(6, 1, "X", 3))
-    cache = read_in_one(tables)
-    log = cache.log("Y", "orders", 0)
-    assert log is not None
-    assert [code == UNKNOWN_ORIGIN for code in log.runs.origin.tolist()] == [False, True, False]
-    assert log.positions(cache.code("X")).end.tolist() == [3, 4]
-    # Indexed anew with today's decoder they come as what they are taken for: no contradiction.
-    add(tables, RECORD_RUNS, run(3, 3, "", 3))
-    cache.refresh()
-    assert not log.is_contradicted
-
-
-def test_a_micro_batch_that_begins_where_one_without_a_record_has_ended_joins_on_however_they_are_read() -> None:
-    first, second = (begin(0), run(0, 2), edge(4)), (begin(4), run(4, 1, "X", 2))
-    for parts in ([(*first, *second)], [(*second, *first)], [first, second]):
-        tables = MemoryTables()
-        cache = cache_of(tables)
-        for part in parts:
-            add(tables, RECORD_RUNS, *part)
-            cache.refresh()
-        assert content(cache) == (0, 5, ["X", "X"], [0, 4], [2, 1], [0, 2], [0, 0])

@@ -1,0 +1,89 @@
+"""Are the identities that the mirror's headers claim possible? A record cannot be a copy of one that is not written.
+
+One header that names an offset far beyond its origin's log would make everything below it that is missing here look
+dropped by the mirror, and so read. Asked *after* the records were read, the origin's log end is above every honest
+identity, for logs only grow. What is beyond it is no copy: its records are unread by everyone, and in quarantine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offset_sync.ingest.run_builder import CUT_SCHEMA
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata
+
+_IDENTITY = ["origin", "topic", "partition"]
+
+
+class Origins(Protocol):
+    """Who asks the clusters, see :class:`offset_sync.state.cluster_metadata.MetadataFetcher`."""
+
+    def fetch(
+        self, aliases: list[str], partitions: list[TopicPartition]
+    ) -> Mapping[str, ClusterMetadata | ClusterError]:
+        """Return what each cluster says of *partitions*, or why it said nothing."""
+
+
+class OriginCheck:
+    """Asks *origins*, the clusters named in *aliases*, about what was mirrored to *alias*.
+
+    An origin that is no cluster of ours, does not answer or has no such partition any more cannot be asked: its
+    identities are believed.
+    """
+
+    def __init__(self, alias: str, aliases: list[str], origins: Origins) -> None:
+        self._asked = [each for each in aliases if each != alias]
+        self._origins = origins
+
+    def refute(self, cut: pa.Table) -> pa.Table:
+        """Return the rows of :data:`CUT_SCHEMA`, with the stretches of runs that are no copies made malformed."""
+        ends = self._ends(self._reach(cut))
+        if not ends:
+            return cut
+        origin_end = pc.add(cut.column("origin_start"), cut.column("length"))
+        rows: list[dict[str, Any]] = []
+        is_wrong = []
+        for number, end in enumerate(origin_end.to_pylist()):
+            key = tuple(cut.column(name)[number].as_py() for name in _IDENTITY)
+            is_wrong.append(end is not None and key in ends and end > ends[key])
+            if is_wrong[-1]:
+                rows += _split(cut.slice(number, 1).to_pylist()[0], ends[key])
+        kept = cut.filter(pa.array([not each for each in is_wrong], pa.bool_()))
+        return pa.concat_tables([kept, pa.Table.from_pylist(rows, CUT_SCHEMA)])
+
+    def _reach(self, cut: pa.Table) -> dict[tuple[str, str, int], int]:
+        """Return, by origin and partition, the first offset above all identities that can be asked about."""
+        chosen = cut.filter(pc.is_in(cut.column("origin"), pa.array(self._asked, pa.string())))
+        reach = chosen.append_column("reach", pc.add(chosen.column("origin_start"), chosen.column("length")))
+        rows = reach.group_by(_IDENTITY).aggregate([("reach", "max")]).to_pylist()
+        return {tuple(row[name] for name in _IDENTITY): row["reach_max"] for row in rows}
+
+    def _ends(self, reach: Mapping[tuple[str, str, int], int]) -> dict[tuple[str, str, int], int]:
+        """Return the log ends that some identity is beyond."""
+        found: dict[tuple[str, str, int], int] = {}
+        for alias in dict.fromkeys(origin for origin, _, _ in reach):
+            partitions = [TopicPartition(*key[1:]) for key in reach if key[0] == alias]
+            answer = self._origins.fetch([alias], partitions)[alias]
+            if isinstance(answer, ClusterError):
+                continue
+            ends = {(alias, *each): answer.ends[each].log_end for each in partitions if each in answer.ends}
+            found |= {key: end for key, end in ends.items() if reach[key] > end}
+        return found
+
+
+def _split(run: dict[str, Any], log_end: int) -> list[dict[str, Any]]:
+    """Return a run as what may be a copy, if anything may, what is none, and the line about it for the quarantine."""
+    honest = max(0, log_end - run["origin_start"])
+    first = run["start_offset"] + honest
+    wrong = run | {"start_offset": first, "length": run["length"] - honest, "origin": "", "origin_start": first}
+    claimed = run["origin_start"] + honest
+    reason = f"origin offset {claimed} is not in the log of {run['origin']}, which ends at {log_end}"
+    line = dict.fromkeys(run) | {"topic": run["topic"], "partition": run["partition"], "start_offset": first}
+    line |= {"length": 0, "error": reason}
+    return [*([run | {"length": honest}] if honest else []), wrong, line]
