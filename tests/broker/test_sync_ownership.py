@@ -52,7 +52,7 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
         clusters["dc2"], {PLACE: [*native_log("dc2", 10), None, None, *copied_log("dc1", range(10, 60), first=12)]}
     )
     servers = {alias: clusters[alias].bootstrap_servers for alias in ALIASES}
-    acts = Acts(clusters, install(tmp_path_factory.mktemp("own"), servers, [TOPIC]), GROUPS)
+    acts = Acts(clusters, install(tmp_path_factory.mktemp("own"), servers, [TOPIC], sync={"metadata": "carry"}), GROUPS)
     set_offsets(clusters, "dc2", {"behind": 20, "ahead": 50, "reset-under-stranger": 50})
     set_offsets(clusters, "dc1", {group: 30 for group in GROUPS if not group.startswith("noted-")})
     set_offsets(clusters, "dc1", {f"noted-{name}": (30, note) for name, note in NOTES.items()})

@@ -66,7 +66,7 @@ def running(clusters: Clusters, spark_environment: None, tmp_path_factory: pytes
         tmp_path_factory.mktemp("running"),
         {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")},
         ["running-.*"],
-        sync={"trigger_interval": "500ms", "reconcile_interval": "2s", "commit_timeout": "5s"},
+        sync={"trigger_interval": "500ms", "reconcile_interval": "2s", "commit_timeout": "5s", "metadata": "carry"},
         index={"trigger_interval": "500ms"},
         metrics={"address": "127.0.0.1", "sync_offsets_port": 0},
     )
