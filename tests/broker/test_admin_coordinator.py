@@ -50,8 +50,8 @@ class MockCluster:
     def delay(self, request: int, milliseconds: int) -> None:
         push = self._bound.rd_kafka_mock_broker_push_request_error_rtts
         for broker in (1, 2):
-            answers = [number for _ in range(2) for number in (c_int(0), c_int(milliseconds))]
-            push(self._cluster, c_int32(broker), c_int16(request), c_size_t(2), *answers)
+            answers = [number for _ in range(100) for number in (c_int(0), c_int(milliseconds))]
+            push(self._cluster, c_int32(broker), c_int16(request), c_size_t(100), *answers)
 
     def set_coordinator(self, group: str, broker: int) -> None:
         self._bound.rd_kafka_mock_coordinator_set(self._cluster, b"group", group.encode(), c_int32(broker))

@@ -26,7 +26,7 @@ from offset_sync.tables.delta.filesystem import HadoopFiles
 logger = logging.getLogger(__name__)
 
 
-_Place = tuple[str, str, str, int]  # an intent without its offset
+_Target = tuple[str, str, str, int]  # an intent without its offset
 
 
 class IntentLog:
@@ -35,8 +35,9 @@ class IntentLog:
     def __init__(self, spark: SparkSession, folder: str) -> None:
         self._files = HadoopFiles(spark)
         self._folder = folder.rstrip("/")
-        self._noted: dict[_Place, tuple[int, str]] = {}  # the offset and the file that says so
-        self._places_in: dict[str, set[_Place]] = {}
+        self._noted: dict[_Target, tuple[int, str]] = {}  # the offset and the file that says so
+        self._targets_in: dict[str, set[_Target]] = {}
+        self._inherited: set[str] = set()
         self._lock = threading.Lock()
 
     def append(self, intents: Sequence[Intent]) -> list[Intent]:
@@ -56,10 +57,14 @@ class IntentLog:
         return not self._noted
 
     def remove(self, intents: Iterable[Intent]) -> None:
-        """Drop what is known otherwise by now; a file with nothing left is deleted."""
+        """Drop what is known otherwise by now; a file with nothing left is deleted.
+
+        What a driver before this one has left is over as soon as this one knows any value to stand there.
+        """
         with self._lock:
             for intent in intents:
-                if self._noted.get(intent[:-1], (None,))[0] == intent.offset:
+                offset, name = self._noted.get(intent[:-1], (None, ""))
+                if offset == intent.offset or name in self._inherited:
                     self._drop(intent[:-1])
 
     def unfinished(self) -> list[Intent]:
@@ -77,24 +82,25 @@ class IntentLog:
                 continue
             with self._lock:
                 self._adopt(name, intents)
+                self._inherited.add(name)
             found += intents
         return found
 
     def _adopt(self, name: str, intents: Iterable[Intent]) -> None:
         for intent in intents:
-            place = intent[:-1]
-            self._drop(place)
-            self._noted[place] = (intent.offset, name)
-            self._places_in.setdefault(name, set()).add(place)
+            target = intent[:-1]
+            self._drop(target)
+            self._noted[target] = (intent.offset, name)
+            self._targets_in.setdefault(name, set()).add(target)
 
-    def _drop(self, place: _Place) -> None:
-        if place not in self._noted:
+    def _drop(self, target: _Target) -> None:
+        if target not in self._noted:
             return
-        _, name = self._noted.pop(place)
-        places = self._places_in[name]
-        places.discard(place)
-        if not places:
-            del self._places_in[name]
+        _, name = self._noted.pop(target)
+        targets = self._targets_in[name]
+        targets.discard(target)
+        if not targets:
+            del self._targets_in[name]
             self._files.delete(self._path(name))
 
     def _path(self, name: str) -> str:

@@ -57,6 +57,18 @@ def test_the_next_driver_keeps_what_it_found_until_the_history_tells_of_it(spark
     assert left(spark, folder) == []
 
 
+def test_what_an_earlier_driver_left_is_over_when_another_value_is_known_to_stand_there(
+    spark: SparkSession, folder: Path
+) -> None:
+    for each in (NINE, TEN):
+        IntentLog(spark, str(folder)).append([each])
+    second = IntentLog(spark, str(folder))
+    second.unfinished()
+    second.append([own := Intent("Y", "third", "orders", 0, 1)])
+    second.remove([NINE._replace(offset=12), own._replace(offset=2)])
+    assert left(spark, folder) == sorted([TEN, own]), "its own it keeps until that very value is told"
+
+
 def test_a_newer_value_for_the_same_place_replaces_the_older_one(spark: SparkSession, folder: Path) -> None:
     intents = IntentLog(spark, str(folder))
     intents.append([NINE])
