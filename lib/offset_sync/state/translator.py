@@ -40,6 +40,7 @@ class Translator:
         self._config = config
         self._state = state
         self._index = state.index
+        self._origins = frozenset(self._index.code(alias) for alias in config.clusters)
         self._grace_ms = int(config.sync.hole_grace.total_seconds() * 1000)
 
     def translate(
@@ -76,7 +77,7 @@ class Translator:
             [topic_id.get(one) for one in key.tolist()],
             PartitionLog.of(log, self._index.code(pair.source), here),
             PartitionLog.of(self._index.log(pair.target, *partition), self._index.code(pair.target), there),
-            Bounds(pair.now_ms - self._grace_ms, window_start),
+            Bounds(pair.now_ms - self._grace_ms, window_start, self._origins),
             self._strategy(partition.topic, pair.now_ms),
         )
         # Asked again: translating may have met an origin of which some record had come late.

@@ -9,6 +9,7 @@ reading it is a loss.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,11 +27,13 @@ class Bounds:
 
     *young_since_ms* (since the epoch): a hole that became visible after this moment may still be filled, so its
     records count as unread. *window_start* promises that every one of the commits has read the target below this
-    offset; only what lies above is looked at, so the cost follows the window and not the age of the index.
+    offset; only what lies above is looked at, so the cost follows the window and not the age of the index. *origins*
+    are codes of clusters that may have produced records beside source and target.
     """
 
     young_since_ms: int
     window_start: int = 0
+    origins: AbstractSet[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -189,15 +192,18 @@ def _may_be_read(pieces: Pieces, deleted: Pieces, beyond_index: Int64s) -> Int64
     return total
 
 
-def needs_of_unindexed(source: PartitionLog, target: PartitionLog, young_since_ms: int) -> int:
+def needs_of_unindexed(source: PartitionLog, target: PartitionLog, bounds: Bounds) -> int:
     """Return the lowest commit for which everything *below* the target's index can be taken as read.
 
     An index that began late (``index.starting: latest``) knows nothing of what stood there before. The mirror keeps
     the order per origin, so what lies before the first indexed record of an origin is read once the group has passed
-    that record at the source. Errs to the large side, which withholds the answer.
+    that record at the source. Of an origin without an indexed record nobody can tell. Errs to the large side, which
+    withholds the answer.
     """
     first_runs = target.index.first_runs()
-    pieces = cut_pieces(first_runs, source, young_since_ms)
+    if not {source.origin, target.origin} | bounds.origins <= target.index.origins:
+        return int(NO_LIMIT)
+    pieces = cut_pieces(first_runs, source, bounds.young_since_ms)
     first = np.searchsorted(pieces.start, first_runs.start)
     return int(pieces.needs[first].max(initial=0)) if len(pieces) else int(NO_LIMIT)
 

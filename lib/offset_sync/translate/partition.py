@@ -80,7 +80,7 @@ def translate_partition(
         answers = translate(committed, source, target, bounds)
         state = _states(answers)
         if target.index.begin > target.log_start:
-            state[committed < needs_of_unindexed(source, target, bounds.young_since_ms)] = State.NOT_INDEXED
+            state[committed < needs_of_unindexed(source, target, bounds)] = State.NOT_INDEXED
     else:
         choice = choose(strategy, committed, source, target)
         is_disordered = choice.is_disordered

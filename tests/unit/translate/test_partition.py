@@ -27,6 +27,7 @@ class Logs:
     def __init__(self, source: str, target: str) -> None:
         self.source, self.target = log("X", source), log("Y", target)
         self.index = MemoryIndex()
+        self.origins: frozenset[int] = frozenset()
 
     def ask(self, *commits: int, topic_ids: list[str | None] | None = None, is_silent: bool = False) -> Translations:
         logs = {}
@@ -38,7 +39,7 @@ class Logs:
         source, target = logs["X"], logs["Y"]
         if is_silent:
             source = replace(source, metadata=last_known({"id"}, 1, 0, target.metadata))
-        committed, bounds = np.array(commits, np.int64), Bounds(NOW_MS - GRACE_MS)
+        committed, bounds = np.array(commits, np.int64), Bounds(NOW_MS - GRACE_MS, origins=self.origins)
         return translate_partition(committed, topic_ids or [None] * len(commits), source, target, bounds)
 
 
@@ -87,19 +88,33 @@ def test_an_empty_target_needs_no_index() -> None:
 # An index that began late
 
 
-def late(*, begins_with: str) -> Translations:
+def late(source: str, *commits: int, begins_with: str) -> Translations:
     """Y's index begins at offset 6 of a log that begins at 0."""
-    logs = Logs("X0:10", begins_with)
+    logs = Logs(source, begins_with)
     logs.index.logs["Y", "orders", 0] = LogIndex(6)
     logs.target = log("Y", begins_with, first=6)
-    return logs.ask(3, 4, 5, 9)
+    return logs.ask(*commits)
 
 
 def test_what_an_index_that_began_late_cannot_know_is_withheld() -> None:
-    found = late(begins_with="X4:10")
-    assert states(found)[:1] == [State.NOT_INDEXED]
-    assert states(found)[1:] == [State.EXACT] * 3
-    assert found.wanted.tolist() == [-1, 6, 7, 11]
+    found = late("X0:4 Y5 X5:10", 3, 4, 5, 9, begins_with="Y5 X5:10")
+    assert states(found) == [State.NOT_INDEXED, State.NOT_INDEXED, State.EXACT, State.EXACT]
+    assert found.wanted.tolist() == [-1, -1, 7, 11]
+
+
+@pytest.mark.parametrize("begins_with", ["X5:10", "Y5"])
+def test_an_origin_of_which_the_late_index_holds_nothing_may_have_unread_records_below(begins_with: str) -> None:
+    # Only X5:10 is indexed: what Y had produced before, and was never mirrored, is unread by the group at X.
+    found = late("X0:4 Y5 X5:10", 9, 10, begins_with=begins_with)
+    assert states(found) == [State.NOT_INDEXED] * 2
+
+
+def test_a_third_cluster_may_have_produced_what_a_late_index_does_not_hold() -> None:
+    logs = Logs("X0:4 Y5 X5:10", "Y5 X5:10")
+    logs.index.logs["Y", "orders", 0] = LogIndex(6)
+    logs.target = log("Y", "Y5 X5:10", first=6)
+    logs.origins = frozenset({logs.index.code("X"), logs.index.code("Y"), logs.index.code("Z")})
+    assert states(logs.ask(9)) == [State.NOT_INDEXED]
 
 
 def test_an_index_that_began_late_and_holds_nothing_withholds_all() -> None:
