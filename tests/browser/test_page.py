@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Page
 
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
-from offset_sync.status.format import visible
+from offset_sync.model.text import visible
 from offset_sync.status.render.page import PageOptions, render_page, write_page
 from offset_sync.status.report import Report
 from offset_sync.status.rollup import GROUP, roll_up

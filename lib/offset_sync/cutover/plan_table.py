@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from offset_sync.cutover.plan import Activity, Direction, GroupPlan
-from offset_sync.status.format import visible
+from offset_sync.model.text import visible
 
 
 def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Console) -> None:

@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Collection, Sequence
 from datetime import timedelta
-from functools import partial
 
 from rich.console import Console
 
@@ -19,6 +18,7 @@ from offset_sync.cutover.plan_table import print_plan
 from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.model.errors import ConfigError
+from offset_sync.model.text import escaped
 from offset_sync.status.live_state import LiveState
 
 
@@ -48,7 +48,10 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
     try:
         # In a disaster the source is not asked, whether it answers or not: the tables say what is known of it.
         state = LiveState(config, spark, given_up=[direction.source] if mode is Mode.DISASTER else [])
-        say = partial(print, file=sys.stderr, flush=True)
+
+        def say(line: str) -> None:
+            print(escaped(line), file=sys.stderr, flush=True)
+
         with open_cutover(config, state, direction, mode, say) as (cutover, clusters):
             groups = chosen_groups(clusters.groups(), arguments.groups)
             if arguments.action == "plan":

@@ -15,6 +15,8 @@ import time
 from types import TracebackType
 from typing import TextIO
 
+from offset_sync.model.text import escaped
+
 VARIABLE = "OFFSET_SYNC_LOG_FORMAT"
 """Environment variable that Python and the JVM of driver and executors go by: text, the default, or json."""
 FORMATS = ("text", "json")
@@ -22,6 +24,15 @@ FORMATS = ("text", "json")
 _TEXT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}  # as the JVM says it, so that one query finds both
 logger = logging.getLogger("offset_sync")
+
+
+class TextLines(logging.Formatter):
+    """Formats a record as text; the names of groups and topics in it can neither break lines nor move the cursor."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Return the line without the stack trace, which keeps its lines."""
+        record.message = escaped(record.message)
+        return super().formatMessage(record)
 
 
 class JsonLines(logging.Formatter):
@@ -50,7 +61,7 @@ def start_logging(log_format: str, stream: TextIO | None = None) -> None:
     """
     os.environ[VARIABLE] = log_format
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(JsonLines() if log_format == "json" else logging.Formatter(_TEXT))
+    handler.setFormatter(JsonLines() if log_format == "json" else TextLines(_TEXT))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("py4j").setLevel(logging.WARNING)
     if log_format == "json":
@@ -68,11 +79,14 @@ def default_format() -> str:
 
 
 def tell(line: str, log_format: str) -> None:
-    """Say *line*, for example why a job failed, on standard error: bare as text, as an error in JSON."""
+    """Say *line*, for example why a job failed, on standard error: bare as text, as an error in JSON.
+
+    Line breaks in it are meant; whatever else a terminal would act on is shown as an escape.
+    """
     if log_format == "json":
         logger.error("%s", line)
     else:
-        print(line, file=sys.stderr)
+        print("\n".join(map(escaped, line.split("\n"))), file=sys.stderr)
 
 
 def _message(record: logging.LogRecord) -> str:

@@ -14,6 +14,7 @@ from offset_sync import __version__
 from offset_sync.config import Config, load_config
 from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
 from offset_sync.model.errors import ConfigError, OffsetSyncError
+from offset_sync.model.text import escaped
 from offset_sync.state import failpoints
 
 logger = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     except OffsetSyncError as error:
         failures = [str(error)]
     for failure in failures:
-        tell(failure, log_format)
+        tell(escaped(failure) if log_format == "text" else failure, log_format)
     return FAILED if failures else DONE
 
 

@@ -1,32 +1,6 @@
-"""Names, numbers and durations as text for people. The names may have been chosen by an attacker."""
+"""Numbers and durations as text for people."""
 
 from __future__ import annotations
-
-import unicodedata
-
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Control and format characters (also those that turn the direction of writing), private use, line separators."""
-
-
-def visible(name: str) -> str:
-    r"""Return *name* with everything that does not show, or changes what is beside it, written as ``\u202e``.
-
-    Two names that differ still differ: a backslash is doubled, the empty name becomes ``""``. Markup is left as it is:
-    for HTML and for a terminal's markup the caller escapes it.
-    """
-    if name.isascii() and name.isprintable() and "\\" not in name and name:
-        return name
-    return "".join(_shown(char) for char in name) or '""'
-
-
-def _shown(char: str) -> str:
-    if char == "\\":
-        return "\\\\"
-    is_hidden = unicodedata.category(char) in _HIDDEN or (char.isspace() and char != " ")
-    if not is_hidden:
-        return char
-    code = ord(char)
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def to_count(number: int | None) -> str:

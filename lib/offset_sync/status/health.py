@@ -9,8 +9,9 @@ from datetime import timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offset_sync.model.text import visible
 from offset_sync.model.values import Status
-from offset_sync.status.format import to_duration, visible
+from offset_sync.status.format import to_duration
 from offset_sync.status.rollup import GROUP, newest_drift, rank_statuses
 
 

@@ -85,6 +85,19 @@ def test_text_stays_as_it_was() -> None:
     assert line.endswith(" INFO offset_sync.x ready")
 
 
+def test_a_name_in_a_message_breaks_no_line_and_a_stack_trace_keeps_its_lines() -> None:
+    def fail() -> None:
+        try:
+            raise ValueError("one\ntwo")
+        except ValueError:
+            logging.getLogger("offset_sync.x").exception("group %s", "a\n\x1b[31mb")
+
+    first, *others = written("text", fail)
+    assert first.endswith("ERROR offset_sync.x group a\\u000a\\u001b[31mb")
+    assert others[0] == "Traceback (most recent call last):"
+    assert others[-2:] == ["ValueError: one", "two"]
+
+
 def test_what_a_job_says_at_its_end_is_bare_text_or_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     (line,) = written("json", lambda: logs.tell("clusters.dc1: away", "json"))
     assert json.loads(line)["msg"] == "clusters.dc1: away"

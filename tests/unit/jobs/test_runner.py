@@ -68,6 +68,11 @@ def test_each_failure_is_a_line_and_the_code_is_1(conf: str, capsys: pytest.Capt
     assert capsys.readouterr().err.splitlines()[-2:] == ["clusters.x: silent", "clusters.y: silent too"]
 
 
+def test_a_failure_is_one_line_whatever_it_names(conf: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(doing("first a\nall is well\x1b[2K/orders/0: silent"), "--conf", conf) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "first a\\u000aall is well\\u001b[2K/orders/0: silent"
+
+
 def test_an_error_of_ours_is_a_line_and_the_code_is_1(conf: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(raising(ClusterError("x", "silent")), "--conf", conf) == 1
     assert capsys.readouterr().err.splitlines()[-1] == "clusters.x: silent"

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.reports import HOSTILE_NAMES
-from offset_sync.status.format import to_count, to_duration, to_range, visible
+from offset_sync.model.text import visible
+from offset_sync.status.format import to_count, to_duration, to_range
 
 
 @pytest.mark.parametrize(

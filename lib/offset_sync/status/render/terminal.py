@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from offset_sync.model.text import visible
 from offset_sync.model.values import Status
-from offset_sync.status.format import to_count, to_duration, to_range, visible
+from offset_sync.status.format import to_count, to_duration, to_range
 from offset_sync.status.health import DEFAULT_LIMITS, Limits, find_problems
 from offset_sync.status.report import Report
 from offset_sync.status.rollup import AT_COST, GROUP, NO, NOW, PAIR, newest_drift, rank_statuses, roll_up

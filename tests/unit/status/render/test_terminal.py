@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
-from offset_sync.status.format import visible
+from offset_sync.model.text import visible
 from offset_sync.status.render.terminal import render_table
 from offset_sync.status.report import Report
 from offset_sync.status.rollup import GROUP, roll_up

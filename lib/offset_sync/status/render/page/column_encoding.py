@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.status.format import visible
+from offset_sync.model.text import visible
 
 Packed = dict[str, Any]
 _EXACT = 2**53

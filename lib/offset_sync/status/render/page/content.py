@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.status.format import visible
+from offset_sync.model.text import visible
 from offset_sync.status.health import DEFAULT_LIMITS, Limits, Problem
 from offset_sync.status.render.page.column_encoding import pack_table
 from offset_sync.status.render.page.drift_curves import pack_drift, to_ms

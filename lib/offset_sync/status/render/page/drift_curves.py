@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.status.format import visible
+from offset_sync.model.text import visible
 from offset_sync.status.render.page.column_encoding import exact
 from offset_sync.status.rollup import GROUP, PAIR, newest_drift
 

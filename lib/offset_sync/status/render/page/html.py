@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from offset_sync.status.format import visible
+from offset_sync.model.text import visible
 from offset_sync.status.health import find_problems
 from offset_sync.status.render.page.content import PageOptions, page_content
 from offset_sync.status.report import Report

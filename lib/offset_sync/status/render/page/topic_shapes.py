@@ -9,7 +9,7 @@ from functools import cache
 
 import pyarrow as pa
 
-from offset_sync.status.format import visible
+from offset_sync.model.text import visible
 from offset_sync.status.rollup import TOPIC
 
 _TINY = 0.0005

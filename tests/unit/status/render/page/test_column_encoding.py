@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.reports import random_drift
-from offset_sync.status.format import visible
+from offset_sync.model.text import visible
 from offset_sync.status.render.page.column_encoding import pack_column, pack_table
 from offset_sync.status.render.page.drift_curves import pack_drift, thin
 from offset_sync.status.render.page.topic_shapes import with_shapes

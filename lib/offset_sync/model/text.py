@@ -1,0 +1,35 @@
+"""Text that came from elsewhere, as a terminal or a log may show it. It may have been chosen by an attacker."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Control and format characters (also those that turn the direction of writing), private use, line separators."""
+
+
+def escaped(text: str) -> str:
+    r"""Return *text* on one line, with everything that does not show, or changes what is beside it, as ``\u202e``.
+
+    >>> escaped("group \x1b[31m\nred")
+    'group \\u001b[31m\\u000ared'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(char) for char in text)
+
+
+def visible(name: str) -> str:
+    r"""Return *name* :func:`escaped` so that two names that differ still differ.
+
+    A backslash is doubled, the empty name becomes ``""``. Markup is left as it is: for HTML and for a terminal's markup
+    the caller escapes it.
+    """
+    return escaped(name.replace("\\", "\\\\")) or '""'
+
+
+def _shown(char: str) -> str:
+    if unicodedata.category(char) not in _HIDDEN and (char == " " or not char.isspace()):
+        return char
+    code = ord(char)
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
