@@ -80,6 +80,20 @@ class LastTranslations:
         )
         return is_settled
 
+    def reasons_while_silent(
+        self, key: NDArray[np.intp], source_offset: Int64s, keys_of_partition: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """Return the codes of the reasons that go on holding while the source cannot be asked, ABSENT for none.
+
+        Where its log ended is known no more, so a commit that was above it would look like any other: the same commit
+        stays withheld, and of a log that was cut every one.
+        """
+        state = self.columns["state"]
+        if (state[keys_of_partition] == State.LOG_TRUNCATED).any():
+            return np.full(len(key), State.LOG_TRUNCATED, np.intp)
+        is_beyond = (state[key] == State.COMMIT_BEYOND_END) & (self.columns["source_offset"][key] == source_offset)
+        return np.where(is_beyond, int(State.COMMIT_BEYOND_END), ABSENT)
+
     def unsettle(self, key: NDArray[np.intp]) -> None:
         """Have the answers of *key* computed anew until they have come often enough again."""
         self.columns["repeats"][key] = 0

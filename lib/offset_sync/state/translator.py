@@ -15,7 +15,7 @@ from offset_sync.state.snapshot import Commits, Snapshot, frontier
 from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
+from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold, withhold_some
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.preconditions import last_known, reason_to_withhold
 from offset_sync.translate.strategies import Strategy
@@ -70,7 +70,8 @@ class Translator:
         log = self._index.log(pair.source, *partition)
         revision = log.reorder_count() if log is not None else 0
         window_start = pair.last.window_start(self._state.keys.keys_in(partition), int(committed.min()), revision)
-        here = self.view(pair.source, partition, pair.snapshot) or self._remembered(pair.source, partition, there)
+        said = self.view(pair.source, partition, pair.snapshot)
+        here = said or self._remembered(pair.source, partition, there)
         topic_id = self._state.offsets.clusters[pair.source].topic_id
         answers = translate_partition(
             committed,
@@ -80,6 +81,9 @@ class Translator:
             Bounds(pair.now_ms - self._grace_ms, window_start, self._origins),
             self._strategy(partition.topic, pair.now_ms),
         )
+        if said is None:
+            keys = self._state.keys.keys_in(partition)
+            answers = withhold_some(answers, pair.last.reasons_while_silent(key, committed, keys))
         # Asked again: translating may have met an origin of which some record had come late.
         pair.last.note_window(key, committed, answers.offset, log.reorder_count() if log is not None else 0)
         return answers

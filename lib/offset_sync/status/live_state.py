@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from offset_sync.config import Config
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.state.restore import follow_commits, restore_commits
+from offset_sync.state.restore import follow_commits, restore_answers, restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.status.index_catch_up import IndexCatchUp
@@ -45,6 +45,8 @@ class LiveState:
         self._reporter = StatusReporter(config, self.state, self.clusters, IndexCatchUp(self.state), comparer)
         self._version = self.tables.version(OFFSET_COMMITS)
         restore_commits(self.tables, self.state)
+        if given_up:  # what was withheld while the cluster answered has to stay so
+            restore_answers(self.tables, self.state)
         logger.info(
             "read %d partitions of groups from the tables in %.1f s; asking the clusters, and reading the index",
             len(self.state.offsets.keys),

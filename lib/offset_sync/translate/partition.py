@@ -137,6 +137,18 @@ def _translations(answers: Answers, state: NDArray[np.intp], is_disordered: NDAr
     )
 
 
+def withhold_some(answers: Translations, reasons: NDArray[np.intp]) -> Translations:
+    """Return *answers* where *reasons*, shape (commits,), has ABSENT, else none for the reason whose code it has."""
+    rows = np.flatnonzero(reasons != ABSENT)
+    if len(rows) == 0:
+        return answers
+    none = withhold(State.NOT_INDEXED, len(rows))
+    changed = {field.name: getattr(answers, field.name).copy() for field in fields(Translations)}
+    for name, values in changed.items():
+        values[rows] = reasons[rows] if name == "state" else getattr(none, name)
+    return Translations(**changed)
+
+
 def withhold(reason: State, commits: int) -> Translations:
     """Return *commits* rows without an answer, all for the one *reason*."""
     none, zero = np.full(commits, ABSENT, np.int64), np.zeros(commits, np.int64)
