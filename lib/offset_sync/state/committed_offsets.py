@@ -20,6 +20,8 @@ from offset_sync.translate.index.runs import Int64s
 OWN_TAG = "offset-sync"
 """Metadata of a commit that we wrote, unless the source's own was carried over (``sync.metadata: carry``)."""
 
+NO_OWNER = -1
+
 
 @dataclass(frozen=True)
 class CommitRecords:
@@ -157,6 +159,18 @@ class CommittedOffsets:
     def column(self, name: str) -> NDArray[np.int64]:
         """Return a column of all clusters, shape (clusters, keys)."""
         return np.stack([commits.columns[name] for commits in self.clusters.values()])
+
+
+def owners(genuine_at_ms: Int64s) -> NDArray[np.intp]:
+    """Return the cluster that owns each key, the one with the newest genuine commit; :data:`NO_OWNER` without any.
+
+    *genuine_at_ms* has shape (clusters, keys), negative where a cluster has no genuine commit. Equal times go to the
+    first cluster: an order that all drivers share.
+    """
+    if genuine_at_ms.shape[1] == 0:
+        return np.empty(0, np.intp)
+    owner = np.argmax(genuine_at_ms, axis=0)
+    return np.where(np.max(genuine_at_ms, axis=0) < 0, NO_OWNER, owner)
 
 
 def _is_tagged(records: CommitRecords) -> NDArray[np.bool_]:

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.ownership import owners
+from offset_sync.state.committed_offsets import CommittedOffsets, owners
 from offset_sync.state.snapshot import Index, MetadataByCluster
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s

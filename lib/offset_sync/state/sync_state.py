@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.model.values import GroupPartition
-from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
+from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets, owners
 from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations
-from offset_sync.state.ownership import owners
 from offset_sync.state.snapshot import Commits, Index
 
 

@@ -16,8 +16,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold, withhold_some
-from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
-from offset_sync.translate.preconditions import last_known, reason_to_withhold
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known, reason_to_withhold
 from offset_sync.translate.strategies import Strategy
 
 logger = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ import numpy as np
 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
+from offset_sync.state.committed_offsets import owners
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.ownership import owners
 from offset_sync.state.sync_state import SyncState
 
 

@@ -12,7 +12,6 @@ from offset_sync.model.values import OffsetWrite, Outcome, Rule, State
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.ownership import rules
 from offset_sync.state.snapshot import Commits
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations
@@ -112,6 +111,19 @@ def _writes(
         )
         for key, wanted, rule, before, refresh in zip(*(each[rows].tolist() for each in columns), strict=True)
     ]
+
+
+def rules(
+    actual_offset: Int64s, actual_is_own: NDArray[np.bool_], actual_at_ms: Int64s, rewound_at_ms: Int64s
+) -> NDArray[np.intp]:
+    """Return the code of each key's rule, from what is seen at the target and when the source last went back.
+
+    Nothing there (negative offset) or our own value: set it, up or down. Somebody else's, which is older than the
+    source's commit or the target would be the owner: forward only, unless the source went back after it.
+    """
+    is_free = (actual_offset < 0) | actual_is_own
+    is_followed = rewound_at_ms > actual_at_ms
+    return np.select([is_free, is_followed], [Rule.SET, Rule.FOLLOW], Rule.FORWARD)
 
 
 def refresh_due(there: ColumnStore, key: KeyRows, refresh_before_ms: int) -> NDArray[np.bool_]:

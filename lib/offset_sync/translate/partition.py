@@ -12,8 +12,7 @@ from offset_sync.model.values import ABSENT, State
 from offset_sync.translate.exact import Answers, Bounds, needs_of_unindexed, translate, translate_no_later
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition_log import PartitionLog
-from offset_sync.translate.preconditions import reason_to_withhold
+from offset_sync.translate.partition_log import PartitionLog, reason_to_withhold
 from offset_sync.translate.strategies import (
     EXACT,
     Choice,

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from builders.commits import acknowledge, commit, commit_logs, known, state, take_in
 from fakes.clusters import CommitRecord
 from generators.hypothesis_strategies import law
-from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
-from offset_sync.state.ownership import owners
+from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets, owners
 
 
 def test_the_last_commit_stands_and_counts() -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from offset_sync.model.values import Rule
-from offset_sync.state.ownership import NO_OWNER, owners, rules
+from offset_sync.state.committed_offsets import NO_OWNER, owners
+from offset_sync.sync.write_plan import rules
 
 
 def owner_of(*genuine_at_ms: int) -> int:

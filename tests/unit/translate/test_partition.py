@@ -15,8 +15,7 @@ from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
-from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
-from offset_sync.translate.preconditions import last_known
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known
 
 GRACE_MS = 60_000
 

@@ -10,8 +10,7 @@ from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.partition import translate_partition
-from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
-from offset_sync.translate.preconditions import last_known
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known
 
 Row = tuple[int, int, int, int]  # start, length, origin, origin start
 

@@ -8,8 +8,7 @@ import pytest
 
 from offset_sync.model.values import State
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
-from offset_sync.translate.preconditions import last_known, reason_to_withhold
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known, reason_to_withhold
 
 INDEX = LogIndex()
 SOUND = PartitionMetadata("id", 4, 0, 100, frozenset({"id"}), 100)
