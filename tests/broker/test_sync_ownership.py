@@ -36,7 +36,7 @@ NOTES = {
 STRANGE = ["with spaces", "grüße-組-😀", "'\";--\n\x1b[31m", "own-" + "x" * 20_000]
 GROUPS = [
     *("plain", "behind", "ahead", "reset-under-stranger", "moved", "there-and-back", "rewound", "rewound-noted"),
-    *("moved-noted", "deleted", "deleted-there", "console-consumer-1", "beyond"),
+    *("moved-noted", "idle", "deleted", "deleted-there", "console-consumer-1", "beyond"),
     *(f"noted-{name}" for name in NOTES),
     *STRANGE,
 ]
@@ -59,12 +59,13 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
     set_offsets(clusters, "dc1", {"rewound-noted": (30, "m"), "moved-noted": (30, "m"), "beyond": 99_999_999})
     assert acts.installation.index() == []
     acts.play()
-    set_offsets(clusters, "dc2", {"moved": 42, "there-and-back": 42, "moved-noted": (42, "n")})
+    set_offsets(clusters, "dc2", {"moved": 42, "there-and-back": 42, "moved-noted": (42, "n"), "idle": 32})
     set_offsets(clusters, "dc1", {"rewound": 0, "rewound-noted": (15, "m2"), "reset-under-stranger": 5})
     delete_group(clusters, "dc1", "deleted")
     delete_group(clusters, "dc2", "deleted-there")
     acts.play()
     set_offsets(clusters, "dc1", {"there-and-back": 55})
+    delete_group(clusters, "dc1", "idle")  # as when its offsets expire there
     acts.play()
     return acts
 
@@ -160,6 +161,13 @@ def test_a_newer_commit_on_the_target_makes_it_the_owner_and_flows_the_other_way
 def test_a_group_that_moved_and_came_back_is_followed_both_ways(acts: Acts) -> None:
     assert [acts.offset(act, "dc2", "there-and-back", PLACE) for act in range(3)] == [32, 42, 57]
     assert [acts.offset(act, "dc1", "there-and-back", PLACE) for act in range(3)] == [30, 40, 55]
+
+
+def test_a_group_that_was_moved_and_has_read_nothing_since_may_be_moved_back(acts: Acts) -> None:
+    assert acts.value(0, "dc2", "idle", PLACE) == Committed(32, OWN_TAG)
+    assert acts.value(1, "dc2", "idle", PLACE) == Committed(32, "")  # its own commit, of the value that we brought
+    assert {row["source_cluster"] for row in acts.rows(1, group_id="idle")} == {"dc2"}
+    assert acts.value(2, "dc1", "idle", PLACE) == Committed(30, OWN_TAG)
 
 
 def test_a_group_deleted_at_the_source_is_recorded_and_the_target_keeps_its_offset(acts: Acts) -> None:
