@@ -2,7 +2,7 @@
 
 A JVM that is given the archive maps it instead of reading, checking and linking some 20,000 classes (class data
 sharing, JEP 350). It is good for the Java and the jars it was made with; with others the JVM passes over it, and jobs
-start as they would without. ``submit.py`` names it to the driver on this machine; no executor and no image has it.
+start as they would without. ``archive_options.py`` names it to drivers on this machine; no executor, no image has it.
 """
 
 from __future__ import annotations
@@ -11,43 +11,55 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 import stamp
+from archive_options import ARCHIVE, CONF_VARIABLE, EMPTY_CONF, archive_options
 from bundle import build_zip
 from prerequisites import find_java
 from progress import run_shown
 from spark_options import split_options
-from submit import build_command
+from submit import build_command, without_other_driver
 
 REPO = Path(__file__).resolve().parent.parent
 LOG = REPO / ".venv" / "install-class-archive.log"
 _WARM_UP = "--warm-up"
 _STEP = "== "
-_JAVA_OPTIONS = "-XX:ArchiveClassesAtExit={} -Xlog:cds*=off -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_SHORT_LIVED = ["--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
+_PATIENCE_SECONDS = 120
 
 
 def main() -> None:
     """Bring the archive up to date; where none can be made, say so and leave it at that."""
-    folder = REPO / "jars" / "classes"
+    archive = REPO / ARCHIVE
+    folder = archive.parent
     jars = sorted(f"{jar.name} {jar.stat().st_size}" for jar in (REPO / "jars" / "spark").glob("*.jar"))
     version = subprocess.run([find_java(), "-version"], capture_output=True, text=True, check=True).stderr
     made_from = stamp.digest(version, str(REPO), Path(__file__).read_text(), *jars)
     if folder.is_dir() and stamp.is_current(folder, made_from):
         return
-    (folder / "conf").mkdir(parents=True, exist_ok=True)
+    (REPO / EMPTY_CONF).mkdir(parents=True, exist_ok=True)
     stamp.forget(folder)
-    archive = folder / "spark.jsa"
     archive.unlink(missing_ok=True)
-    build_zip(REPO / "lib" / "offset_sync", REPO / "dist" / "offset_sync.zip")
-    words = ["--master", "local[2]", "--driver-java-options", _JAVA_OPTIONS.format(archive)]
-    command = build_command(REPO, "sync_offsets", split_options(words), os.environ)
-    environment = {**os.environ, **command.environment}
-    run_shown("Class archive", [sys.executable, __file__, _WARM_UP], _step_of, LOG, environment=environment)
+    try:
+        _make()
+    except SystemExit as failure:
+        print(failure, flush=True)
     if not archive.is_file():
-        print(f"Class archive: not made, jobs start without it; see {LOG}")
+        print(f"Class archive: not made, so jobs take longer to start; see {LOG}", flush=True)
+    # Also without one: what failed now fails again until something changes.
     stamp.remember(folder, made_from)
+
+
+def _make() -> None:
+    build_zip(REPO / "lib" / "offset_sync", REPO / "dist" / "offset_sync.zip")
+    words = ["--master", "local[2]", *_SHORT_LIVED, *archive_options(REPO, "ArchiveClassesAtExit")]
+    environ = without_other_driver(os.environ, REPO)
+    command = build_command(REPO, "sync_offsets", split_options(words), environ)
+    environ |= command.environment | {CONF_VARIABLE: str(REPO / EMPTY_CONF)}
+    run_shown("Class archive", [sys.executable, __file__, _WARM_UP], _step_of, LOG, environment=environ)
 
 
 def _step_of(line: str) -> str | None:
@@ -86,7 +98,8 @@ def warm_up() -> None:
 
         rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
         query = rate.writeStream.option("checkpointLocation", f"{folder}/checkpoint").foreachBatch(take).start()
-        while query.lastProgress is None and query.isActive:
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while query.lastProgress is None and query.isActive and time.monotonic() < until:
             query.awaitTermination(1)
         query.stop()
         nobody = {"kafka.bootstrap.servers": "127.0.0.1:9", "subscribe": "x"}
@@ -98,7 +111,7 @@ def warm_up() -> None:
     _say("writing the archive")
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait(120)
+    gateway.proc.wait(_PATIENCE_SECONDS)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from archive_options import CONF_VARIABLE, EMPTY_CONF, class_archive
 from bundle import build_zip
 from spark_options import OptionError, Options, split_options
 from spark_properties import own_defaults, read_properties
@@ -31,8 +32,7 @@ _PRINT = "--print-command"
 _LISTS = ("--jars", "--py-files", "--files")
 # Millions of records that live for a moment: G1 spends twice the processor time on them (benchmarks/tried.md).
 JAVA_OPTIONS = {"index_records": "-XX:+UseParallelGC"}
-# A job may start another one (the demo does): that one needs a JVM of its own.
-_OF_ANOTHER_DRIVER = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_ENV_LOADED")
+_OF_ANOTHER_DRIVER = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_ENV_LOADED")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ def main(words: Sequence[str] = tuple(sys.argv[1:])) -> None:
         print(usage(REPO), file=sys.stdout if words else sys.stderr)
         sys.exit(0 if words else 2)
     try:
-        command = build_command(REPO, words[0], split_options(words[1:]), os.environ)
+        inherited = without_other_driver(os.environ, REPO)
+        command = build_command(REPO, words[0], split_options(words[1:]), inherited)
     except OptionError as problem:
         print(problem, file=sys.stderr)
         sys.exit(2)
@@ -64,8 +65,20 @@ def main(words: Sequence[str] = tuple(sys.argv[1:])) -> None:
         print(command)
         return
     build_zip(REPO / "lib" / "offset_sync", _zip(REPO))
-    inherited = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_DRIVER}
     os.execvpe(command.words[0], command.words, inherited | command.environment)
+
+
+def without_other_driver(environ: Mapping[str, str], repo: Path) -> dict[str, str]:
+    """Return *environ* as it was before a driver was started in it: a job may start another one, as the demo does.
+
+    Else that one would take the other's JVM for its own, and our settings for the user's.
+    """
+    ours = {*_OF_ANOTHER_DRIVER, CONF_VARIABLE, *(["SPARK_CONF_DIR"] if _is_ours(environ, repo) else [])}
+    return {name: value for name, value in environ.items() if name not in ours}
+
+
+def _is_ours(environ: Mapping[str, str], repo: Path) -> bool:
+    return environ.get("SPARK_CONF_DIR") == str(repo / "conf")
 
 
 def usage(repo: Path) -> str:
@@ -116,7 +129,7 @@ def build_command(repo: Path, job: str, options: Options, environ: Mapping[str, 
         return Command([_spark_submit(environ), *spark, str(script), *_names_only(options)], environment)
     python = settings.get("spark.pyspark.driver.python") or environ.get("PYSPARK_DRIVER_PYTHON") or sys.executable
     if archive:
-        environment["OFFSET_SYNC_EMPTY_CONF"] = str(repo / "jars" / "classes" / "conf")  # for conf/spark-env.sh
+        environment[CONF_VARIABLE] = str(repo / EMPTY_CONF)
     environment |= {
         "PYSPARK_SUBMIT_ARGS": shlex.join([*spark, "pyspark-shell"]),
         "PYSPARK_DRIVER_PYTHON": python,
@@ -144,34 +157,6 @@ def _java_options(job: str, options: Options, settings: Mapping[str, str]) -> li
     own = {*settings, *(["spark.driver.extraJavaOptions"] if options.value("--driver-java-options") else [])}
     keys = [f"spark.{side}.extraJavaOptions" for side in ("driver", "executor")] if job in JAVA_OPTIONS else []
     return [word for key in keys if key not in own for word in ("--conf", f"{key}={JAVA_OPTIONS[job]}")]
-
-
-def class_archive(
-    repo: Path, master: str, options: Options, settings: Mapping[str, str], environ: Mapping[str, str]
-) -> list[str]:
-    """Return the options with which a driver on this machine starts from the archive of classes, if it can.
-
-    Its class path has to be the one that the archive was made for, so not where the user has one of his own, another
-    Spark, or settings of Hadoop in conf/.
-    """
-    folder, conf = repo / "jars" / "classes", repo / "conf"
-    own = {"spark.driver.extraClassPath", "spark.driver.defaultJavaOptions"} & settings.keys()
-    own |= environ.keys() & {"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_CLASSPATH"}
-    is_other = options.value("--driver-class-path") or options.value("--properties-file") or ":" in str(repo)
-    if not master.startswith("local") or own or is_other or not (folder / "conf").is_dir() or any(conf.glob("*.xml")):
-        return []
-    jars = ":".join(str(jar) for jar in sorted((repo / "jars" / "spark").glob("*.jar")))
-    given = f'"-XX:SharedArchiveFile={folder / "spark.jsa"}" -Xlog:cds*=off'
-    return [
-        *("--properties-file", str(conf / "spark-defaults.conf")),
-        *("--conf", f"spark.driver.extraClassPath={jars}"),
-        *([] if "ArchiveClassesAtExit" in (options.value("--driver-java-options") or "") else _default(given)),
-    ]
-
-
-def _default(java_options: str) -> list[str]:
-    """Return the Spark setting for Java options that stand in front of the user's."""
-    return ["--conf", f"spark.driver.defaultJavaOptions={java_options}"]
 
 
 def _one_driver(master: str, name: str, settings: Mapping[str, str], *, in_cluster: bool) -> list[str]:

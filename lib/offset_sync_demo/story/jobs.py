@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -41,9 +40,7 @@ class RunningJob:
         java = ["--driver-memory", "1g", "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
         command = ["./spark-submit.sh", name, *java, "--conf", str(config)]
         with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                command, cwd=REPOSITORY, stdout=log, stderr=subprocess.STDOUT, env=_environment()
-            )
+            self._process = subprocess.Popen(command, cwd=REPOSITORY, stdout=log, stderr=subprocess.STDOUT)
 
     @property
     def pid(self) -> int:
@@ -69,9 +66,3 @@ class RunningJob:
         except subprocess.TimeoutExpired:
             self._process.kill()
             return self._process.wait()
-
-
-def _environment() -> dict[str, str]:
-    """Return our environment without what belongs to this driver's own JVM."""
-    mine = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_ENV_LOADED")
-    return {name: value for name, value in os.environ.items() if name not in mine}

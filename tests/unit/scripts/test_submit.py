@@ -10,34 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from builders.submit_commands import after, command, make_repo, spark_words
 from spark_options import OptionError, split_options
 from spark_properties import read_properties
-from submit import Command, build_command
 
 REPO = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    """A repository with one job, two jars and nothing else, in a folder whose name has a blank."""
-    root = tmp_path / "a repo"
-    for name in ("jobs/sync_offsets.py", "jars/spark/a.jar", "jars/spark/b.jar", "lib/offset_sync/__init__.py"):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text('"""Sync them."""\n')
-    return root
-
-
-def command(repo: Path, *words: str, **environ: str) -> Command:
-    return build_command(repo, "sync_offsets", split_options(words), environ)
-
-
-def spark_words(built: Command) -> list[str]:
-    """What Spark's own parser is given, wherever it stands."""
-    return shlex.split(built.environment["PYSPARK_SUBMIT_ARGS"])
-
-
-def after(words: list[str], option: str) -> list[str]:
-    return [words[at + 1] for at, word in enumerate(words) if word == option]
+    """A repository in a folder whose name has a blank."""
+    return make_repo(tmp_path / "a repo")
 
 
 @pytest.mark.parametrize(

@@ -7,32 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from spark_options import split_options
-from submit import Command, build_command
+from archive_options import ARCHIVE, CONF_VARIABLE
+from builders.submit_commands import after, command, make_repo, spark_words
+from submit import without_other_driver
 
 
 @pytest.fixture
 def archived(tmp_path: Path) -> Path:
-    """A repository with one job, two jars and an archive of classes, in a folder whose name has a blank."""
-    root = tmp_path / "a repo"
-    for name in ("jobs/sync_offsets.py", "jars/spark/a.jar", "jars/spark/b.jar", "lib/offset_sync/__init__.py"):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text('"""Sync them."""\n')
-    (root / "jars" / "classes" / "conf").mkdir(parents=True)
-    (root / "conf").mkdir()
+    """A repository with an archive of classes, in a folder whose name has a blank."""
+    root = make_repo(tmp_path / "a repo")
+    for path in (root / ARCHIVE, root / "conf" / "spark-defaults.conf"):
+        path.parent.mkdir(parents=True)
+        path.write_text("")
     return root
-
-
-def command(repo: Path, *words: str, **environ: str) -> Command:
-    return build_command(repo, "sync_offsets", split_options(words), environ)
-
-
-def spark_words(built: Command) -> list[str]:
-    return shlex.split(built.environment["PYSPARK_SUBMIT_ARGS"])
-
-
-def after(words: list[str], option: str) -> list[str]:
-    return [words[at + 1] for at, word in enumerate(words) if word == option]
 
 
 def test_a_driver_on_this_machine_starts_from_the_archive_of_classes(archived: Path) -> None:
@@ -69,3 +56,21 @@ def test_the_archive_is_left_where_it_was_not_made_for_this(
 def test_settings_of_hadoop_in_conf_stay_on_the_class_path(archived: Path) -> None:
     (archived / "conf" / "core-site.xml").write_text("<configuration/>")
     assert "OFFSET_SYNC_EMPTY_CONF" not in command(archived).environment
+
+
+def test_without_an_archive_the_class_path_is_as_it_was(archived: Path) -> None:
+    (archived / ARCHIVE).unlink()
+    assert "spark.jsa" not in str(command(archived))
+    assert CONF_VARIABLE not in command(archived).environment
+
+
+def test_a_job_that_another_one_starts_begins_as_that_one_did(archived: Path) -> None:
+    first = command(archived)
+    second = command(archived, **without_other_driver(first.environment | {"HOME": "/home/me"}, archived))
+    assert (second.words, spark_words(second)) == (first.words, spark_words(first))
+    assert (
+        second.environment.items()
+        >= {name: first.environment[name] for name in ("SPARK_CONF_DIR", CONF_VARIABLE)}.items()
+    )
+    own = {"SPARK_CONF_DIR": "/etc/spark", "PYSPARK_GATEWAY_PORT": "1"}
+    assert without_other_driver(own, archived) == {"SPARK_CONF_DIR": "/etc/spark"}

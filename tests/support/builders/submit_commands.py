@@ -1,0 +1,32 @@
+"""A repository without anything in it, and what spark-submit.sh would run there."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from spark_options import split_options
+from submit import Command, build_command
+
+
+def make_repo(root: Path) -> Path:
+    """Make a repository with one job, two jars and nothing else."""
+    for name in ("jobs/sync_offsets.py", "jars/spark/a.jar", "jars/spark/b.jar", "lib/offset_sync/__init__.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text('"""Sync them."""\n')
+    return root
+
+
+def command(repo: Path, *words: str, **environ: str) -> Command:
+    """Return what these words and variables would start."""
+    return build_command(repo, "sync_offsets", split_options(words), environ)
+
+
+def spark_words(built: Command) -> list[str]:
+    """Return what Spark's own parser is given, wherever it stands."""
+    return shlex.split(built.environment["PYSPARK_SUBMIT_ARGS"])
+
+
+def after(words: list[str], option: str) -> list[str]:
+    """Return the values of an option."""
+    return [words[at + 1] for at, word in enumerate(words) if word == option]
