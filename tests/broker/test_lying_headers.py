@@ -60,6 +60,6 @@ def test_the_lies_are_in_quarantine_with_the_reason(lying: Lying) -> None:
         (row["cluster"], row["topic"], row["offset"]): row["error"] for row in lying.installation.rows("quarantine")
     }
     assert found == {
-        ("dc1", SPOOFED, 5): "origin offset 1000000 is not in the log of dc2, which ends at 10",
+        ("dc1", SPOOFED, 5): "origin offset 1000000: not in the log of dc2, which ends at 10",
         ("dc1", HUGE, 5): "offset header exceeds 4611686018427387903",
     }

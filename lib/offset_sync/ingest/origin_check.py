@@ -43,19 +43,14 @@ class OriginCheck:
 
     def refute(self, cut: pa.Table) -> pa.Table:
         """Return the rows of :data:`CUT_SCHEMA`, with the stretches of runs that are no copies made malformed."""
-        ends = self._ends(self._reach(cut))
-        if not ends:
-            return cut
-        origin_end = pc.add(cut.column("origin_start"), cut.column("length"))
-        rows: list[dict[str, Any]] = []
-        is_wrong = []
-        for number, end in enumerate(origin_end.to_pylist()):
-            key = tuple(cut.column(name)[number].as_py() for name in _IDENTITY)
-            is_wrong.append(end is not None and key in ends and end > ends[key])
-            if is_wrong[-1]:
-                rows += _split(cut.slice(number, 1).to_pylist()[0], ends[key])
-        kept = cut.filter(pa.array([not each for each in is_wrong], pa.bool_()))
-        return pa.concat_tables([kept, pa.Table.from_pylist(rows, CUT_SCHEMA)])
+        for key, log_end in self._ends(self._reach(cut)).items():
+            is_beyond = pc.greater(pc.add(cut.column("origin_start"), cut.column("length")), log_end)
+            for name, value in zip(_IDENTITY, key, strict=True):
+                is_beyond = pc.and_(is_beyond, pc.equal(cut.column(name), value))
+            is_beyond = pc.fill_null(is_beyond, False)
+            rows = [row for run in cut.filter(is_beyond).to_pylist() for row in _split(run, log_end)]
+            cut = pa.concat_tables([cut.filter(pc.invert(is_beyond)), pa.Table.from_pylist(rows, CUT_SCHEMA)])
+        return cut
 
     def _reach(self, cut: pa.Table) -> dict[tuple[str, str, int], int]:
         """Return, by origin and partition, the first offset above all identities that can be asked about."""
@@ -82,8 +77,9 @@ def _split(run: dict[str, Any], log_end: int) -> list[dict[str, Any]]:
     honest = max(0, log_end - run["origin_start"])
     first = run["start_offset"] + honest
     wrong = run | {"start_offset": first, "length": run["length"] - honest, "origin": "", "origin_start": first}
-    claimed = run["origin_start"] + honest
-    reason = f"origin offset {claimed} is not in the log of {run['origin']}, which ends at {log_end}"
+    claimed, more = run["origin_start"] + honest, wrong["length"] - 1
+    names = f"origin offset {claimed}" + (f" and the {more} after it" if more else "")
+    reason = f"{names}: not in the log of {run['origin']}, which ends at {log_end}"
     line = dict.fromkeys(run) | {"topic": run["topic"], "partition": run["partition"], "start_offset": first}
     line |= {"length": 0, "error": reason}
     return [*([run | {"length": honest}] if honest else []), wrong, line]

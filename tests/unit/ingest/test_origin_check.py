@@ -60,6 +60,13 @@ def test_a_run_is_cut_where_its_origin_ends() -> None:
     ]
 
 
+def test_the_line_for_the_quarantine_says_how_many_records_it_stands_for() -> None:
+    cut = pa.Table.from_pylist([run(0, 4, "X", 5)], CUT_SCHEMA)
+    (line,) = [row for row in OriginCheck("Y", ["X"], Origins({"X": 7})).refute(cut).to_pylist() if row["error"]]
+    assert (line["start_offset"], line["length"]) == (2, 0)
+    assert line["error"] == "origin offset 7 and the 1 after it: not in the log of X, which ends at 7"
+
+
 def test_what_reaches_just_to_the_end_is_a_copy() -> None:
     assert refuted(Origins({"X": 9}), run(0, 4, "X", 5)) == [(0, 4, "X", 5)]
 

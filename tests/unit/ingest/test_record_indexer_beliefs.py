@@ -35,6 +35,6 @@ def test_a_copy_of_what_its_origin_has_not_written_is_unread_by_everyone_and_in_
     job.index(0, *((ORDERS, at, mirrored(number)) for at, number in enumerate((5, 6, 7, 8, 1_000_000))))
     assert [run[2:] for run in job.runs() if run[3]] == [(0, 3, "X", 5), (3, 1, "", 3), (4, 1, "", 4)]
     assert job.tables.rows(QUARANTINE, "offset", "error") == [
-        (3, "origin offset 8 is not in the log of X, which ends at 8"),
-        (4, "origin offset 1000000 is not in the log of X, which ends at 8"),
+        (3, "origin offset 8: not in the log of X, which ends at 8"),
+        (4, "origin offset 1000000: not in the log of X, which ends at 8"),
     ]
