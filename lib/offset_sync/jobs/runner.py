@@ -62,7 +62,8 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
         tell(str(error), log_format)
         return BAD_ARGUMENTS
     except OffsetSyncError as error:
-        failures = [str(error)]
+        tell(str(error), log_format)
+        return FAILED
     for failure in failures:
         tell(escaped(failure) if log_format == "text" else failure, log_format)
     return FAILED if failures else DONE

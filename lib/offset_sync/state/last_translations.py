@@ -81,18 +81,21 @@ class LastTranslations:
         return is_settled
 
     def reasons_while_silent(
-        self, key: NDArray[np.intp], source_offset: Int64s, keys_of_partition: NDArray[np.intp]
+        self, partition: TopicPartition, key: NDArray[np.intp], source_offset: Int64s
     ) -> NDArray[np.intp]:
         """Return the codes of the reasons that go on holding while the source cannot be asked, ABSENT for none.
 
         Where its log ended is known no more, so a commit that was above it would look like any other: the same commit
-        stays withheld, and of a log that was cut every one.
+        stays withheld, and of a log that was cut every one. That was last seen in the regular pass, or, by a driver
+        that has not had one, in what the driver before it answered to the same commits.
         """
-        state = self.columns["state"]
-        if (state[keys_of_partition] == State.LOG_TRUNCATED).any():
+        is_same = self.columns["source_offset"][key] == source_offset
+        state = np.where(is_same, self.columns["state"][key], ABSENT)
+        outlook = self.outlooks.get(partition)
+        was_cut = outlook.reason is State.LOG_TRUNCATED if outlook else bool((state == State.LOG_TRUNCATED).any())
+        if was_cut:
             return np.full(len(key), State.LOG_TRUNCATED, np.intp)
-        is_beyond = (state[key] == State.COMMIT_BEYOND_END) & (self.columns["source_offset"][key] == source_offset)
-        return np.where(is_beyond, int(State.COMMIT_BEYOND_END), ABSENT)
+        return np.where(state == State.COMMIT_BEYOND_END, int(State.COMMIT_BEYOND_END), ABSENT)
 
     def unsettle(self, key: NDArray[np.intp]) -> None:
         """Have the answers of *key* computed anew until they have come often enough again."""

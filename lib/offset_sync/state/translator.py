@@ -39,6 +39,7 @@ class Translator:
         self._config = config
         self._state = state
         self._index = state.index
+        self._problems: dict[str, str] = {}
         self._origins = frozenset(self._index.code(alias) for alias in config.clusters)
         self._grace_ms = int(config.sync.hole_grace.total_seconds() * 1000)
 
@@ -55,10 +56,16 @@ class Translator:
             key, committed = commits.key[rows], commits.offset[rows]
             try:
                 parts.append(self._translate_partition(pair, partition, key, committed))
-            except Exception:
-                logger.exception("%s to %s: %s-%d cannot be translated", source, target, *partition)
+            except Exception as problem:
+                self._log_once(f"{source} to {target}: {partition.topic}-{partition.partition}", problem)
                 parts.append(withhold(State.TRANSLATION_FAILED, len(key)))
         return concatenate(parts)
+
+    def _log_once(self, what: str, problem: Exception) -> None:
+        """Log *problem* with its stack trace; not again in each micro-batch while it stays the same."""
+        if self._problems.get(what) != repr(problem):
+            self._problems[what] = repr(problem)
+            logger.error("%s cannot be translated", what, exc_info=problem)
 
     def _translate_partition(
         self, pair: _Pair, partition: TopicPartition, key: KeyRows, committed: Int64s
@@ -81,18 +88,23 @@ class Translator:
             self._strategy(partition.topic, pair.now_ms),
         )
         if said is None:
-            keys = self._state.keys.keys_in(partition)
-            answers = withhold_some(answers, pair.last.reasons_while_silent(key, committed, keys))
+            answers = withhold_some(answers, pair.last.reasons_while_silent(partition, key, committed))
         # Asked again: translating may have met an origin of which some record had come late.
         pair.last.note_window(key, committed, answers.offset, log.reorder_count() if log is not None else 0)
         return answers
 
     def outlook(self, source: str, target: str, partition: TopicPartition, snapshot: Snapshot) -> Outlook | None:
-        """Return what answers for a partition rest on beside the commits; None: the target cannot be asked."""
-        there = self.view(target, partition, snapshot)
+        """Return what answers for a partition rest on beside the commits; None: the target cannot be asked.
+
+        Of a source that cannot be asked what was last seen of its log still holds.
+        """
+        there, here = self.view(target, partition, snapshot), self.view(source, partition, snapshot)
+        before = self._state.last(source, target).outlooks.get(partition)
         if there is None:
             return None
-        here = self.view(source, partition, snapshot) or self._remembered(source, partition, there)
+        if here is None and before is not None:
+            return before._replace(log_start=there.log_start)
+        here = here or self._remembered(source, partition, there)
         log = PartitionLog.of(self._index.log(source, *partition), self._index.code(source), here)
         target_log = PartitionLog.of(self._index.log(target, *partition), self._index.code(target), there)
         ids = (here.topic_id, there.topic_id)
