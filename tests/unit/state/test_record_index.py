@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.index_rows import LogKey, add, begin, edge, run, topic
+from builders.record_indexes import cache_of, content, read_in_one
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import TopicPartition
@@ -18,27 +19,6 @@ from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.definition import Table
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
-
-
-def cache_of(tables: MemoryTables) -> RecordIndex:
-    return RecordIndex(tables)  # type: ignore[arg-type]
-
-
-def read_in_one(tables: MemoryTables) -> RecordIndex:
-    cache = cache_of(tables)
-    cache.refresh()
-    return cache
-
-
-def content(cache: RecordIndex, place: LogKey = ("Y", "orders", 0)) -> tuple[object, ...] | None:
-    log = cache.log(*place)
-    if log is None:
-        return None
-    names = {code: name for name, code in cache._codes.items()}
-    runs = log.runs
-    columns = (runs.start, runs.length, runs.origin_start, runs.indexed_at_ms)
-    origins = [names[code] for code in runs.origin.tolist()]
-    return log.begin, log.frontier, origins, *(column.tolist() for column in columns)
 
 
 def test_an_empty_table_is_an_empty_index() -> None:

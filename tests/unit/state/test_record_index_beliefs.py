@@ -4,32 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from builders.index_rows import LogKey, add, begin, edge, run
+from builders.index_rows import add, begin, edge, run
+from builders.record_indexes import cache_of, content, read_in_one
 from fakes.tables import MemoryTables
-from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
-
-
-def cache_of(tables: MemoryTables) -> RecordIndex:
-    return RecordIndex(tables)  # type: ignore[arg-type]
-
-
-def read_in_one(tables: MemoryTables) -> RecordIndex:
-    cache = cache_of(tables)
-    cache.refresh()
-    return cache
-
-
-def content(cache: RecordIndex, place: LogKey = ("Y", "orders", 0)) -> tuple[object, ...] | None:
-    log = cache.log(*place)
-    if log is None:
-        return None
-    names = {code: name for name, code in cache._codes.items()}
-    runs = log.runs
-    columns = (runs.start, runs.length, runs.origin_start, runs.indexed_at_ms)
-    origins = [names[code] for code in runs.origin.tolist()]
-    return log.begin, log.frontier, origins, *(column.tolist() for column in columns)
 
 
 @pytest.mark.parametrize("origin_start", [2**62, 2**62 - 2, 2**63 - 1, -7])

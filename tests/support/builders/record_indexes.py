@@ -1,0 +1,28 @@
+"""Record indexes over the tables of a test, and what they hold in a form that can be compared."""
+
+from __future__ import annotations
+
+from builders.index_rows import LogKey
+from fakes.tables import MemoryTables
+from offset_sync.state.record_index import RecordIndex
+
+
+def cache_of(tables: MemoryTables) -> RecordIndex:
+    return RecordIndex(tables)  # type: ignore[arg-type]
+
+
+def read_in_one(tables: MemoryTables) -> RecordIndex:
+    cache = cache_of(tables)
+    cache.refresh()
+    return cache
+
+
+def content(cache: RecordIndex, place: LogKey = ("Y", "orders", 0)) -> tuple[object, ...] | None:
+    log = cache.log(*place)
+    if log is None:
+        return None
+    names = {code: name for name, code in cache._codes.items()}
+    runs = log.runs
+    columns = (runs.start, runs.length, runs.origin_start, runs.indexed_at_ms)
+    origins = [names[code] for code in runs.origin.tolist()]
+    return log.begin, log.frontier, origins, *(column.tolist() for column in columns)
