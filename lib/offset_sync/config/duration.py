@@ -51,3 +51,8 @@ def _parse_positive(value: object) -> timedelta:
 
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 PositiveDuration = Annotated[timedelta, BeforeValidator(_parse_positive)]
+
+
+def to_ms(duration: timedelta) -> int:
+    """Return a duration in milliseconds."""
+    return int(duration.total_seconds() * 1000)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import NamedTuple
 
 import numpy as np
 
 from offset_sync.config import Config
+from offset_sync.config.duration import to_ms
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.snapshot import Commits, Snapshot
 from offset_sync.state.sync_state import SyncState
@@ -126,8 +126,8 @@ class Assessor:
             source_metadata=source_metadata,
             target_metadata=target_metadata,
             origin_names=pair.origin_names,
-            young_since_ms=pair.now_ms - _ms(self._config.sync.hole_grace),
-            share_since_ms=pair.now_ms - _ms(self._config.status.shape_window),
+            young_since_ms=pair.now_ms - to_ms(self._config.sync.hole_grace),
+            share_since_ms=pair.now_ms - to_ms(self._config.status.shape_window),
             # The index reads on while a report is made; without a limit a busy topic would always have pending records.
             snapshot_end=log_end(source_metadata) if has_log_end(source_metadata) else NO_END,
         )
@@ -155,7 +155,3 @@ class Assessor:
 
 def _are_stamped(logs: LogPair) -> bool:
     return is_stamped(PartitionLog(logs.source, logs.source_origin), PartitionLog(logs.target, logs.target_origin))
-
-
-def _ms(duration: timedelta) -> int:
-    return int(duration.total_seconds() * 1000)

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offset_sync.config.duration import to_ms
 from offset_sync.model.text import visible
 from offset_sync.model.values import Status
 from offset_sync.status.format import to_duration
@@ -69,16 +70,16 @@ def _status_problems(rows: pa.Table, limits: Limits) -> Iterator[Problem]:
         if found.num_rows:
             yield Problem(f"{_counts(found)} {status.word}{_reasons(found)}", status)
     age = pc.fill_null(rows["staleness_ms"], _FOREVER)
-    behind = rows.filter(pc.and_(pc.equal(rows["status"], Status.BEHIND.word), pc.greater(age, _ms(limits.behind))))
+    behind = rows.filter(pc.and_(pc.equal(rows["status"], Status.BEHIND.word), pc.greater(age, to_ms(limits.behind))))
     if behind.num_rows:
-        limit = to_duration(_ms(limits.behind))
+        limit = to_duration(to_ms(limits.behind))
         yield Problem(f"{_counts(behind)} {Status.BEHIND.word} for more than {limit}{_reasons(behind)}", Status.BEHIND)
     waits = pc.greater(pc.fill_null(rows["not_mirrored"], 0), 0)
-    old = pc.greater(pc.fill_null(rows["mirror_lag_ms"], _FOREVER), _ms(limits.mirror))
+    old = pc.greater(pc.fill_null(rows["mirror_lag_ms"], _FOREVER), to_ms(limits.mirror))
     unmirrored = rows.filter(pc.and_(waits, old))
     if unmirrored.num_rows:
         records = _count(pc.sum(unmirrored["not_mirrored"]).as_py(), "unread record")
-        limit = to_duration(_ms(limits.mirror))
+        limit = to_duration(to_ms(limits.mirror))
         text = f"{_counts(unmirrored)} {records} wait for the mirror, for more than {limit}"
         yield Problem(text, Status.MIRRORING)
 
@@ -115,7 +116,3 @@ def _count(number: int, noun: str) -> str:
 
 
 _FOREVER = 2**62
-
-
-def _ms(duration: timedelta) -> int:
-    return duration // timedelta(milliseconds=1)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Protocol
 
 import numpy as np
 
 from offset_sync.config import Config
+from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, ClusterPartition, Status, TopicPartition
 from offset_sync.state.key_index import KeyRows
@@ -112,7 +112,7 @@ class StatusReporter:
     ) -> Assessment:
         measured = self._assessor.assess(source, target, commits, snapshot, context.now_ms)
         current = self._with_present(measured, context)
-        classified = classify(current, _ms(self._config.status.stalled_after))
+        classified = classify(current, to_ms(self._config.status.stalled_after))
         return self._with_comparison(classified)
 
     def _with_present(self, assessment: Assessment, context: ReportContext) -> Assessment:
@@ -170,7 +170,3 @@ class StatusReporter:
             if difference is not None:
                 status[row], reason[row] = Status.MIRRORING, difference
         return replace(assessment, status=status, reason=reason)
-
-
-def _ms(duration: timedelta) -> int:
-    return int(duration.total_seconds() * 1000)

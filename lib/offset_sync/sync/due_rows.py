@@ -7,13 +7,13 @@ records the new commit reconciles it, so such a row is left to them.
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import timedelta
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
+from offset_sync.config.duration import to_ms
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import Commits, Snapshot
@@ -37,7 +37,7 @@ class DueRows:
     def __init__(self, config: Config, state: SyncState, translator: Translator) -> None:
         self._state, self._translator = state, translator
         self._pairs = config.pairs()
-        self._refresh_ms = _to_ms(config.sync.refresh_interval)
+        self._refresh_ms = to_ms(config.sync.refresh_interval)
 
     def before_asking(self, target: str, request: ReconcileRequest) -> Due:
         """Return what to ask about; the frontiers are taken before the clusters are asked."""
@@ -100,7 +100,3 @@ class DueRows:
 def targets_of(pairs: Collection[tuple[str, str]], sources: Collection[str]) -> list[str]:
     """Return the clusters that something of *sources* is translated to."""
     return list(dict.fromkeys(target for source, target in pairs if source in sources))
-
-
-def _to_ms(duration: timedelta) -> int:
-    return int(duration.total_seconds() * 1000)
