@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.config import Config, Mirror
+from offset_sync.model.values import TopicPartition
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 _HEADER_BYTES = 1024
@@ -37,6 +38,31 @@ _ALWAYS = {
 def read_mirrored_records(spark: SparkSession, config: Config, alias: str, without: Collection[str] = ()) -> DataFrame:
     """Stream ``topic, partition, offset, timestamp`` and the two raw mirror headers of every included topic."""
     return with_mirror_headers(read_whole_records(spark, config, alias, without), config.mirror)
+
+
+def read_mirrored_ranges(
+    spark: SparkSession, config: Config, alias: str, ranges: Mapping[TopicPartition, tuple[int, int]]
+) -> DataFrame:
+    """Return what :func:`read_mirrored_records` does, once, from each partition's first offset to below its second."""
+    by_edge = [
+        {
+            topic: {str(p): ranges[TopicPartition(topic, p)][edge] for t, p in ranges if t == topic}
+            for topic, _ in ranges
+        }
+        for edge in (0, 1)
+    ]
+    records = (
+        spark.read.format("kafka")
+        .options(**_ALWAYS)
+        .options(**config.spark_options(alias))
+        .option("assign", json.dumps({topic: [int(p) for p in edges] for topic, edges in by_edge[0].items()}))
+        .option("includeHeaders", "true")
+        .option("startingOffsets", json.dumps(by_edge[0]))
+        .option("endingOffsets", json.dumps(by_edge[1]))
+        .option("failOnDataLoss", "false")
+        .load()
+    )
+    return with_mirror_headers(records, config.mirror)
 
 
 def with_mirror_headers(records: DataFrame, mirror: Mirror) -> DataFrame:

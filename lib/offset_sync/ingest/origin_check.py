@@ -7,8 +7,8 @@ identity, for logs only grow. What is beyond it is no copy: its records are unre
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,29 +21,26 @@ from offset_sync.state.cluster_metadata import ClusterMetadata
 _IDENTITY = ["origin", "topic", "partition"]
 
 
-class Origins(Protocol):
-    """Who asks the clusters, see :class:`offset_sync.state.cluster_metadata.MetadataFetcher`."""
-
-    def fetch(
-        self, aliases: list[str], partitions: list[TopicPartition]
-    ) -> Mapping[str, ClusterMetadata | ClusterError]:
-        """Return what each cluster says of *partitions*, or why it said nothing."""
-
-
 class OriginCheck:
-    """Asks *origins*, the clusters named in *aliases*, about what was mirrored to *alias*.
+    """Checks what was mirrored to *alias* against the logs of the other clusters in *aliases*.
 
     An origin that is no cluster of ours, does not answer or has no such partition any more cannot be asked: its
     identities are believed.
     """
 
-    def __init__(self, alias: str, aliases: list[str], origins: Origins) -> None:
+    def __init__(self, alias: str, aliases: Collection[str]) -> None:
         self._asked = [each for each in aliases if each != alias]
-        self._origins = origins
 
-    def refute(self, cut: pa.Table) -> pa.Table:
-        """Return the rows of :data:`CUT_SCHEMA`, with the stretches of runs that are no copies made malformed."""
-        for key, log_end in self._ends(self._reach(cut)).items():
+    def origins(self, cut: pa.Table) -> dict[str, set[TopicPartition]]:
+        """Return the partitions to ask about, by cluster, for rows of :data:`CUT_SCHEMA`."""
+        found: dict[str, set[TopicPartition]] = {}
+        for origin, topic, partition in self._reach(cut):
+            found.setdefault(origin, set()).add(TopicPartition(topic, partition))
+        return found
+
+    def refute(self, cut: pa.Table, said: Mapping[str, ClusterMetadata | ClusterError]) -> pa.Table:
+        """Return the rows with the stretches of runs made malformed that are no copies, by what the clusters *said*."""
+        for key, log_end in self._ends(self._reach(cut), said).items():
             is_beyond = pc.greater(pc.add(cut.column("origin_start"), cut.column("length")), log_end)
             for name, value in zip(_IDENTITY, key, strict=True):
                 is_beyond = pc.and_(is_beyond, pc.equal(cut.column(name), value))
@@ -59,16 +56,17 @@ class OriginCheck:
         rows = reach.group_by(_IDENTITY).aggregate([("reach", "max")]).to_pylist()
         return {tuple(row[name] for name in _IDENTITY): row["reach_max"] for row in rows}
 
-    def _ends(self, reach: Mapping[tuple[str, str, int], int]) -> dict[tuple[str, str, int], int]:
+    def _ends(
+        self, reach: Mapping[tuple[str, str, int], int], said: Mapping[str, ClusterMetadata | ClusterError]
+    ) -> dict[tuple[str, str, int], int]:
         """Return the log ends that some identity is beyond."""
         found: dict[tuple[str, str, int], int] = {}
-        for alias in dict.fromkeys(origin for origin, _, _ in reach):
-            partitions = [TopicPartition(*key[1:]) for key in reach if key[0] == alias]
-            answer = self._origins.fetch([alias], partitions)[alias]
-            if isinstance(answer, ClusterError):
-                continue
-            ends = {(alias, *each): answer.ends[each].log_end for each in partitions if each in answer.ends}
-            found |= {key: end for key, end in ends.items() if reach[key] > end}
+        for (origin, topic, number), highest in reach.items():
+            answer, partition = said.get(origin), TopicPartition(topic, number)
+            if isinstance(answer, ClusterMetadata) and partition in answer.ends:
+                log_end = answer.ends[partition].log_end
+                if highest > log_end:
+                    found[origin, *partition] = log_end
         return found
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
+from offset_sync.config.duration import to_ms
 from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_progress import IndexProgress
-from offset_sync.ingest.kafka_source import read_mirrored_records
+from offset_sync.ingest.kafka_source import read_mirrored_ranges, read_mirrored_records
+from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
@@ -21,8 +24,10 @@ from offset_sync.ingest.run_builder import RunBuilder
 from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.jobs.index_output import IndexOutput
 from offset_sync.jobs.spark_session import open_session
-from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
+from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.state.cluster_metadata import MetadataFetcher
+from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.tables.store import TableStore
 
 _ORIGIN_DEADLINE_S = 1.0
@@ -50,7 +55,10 @@ def index_records(config: Config, arguments: argparse.Namespace, stop: threading
     access = TopicAccess(config, admins)
     progress = IndexProgress()
     output = IndexOutput(progress, stop)
-    parts = _Parts(spark, tables, queries, progress, MetadataFetcher(admins, _ORIGIN_DEADLINE_S), arguments.once)
+    epochs = {alias: LeaderEpochs(alias, config.admin_options(alias)) for alias in config.clusters}
+    late_ms = to_ms(config.sync.hole_grace)
+    incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables), late_ms)
+    parts = _Parts(spark, tables, queries, progress, admins, incarnations, arguments.once)
     for alias, admin in admins.items():
         queries.add(alias, _RecordQuery(config, admin, access, parts))
 
@@ -79,7 +87,8 @@ class _Parts(NamedTuple):
     tables: TableStore
     queries: QuerySupervisor
     progress: IndexProgress
-    origins: MetadataFetcher
+    admins: Mapping[str, ClusterAdmin]
+    incarnations: IncarnationCheck
     is_once: bool
 
 
@@ -101,8 +110,7 @@ class _RecordQuery:
         checkpoint = Checkpoint(parts.spark, f"{config.tables.checkpoints}/index_records/{alias}")
         checkpoint.leave_out(refused)
         builder = RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))
-        checks = Checks(self._admin, OriginCheck(alias, list(config.clusters), parts.origins))
-        indexer = RecordIndexer(parts.tables, checkpoint, builder, checks, parts.progress)
+        indexer = RecordIndexer(parts.tables, checkpoint, builder, Checks(self._admin, self._logs()), parts.progress)
         writer = (
             read_mirrored_records(parts.spark, config, alias, refused)
             .writeStream.queryName(f"index_records {alias}")
@@ -113,3 +121,12 @@ class _RecordQuery:
         parts.spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
         trigger = {"availableNow": True} if parts.is_once else {"processingTime": f"{seconds} seconds"}
         return writer.trigger(**trigger).start()
+
+    def _logs(self) -> LogCheck:
+        parts, alias, config = self._parts, self._admin.alias, self._config
+        asked = Asked(
+            MetadataFetcher(parts.admins, DEADLINE_S),
+            MetadataFetcher(parts.admins, _ORIGIN_DEADLINE_S),
+            lambda ranges: read_mirrored_ranges(parts.spark, config, alias, ranges),
+        )
+        return LogCheck(alias, asked, OriginCheck(alias, config.clusters), parts.incarnations)

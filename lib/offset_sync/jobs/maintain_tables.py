@@ -19,7 +19,8 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 from offset_sync.state.index_retention import Retention, Rows, lowest_commits
-from offset_sync.state.record_index import RecordIndex, borders
+from offset_sync.state.index_rows import borders
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.state.sync_state import SyncState

@@ -29,10 +29,14 @@ class TopicInfo:
 
 @dataclass(frozen=True)
 class LogEnds:
-    """The offsets a partition holds, half-open; *log_end* is the high watermark."""
+    """The offsets a partition holds, half-open; *log_end* is the high watermark.
+
+    *leader_epoch* is the present one: another means that another leader was elected; None where nobody can tell.
+    """
 
     log_start: int
     log_end: int
+    leader_epoch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -108,8 +112,8 @@ class TopicMetadata:
         with_leader = {TopicPartition(name, number) for name in described for number in _led(described[name])}
         asked = sorted(wanted & with_leader)
         starts = self._requests.offsets(asked, EARLIEST, ends_at)
-        stops = self._requests.offsets([each for each in asked if each in starts], LATEST, ends_at)
-        return {each: LogEnds(starts[each], max(starts[each], stops[each])) for each in asked if each in stops}
+        stops = self._requests.positions([each for each in asked if each in starts], LATEST, ends_at)
+        return {each: LogEnds(starts[each], max(starts[each], end), epoch) for each, (end, epoch) in stops.items()}
 
     def reaches(self, is_wanted: Callable[[str], bool], deadline: float) -> dict[TopicPartition, Reach]:
         """Return how far each partition of the wanted topics can be read; those without a leader are left out.

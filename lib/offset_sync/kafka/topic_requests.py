@@ -70,6 +70,12 @@ class TopicRequests:
         self, partitions: list[TopicPartition], spec: OffsetSpec, ends_at: float, **options: IsolationLevel
     ) -> dict[TopicPartition, int]:
         """Return the offset that *spec* means in each partition; those that do not exist are left out."""
+        return {each: offset for each, (offset, _) in self.positions(partitions, spec, ends_at, **options).items()}
+
+    def positions(
+        self, partitions: list[TopicPartition], spec: OffsetSpec, ends_at: float, **options: IsolationLevel
+    ) -> dict[TopicPartition, tuple[int, int | None]]:
+        """Return the offset that *spec* means in each partition that exists, and the leader epoch if it is known."""
 
         def ask(wanted: list[TopicPartition], timeout_s: float) -> Mapping[TopicPartition, Future[Any]]:
             specs = {ClientPartition(each.topic, each.partition): spec for each in wanted}
@@ -77,7 +83,7 @@ class TopicRequests:
             return {TopicPartition(each.topic, each.partition): future for each, future in futures.items()}
 
         found = allowed(self._collect(ask, partitions, ends_at))
-        return {each: result.offset for each, result in found.items() if result.offset >= 0}
+        return {each: (result.offset, result.leader_epoch) for each, result in found.items() if result.offset >= 0}
 
     def _collect(
         self, ask: Callable[[list[_Key], float], Mapping[_Key, Future[_Value]]], wanted: list[_Key], ends_at: float

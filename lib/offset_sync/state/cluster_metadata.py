@@ -40,6 +40,10 @@ class Ends(Protocol):
     def log_end(self) -> int:
         """First offset that is not there yet."""
 
+    @property
+    def leader_epoch(self) -> int | None:
+        """The present leader epoch, None where nobody can tell."""
+
 
 class Cluster(Protocol):
     """What can be asked of a cluster; both raise ClusterError when it does not answer."""
@@ -83,8 +87,12 @@ class MetadataFetcher:
         self, aliases: Collection[str], partitions: Collection[TopicPartition]
     ) -> dict[str, ClusterMetadata | ClusterError]:
         """Return what each cluster says of *partitions*, or why it said nothing."""
-        with ThreadPoolExecutor(max_workers=max(1, len(aliases))) as pool:
-            return dict(zip(aliases, pool.map(lambda alias: self._ask(alias, partitions), aliases), strict=True))
+        return self.fetch_each(dict.fromkeys(aliases, partitions))
+
+    def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata | ClusterError]:
+        """Return what each cluster says of its partitions, or why it said nothing."""
+        with ThreadPoolExecutor(max_workers=max(1, len(wanted))) as pool:
+            return dict(zip(wanted, pool.map(self._ask, wanted.keys(), wanted.values()), strict=True))
 
     def _ask(self, alias: str, partitions: Collection[TopicPartition]) -> ClusterMetadata | ClusterError:
         since, error = self._silent.get(alias, (-SILENCE_SECONDS, None))

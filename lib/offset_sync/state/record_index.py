@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -13,10 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.tables.catalog import BEGINS, INDEXED_TOPICS, RECORD_RUNS
+from offset_sync.state.incarnations import KnownIncarnations
+from offset_sync.state.index_rows import borders, int64s, readable, with_gaps
+from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.store import TableStore
+from offset_sync.translate.index.incarnations import Former, Incarnation
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.index.time_index import TimeIndex
 
@@ -43,15 +44,25 @@ class RecordIndex:
         self._topics_version: int | None = None
         self._ids: dict[tuple[str, str], set[str]] = {}
         self._grown: set[TopicPartition] = set()
+        self._incarnations = KnownIncarnations(tables, self.code)
+        self._rebuilt: dict[TopicPartition, int] = {}
         self._reading = threading.Lock()
 
     def refresh(self) -> None:
         """Read what was added to the tables since the last call; the lock is held only to take it in."""
         with self._reading:
             version = self._tables.version(RECORD_RUNS, self._version)
+            rows = None
             if version != self._version:
-                self._extend(self._tables.rows_since(RECORD_RUNS, self._version, version).select(_COLUMNS))
-                self._version = version
+                rows = self._tables.rows_since(RECORD_RUNS, self._version, version).select(_COLUMNS)
+            # Lives come after the runs too: every row is taken for what it was when it was written.
+            changed = self._incarnations.refresh()
+            if rows is not None:
+                changed |= self._incarnations.overtaken(rows)
+                self._extend(rows)
+            if self._version is not None:
+                self._rebuild(changed)
+            self._version = version
             # The ids come after the runs and are written before them: no run is seen without its topic's id.
             topics_version = self._tables.version(INDEXED_TOPICS, self._topics_version)
             if topics_version != self._topics_version:
@@ -81,6 +92,19 @@ class RecordIndex:
         """Return how many partitions of a topic the index has met; it meets empty ones too."""
         return self._partitions.get((cluster, topic), 0)
 
+    def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
+        """Return the lives of a log after its first, as they were noticed."""
+        return self._incarnations.of(log)
+
+    @property
+    def former(self) -> Mapping[int, Former]:
+        """Which codes stand for records of an earlier life, by code."""
+        return self._incarnations.former
+
+    def rebuilt(self, partition: TopicPartition) -> int:
+        """Return how often the logs of a partition were made anew here, so that all bounds on them are void."""
+        return self._rebuilt.get(partition, 0)
+
     def code(self, origin: str) -> int:
         """Return the code that *origin* has in the logs."""
         return self._codes.setdefault(origin, len(self._codes) - 1)
@@ -94,75 +118,49 @@ class RecordIndex:
         with self.lock:
             self._take_in(rows)
 
+    def _rebuild(self, partitions: set[TopicPartition]) -> None:
+        """Take in all rows of *partitions* again, for a log of theirs has another life than was known before."""
+        for partition in partitions:
+            rows = self._tables.rows_where(RECORD_RUNS, {"topic": partition.topic, "partition": partition.partition})
+            with self.lock:
+                for known in [each for each in self._logs if each.topic_partition == partition]:
+                    del self._logs[known]
+                    self._partitions[known[:2]] -= 1
+                self._rebuilt[partition] = self.rebuilt(partition) + 1
+                self._grown.add(partition)
+                self._extend(rows.select(_COLUMNS))
+
     def _take_in(self, rows: pa.Table) -> None:
         origin = self._to_codes(rows.column("origin"))
-        start, length, origin_start = (_int64(rows.column(n)) for n in ("start_offset", "length", "origin_start"))
-        seen_ms = _int64(rows.column("indexed_at").cast(pa.int64())) // 1000
+        start, length, origin_start = (int64s(rows.column(n)) for n in ("start_offset", "length", "origin_start"))
+        seen_ms = int64s(rows.column("indexed_at").cast(pa.int64())) // 1000
         least_ms, most_ms = (
-            _int64(rows.column(n).cast(pa.int64())) // 1000 for n in ("min_timestamp", "max_timestamp")
+            int64s(rows.column(n).cast(pa.int64())) // 1000 for n in ("min_timestamp", "max_timestamp")
         )
         edges = borders(rows)
         for first, end in pairwise(edges):
             of_log = ClusterPartition(*(rows.column(name)[first].as_py() for name in ("cluster", "topic", "partition")))
             part = slice(first, end)
             self._grown.add(of_log.topic_partition)
+            runs = readable(Runs.of(start[part], length[part], origin[part], origin_start[part], seen_ms[part]))
+            kept, runs = self._incarnations.live(of_log, runs)
+            if len(runs) == 0:
+                continue
             log = self._logs.get(of_log)
             if log is None:
-                log = self._logs[of_log] = LogIndex(int(start[first]))
+                log = self._logs[of_log] = LogIndex(int(runs.start[0]))
                 self._partitions[of_log[:2]] = self._partitions.get(of_log[:2], 0) + 1
-            runs = _readable(Runs.of(start[part], length[part], origin[part], origin_start[part], seen_ms[part]))
-            whole = _with_gaps(runs, log.frontier)
+            whole = with_gaps(runs, log.frontier)
             if whole.length.sum() > runs.length.sum():
                 logger.warning("clusters.%s: %s-%d: not all of it is in the index; what lacks is repeated", *of_log)
             log.extend(whole, int(runs.end.max()))
             if self._is_timed(of_log.topic):
                 log.times = log.times or TimeIndex()
-                log.times.extend(start[part], length[part], least_ms[part], most_ms[part])
+                is_kept = kept >= 0
+                log.times.extend(start[part][is_kept], kept[is_kept], least_ms[part][is_kept], most_ms[part][is_kept])
 
     def _to_codes(self, origins: pa.ChunkedArray) -> NDArray[np.int32]:
         encoded = origins.combine_chunks().dictionary_encode()
         codes = np.array([self.code(name) for name in encoded.dictionary.to_pylist()], np.int32)
         taken: NDArray[np.int32] = codes[encoded.indices.to_numpy(zero_copy_only=False)]
         return taken
-
-
-def _readable(rows: Runs) -> Runs:
-    """Return *rows*; those with an origin offset that no log can have are of unknown origin: unread by everyone.
-
-    The decoder lets none through; what an earlier version has written down is still in the table.
-    """
-    is_wrong = (rows.length > 0) & ((rows.origin_start < 0) | (rows.origin_start > NO_LIMIT - rows.length))
-    if not is_wrong.any():
-        return rows
-    origin = np.where(is_wrong, np.int32(UNKNOWN_ORIGIN), rows.origin)
-    return replace(rows, origin=origin, origin_start=np.where(is_wrong, rows.start, rows.origin_start))
-
-
-def _with_gaps(rows: Runs, frontier: int) -> Runs:
-    """Return the runs among *rows*, and as records unread by everyone what nobody has read.
-
-    Each micro-batch begins where the one before has ended. Where it does not, a checkpoint or a table was set back or
-    made anew, and there may be records between.
-    """
-    covered = np.concatenate(([frontier], np.maximum.accumulate(rows.end)[:-1]))
-    is_gap = (rows.length == 0) & (rows.origin_start == BEGINS) & (rows.start > covered)
-    if is_gap.any():
-        start = np.where(is_gap, covered, rows.start)
-        origin = np.where(is_gap, np.int32(UNKNOWN_ORIGIN), rows.origin)
-        length = np.where(is_gap, rows.start - covered, rows.length)
-        rows = Runs(start, length, origin, np.where(is_gap, start, rows.origin_start), rows.indexed_at_ms)
-    return rows.take(rows.length > 0)
-
-
-def borders(rows: pa.Table) -> list[int]:
-    """Return where the partition changes in sorted rows, with 0 in front and the number of rows at the end."""
-    changed = np.zeros(rows.num_rows - 1, np.bool_)
-    for name in ("cluster", "topic", "partition"):
-        codes = rows.column(name).combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
-        changed |= codes[1:] != codes[:-1]
-    return [0, *(np.flatnonzero(changed) + 1).tolist(), rows.num_rows]
-
-
-def _int64(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    values: NDArray[np.int64] = column.cast(pa.int64()).fill_null(0).to_numpy()
-    return values

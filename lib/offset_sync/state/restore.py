@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from offset_sync.model.values import ABSENT, GroupPartition, Outcome, State
+from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, GroupPartition, Outcome, State
 from offset_sync.state.committed_offsets import OWN_TAG, ClusterOffsets, CommitRecords
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.own_writes import NOTHING
@@ -21,7 +21,6 @@ from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
 
 _KEY = ["group_id", "topic", "partition"]
-_CLOCKS_APART_MS = 60_000
 _TIMES = ("actual_at_ms", "genuine_at_ms", "rewound_at_ms")
 
 
@@ -143,7 +142,7 @@ def _restore_own_writes(rows: pa.Table, key: KeyRows, here: ClusterOffsets, ther
     """
     own = rows.column("own_offset").fill_null(NOTHING).to_numpy()
     own_at_ms = rows.column("own_at").cast(pa.int64()).fill_null(0).to_numpy() // 1000
-    is_earlier = own_at_ms + _CLOCKS_APART_MS < there.columns["actual_at_ms"][key]
+    is_earlier = own_at_ms + CLOCKS_APART_MS < there.columns["actual_at_ms"][key]
     is_carried = np.array([number in here.metadata for number in key.tolist()], np.bool_)
     is_read_back = there.columns["actual_is_own"][key] & (there.columns["actual_offset"][key] == own)
     is_pending = is_carried & (own != NOTHING) & ~is_read_back & ~is_earlier

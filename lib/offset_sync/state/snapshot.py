@@ -11,6 +11,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.key_index import KeyRows
+from offset_sync.translate.index.incarnations import Former, Incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 
@@ -32,6 +33,16 @@ class Index(Protocol):
 
     def log(self, cluster: str, topic: str, partition: int) -> LogIndex | None:
         """Return what is indexed of a partition."""
+
+    def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
+        """Return the lives of a log after its first."""
+
+    @property
+    def former(self) -> Mapping[int, Former]:
+        """Which codes stand for records of an earlier life of some log."""
+
+    def rebuilt(self, partition: TopicPartition) -> int:
+        """Return how often the logs of a partition were taken in anew."""
 
     def topic_ids(self, cluster: str, topic: str) -> set[str]:
         """Return the incarnations of a topic that were indexed."""

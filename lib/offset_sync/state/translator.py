@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence, Set
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from offset_sync.config import Config
+from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, State, TopicPartition
-from offset_sync.state.key_index import KeyRows
+from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
 from offset_sync.state.last_translations import LastTranslations, Outlook
 from offset_sync.state.snapshot import Commits, Snapshot, frontier
 from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.exact import Bounds
-from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold, withhold_some
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known, reason_to_withhold
 from offset_sync.translate.strategies import Strategy
@@ -41,7 +44,7 @@ class Translator:
         self._index = state.index
         self._problems: dict[str, str] = {}
         self._origins = frozenset(self._index.code(alias) for alias in config.clusters)
-        self._grace_ms = int(config.sync.hole_grace.total_seconds() * 1000)
+        self._grace_ms = to_ms(config.sync.hole_grace)
 
     def translate(
         self, last: LastTranslations, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int
@@ -55,7 +58,7 @@ class Translator:
         for partition, rows in self._state.keys.slices(commits.key):
             key, committed = commits.key[rows], commits.offset[rows]
             try:
-                parts.append(self._translate_partition(pair, partition, key, committed))
+                parts.append(self._translate_partition(pair, partition, Commits(key, committed, commits.at_ms[rows])))
             except Exception as problem:
                 self._log_once(f"{source} to {target}: {partition.topic}-{partition.partition}", problem)
                 parts.append(withhold(State.TRANSLATION_FAILED, len(key)))
@@ -67,31 +70,57 @@ class Translator:
             self._problems[what] = repr(problem)
             logger.error("%s cannot be translated", what, exc_info=problem)
 
-    def _translate_partition(
-        self, pair: _Pair, partition: TopicPartition, key: KeyRows, committed: Int64s
-    ) -> Translations:
+    def _translate_partition(self, pair: _Pair, partition: TopicPartition, commits: Commits) -> Translations:
         there = self.view(pair.target, partition, pair.snapshot)
+        key, committed = commits.key, commits.offset
         if there is None:
             return withhold(State.CLUSTER_UNREACHABLE, len(key))
         log = self._index.log(pair.source, *partition)
-        revision = log.reorder_count() if log is not None else 0
-        window_start = pair.last.window_start(self._state.keys.keys_in(partition), int(committed.min()), revision)
+        window_start = pair.last.window_start(
+            self._state.keys.keys_in(partition), int(committed.min()), self._revision(log, partition)
+        )
         said = self.view(pair.source, partition, pair.snapshot)
         here = said or self._remembered(pair.source, partition, there)
         topic_id = self._state.offsets.clusters[pair.source].topic_id
+        topic_ids = [topic_id.get(one) for one in key.tolist()]
         answers = translate_partition(
             committed,
-            [topic_id.get(one) for one in key.tolist()],
-            PartitionLog.of(log, self._index.code(pair.source), here),
-            PartitionLog.of(self._index.log(pair.target, *partition), self._index.code(pair.target), there),
+            topic_ids,
+            self._log(pair.source, partition, here),
+            self._log(pair.target, partition, there),
             Bounds(pair.now_ms - self._grace_ms, window_start, self._origins),
             self._strategy(partition.topic, pair.now_ms),
         )
+        answers = withhold_some(answers, self._of_former_lives(pair.source, partition, commits, topic_ids))
         if said is None:
             answers = withhold_some(answers, pair.last.reasons_while_silent(partition, key, committed))
         # Asked again: translating may have met an origin of which some record had come late.
-        pair.last.note_window(key, committed, answers.offset, log.reorder_count() if log is not None else 0)
+        pair.last.note_window(key, committed, answers.offset, self._revision(log, partition))
         return answers
+
+    def _log(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
+        index, code = self._index.log(cluster, *partition), self._index.code(cluster)
+        return PartitionLog.of(index, code, metadata, self._index.former)
+
+    def _revision(self, log: LogIndex | None, partition: TopicPartition) -> int:
+        """Return a number that changes where earlier answers bound later ones no more."""
+        return self._index.rebuilt(partition) << 32 | (log.reorder_count() if log is not None else 0)
+
+    def _of_former_lives(
+        self, source: str, partition: TopicPartition, commits: Commits, topic_ids: Sequence[str | None]
+    ) -> NDArray[np.intp]:
+        """Return the reason to withhold each commit that may have been made to an earlier life of the source's log.
+
+        It says that records were read which stand there no more; of those that stand there now nobody knows. A commit
+        that names the topic's present incarnation belongs to it; a cut log keeps its topic, so then only time tells.
+        """
+        reasons = np.full(len(commits.key), ABSENT, np.intp)
+        for life in self._index.incarnations(ClusterPartition(source, *partition)):
+            names_it = np.array([life.is_anew and each == life.topic_id for each in topic_ids], np.bool_)
+            is_earlier = commits.at_ms <= life.noticed_ms + CLOCKS_APART_MS
+            reason = State.TOPIC_RECREATED if life.is_anew else State.LOG_TRUNCATED
+            reasons[(commits.offset > life.begins_at) & is_earlier & ~names_it] = reason
+        return reasons
 
     def outlook(self, source: str, target: str, partition: TopicPartition, snapshot: Snapshot) -> Outlook | None:
         """Return what answers for a partition rest on beside the commits; None: the target cannot be asked.
@@ -105,13 +134,13 @@ class Translator:
         if here is None and before is not None:
             return before._replace(log_start=there.log_start)
         here = here or self._remembered(source, partition, there)
-        log = PartitionLog.of(self._index.log(source, *partition), self._index.code(source), here)
-        target_log = PartitionLog.of(self._index.log(target, *partition), self._index.code(target), there)
+        log, target_log = self._log(source, partition, here), self._log(target, partition, there)
         ids = (here.topic_id, there.topic_id)
-        return Outlook(reason_to_withhold(log, target_log), ids, there.log_start, log.index.reorder_count())
+        revision = self._revision(log.index, partition)
+        return Outlook(reason_to_withhold(log, target_log), ids, there.log_start, revision)
 
     def _strategy(self, topic: str, now_ms: int) -> Strategy:
-        idle_ms = int(self._config.sync.idle_after.total_seconds() * 1000)
+        idle_ms = to_ms(self._config.sync.idle_after)
         return Strategy(self._config.strategy_of(topic), self._config.topics.header_look_back, now_ms - idle_ms)
 
     def view(self, cluster: str, partition: TopicPartition, snapshot: Snapshot) -> PartitionMetadata | None:
@@ -119,7 +148,7 @@ class Translator:
         said = snapshot.metadata[cluster]
         if isinstance(said, ClusterError):
             return None
-        ids = self._index.topic_ids(cluster, partition.topic)
+        ids = self._topic_ids(cluster, partition)
         if partition.topic in said.refused:
             return PartitionMetadata(None, 0, 0, 0, ids, is_refused=True)
         topic, ends = said.topics.get(partition.topic), said.ends.get(partition)
@@ -133,7 +162,12 @@ class Translator:
 
     def _remembered(self, cluster: str, partition: TopicPartition, there: PartitionMetadata) -> PartitionMetadata:
         indexed = self._index.partitions(cluster, partition.topic)
-        return last_known(self._index.topic_ids(cluster, partition.topic), indexed, partition.partition, there)
+        return last_known(self._topic_ids(cluster, partition), indexed, partition.partition, there)
+
+    def _topic_ids(self, cluster: str, partition: TopicPartition) -> Set[str]:
+        """Return the ids of the topic that its index is of: of a log with several lives the last one counts."""
+        lives = self._index.incarnations(ClusterPartition(cluster, *partition))
+        return {lives[-1].topic_id} if lives else self._index.topic_ids(cluster, partition.topic)
 
     def frontiers(
         self, clusters: Collection[str], partitions: Collection[TopicPartition]

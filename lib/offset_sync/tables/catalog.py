@@ -6,6 +6,8 @@ from offset_sync.tables.definition import Table, columns
 
 BEGINS = -1
 """The origin_start of the row that says from where a micro-batch has read a partition."""
+RECREATED, TRUNCATED, READ_AGAIN, ARRIVED = "TOPIC_RECREATED", "LOG_TRUNCATED", "READ_AGAIN", "ARRIVED"
+"""Reasons of rows of ``log_incarnations``; the first two begin a life."""
 RECORD_RUNS = Table(
     "record_runs",
     "Runs: stretches of a log in which offset and origin offset grow together. A row of length 0 is no run: it says "
@@ -34,6 +36,22 @@ INDEXED_TOPICS = Table(
         "topic_id | string | Kafka's id of this incarnation; empty: it was gone before anybody could ask",
         "partitions | int | partitions when it was first seen",
         "seen_at | timestamp | when it was first seen",
+    ),
+)
+LOG_INCARNATIONS = Table(
+    "log_incarnations",
+    "Lives of the logs that the index has met: a topic made anew and a log that was cut have other records at the same "
+    "offsets. A row is written before the first run of a life, and wherever a log goes on under another leader epoch.",
+    columns(
+        "cluster | string | alias of the cluster whose log this is",
+        "topic | string | topic",
+        "partition | int | partition",
+        "topic_id | string | Kafka's id of the topic",
+        "leader_epoch | int | newest leader epoch; null when the broker named none",
+        "begins_at | bigint | first offset with other records than before; where the log ended (ARRIVED)",
+        "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: that is indexed; ARRIVED: from begins_at on no "
+        "copy is of an earlier life of its origin's log; null: the log goes on",
+        "noticed_at | timestamp | when this was noticed; runs of this log indexed later are of this life",
     ),
 )
 OFFSET_COMMITS = Table(
@@ -109,4 +127,4 @@ QUARANTINE = Table(
         "seen_at | timestamp | when Offset Sync read it",
     ),
 )
-TABLES = (RECORD_RUNS, INDEXED_TOPICS, OFFSET_COMMITS, GROUP_EVENTS, OFFSET_TRANSLATIONS, QUARANTINE)
+TABLES = (RECORD_RUNS, INDEXED_TOPICS, LOG_INCARNATIONS, OFFSET_COMMITS, GROUP_EVENTS, OFFSET_TRANSLATIONS, QUARANTINE)

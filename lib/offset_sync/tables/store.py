@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.create import create_table
@@ -17,7 +18,7 @@ from offset_sync.tables.delta.replace import DeltaReplacer
 from offset_sync.tables.delta.transaction_log import latest_version, plain_bytes, read_added_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 logger = logging.getLogger(__name__)
 _FEW_VERSIONS, _FEW_LOCAL_VERSIONS = 50, 500
@@ -66,6 +67,13 @@ class TableStore:
     def replace(self, table: Table, rows: pa.Table) -> None:
         """Put *rows* in the place of all that *table* holds; readers see the old ones or the new ones."""
         self._replacer.replace(self.path(table), rows.select(table.names).cast(table.arrow_schema))
+
+    def rows_where(self, table: Table, values: Mapping[str, str | int]) -> pa.Table:
+        """Return the rows of *table* that have these *values*, as it is now."""
+        rows = self.read(table)
+        for name, value in values.items():
+            rows = rows.where(F.col(name) == F.lit(value))
+        return rows.toArrow()
 
     def version(self, table: Table, known: int | None = None) -> int:
         """Return the table's latest version; costs no job, and next to nothing from a version that is *known*."""

@@ -6,16 +6,22 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
+import pytest
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
 from builders.record_schemas import MIRRORED_RECORDS
-from fakes.clusters import MemoryTopic
+from fakes.clusters import MemoryEnds, MemoryTopic
 from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_progress import IndexProgress
+from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
+from offset_sync.model.values import TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
+from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
 from offset_sync.tables.store import TableStore
 
@@ -25,6 +31,14 @@ ROWS = [
     (7, 3_000_000, None, None),
     (8, 4_000_000, b"IDC-X", b"-1"),
 ]
+
+
+def check_of(tables: TableStore, cluster: ClusterMetadata) -> LogCheck:
+    """Return the check of Y's logs, which *cluster* says everything about."""
+    own, others = SimpleNamespace(fetch_each=lambda wanted: {"Y": cluster}), MetadataFetcher({})
+    asked = Asked(own, others, lambda ranges: pytest.fail("nothing has to be read again"))
+    incarnations = IncarnationCheck(tables, {}, lambda: highest_indexed(tables), late_ms=60_000)
+    return LogCheck("Y", asked, OriginCheck("Y", ["Y"]), incarnations)
 
 
 def test_a_micro_batch_is_indexed_exactly_once_however_often_it_is_repeated(
@@ -44,8 +58,9 @@ def test_a_micro_batch_is_indexed_exactly_once_however_often_it_is_repeated(
     for _restart in range(2):
         cutter = RunBuilder("Y", {"IDC-X": "X", "IDC-Y": "Y"}, "text", str.isupper)
         checkpoint = Checkpoint(spark, str(folder))
-        cluster = SimpleNamespace(describe=lambda topics: {each: MemoryTopic("id") for each in topics})
-        checks = Checks(cluster, OriginCheck("Y", ["Y"], cluster))
+        cluster = ClusterMetadata({"orders": MemoryTopic("id")}, {TopicPartition("orders", 0): MemoryEnds(0, 11)})
+        topics = SimpleNamespace(describe=lambda topics: {each: MemoryTopic("id") for each in topics})
+        checks = Checks(topics, check_of(tables, cluster))
         RecordIndexer(tables, checkpoint, cutter, checks, IndexProgress())(records, 0)
     expected = spark.createDataFrame(
         [

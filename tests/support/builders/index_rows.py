@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from fakes.tables import MemoryTables
+from offset_sync.tables.catalog import TRUNCATED
 from offset_sync.tables.definition import Table
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -49,6 +50,12 @@ def begin(offset: int, *, place: LogKey = ("Y", "orders", 0)) -> dict[str, Any]:
 def topic(topic_id: str, *, cluster: str = "Y") -> dict[str, Any]:
     """The index has met this incarnation of the topic."""
     return {"cluster": cluster, "topic": "orders", "topic_id": topic_id, "partitions": 1, "seen_at": EPOCH}
+
+
+def life(alias: str, begins_at: int, noticed_ms: int = 0, reason: str = TRUNCATED) -> dict[str, Any]:
+    """The log of ``orders`` at *alias* has had other records from *begins_at* on since *noticed_ms*."""
+    log = {"cluster": alias, "topic": "orders", "partition": 0, "topic_id": "id", "leader_epoch": noticed_ms}
+    return log | {"begins_at": begins_at, "reason": reason, "noticed_at": EPOCH + timedelta(milliseconds=noticed_ms)}
 
 
 def add(tables: MemoryTables, table: Table, *rows: dict[str, Any]) -> None:

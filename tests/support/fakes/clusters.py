@@ -13,6 +13,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommitRecords
+from offset_sync.translate.index.incarnations import Former, Incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 from oracles.translation import MALFORMED, Log
@@ -36,6 +37,7 @@ class MemoryEnds:
 
     log_start: int
     log_end: int
+    leader_epoch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,16 @@ class MemoryIndex:
         self.grown: set[TopicPartition] = set()
         self.refreshed = 0
         self.lock = threading.RLock()
+        self.lives: dict[ClusterPartition, list[Incarnation]] = {}
+        self.former: dict[int, Former] = {}
+
+    def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
+        """Return the lives of a log after its first."""
+        return self.lives.get(log, [])
+
+    def rebuilt(self, partition: TopicPartition) -> int:
+        """Return how often the logs of a partition were taken in anew: never."""
+        return 0
 
     def extend(self, log: Log, place: TopicPartition) -> None:
         """Index *log* up to its frontier; what was indexed before stays."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,11 +11,13 @@ import pyarrow as pa
 from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.tables import MemoryFrame, MemoryTables
+from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_progress import IndexProgress
+from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 
@@ -49,8 +52,13 @@ class Job:
     plan: Plan
     tables: MemoryTables = field(default_factory=MemoryTables)
     topics: dict[str, MemoryTopic] = field(default_factory=lambda: dict(TOPICS))
+    topics_of_x: dict[str, MemoryTopic] = field(default_factory=lambda: dict(TOPICS))
     is_silent: bool = False
+    late_ms: int = 60_000
     ends_at_x: int = 1000
+    logs: dict[str, dict[Partition, MemoryEnds]] = field(default_factory=dict)
+    epoch_ends: dict[Partition, int] = field(default_factory=dict)
+    read_again: list[tuple[Partition, int, Headers | None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.restart()
@@ -58,7 +66,10 @@ class Job:
     def restart(self) -> None:
         self.progress = IndexProgress()
         cutter = RunBuilder("Y", {"IDC-X": "X"}, "text", str.isupper)
-        checks = Checks(self, OriginCheck("Y", ["X", "Y"], self))  # type: ignore[arg-type]
+        clusters = dict.fromkeys(("X", "Y"), self)
+        self.incarnations = incarnations = IncarnationCheck(self.tables, clusters, self.reaches, self.late_ms)  # type: ignore[arg-type]
+        logs = LogCheck("Y", Asked(self, self, self.reread), OriginCheck("Y", ["X", "Y"]), incarnations)  # type: ignore[arg-type]
+        checks = Checks(self, logs)
         self.indexer = RecordIndexer(self.tables, self.plan, cutter, checks, self.progress)  # type: ignore[arg-type]
 
     def describe(self, topics: list[str]) -> dict[str, Any]:
@@ -66,16 +77,42 @@ class Job:
             raise OSError("no brokers")
         return {topic: info for topic, info in self.topics.items() if topic in topics}
 
-    def fetch(self, aliases: list[str], partitions: list[TopicPartition]) -> dict[str, Any]:
-        """Say how far the logs of X reach."""
-        return {alias: ClusterMetadata({}, {p: MemoryEnds(0, self.ends_at_x) for p in partitions}) for alias in aliases}
+    def fetch_each(self, wanted: dict[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata]:
+        """Say how far logs reach: where nobody says otherwise, beyond all that is read here."""
+        return {alias: self._said_of(alias, partitions) for alias, partitions in wanted.items()}
+
+    def _said_of(self, alias: str, partitions: Collection[TopicPartition]) -> ClusterMetadata:
+        topics = self.topics if alias == "Y" else self.topics_of_x
+        there = {name: topic for name, topic in topics.items() if isinstance(topic, MemoryTopic)}
+        default = MemoryEnds(0, 1 << 40 if alias == "Y" else self.ends_at_x)
+        logs = self.logs.get(alias, {})
+        ends = {each: logs.get((each.topic, each.partition), default) for each in partitions if each.topic in there}
+        return ClusterMetadata(there, ends)
+
+    def ends(self, epochs: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Say where leader epochs end."""
+        return {each: self.epoch_ends[each.topic, each.partition] for each in epochs}
+
+    def reaches(self) -> dict[ClusterPartition, int]:
+        """Say how far logs are indexed, by what the table has."""
+        found: dict[ClusterPartition, int] = {}
+        for topic, partition, _, length, origin, origin_start in self.runs():
+            if length and origin:
+                log = ClusterPartition(origin, topic, partition)
+                found[log] = max(found.get(log, 0), origin_start + length)
+        return found
+
+    def reread(self, ranges: dict[TopicPartition, tuple[int, int]]) -> MemoryFrame:
+        """Return what now stands in these ranges, of *read_again*."""
+        return to_frame(
+            record
+            for record in self.read_again
+            for (topic, partition), (first, end) in ranges.items()
+            if record[0] == (topic, partition) and first <= record[1] < end
+        )
 
     def index(self, batch_id: int, *records: tuple[Partition, int, Headers | None]) -> None:
-        rows = [
-            dict(zip(MIRRORED_RECORDS.names, (*place, offset, 0, *(headers or (None, None)))))
-            for place, offset, headers in records
-        ]
-        self.indexer(MemoryFrame(pa.Table.from_pylist(rows, MIRRORED_RECORDS)), batch_id)  # type: ignore[arg-type]
+        self.indexer(to_frame(records), batch_id)  # type: ignore[arg-type]
 
     def runs(self) -> list[tuple[Any, ...]]:
         names = ("topic", "partition", "start_offset", "length", "origin", "origin_start")
@@ -83,6 +120,15 @@ class Job:
 
     def topic_ids(self) -> list[tuple[str, int | None]]:
         return self.tables.rows(INDEXED_TOPICS, "topic_id", "partitions")
+
+
+def to_frame(records: Iterable[tuple[Partition, int, Headers | None]]) -> MemoryFrame:
+    """Return records as the query reads them."""
+    rows = [
+        dict(zip(MIRRORED_RECORDS.names, (*place, offset, 0, *(headers or (None, None)))))
+        for place, offset, headers in records
+    ]
+    return MemoryFrame(pa.Table.from_pylist(rows, MIRRORED_RECORDS))
 
 
 def mirrored(offset: int) -> Headers:

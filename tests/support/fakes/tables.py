@@ -100,6 +100,12 @@ class MemoryTables:
         """Return what was appended after *known*, or all rows."""
         return self.read_added(table, known or 0, until)
 
+    def rows_where(self, table: Table, values: dict[str, Any]) -> pa.Table:
+        """Return the rows that have these values."""
+        rows = self.read_added(table, 0, self.version(table))
+        is_wanted = [all(row[name] == value for name, value in values.items()) for row in rows.to_pylist()]
+        return rows.filter(pa.array(is_wanted, pa.bool_()))
+
     def rows(self, table: Table, *names: str) -> list[tuple[Any, ...]]:
         """Return these columns of all rows, sorted."""
         found = pa.concat_tables([table.arrow_schema.empty_table(), *self.versions.get(table.name, [])])

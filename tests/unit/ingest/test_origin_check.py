@@ -28,12 +28,12 @@ class Origins:
     ends: dict[str, int | ClusterError | None]
     asked: list[str] = field(default_factory=list)
 
-    def fetch(self, aliases: list[str], partitions: list[TopicPartition]) -> dict[str, ClusterMetadata | ClusterError]:
-        self.asked += aliases
-        return {alias: self._answer(self.ends[alias], partitions) for alias in aliases}
+    def fetch_each(self, wanted: dict[str, set[TopicPartition]]) -> dict[str, ClusterMetadata | ClusterError]:
+        self.asked += wanted
+        return {alias: self._answer(self.ends[alias], partitions) for alias, partitions in wanted.items()}
 
     def _answer(
-        self, end: int | ClusterError | None, partitions: list[TopicPartition]
+        self, end: int | ClusterError | None, partitions: set[TopicPartition]
     ) -> ClusterMetadata | ClusterError:
         if isinstance(end, ClusterError):
             return end
@@ -47,7 +47,8 @@ def run(start: int, length: int, origin: str, origin_start: int) -> dict[str, An
 
 def refuted(origins: Origins, *runs: dict[str, Any]) -> list[tuple[int, int, str, int]]:
     """Return the runs of Y's log after the check, by offset."""
-    found = OriginCheck("Y", ["X", "Y", "Z"], origins).refute(pa.Table.from_pylist(list(runs), CUT_SCHEMA))
+    check, cut = OriginCheck("Y", ["X", "Y", "Z"]), pa.Table.from_pylist(list(runs), CUT_SCHEMA)
+    found = check.refute(cut, origins.fetch_each(check.origins(cut)))
     names = ("start_offset", "length", "origin", "origin_start")
     return sorted(tuple(row[name] for name in names) for row in found.to_pylist() if row["error"] is None)
 
@@ -62,7 +63,8 @@ def test_a_run_is_cut_where_its_origin_ends() -> None:
 
 def test_the_line_for_the_quarantine_says_how_many_records_it_stands_for() -> None:
     cut = pa.Table.from_pylist([run(0, 4, "X", 5)], CUT_SCHEMA)
-    (line,) = [row for row in OriginCheck("Y", ["X"], Origins({"X": 7})).refute(cut).to_pylist() if row["error"]]
+    said = Origins({"X": 7}).fetch_each({"X": {ORDERS}})
+    (line,) = [row for row in OriginCheck("Y", ["X"]).refute(cut, said).to_pylist() if row["error"]]
     assert (line["start_offset"], line["length"]) == (2, 0)
     assert line["error"] == "origin offset 7 and the 1 after it: not in the log of X, which ends at 7"
 

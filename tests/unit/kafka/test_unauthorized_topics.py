@@ -59,7 +59,7 @@ class Client:
         return answers
 
     def list_offsets(self, specs: Mapping[Any, Any], **_: Any) -> dict[Any, Future[Any]]:
-        return {each: self._answer(each.topic, SimpleNamespace(offset=7)) for each in specs}
+        return {each: self._answer(each.topic, SimpleNamespace(offset=7, leader_epoch=None)) for each in specs}
 
     def _answer(self, name: str, answer: object = None) -> Future[Any]:
         bits = SimpleNamespace(get_most_significant_bits=lambda: 0, get_least_significant_bits=lambda: 5)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from builders.index_rows import add, begin, edge, run, topic
+from builders.index_rows import add, begin, edge, life, run, topic
 from fakes.tables import MemoryTables
 from offset_sync.jobs.maintain_tables import rows_by_partition, to_begins
 from offset_sync.model.errors import ClusterError
@@ -19,7 +19,7 @@ from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
 from offset_sync.state.index_retention import Retention, lowest_commits
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
+from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA
 
 ORDERS = TopicPartition("orders", 0)
@@ -108,6 +108,10 @@ SILENT = ClusterError("Y", "no answer")
         (lambda world: world.metadata["Y"].ends.clear(), "Y has no leader for it"),
         (lambda world: world.describe("Y", topic_id="another"), "Y has another log than was indexed"),
         (lambda world: add(world.tables, INDEXED_TOPICS, topic("second")), "Y has another log than was indexed"),
+        (
+            lambda world: add(world.tables, LOG_INCARNATIONS, life("Y", 70)),
+            "Y had other records before",
+        ),
         (lambda world: world.describe("Y", end=101), "Y has not indexed it to its end"),
         (lambda world: world.describe("Z"), "Z has not indexed it"),
         (

@@ -58,6 +58,11 @@ class Runs:
         """Return the chosen runs."""
         return Runs(*(getattr(self, field.name)[index] for field in fields(self)))
 
+    def followed_by(self, others: Runs) -> Runs:
+        """Return both, in any order."""
+        names = [field.name for field in fields(self)]
+        return Runs(*(np.concatenate((getattr(self, name), getattr(others, name))) for name in names))
+
     def from_offset(self, offset: int) -> Runs:
         """Return what lies at or above *offset*; a run across it is cut. The cost depends on what is returned only."""
         first = max(int(np.searchsorted(self.start, offset, "right")) - 1, 0)

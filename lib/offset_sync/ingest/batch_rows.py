@@ -1,0 +1,98 @@
+"""What a micro-batch has read of a cluster's logs, and the rows of the tables that say so."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offset_sync.ingest.checkpoint import Offsets
+from offset_sync.model.values import TopicPartition
+from offset_sync.tables.catalog import BEGINS, QUARANTINE, RECORD_RUNS
+
+
+class ReadBatch(NamedTuple):
+    """Rows of :data:`CUT_SCHEMA`, and from where to where they were read, before *at*.
+
+    *again* are logs that were read once more.
+    """
+
+    cut: pa.Table
+    start: Offsets
+    end: Offsets
+    at: datetime
+    again: frozenset[TopicPartition] = frozenset()
+
+
+def to_runs(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
+    """Return rows of ``record_runs`` for the runs of the cluster *alias* in *cut*, indexed *now*."""
+    cut = cut.sort_by([("topic", "ascending"), ("partition", "ascending"), ("start_offset", "ascending")])
+    columns = {
+        "cluster": pa.repeat(pa.scalar(alias), cut.num_rows),
+        "min_timestamp": _to_timestamp(cut.column("min_timestamp_ms")),
+        "max_timestamp": _to_timestamp(cut.column("max_timestamp_ms")),
+        "indexed_at": _repeat_time(now, cut.num_rows),
+        **{name: cut.column(name) for name in RECORD_RUNS.names if name in cut.column_names},
+    }
+    return pa.table(columns).select(RECORD_RUNS.names).cast(RECORD_RUNS.arrow_schema)
+
+
+def to_quarantine(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
+    """Return rows of ``quarantine`` for the records in *cut* that could not be decoded."""
+    columns = {
+        "cluster": pa.repeat(pa.scalar(alias), cut.num_rows),
+        "topic": cut.column("topic"),
+        "partition": cut.column("partition"),
+        "offset": cut.column("start_offset"),
+        "key": cut.column("origin_header"),
+        "value": cut.column("offset_header"),
+        "error": cut.column("error"),
+        "seen_at": _repeat_time(now, cut.num_rows),
+    }
+    return pa.table(columns).select(QUARANTINE.names).cast(QUARANTINE.arrow_schema)
+
+
+def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.Table:
+    """Return rows of length 0: from where each partition was read, and how far if no record stands there.
+
+    With another checkpoint a query may begin beyond what was read before. A partition that appears after batch 0 is
+    read from its log start, so its index lacks nothing from 0 on.
+    """
+    last = _run_ends(runs)
+    edges: list[tuple[str, int, int, int]] = []
+    for place, offset in read.end.items():
+        begin = read.start.get(place, 0)
+        if offset > begin or batch_id == 0 or place not in read.start or place in read.again:
+            edges.append((*place, begin, BEGINS))
+        if offset > max(last.get(place, -1), begin):
+            edges.append((*place, offset, offset))
+    rows = [
+        {
+            "cluster": alias,
+            "topic": topic,
+            "partition": partition,
+            "start_offset": offset,
+            "length": 0,
+            "origin": alias,
+            "origin_start": origin_start,
+            "indexed_at": read.at,
+        }
+        for topic, partition, offset, origin_start in sorted(edges)
+    ]
+    return pa.Table.from_pylist(rows, RECORD_RUNS.arrow_schema)
+
+
+def _run_ends(runs: pa.Table) -> Offsets:
+    ends = runs.append_column("end", pc.add(runs.column("start_offset"), runs.column("length")))
+    by_partition = ends.group_by(["topic", "partition"]).aggregate([("end", "max")])
+    return {(row["topic"], row["partition"]): row["end_max"] for row in by_partition.to_pylist()}
+
+
+def _to_timestamp(milliseconds: pa.ChunkedArray) -> pa.ChunkedArray:
+    return milliseconds.cast(pa.timestamp("ms", tz="UTC")).cast(pa.timestamp("us", tz="UTC"))
+
+
+def _repeat_time(now: datetime, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(now, pa.timestamp("us", tz="UTC")), count)

@@ -1,0 +1,129 @@
+"""What is written down of the lives of logs: the table ``log_incarnations``, as the indexing job knows it."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timezone
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.tables.catalog import ARRIVED, INDEXED_TOPICS, LOG_INCARNATIONS, READ_AGAIN, RECREATED, TRUNCATED
+from offset_sync.tables.store import TableStore
+
+logger = logging.getLogger(__name__)
+_REASONS = {RECREATED: "the topic was made anew", TRUNCATED: "its log was cut"}
+
+
+class Life(NamedTuple):
+    """A row: the log goes on, or (*begins_at*, *reason*) has other records; see the table's description."""
+
+    log: ClusterPartition
+    topic_id: str
+    leader_epoch: int | None
+    begins_at: int | None = None
+    reason: str | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether other records stand there from *begins_at* on."""
+        return self.reason in _REASONS
+
+
+class KnownLog(NamedTuple):
+    """What was written down of a log last; *unread_from* says from where on it has to be read again."""
+
+    topic_id: str
+    leader_epoch: int | None
+    unread_from: int | None = None
+
+
+class IncarnationLog:
+    """The table as it was when it was first asked for, and what was written since; whoever shares it brings a lock.
+
+    *moment* counts what was written. *begun_ms* is when the last life of any log of a partition was noticed,
+    *arrived_ms* when it was last written where a log had ended.
+    """
+
+    def __init__(self, tables: TableStore) -> None:
+        self._tables = tables
+        self._logs: dict[ClusterPartition, KnownLog] = {}
+        self._indexed_ids: dict[tuple[str, str], set[str]] = {}
+        self._noticed_ms = 0
+        self._noticed_at: dict[ClusterPartition, int] = {}
+        self.moment = 0
+        self.begun_ms: dict[TopicPartition, int] = {}
+        self.arrived_ms: dict[ClusterPartition, int] = {}
+        self._is_loaded = False
+
+    def known(self, log: ClusterPartition) -> KnownLog | None:
+        """Return what is known of *log*; by an earlier version only the topic's ids were written down."""
+        self._load()
+        known, ids = self._logs.get(log), self._indexed_ids.get((log.cluster, log.topic))
+        if known is None and ids:
+            known = KnownLog(next(iter(ids)) if len(ids) == 1 else "", None)
+        return known
+
+    def unread(self, alias: str) -> dict[TopicPartition, int]:
+        """Return from where on logs of a cluster have to be read again."""
+        self._load()
+        found = {log: known.unread_from for log, known in self._logs.items() if log.cluster == alias}
+        return {log.topic_partition: offset for log, offset in found.items() if offset is not None}
+
+    def noticed_since(self, log: ClusterPartition, moment: int) -> bool:
+        """Return whether a life of *log* was noticed after *moment*."""
+        return self._noticed_at.get(log, 0) > moment
+
+    def now(self) -> datetime:
+        """Return the time, or the moment after the last row where the clock was set back since."""
+        self._load()
+        return max(datetime.now(timezone.utc), datetime.fromtimestamp((self._noticed_ms + 1) / 1000, timezone.utc))
+
+    def write(self, lives: list[Life]) -> None:
+        """Append rows, and know them from then on."""
+        if not lives:
+            return
+        now = self.now()
+        rows: list[dict[str, Any]] = [{**life.log._asdict(), **life._asdict(), "noticed_at": now} for life in lives]
+        self._tables.append(LOG_INCARNATIONS, pa.Table.from_pylist(rows, LOG_INCARNATIONS.arrow_schema))
+        self.moment += 1
+        for life in lives:
+            self._take_in(life, to_ms(now))
+            if life.is_new:
+                self._noticed_at[life.log] = self.moment
+                logger.error(
+                    "clusters.%s: %s-%d: %s; from offset %d on it is read again, and its former records are not those "
+                    "that stand there now",
+                    *life.log,
+                    _REASONS[str(life.reason)],
+                    life.begins_at,
+                )
+
+    def _load(self) -> None:
+        if self._is_loaded:
+            return
+        for row in self._tables.read(INDEXED_TOPICS).toArrow().to_pylist():
+            self._indexed_ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
+        for row in self._tables.read(LOG_INCARNATIONS).toArrow().sort_by("noticed_at").to_pylist():
+            log = ClusterPartition(row["cluster"], row["topic"], row["partition"])
+            life = Life(log, row["topic_id"], row["leader_epoch"], row["begins_at"], row["reason"])
+            self._take_in(life, to_ms(row["noticed_at"]))
+        self._is_loaded = True
+
+    def _take_in(self, life: Life, noticed_ms: int) -> None:
+        self._noticed_ms = max(self._noticed_ms, noticed_ms)
+        if life.reason == ARRIVED:
+            self.arrived_ms[life.log] = noticed_ms
+            return
+        if life.is_new:
+            self.begun_ms[life.log.topic_partition] = noticed_ms
+        before = self._logs.get(life.log)
+        unread = [each for each in (life.begins_at, before and before.unread_from) if each is not None]
+        unread_from = None if life.reason == READ_AGAIN else min(unread, default=None)
+        self._logs[life.log] = KnownLog(life.topic_id, life.leader_epoch, unread_from)
+
+
+def to_ms(at: datetime) -> int:
+    """Return milliseconds since the epoch."""
+    return round(at.timestamp() * 1000)

@@ -1,0 +1,115 @@
+"""Can what a micro-batch has read be believed? Asked of the clusters, after reading and before it is written down."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime, timezone
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from offset_sync.ingest.batch_rows import ReadBatch
+from offset_sync.ingest.incarnation_check import IncarnationCheck
+from offset_sync.ingest.origin_check import OriginCheck
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
+
+ALL_LOGS_SECONDS = 60.0
+"""So often also logs are asked about of which nothing new was read: their end may be the same by chance."""
+
+
+class Logs(Protocol):
+    """Who asks the clusters about logs, see :class:`offset_sync.state.cluster_metadata.MetadataFetcher`."""
+
+    def fetch_each(
+        self, wanted: Mapping[str, Collection[TopicPartition]]
+    ) -> Mapping[str, ClusterMetadata | ClusterError]:
+        """Return what each cluster says of its partitions, or why it said nothing."""
+
+
+class RangeReader(Protocol):
+    """Who reads parts of the cluster's logs once more, as the query does."""
+
+    def __call__(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> DataFrame:
+        """Return the records from each partition's first offset to below its second."""
+
+
+class Asked(NamedTuple):
+    """Who is asked: *own* about the logs of the cluster that is read, *others* about those that copies come from.
+
+    *others* should not hold the index up for long. *read_again* reads parts of the cluster's logs.
+    """
+
+    own: Logs
+    others: Logs
+    read_again: RangeReader
+
+
+class LogCheck:
+    """Checks what was read of the cluster *alias*."""
+
+    def __init__(self, alias: str, asked: Asked, origins: OriginCheck, incarnations: IncarnationCheck) -> None:
+        self._alias, self._asked, self._origins, self._incarnations = alias, asked, origins, incarnations
+        self._all_due_at = 0.0
+
+    def was_read_again(self, read: ReadBatch) -> None:
+        """Take note that what *read* has was written down."""
+        self._incarnations.was_read_again(self._alias, read.again)
+
+    def checked(self, read: ReadBatch, cut: Callable[[DataFrame, int], pa.Table]) -> ReadBatch:
+        """Return what of *read* can be believed; of a log that has other records than before, those that it has now.
+
+        Asked after reading: what was there to be read was at its origin before, and in the life that is known then.
+        *cut* makes such rows of so many records at most.
+        """
+        alias, asked_at, moment = self._alias, datetime.now(timezone.utc), self._incarnations.moment()
+        wanted = self._to_ask(read)
+        here = self._asked.own.fetch_each({alias: wanted})[alias]
+        if isinstance(here, ClusterError):
+            raise here
+        said: dict[str, ClusterMetadata | ClusterError] = {alias: here}
+        said |= self._asked.others.fetch_each(self._origins.origins(read.cut))
+        read_to = {ClusterPartition(alias, *each): read.start.get((each.topic, each.partition), 0) for each in wanted}
+        read = read._replace(at=self._incarnations.note(said, read_to, moment))
+        self._incarnations.note_arrived(alias, here.ends, asked_at)
+        places = {each: here.ends[each] for each in self._incarnations.to_read_again(alias) if each in here.ends}
+        read = self._read_again(read, places, cut)
+        return read._replace(cut=self._origins.refute(read.cut, said))
+
+    def _to_ask(self, read: ReadBatch) -> set[TopicPartition]:
+        """Return the logs to ask about: those that were read, those to be read again, and once in a while all."""
+        is_due = time.monotonic() >= self._all_due_at
+        if is_due:
+            self._all_due_at = time.monotonic() + ALL_LOGS_SECONDS
+        is_read = {TopicPartition(*place) for place, end in read.end.items() if is_due or end != read.start.get(place)}
+        return is_read | {each for each in self._incarnations.to_read_again(self._alias) if each in read.end}
+
+    def _read_again(
+        self, read: ReadBatch, places: Mapping[TopicPartition, Ends], cut: Callable[[DataFrame, int], pa.Table]
+    ) -> ReadBatch:
+        """Return *read* with the logs in *places* as they are now, from where they have other records."""
+        places = {each: ends for each, ends in places.items() if each in read.end}
+        if not places:
+            return read
+        begins = self._incarnations.to_read_again(self._alias)
+        until = {each: max(begins[each], min(read.end[each], ends.log_end)) for each, ends in places.items()}
+        ranges = {each: (max(begins[each], ends.log_start), until[each]) for each, ends in places.items()}
+        ranges = {each: (first, end) for each, (first, end) in ranges.items() if first < end}
+        rows = [read.cut.filter(pc.invert(_is_of(read.cut, places)))]
+        if ranges:
+            rows.append(cut(self._asked.read_again(ranges), sum(end - first for first, end in ranges.values())))
+        start = read.start | {(each.topic, each.partition): begins[each] for each in places}
+        end = read.end | {(each.topic, each.partition): offset for each, offset in until.items()}
+        return read._replace(cut=pa.concat_tables(rows), start=start, end=end, again=frozenset(places))
+
+
+def _is_of(cut: pa.Table, places: Collection[TopicPartition]) -> pa.ChunkedArray:
+    is_of = pa.chunked_array([pa.repeat(pa.scalar(False), cut.num_rows)])
+    for topic, partition in places:
+        is_here = pc.and_(pc.equal(cut.column("topic"), topic), pc.equal(cut.column("partition"), partition))
+        is_of = pc.or_(is_of, is_here)
+    return is_of

@@ -1,0 +1,76 @@
+"""Where the records of a leader epoch end in a log: what a log that was cut and has grown again cannot hide.
+
+Kafka's brokers answer that (OffsetsForLeaderEpoch, KIP-320) to consumers only, which ask it about the position they
+were given. librdkafka does so for an assignment with a leader epoch, and says in its error what it was told. So it is
+asked about a position that no log has. That the sentence is still worded so is seen by ``tests/broker``; where it is
+not, nobody knows, and the log counts as cut from its beginning.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import TopicPartition as ClientPartition
+
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
+
+_BEYOND_ALL = 1 << 60
+_POLL_S = 0.2
+_TOLD = re.compile(r"truncation detected .*: broker end offset is (-?\d+)")
+_OPTIONS = {
+    "group.id": "offset-sync-epochs",  # never joined, nothing is committed
+    "client.id": "offset-sync",
+    "enable.auto.commit": "false",
+    "auto.offset.reset": "error",
+    "enable.partition.eof": "true",
+    "fetch.wait.max.ms": "50",
+    "log_level": "2",
+}
+
+
+class LeaderEpochs:
+    """Asks one cluster; *options* are librdkafka's."""
+
+    def __init__(self, alias: str, options: Mapping[str, str]) -> None:
+        self._alias = alias
+        self._options: dict[str, Any] = {**_OPTIONS, **options, "error_cb": lambda error: None}
+
+    def ends(self, epochs: Mapping[TopicPartition, int], deadline: float = 5.0) -> dict[TopicPartition, int]:
+        """Return the first offset after the records of each epoch, or of the last one before that the log still has.
+
+        0 where the log has none of them, or says so in words that nobody here knows: errs to the small side. Raises
+        ClusterError where a partition has not answered within *deadline* (seconds).
+        """
+        try:
+            consumer = Consumer(self._options)
+        except (KafkaException, ValueError, TypeError) as error:
+            raise ClusterError(self._alias, f"the client refuses its options: {error}") from error
+        try:
+            return self._ends(consumer, epochs, time.monotonic() + deadline)
+        except KafkaException as error:
+            raise ClusterError(self._alias, str(error.args[0])) from error
+        finally:
+            consumer.close()
+
+    def _ends(
+        self, consumer: Consumer, epochs: Mapping[TopicPartition, int], ends_at: float
+    ) -> dict[TopicPartition, int]:
+        found: dict[TopicPartition, int] = {}
+        waiting = set(epochs)
+        consumer.assign([ClientPartition(*each, _BEYOND_ALL, leader_epoch=epoch) for each, epoch in epochs.items()])
+        while waiting and time.monotonic() < ends_at:
+            for message in consumer.consume(len(waiting), _POLL_S):
+                partition = TopicPartition(str(message.topic()), int(message.partition() or 0))
+                error = message.error()
+                if error is not None and error.name() == "_AUTO_OFFSET_RESET" and partition in waiting:
+                    told = _TOLD.search(error.str())
+                    waiting.remove(partition)
+                    found[partition] = max(0, int(told[1])) if told is not None else 0
+        if waiting:
+            raise ClusterError(self._alias, f"{min(waiting)!r} did not say in time where a leader epoch ends")
+        return found

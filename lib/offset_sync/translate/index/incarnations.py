@@ -1,0 +1,95 @@
+"""Lives of a log: a topic deleted and made anew, or a log cut and grown again, has other records at the same offsets.
+
+An identity that a mirror's header gives names an origin and an offset there, not which life of that log. What was
+indexed before a life was noticed is of an earlier one, for whoever indexes asks the origin *after* reading and before
+writing down. Copies of the earlier life may come a while later, on their way through a mirror: up to where the copies'
+log ended once that while was over nobody can tell, and such a record counts as unread by everyone::
+
+    log of copies    ......|<- noticed        |<- its end a while later     ......
+    number >= begin  a copy of the former life| unknown                     a copy of the present one
+    number < begin   the same record in both lives
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
+
+
+class Incarnation(NamedTuple):
+    """From *begins_at* on a log has had other records since *noticed_ms* (since the epoch, the indexing job's clock).
+
+    *topic_id* is that of the topic since then, *is_anew* says that it was another before: else the log was cut.
+    """
+
+    begins_at: int
+    noticed_ms: int
+    topic_id: str
+    is_anew: bool
+
+
+class Former(NamedTuple):
+    """Records of an earlier life of *origin*'s log: from offset *begins_at* on others have stood there since."""
+
+    origin: int
+    begins_at: int
+    noticed_ms: int
+
+
+def kept_lengths(start: Int64s, length: Int64s, indexed_at_ms: Int64s, lives: Sequence[Incarnation]) -> Int64s:
+    """Return how much of each row of a log is still true, shape (rows,); -1 for a row that is not at all.
+
+    Rows of a log's own index are of the life in which they were read, for the indexing job writes every life down
+    before the first row of it. *lives* are by ascending time.
+    """
+    limit = np.full(len(start), np.iinfo(np.int64).max, np.int64)
+    for life in lives:
+        limit = np.where(indexed_at_ms <= life.noticed_ms, np.minimum(limit, life.begins_at), limit)
+    is_gone = (start > limit) | ((start == limit) & (length > 0))
+    return np.where(is_gone, np.int64(-1), np.minimum(length, limit - start))
+
+
+def tell_lives_apart(copies: Runs, lives: Sequence[Incarnation], settled_from: Sequence[int]) -> tuple[Runs, Int64s]:
+    """Return copies of one origin's records, cut where a life begins, and of which life each is, shape (runs,).
+
+    *settled_from* says for each of *lives* from which offset of the copies' log on none is of an earlier life. The
+    number of a life is 0 for the present one and ``-1 - i`` for one that ended where ``lives[i]`` began. What may be of
+    either has an unknown origin. Errs to unknown, which is unread by everyone.
+    """
+    for life in lives:
+        copies = _cut_at(copies, life.begins_at)
+    former = np.zeros(len(copies), np.int64)
+    origin = copies.origin.copy()
+    for number, life in reversed(list(enumerate(lives))):  # the first one that ended it counts
+        is_concerned = copies.origin_start >= life.begins_at
+        is_earlier = copies.indexed_at_ms <= life.noticed_ms
+        former[is_concerned & is_earlier] = -1 - number
+        origin[is_concerned & ~is_earlier & (copies.start < settled_from[number])] = UNKNOWN_ORIGIN
+    is_unknown = origin == UNKNOWN_ORIGIN
+    origin_start = np.where(is_unknown, copies.start, copies.origin_start)
+    told = Runs(copies.start, copies.length, origin, origin_start, copies.indexed_at_ms)
+    return told, np.where(is_unknown, 0, former)
+
+
+def _cut_at(runs: Runs, origin_offset: int) -> Runs:
+    """Return *runs* with those that hold records on both sides of *origin_offset* cut there."""
+    across = (runs.origin_start < origin_offset) & (runs.origin_start + runs.length > origin_offset)
+    if not across.any():
+        return runs
+    below = np.where(across, origin_offset - runs.origin_start, runs.length)
+    cut = below[across]
+    rows = np.concatenate((np.arange(len(runs)), np.flatnonzero(across)))
+    skipped = np.concatenate((np.zeros(len(runs), np.int64), cut))
+    length = np.concatenate((below, runs.length[across] - cut))
+    parts = Runs(
+        runs.start[rows] + skipped,
+        length,
+        runs.origin[rows],
+        runs.origin_start[rows] + skipped,
+        runs.indexed_at_ms[rows],
+    )
+    return parts.take(np.argsort(parts.start, kind="stable"))

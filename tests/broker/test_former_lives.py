@@ -1,0 +1,147 @@
+"""Logs that begin another life on real brokers: what is answered about them is right for what stands there now.
+
+Every topic has a partition, dc1 is the source and dc2 the target; what a group has read is known by content.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from broker.cluster_actions import Acts
+from broker.committed_offsets import Partition, commit
+from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.installation import install
+from offset_sync.kafka.leader_epochs import LeaderEpochs
+from offset_sync.model.values import TopicPartition
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
+
+REGROWN, THIRD, HEALTHY = "lives-regrown", "lives-third", "lives-healthy"
+TOPICS = (REGROWN, THIRD, HEALTHY)
+_BATCH_LENGTH_AT = 8
+
+
+def at(topic: str) -> Partition:
+    return topic, 0
+
+
+def cut(cluster: EmbeddedCluster, topic: str, records: int) -> None:
+    """Let the log lose all but its first *records*, as after the election of a leader that lacked the others."""
+    cluster.kill()
+    (segment,) = cluster.directory.glob(f"logs/{topic}-0/*.log")
+    content = segment.read_bytes()
+    segment.write_bytes(content[: _end_of(content, records)])
+    cluster.start()
+
+
+def _end_of(segment: bytes, records: int) -> int:
+    """Return where the batch ends that holds the last of the first *records*; it has to end there."""
+    end = last = 0
+    while last < records:
+        base = int.from_bytes(segment[end : end + 8], "big")
+        last = base + int.from_bytes(segment[end + 23 : end + 27], "big") + 1
+        end += 12 + int.from_bytes(segment[end + _BATCH_LENGTH_AT : end + _BATCH_LENGTH_AT + 4], "big")
+    assert last == records, "cut inside a batch"
+    return end
+
+
+def make_anew(cluster: EmbeddedCluster, topic: str) -> None:
+    admin = admin_of(cluster)
+    admin.delete_topics([topic])[topic].result(120)
+    while topic in admin.list_topics(timeout=120).topics:
+        time.sleep(0.05)
+    create_topics(cluster, {topic: 1})
+
+
+@dataclass(frozen=True)
+class Lives:
+    acts: Acts
+    epoch_ends: dict[TopicPartition, int]
+
+
+@pytest.fixture(scope="module")
+def lives(three_clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Lives:
+    clusters = three_clusters
+    dc1, dc2, dc3 = (clusters[alias] for alias in ("dc1", "dc2", "dc3"))
+    for cluster in (dc1, dc2, dc3):
+        create_topics(cluster, dict.fromkeys(TOPICS, 1))
+    for topic in (REGROWN, HEALTHY):
+        write_log(dc1, {at(topic): native_log("dc1", 6)})
+        write_log(dc1, {at(topic): native_log("dc1", 10)})  # in a batch of its own
+        write_log(dc2, {at(topic): copied_log("dc1", range(10))})
+    write_log(dc3, {at(THIRD): native_log("dc3", 40)})
+    for cluster in (dc1, dc2):
+        write_log(cluster, {at(THIRD): copied_log("dc3", range(40))})
+    servers = {alias: cluster.bootstrap_servers for alias, cluster in clusters.items()}
+    groups = [f"{topic}-at-{offset}" for topic in TOPICS for offset in (4, 8, 10, 35)]
+    acts = Acts(clusters, install(tmp_path_factory.mktemp("lives"), servers, ["lives-.*"]), groups)
+    assert acts.installation.index() == []
+    commit(dc1, {f"{topic}-at-{offset}": {at(topic): offset} for topic in (REGROWN, HEALTHY) for offset in (4, 8, 10)})
+    acts.play()
+    # dc1 loses four records, which dc2 has, and gets six others at the same offsets, which go to dc2 too.
+    cut(dc1, REGROWN, 6)
+    epoch_ends = LeaderEpochs("dc1", options_of(dc1)).ends({TopicPartition(REGROWN, 0): 0})
+    write_log(dc1, {at(REGROWN): native_log("dc1", 12)})
+    write_log(dc2, {at(REGROWN): copied_log("dc1", [*range(10), *range(6, 12)])})
+    # dc3's topic is made anew; dc1 and dc2 get copies of both lives, dc2 the new ones first below what dc1 has read.
+    make_anew(dc3, THIRD)
+    write_log(dc3, {at(THIRD): native_log("dc3", 20)})
+    write_log(dc2, {at(THIRD): copied_log("dc3", [*range(40), *range(20)])})
+    commit(dc1, {f"{THIRD}-at-{offset}": {at(THIRD): offset} for offset in (10, 35)})
+    assert acts.installation.index() == []
+    acts.play()
+    commit(dc1, {f"{REGROWN}-at-8": {at(REGROWN): 9}})
+    acts.play()
+    return Lives(acts, epoch_ends)
+
+
+def options_of(cluster: EmbeddedCluster) -> dict[str, str]:
+    return {"bootstrap.servers": cluster.bootstrap_servers}
+
+
+def test_the_broker_says_where_an_epoch_ended_though_the_log_has_grown_since(lives: Lives) -> None:
+    assert lives.epoch_ends == {TopicPartition(REGROWN, 0): 6}
+
+
+def test_nothing_changes_for_a_log_that_only_got_another_leader(lives: Lives) -> None:
+    for act in (0, 1):
+        assert [lives.acts.offset(act, "dc2", f"{HEALTHY}-at-{offset}", at(HEALTHY)) for offset in (4, 8, 10)] == [
+            4,
+            8,
+            10,
+        ]
+    rows = lives.acts.installation.rows("log_incarnations", topic=HEALTHY)
+    assert {row["reason"] for row in rows} == {None}
+
+
+def test_a_cut_is_known_though_the_log_is_longer_than_before(lives: Lives) -> None:
+    rows = lives.acts.installation.rows("log_incarnations", cluster="dc1", topic=REGROWN)
+    assert [(row["begins_at"], row["reason"]) for row in rows if row["begins_at"] is not None] == [(6, "LOG_TRUNCATED")]
+    again = lives.acts.installation.rows("record_runs", cluster="dc1", topic=REGROWN)
+    assert max(row["start_offset"] + row["length"] for row in again) == 12
+
+
+@pytest.mark.parametrize("offset", [8, 10])
+def test_a_commit_to_the_lost_records_is_not_taken_for_one_to_the_new_ones(lives: Lives, offset: int) -> None:
+    group = f"{REGROWN}-at-{offset}"
+    assert lives.acts.offset(0, "dc2", group, at(REGROWN)) == offset
+    assert lives.acts.said(1, group, target_cluster="dc2") == [("LOG_TRUNCATED", "WITHHELD")]
+    assert lives.acts.offset(1, "dc2", group, at(REGROWN)) == offset
+
+
+def test_a_commit_below_the_cut_is_answered_as_before(lives: Lives) -> None:
+    assert lives.acts.offset(1, "dc2", f"{REGROWN}-at-4", at(REGROWN)) == 4
+
+
+@pytest.mark.parametrize("offset", [10, 35])
+def test_a_third_clusters_new_records_are_not_taken_for_its_old_ones(lives: Lives, offset: int) -> None:
+    """dc1 has the old life only: of the new one, from 40 on at dc2, the group has read nothing."""
+    stands = lives.acts.offset(1, "dc2", f"{THIRD}-at-{offset}", at(THIRD))
+    assert stands is not None
+    assert stands <= 40
+    assert stands == offset

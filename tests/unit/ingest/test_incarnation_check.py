@@ -1,0 +1,191 @@
+"""Logs that have other records than before: noticed, written down, and read again from there."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from fakes.clusters import MemoryEnds, MemoryTopic
+from fakes.indexing import ORDERS, Job, Plan, mirrored
+from fakes.tables import PowerFailure
+from offset_sync.ingest.log_check import ALL_LOGS_SECONDS
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
+from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
+
+
+def lives(job: Job) -> list[tuple[Any, ...]]:
+    """Return what was written down, in order: cluster, leader epoch, from where on, and why."""
+    rows = job.tables.rows(LOG_INCARNATIONS, "noticed_at", "cluster", "leader_epoch", "begins_at", "reason")
+    return [row[1:] for row in rows]
+
+
+def cut_job(**later: Any) -> Job:
+    """Return a job that has indexed ten records, when another leader has only the first six, and four new ones."""
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 12}, {ORDERS: 13}]))
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}
+    job.index(0, *((ORDERS, offset, None) for offset in range(10)))
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=2)}}
+    job.epoch_ends = {ORDERS: 6}
+    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(6, 13)]
+    return job
+
+
+def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_the_cut() -> None:
+    job = cut_job()
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert lives(job) == [("Y", 1, None, None), ("Y", 2, 6, "LOG_TRUNCATED"), ("Y", 2, None, "READ_AGAIN")]
+    again = [run[2:] for run in job.runs() if run[4] == "X"]
+    assert again == [(6, 6, "X", 106)], "the records that stand there now"
+    assert ("orders", 0, 6, 0, "Y", -1) in job.runs()
+    assert not any(run[2] == 10 and run[3] == 2 for run in job.runs()), "read before anybody knew, so nobody's"
+    assert [at for at, *_ in job.tables.rows(LOG_INCARNATIONS, "begins_at") if at is not None] == [6]
+
+
+def test_the_rows_of_the_new_life_are_later_than_its_row_also_where_the_clock_was_set_back() -> None:
+    job = cut_job()
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    ((noticed_at,),) = (row[:1] for row in job.tables.rows(LOG_INCARNATIONS, "noticed_at", "begins_at") if row[1] == 6)
+    again = [at for at, start in job.tables.rows(RECORD_RUNS, "indexed_at", "start_offset") if start == 6]
+    assert min(again) > noticed_at
+
+
+def test_a_driver_that_dies_between_noticing_and_reading_leaves_it_to_the_next() -> None:
+    job = cut_job()
+    job.tables.dies_at = RECORD_RUNS
+    with pytest.raises(PowerFailure):
+        job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    job.restart()
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert [run[2:] for run in job.runs() if run[4] == "X"] == [(6, 6, "X", 106)]
+    assert lives(job)[-1] == ("Y", 2, None, "READ_AGAIN")
+    job.index(2, (ORDERS, 12, None))
+    assert (12, 1, "Y", 12) in [run[2:] for run in job.runs()], "and goes on"
+    assert len(lives(job)) == 3
+
+
+def test_an_election_that_loses_nothing_changes_nothing() -> None:
+    job = cut_job()
+    job.epoch_ends = {ORDERS: 10}
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert lives(job) == [("Y", 1, None, None), ("Y", 2, None, None)]
+    assert (10, 2, "Y", 10) in [run[2:] for run in job.runs()]
+
+
+def test_a_cut_while_no_index_ran_is_noticed_by_the_epoch_that_was_written_down() -> None:
+    job = cut_job()
+    job.restart()
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert ("Y", 2, 6, "LOG_TRUNCATED") in lives(job)
+
+
+def test_a_leader_that_does_not_say_where_the_epoch_ended_stops_the_batch() -> None:
+    job = cut_job()
+
+    def silent(epochs: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+        raise ClusterError("Y", "no answer")
+
+    job.ends = silent  # type: ignore[method-assign]
+    with pytest.raises(ClusterError, match="no answer"):
+        job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert (10, 2, "Y", 10) not in [run[2:] for run in job.runs()]
+    assert lives(job) == [("Y", 1, None, None)]
+
+
+def test_a_copy_whose_origin_was_cut_tells_of_it_though_nobody_has_indexed_the_origin() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 4}, {ORDERS: 6}]))
+    job.logs = {"X": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}
+    job.index(0, *((ORDERS, at, mirrored(at + 6)) for at in range(4)))
+    job.logs = {"X": {ORDERS: MemoryEnds(0, 12, leader_epoch=2)}}
+    job.epoch_ends = {ORDERS: 7}
+    job.restart()
+    job.index(1, (ORDERS, 4, mirrored(7)), (ORDERS, 5, mirrored(8)))
+    assert ("X", 2, 7, "LOG_TRUNCATED") in lives(job)
+    assert (4, 2, "X", 7) in [run[2:] for run in job.runs()], "what it is worth is for whoever reads the index"
+
+
+def test_an_origin_that_was_made_anew_is_noticed_with_its_first_copy() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 2}, {ORDERS: 4}]))
+    job.index(0, *((ORDERS, at, mirrored(at)) for at in range(2)))
+    job.topics_of_x["orders"] = MemoryTopic("another", 2)
+    job.index(1, *((ORDERS, at, mirrored(at - 2)) for at in (2, 3)))
+    assert lives(job)[-1] == ("X", None, 0, "TOPIC_RECREATED")
+
+
+def test_a_log_of_which_an_earlier_version_knew_two_lives_is_read_again_as_a_whole() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 3}, {ORDERS: 5}]))
+    job.index(0, *((ORDERS, offset, None) for offset in range(3)))
+    job.tables.versions.pop(LOG_INCARNATIONS.name, None)  # an earlier version had no such table
+    job.topics["orders"] = MemoryTopic("orders-2", 2)
+    job.read_again = [(ORDERS, offset, mirrored(offset + 50)) for offset in range(5)]
+    job.restart()
+    job.index(1, (ORDERS, 3, None), (ORDERS, 4, None))
+    assert lives(job) == [("Y", None, 0, "TOPIC_RECREATED"), ("Y", None, None, "READ_AGAIN")]
+    assert (0, 5, "X", 50) in [run[2:] for run in job.runs()]
+
+
+def test_a_log_that_an_earlier_version_has_indexed_goes_on() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 3}, {ORDERS: 5}]))
+    job.index(0, *((ORDERS, offset, None) for offset in range(3)))
+    job.tables.versions.pop(LOG_INCARNATIONS.name, None)
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 5, leader_epoch=7)}}
+    job.restart()
+    job.index(1, (ORDERS, 3, None), (ORDERS, 4, None))
+    assert lives(job) == [("Y", 7, None, None)]
+
+
+def test_a_life_that_could_not_be_written_down_is_noticed_again() -> None:
+    job = cut_job()
+    job.tables.dies_at = LOG_INCARNATIONS
+    with pytest.raises(PowerFailure):
+        job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))  # the same driver, which tries again
+    assert ("Y", 2, 6, "LOG_TRUNCATED") in lives(job)
+
+
+def test_what_a_cluster_said_before_another_query_noticed_more_is_asked_again() -> None:
+    job = cut_job()
+    asked, others = job.fetch_each, job.logs
+
+    def overtaken(wanted: dict[str, Any]) -> Any:
+        job.fetch_each = asked  # type: ignore[method-assign]
+        stale, job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}, others
+        moment = job.incarnations.moment()
+        job.incarnations.note(asked({"Y": {TopicPartition(*ORDERS)}}), {}, moment)
+        job.logs = stale
+        found = asked(wanted)
+        job.logs = others
+        return found
+
+    job.fetch_each = overtaken  # type: ignore[method-assign]
+    with pytest.raises(ClusterError, match="has begun another life while it was asked about"):
+        job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert [life[1:] for life in lives(job)] == [(1, None, None), (2, 6, "LOG_TRUNCATED"), (2, None, "READ_AGAIN")]
+
+
+def test_a_log_of_which_nothing_new_was_read_is_asked_about_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = cut_job()
+    job.plan.ends = [{ORDERS: 10}, {ORDERS: 10}, {ORDERS: 10}]
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=2)}}
+    job.index(1)
+    assert len(lives(job)) == 1
+    later = time.monotonic() + ALL_LOGS_SECONDS
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    job.index(2)
+    assert ("Y", 2, 6, "LOG_TRUNCATED") in lives(job)
+    assert [run[2:] for run in job.runs() if run[4] == "X"] == [(6, 4, "X", 106)]
+
+
+def test_where_a_log_had_ended_a_while_later_is_written_down_once() -> None:
+    job = cut_job()
+    job.late_ms = 0
+    job.restart()
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert lives(job)[-1] == ("Y", 2, None, "READ_AGAIN"), "asked before it was noticed"
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 13, leader_epoch=2)}}
+    for _ in range(2):
+        job.index(2, (ORDERS, 12, None))
+    assert [life for life in lives(job) if life[3] == "ARRIVED"] == [("Y", None, 13, "ARRIVED")]
