@@ -12,6 +12,7 @@ from confluent_kafka.admin import NewTopic
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin, Committed
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+from offset_sync.state.fence import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options
@@ -44,7 +45,7 @@ def topic(cluster: EmbeddedCluster, admin: ClusterAdmin, topic_name: str) -> str
 
 
 def write_batch(admin: ClusterAdmin, writes: list[OffsetWrite], dry_run: bool = False) -> list[WriteOutcome]:
-    return write_offsets(writes, admin, own_tag=OURS, dry_run=dry_run, deadline=15)
+    return write_offsets(writes, admin, fence=OpenFence(), dry_run=dry_run, deadline=15)
 
 
 def wanted(group: str, topic: str, offset: int = 7, expected: int | None = None) -> list[OffsetWrite]:

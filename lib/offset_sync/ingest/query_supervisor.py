@@ -12,6 +12,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from offset_sync.model.errors import TakenOverError
 from offset_sync.tables.delta.jvm import silence_batches
 
 logger = logging.getLogger(__name__)
@@ -58,13 +59,19 @@ class QuerySupervisor:
         self._queries[name] = _Supervised(starter)
 
     def stop_between_batches(self, function: BatchFunction) -> BatchFunction:
-        """Return *function* for foreachBatch; once a stop is asked for no further micro-batch begins."""
+        """Return *function* for foreachBatch; once a stop is asked for no further micro-batch begins.
+
+        One that finds that this driver was taken over ends as quietly: the job says why it ends.
+        """
 
         def guarded(batch: DataFrame, batch_id: int) -> None:
-            if self._stop.is_set():
-                silence_batches(_is_no_stop)
-                raise StopRequestedError
-            function(batch, batch_id)
+            try:
+                if not self._stop.is_set():
+                    return function(batch, batch_id)
+            except TakenOverError:
+                self._stop.set()
+            silence_batches(_is_no_stop)
+            raise StopRequestedError
 
         return guarded
 
@@ -151,6 +158,8 @@ class QuerySupervisor:
         wait = min(FIRST_BACK_OFF_SECONDS * 2**supervised.failures, LONGEST_BACK_OFF_SECONDS)
         supervised.failures += 1
         supervised.retry_at = time.monotonic() + wait
+        if self._stop.is_set():
+            return  # whatever ends now was told to, or falls with the rest
         logger.error("query %s failed, next try in %.0f s: %s", name, wait, supervised.error)
 
 

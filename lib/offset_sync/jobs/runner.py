@@ -13,12 +13,15 @@ from types import FrameType
 from offset_sync import __version__
 from offset_sync.config import Config, load_config
 from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
-from offset_sync.model.errors import ConfigError, OffsetSyncError
+from offset_sync.model.errors import ConfigError, OffsetSyncError, TakenOverError
 from offset_sync.model.text import escaped
 from offset_sync.state import failpoints
 
 logger = logging.getLogger(__name__)
-DONE, FAILED, BAD_ARGUMENTS = 0, 1, 2
+DONE, FAILED, BAD_ARGUMENTS, TAKEN_OVER = 0, 1, 2, 3
+_EXIT_CODES = (
+    "exit codes: 0 done, 1 with a line per failure, 2 bad configuration or arguments, 3 taken over by another driver"
+)
 _MOST_DIRECTIONS = 6
 
 JobFunction = Callable[[Config, argparse.Namespace, threading.Event], Sequence[str]]
@@ -30,7 +33,7 @@ def job_arguments(description: str, *, has_once: bool = True) -> argparse.Argume
 
     *has_once* is false for what ends by itself.
     """
-    parser = argparse.ArgumentParser(description=description)
+    parser = argparse.ArgumentParser(description=description, epilog=_EXIT_CODES)
     parser.add_argument("--conf", required=True, metavar="FILE", help="configuration (YAML)")
     if has_once:
         parser.add_argument("--once", action="store_true", help="catch up with what is there now, then exit")
@@ -61,6 +64,9 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     except ConfigError as error:
         tell(str(error), log_format)
         return BAD_ARGUMENTS
+    except TakenOverError as error:
+        tell(str(error), log_format)
+        return TAKEN_OVER
     except OffsetSyncError as error:
         tell(str(error), log_format)
         return FAILED

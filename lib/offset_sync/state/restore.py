@@ -6,6 +6,10 @@ died is missing; the streams bring it again, and the reconcile pass looks at eve
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -61,6 +65,29 @@ def follow_commits(tables: TableStore, state: SyncState, known: int) -> int:
         with state.lock:
             commits.record_told(to_commit_records(mine, _ids(state, mine)), mine.column("is_own").to_numpy())
     return version
+
+
+def restore_missed(
+    tables: TableStore, state: SyncState, alias: str, since: Mapping[int, int], until: Mapping[int, int]
+) -> KeyRows:
+    """Take in what another driver has read of the cluster *alias*; return the rows of the keys.
+
+    It has read from the offsets *since* up to *until*, by partition of the cluster's log of commits; one that is not in
+    *since* from its beginning. Not by way of the table's versions: most of what was appended lately is our own.
+    """
+    below = [
+        (F.col("log_partition") == partition) & (F.col("log_offset") >= since.get(partition, 0))
+        for partition, end in until.items()
+        if end > since.get(partition, 0)
+    ]
+    if not below:
+        return np.empty(0, np.intp)
+    missed = tables.read(OFFSET_COMMITS).where((F.col("cluster") == alias) & reduce(or_, below))
+    rows = missed.toArrow().sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+    with state.lock:
+        key = _ids(state, rows)
+        state.offsets.clusters[alias].record_told(to_commit_records(rows, key), rows.column("is_own").to_numpy())
+    return np.unique(key)
 
 
 def to_commit_records(rows: pa.Table, key: KeyRows) -> CommitRecords:

@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
+from offset_sync.state.fence import Fence, OpenFence
 from offset_sync.sync.distributed_writer import DistributedWriter
 
 
@@ -36,6 +37,10 @@ class NotingCommit:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    def fenced_by(self, fence: Fence) -> NotingCommit:
+        self.fence = type(fence).__name__
+        return self
+
     def write(self, wanted: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         calls = [f"{write!r} by {os.getpid()}" for write in wanted]
         (self.folder / uuid.uuid4().hex).write_text("\n".join(calls))
@@ -52,7 +57,7 @@ class NotingCommit:
 
 def test_a_large_wave_is_shared_by_group_and_answered_in_order(spark: SparkSession, tmp_path: Path) -> None:
     commit, wanted = NotingCommit(tmp_path), writes(groups=40)
-    outcomes = DistributedWriter(spark, commit, groups_per_task=10).write(wanted)
+    outcomes = DistributedWriter(spark, commit, OpenFence(), groups_per_task=10).write(wanted)
     assert outcomes == NotingCommit(tmp_path.parent).write(wanted)
     calls = commit.calls()
     assert len(calls) > 1
@@ -64,6 +69,6 @@ def test_a_large_wave_is_shared_by_group_and_answered_in_order(spark: SparkSessi
 
 def test_a_small_wave_stays_in_the_driver(spark: SparkSession, tmp_path: Path) -> None:
     commit, wanted = NotingCommit(tmp_path), writes(groups=10)
-    assert len(DistributedWriter(spark, commit, groups_per_task=10).write(wanted)) == 20
+    assert len(DistributedWriter(spark, commit, OpenFence(), groups_per_task=10).write(wanted)) == 20
     (call,) = commit.calls()
     assert all(line.endswith(f" by {os.getpid()}") for line in call)
