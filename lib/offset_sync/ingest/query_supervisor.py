@@ -47,6 +47,45 @@ class _Supervised:
     is_done: bool = field(default=False)
 
 
+class _Starting:
+    """The start of a query, in a thread of its own: a stop must not wait for a silent cluster."""
+
+    def __init__(self, name: str, starter: QueryStarter) -> None:
+        self._starter, self._lock = starter, threading.Lock()
+        self._query: StreamingQuery | None = None
+        self._problem: Exception | None = None
+        self._is_given_up = False
+        self._thread = threading.Thread(target=self._run, name=f"start {name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def has_ended(self) -> bool:
+        return not self._thread.is_alive()
+
+    def join(self, seconds: float) -> None:
+        """Wait a little for its end."""
+        self._thread.join(seconds)
+
+    def take(self) -> StreamingQuery | None:
+        """Return the query, or raise why there is none; one that is not there yet is stopped when it is."""
+        with self._lock:
+            self._is_given_up = not self.has_ended
+            if self._problem is not None:
+                raise self._problem
+            return self._query
+
+    def _run(self) -> None:
+        try:
+            query = self._starter.start()
+        except Exception as problem:
+            self._problem = problem
+            return
+        with self._lock:
+            self._query = query
+            if self._is_given_up and query is not None:
+                query.stop()
+
+
 class QuerySupervisor:
     """Named queries of one job and the flag that ends them."""
 
@@ -131,8 +170,11 @@ class QuerySupervisor:
         return supervised.is_done
 
     def _start(self, name: str, supervised: _Supervised) -> None:
+        starting = _Starting(name, supervised.starter)
+        while not starting.has_ended and not self._stop.is_set():
+            starting.join(_POLL_SECONDS)
         try:
-            supervised.query = supervised.starter.start()
+            supervised.query = starting.take()
             supervised.error = None
         except Exception as problem:
             supervised.query = None

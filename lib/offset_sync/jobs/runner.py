@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import signal
 import threading
 from collections.abc import Callable, Sequence
-from types import FrameType
 
 from offset_sync import __version__
 from offset_sync.config import Config, load_config
 from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
+from offset_sync.jobs.process_end import ProcessEnd
 from offset_sync.model.errors import ConfigError, OffsetSyncError, TakenOverError
 from offset_sync.model.text import escaped
 from offset_sync.state import failpoints
@@ -59,8 +58,16 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     logger.info("%s", start_line(function.__name__, config))
     if failpoint := os.environ.get(failpoints.VARIABLE):
         logger.warning("%s=%s is set: this process will kill itself there", failpoints.VARIABLE, failpoint)
+    is_endless = not getattr(arguments, "once", True)
+    end = ProcessEnd(log_format, DONE if is_endless else FAILED)
     try:
-        failures = function(config, arguments, _stop_on_signal())
+        with end:
+            failures = function(config, arguments, end.stop)
+    except KeyboardInterrupt:
+        if not end.was_interrupted:
+            raise
+        tell("stopped by SIGINT while starting", log_format)
+        return DONE if is_endless else FAILED
     except ConfigError as error:
         tell(str(error), log_format)
         return BAD_ARGUMENTS
@@ -86,15 +93,3 @@ def start_line(job: str, config: Config) -> str:
         f"{job} {__version__}: clusters {', '.join(config.clusters)}; {directions}{more}; "
         f"tables {config.tables.root}; strategy {strategy}"
     )
-
-
-def _stop_on_signal() -> threading.Event:
-    """Return an event that SIGTERM and SIGINT set, so that the micro-batch in hand can finish."""
-    stop = threading.Event()
-
-    def on_signal(_signal: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    signal.signal(signal.SIGTERM, on_signal)
-    signal.signal(signal.SIGINT, on_signal)
-    return stop

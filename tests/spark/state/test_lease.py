@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -23,9 +22,9 @@ DRIVERS_AT_ONCE = 6
 
 
 @pytest.fixture
-def root(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
+def root(spark: SparkSession, tmp_path: Path) -> str:
     TableStore(spark, str(tmp_path)).create((DRIVERS, INDEXED_TOPICS))
-    yield str(tmp_path)
+    return str(tmp_path)
 
 
 class Clock:
