@@ -150,7 +150,8 @@ class _Consequences(logging.Filter):
         given = record.args if isinstance(record.args, tuple) else ()
         told = next((each for each in given if isinstance(each, BaseException)), None)
         problem = record.exc_info[1] if record.exc_info else told
-        return self.is_open or record.levelno < logging.WARNING or not self.is_jvm_gone(problem)
+        is_news = record.levelno < logging.WARNING and problem is None
+        return self.is_open or is_news or not self.is_jvm_gone(problem)
 
     def is_jvm_gone(self, problem: BaseException | None) -> bool:
         """Return whether the JVM has ended; a broken connection may be told a moment before its end is."""

@@ -60,7 +60,7 @@ class SyncBatch:
             history = self._beside.submit(self._ingester.write, batch, recorded.is_own)
             try:
                 if self._is_ready.is_set():
-                    rows = np.union1d(missed, recorded.genuine)
+                    rows = np.concatenate((missed, recorded.genuine))
                     for failure in self._reconciler.reconcile_batch(self._alias, rows, batch_id):
                         logger.warning("%s", failure)
             finally:

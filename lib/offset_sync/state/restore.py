@@ -166,7 +166,8 @@ def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) ->
 def _restore_own_writes(rows: pa.Table, key: KeyRows, here: ClusterOffsets, there: ClusterOffsets) -> None:
     """Note the writes that may not have been read back: later than all that was read, by clocks a minute apart.
 
-    Only those that may carry the source's metadata: the others have our tag.
+    Only those that may carry the source's metadata: the others have our tag. Where nothing was ever read of a key, as
+    of a cluster whose log we may not read, what we wrote last is believed to stand.
     """
     own = rows.column("own_offset").fill_null(NOTHING).to_numpy()
     own_at_ms = rows.column("own_at").cast(pa.int64()).fill_null(0).to_numpy() // 1000
@@ -175,6 +176,11 @@ def _restore_own_writes(rows: pa.Table, key: KeyRows, here: ClusterOffsets, ther
     is_read_back = there.columns["actual_is_own"][key] & (there.columns["actual_offset"][key] == own)
     is_pending = is_carried & (own != NOTHING) & ~is_read_back & ~is_earlier
     there.own_writes.acknowledge(key[is_pending], own[is_pending])
+    columns = there.columns
+    is_believed = (own != NOTHING) & (columns["log_offset"][key] == ABSENT) & (own_at_ms > columns["actual_at_ms"][key])
+    for name, values in (("actual_offset", own), ("actual_at_ms", own_at_ms)):
+        columns[name][key[is_believed]] = values[is_believed]
+    columns["actual_is_own"][key[is_believed]] = True
 
 
 def _ids(state: SyncState, rows: pa.Table) -> KeyRows:
