@@ -19,7 +19,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from offset_sync.jobs.log_format import tell
-from offset_sync.tables.delta.jvm import is_connection_lost, jvm_exit_code
+from offset_sync.tables.delta.jvm import JvmEndedError, is_connection_lost, jvm_exit_code
 
 logger = logging.getLogger(__name__)
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -84,6 +84,8 @@ class ProcessEnd:
     ) -> None:
         if problem is not None and not isinstance(problem, SystemExit) and self._filter.is_jvm_gone(problem):
             self._end_without_jvm()
+        if isinstance(problem, JvmEndedError) and self.stop.wait(_SAME_SIGNAL_S):
+            self._end(f"stopped by {self._signal} while starting", is_stop=True)
         self._is_over.set()
         signal.set_wakeup_fd(self._old_fd)
         for number, handler in self._handlers.items():

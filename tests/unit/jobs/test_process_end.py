@@ -21,6 +21,7 @@ SCRIPT = """
 import hashlib, logging, subprocess, sys, threading, time
 from types import SimpleNamespace
 from pyspark import SparkContext
+from offset_sync.tables.delta.jvm import JvmEndedError
 from offset_sync.jobs.runner import job_arguments, run_job
 
 def ready(): print("ready", flush=True)
@@ -34,6 +35,12 @@ def polling(config, arguments, stop):
     while not stop.wait(0.1): pass
     time.sleep(5)  # what is in hand
     return ["finished"]
+
+def starting(config, arguments, stop):
+    jvm = subprocess.Popen(["sleep", "300"])
+    ready()
+    jvm.wait()
+    raise JvmEndedError("Java ended while it was starting; the lines before say why")
 
 def asking(config, arguments, stop):
     jvm = subprocess.Popen(["sleep", "300"])
@@ -127,3 +134,14 @@ def test_a_signal_to_the_whole_group_is_a_stop_though_the_jvm_dies_of_it(
     os.killpg(job.pid, signal.SIGTERM)
     line = "stopped by SIGTERM, and so was the JVM; the next start goes on from there"
     assert ended(job, within=5.0) == (0, [line])
+
+
+def test_a_jvm_that_dies_of_the_same_signal_while_it_starts_makes_no_failure_of_a_stop(
+    start: Callable[..., subprocess.Popen[str]],
+) -> None:
+    job = start("starting")
+    assert job.stdout
+    job.stdout.readline()
+    os.killpg(job.pid, signal.SIGTERM)
+    code, (line,) = ended(job, within=5.0)
+    assert (code, line.startswith("stopped by SIGTERM")) == (0, True)

@@ -21,17 +21,22 @@ from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.model.errors import PlatformError
 
+
+class JvmEndedError(PlatformError):
+    """The JVM ended before it could be asked anything."""
+
+
 JavaError: TypeAlias = Py4JJavaError
 """An exception of the JVM, as every call into it may raise."""
 _MEMBER = re.compile(r"\.([\w$]+)(?:\(([^()]*)\))?(?: throws [\w$., ]+)?(?=, (?:public|protected) |\)$)")
 
 
 def start_jvm() -> None:
-    """Start the driver's JVM unless it runs; there need not be a session yet. Raises PlatformError where it ends."""
+    """Start the driver's JVM unless it runs; there need not be a session yet. Raises JvmEndedError where it ends."""
     try:
         SparkContext._ensure_initialized()
     except PySparkRuntimeError as problem:
-        raise PlatformError("Java ended while it was starting; the lines before say why") from problem
+        raise JvmEndedError("Java ended while it was starting; the lines before say why") from problem
 
 
 def jvm_exit_code() -> int | None:
