@@ -128,6 +128,8 @@ class SyncJob:
                 self._ingesters[alias].note_taken_in(checkpoint.last_committed())
         restore_commits(self._tables, self._state)
         restore_answers(self._tables, self._state)
+        if self._config.sync.metadata == "carry":
+            self._lease.settle()  # until the driver before notes nothing more
         restore_intents(self._intents, self._state, is_heir=not self._run.is_dry)
         for pair, waiting in self._metrics.waiting.items():
             waiting.restore(self._state.last(*pair))

@@ -33,6 +33,8 @@ FRESH_S = 2.0
 SETTLE_S = 2 * FRESH_S
 """So long after a claim the driver before it may still be writing; a start takes longer anyway."""
 _WATCH_S = 1.0
+_LAST_LOOK_S = 5.0
+"""So long the end waits for a look that is under way: the session ends next."""
 _ATTEMPTS = 20
 
 
@@ -206,4 +208,5 @@ def held(lease: Lease, groups: Sequence[str] = ()) -> Iterator[Lease]:
         raise
     finally:
         lease.end()
+        watching.join(_LAST_LOOK_S)
     lease.raise_if_lost()
