@@ -17,6 +17,7 @@ from offset_sync.kafka.group_offset_requests import GroupOffsets, Limits, Reques
 from offset_sync.kafka.librdkafka import library
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
+from offset_sync.state.fence import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
@@ -103,7 +104,7 @@ def test_a_denied_write_is_reported_by_name_and_the_sink_repeats_it(mock: MockCl
     mock.deny(OFFSET_COMMIT)
     assert admin.write_offsets({"group": [WRITE]}) == {"group": {PLACE: "NOT_COORDINATOR"}}
     mock.deny(OFFSET_COMMIT)
-    (outcome,) = write_offsets([WRITE], admin, own_tag="ours", dry_run=False, deadline=10)
+    (outcome,) = write_offsets([WRITE], admin, fence=OpenFence(), dry_run=False, deadline=10)
     assert outcome.outcome is Outcome.COMMITTED
 
 

@@ -15,6 +15,7 @@ from offset_sync.kafka.error_codes import TransientError
 from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
+from offset_sync.state.fence import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options
@@ -115,7 +116,7 @@ def test_writing_to_a_dead_cluster_is_a_timeout_of_each_partition() -> None:
     place = TopicPartition("orders", 0)
     assert dead.write_offsets({"group": [WRITE]}, deadline=0.5) == {"group": {place: "_TIMED_OUT"}}
     assert dead.delete_offsets("group", [place], deadline=0.5) == {place: "_TIMED_OUT"}
-    (outcome,) = write_offsets([WRITE], dead, own_tag="ours", dry_run=False, deadline=0.5)
+    (outcome,) = write_offsets([WRITE], dead, fence=OpenFence(), dry_run=False, deadline=0.5)
     assert (outcome.outcome, "clusters.dc9: no answer" in str(outcome.error)) == (Outcome.FAILED, True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import Consumer
@@ -12,13 +13,15 @@ from confluent_kafka.admin import NewTopic
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin, Committed
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.state.fence import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options
 
 pytestmark = pytest.mark.broker
 
-OURS = "offset-sync:1"
+OURS = OWN_TAG
 PARTITIONS = 4
 
 
@@ -44,7 +47,7 @@ def topic(cluster: EmbeddedCluster, admin: ClusterAdmin, topic_name: str) -> str
 
 
 def write_batch(admin: ClusterAdmin, writes: list[OffsetWrite], dry_run: bool = False) -> list[WriteOutcome]:
-    return write_offsets(writes, admin, own_tag=OURS, dry_run=dry_run, deadline=15)
+    return write_offsets(writes, admin, fence=OpenFence(), dry_run=dry_run, deadline=15)
 
 
 def wanted(group: str, topic: str, offset: int = 7, expected: int | None = None) -> list[OffsetWrite]:
@@ -101,7 +104,9 @@ def test_what_somebody_else_wrote_is_moved_forward_only_and_only_as_expected(
         Outcome.NOT_FORWARD,
         Outcome.COMMITTED,
     ]
-    assert write_batch(admin, wanted(group_name, topic, 30)[:1])[0].outcome is Outcome.COMMITTED  # it is ours now
+    (back,) = wanted(group_name, topic, 30)[:1]
+    assert write_batch(admin, [back])[0].outcome is Outcome.NOT_FORWARD  # our tag alone proves nothing
+    assert write_batch(admin, [replace(back, replaces_ours=True)])[0].outcome is Outcome.COMMITTED
     assert admin.committed_offsets([group_name]) == {group_name: {TopicPartition(topic, 0): Committed(30, OURS)}}
 
 
@@ -115,3 +120,15 @@ def test_a_thousand_groups_are_written_in_one_wave_and_a_second_wave_changes_not
     again = write_batch(admin, writes)
     assert {each.outcome for each in again} == {Outcome.UNCHANGED}
     assert [each.previous_offset for each in again] == [each.offset for each in writes]
+
+
+def test_a_request_is_sent_only_as_long_as_it_may_be(admin: ClusterAdmin, topic: str, group_name: str) -> None:
+    groups = [f"{group_name}-{number}" for number in range(6)]
+    wanted = {group: [OffsetWrite(group, topic, 0, 7, "", Rule.SET, None)] for group in groups}
+    allowed = iter([True] * 3)
+    found = admin.write_offsets(wanted, 15, lambda: next(allowed, False))
+    errors = [each[TopicPartition(topic, 0)] for each in found.values() if isinstance(each, dict)]
+    assert errors == [None] * 3 + ["REQUEST_NOT_SENT"] * 3
+    assert [len(each) for each in admin.committed_offsets(groups).values() if isinstance(each, dict)] == [1] * 3 + [
+        0
+    ] * 3

@@ -10,6 +10,7 @@ from broker.committed_offsets import admin_for
 from broker.crafted_logs import Clusters, create_topics
 from offset_sync.kafka.cluster_admin import Committed
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
+from offset_sync.state.fence import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
@@ -25,7 +26,7 @@ def test_groups_known_before_a_restart_of_their_broker_are_read_and_written_afte
     groups = [f"{group_name}-{number}" for number in range(GROUPS)]
     writes = [OffsetWrite(group, topic_name, 0, 7, "", Rule.SET, None) for group in groups]
     kafka = admin_for(cluster)
-    assert {each.outcome for each in write_offsets(writes, kafka, own_tag="", dry_run=False, deadline=120)} == {
+    assert {each.outcome for each in write_offsets(writes, kafka, fence=OpenFence(), dry_run=False, deadline=120)} == {
         Outcome.COMMITTED
     }
     cluster.kill()
@@ -34,6 +35,6 @@ def test_groups_known_before_a_restart_of_their_broker_are_read_and_written_afte
     found = kafka.committed_offsets(groups, deadline=120)
     assert found == {group: {place: Committed(7, "")} for group in groups}
     writes = [OffsetWrite(group, topic_name, 0, 8, "", Rule.SET, 7) for group in groups]
-    assert {each.outcome for each in write_offsets(writes, kafka, own_tag="", dry_run=False, deadline=120)} == {
+    assert {each.outcome for each in write_offsets(writes, kafka, fence=OpenFence(), dry_run=False, deadline=120)} == {
         Outcome.COMMITTED
     }

@@ -17,6 +17,7 @@ from offset_sync.jobs.log_format import start_logging
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.model.values import OffsetWrite, Rule
+from offset_sync.state.fence import OpenFence
 from offset_sync.sync.distributed_writer import DistributedWriter
 from offset_sync.sync.target_writer import TargetWriter
 
@@ -61,7 +62,9 @@ def decoding(spark: SparkSession, folder: Path) -> object:
 
 def committing(spark: SparkSession, folder: Path) -> object:
     """What becomes of writes that executors send to a cluster which is not there."""
-    commit = DistributedWriter(spark, TargetWriter("dc9", NOBODY_LISTENS, 10, 1.0, False), groups_per_task=2)
+    commit = DistributedWriter(
+        spark, TargetWriter("dc9", NOBODY_LISTENS, 10, 1.0, False), OpenFence(), groups_per_task=2
+    )
     writes = [OffsetWrite(f"g{n}", "t", 0, n, "", Rule.SET, None) for n in range(8)]
     return sorted({f"{each.outcome.name}: {each.error}" for each in commit.write(writes)})
 

@@ -7,6 +7,7 @@ import socket
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -16,6 +17,8 @@ from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import CutoverStep, Direction, Mode
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.model.errors import OffsetSyncError
+from offset_sync.model.values import OffsetWrite, WriteOutcome
+from offset_sync.state.fence import Fence
 from offset_sync.status.live_state import LiveState
 from offset_sync.sync.reconciliation import OffsetWriter
 from offset_sync.sync.target_writer import TargetWriter
@@ -46,14 +49,16 @@ class TableJournal:
 
 @contextmanager
 def open_cutover(
-    config: Config, live: LiveState, direction: Direction, mode: Mode, say: Callable[[str], None]
+    config: Config, live: LiveState, direction: Direction, mode: Mode, say: Callable[[str], None], fence: Fence
 ) -> Iterator[tuple[CutoverProcedure, LiveClusters]]:
-    """Yield what moves groups in *direction*; at the end every answer is written down.
+    """Yield what moves groups in *direction* as long as *fence* is open; at the end every answer is written down.
 
     Raises OffsetSyncError where that cannot be done: the groups are moved, but the history lacks it.
     """
     history = TranslationHistory(live.tables, live.state.offsets.keys, config, NoIntents())
-    clusters = LiveClusters(config, live, direction, _writer_at(config, direction.target), history)
+    clusters = LiveClusters(
+        config, live, direction, _CutoverWriter(_writer_at(config, direction.target, fence)), history
+    )
     journal = TableJournal(live.tables, direction, mode, say)
     try:
         yield CutoverProcedure(direction, clusters, journal), clusters
@@ -63,13 +68,28 @@ def open_cutover(
         raise OffsetSyncError(history.error)
 
 
-def _writer_at(config: Config, target: str) -> OffsetWriter:
+class _CutoverWriter:
+    """Commits with *writer* also where sync_offsets has written since the tables were read, or died before it said so.
+
+    A person is waiting, and what sync_offsets finds here afterwards it sets right by itself.
+    """
+
+    def __init__(self, writer: OffsetWriter) -> None:
+        self._writer = writer
+
+    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+        """Return one outcome per write, in order."""
+        return self._writer.write([replace(each, replaces_ours=True) for each in writes])
+
+
+def _writer_at(config: Config, target: str, fence: Fence) -> OffsetWriter:
     return TargetWriter(
         target,
         config.admin_options(target),
         config.sync.requests_in_flight,
         config.sync.commit_timeout.total_seconds(),
         is_dry_run=False,
+        fence=fence,
     )
 
 

@@ -67,6 +67,15 @@ class Checkpoint:
         """
         return self._last("commits")
 
+    def position(self) -> dict[int, int]:
+        """Return how far each partition of the one topic was read by what is done; nothing where that is not known."""
+        last = self.last_committed()
+        try:
+            ends = {} if last is None else self.end_offsets(last)
+        except FileNotFoundError:  # cleaned up by the running query meanwhile
+            return {}
+        return {partition: offset for (_, partition), offset in ends.items()}
+
     def last_sign_ms(self) -> int | None:
         """Return when the query began or ended a micro-batch last, in milliseconds; None: it never did."""
         signs = [(folder, self._last(folder)) for folder in ("commits", "offsets")]

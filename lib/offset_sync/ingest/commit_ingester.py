@@ -14,12 +14,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
-from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
 from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
 from offset_sync.ingest.map_batches import map_batches
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.committed_offsets import CommitRecords
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.restore import restore_missed
+from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
@@ -72,6 +75,27 @@ class CommitIngester:
         self._tables = tables
         self._checkpoint = checkpoint
         self._clusters = clusters
+        self._taken_in: int | None = None  # not known, and not looked at
+
+    def note_taken_in(self, batch_id: int | None) -> None:
+        """Note the last micro-batch that is in the state; None: not one is."""
+        self._taken_in = -1 if batch_id is None else batch_id
+
+    def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
+        """Bring *state* up to *batch_id*, which is next; return the rows of what another driver took in before it.
+
+        Its micro-batches are in the tables, for none is done before, and they do not come again.
+        """
+        before = self._taken_in
+        if before is None or batch_id <= before + 1:
+            return np.empty(0, np.intp)
+        logger.warning("clusters.%s: another driver took in %d micro-batches", self.alias, batch_id - before - 1)
+        try:
+            since = self._checkpoint.end_offsets(before) if before >= 0 else {}
+        except FileNotFoundError:  # cleaned up: so many were they
+            since = {}
+        until = self._checkpoint.start_offsets(batch_id)
+        return restore_missed(self._tables, state, self.alias, _by_partition(since), _by_partition(until))
 
     def decode(self, records: DataFrame, batch_id: int) -> CommitBatch:
         """Decode one micro-batch."""
@@ -103,6 +127,10 @@ class CommitIngester:
         self._tables.append(OFFSET_COMMITS, _to_rows(OFFSET_COMMITS, _history(batch, is_own), same, {}), writer)
         own = int(is_own.sum())
         return {"genuine": len(is_own) - own, "own": own, "malformed": malformed.num_rows}
+
+
+def _by_partition(offsets: Offsets) -> dict[int, int]:
+    return {partition: offset for (_, partition), offset in offsets.items()}
 
 
 def _to_rows(table: Table, rows: pa.Table, same: dict[str, object], renamed: dict[str, str]) -> pa.Table:

@@ -12,6 +12,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from offset_sync.model.errors import TakenOverError
 from offset_sync.tables.delta.jvm import silence_batches
 
 logger = logging.getLogger(__name__)
@@ -46,6 +47,45 @@ class _Supervised:
     is_done: bool = field(default=False)
 
 
+class _Starting:
+    """The start of a query, in a thread of its own: a stop must not wait for a silent cluster."""
+
+    def __init__(self, name: str, starter: QueryStarter) -> None:
+        self._starter, self._lock = starter, threading.Lock()
+        self._query: StreamingQuery | None = None
+        self._problem: Exception | None = None
+        self._is_given_up = False
+        self._thread = threading.Thread(target=self._run, name=f"start {name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def has_ended(self) -> bool:
+        return not self._thread.is_alive()
+
+    def join(self, seconds: float) -> None:
+        """Wait a little for its end."""
+        self._thread.join(seconds)
+
+    def take(self) -> StreamingQuery | None:
+        """Return the query, or raise why there is none; one that is not there yet is stopped when it is."""
+        with self._lock:
+            self._is_given_up = not self.has_ended
+            if self._problem is not None:
+                raise self._problem
+            return self._query
+
+    def _run(self) -> None:
+        try:
+            query = self._starter.start()
+        except Exception as problem:
+            self._problem = problem
+            return
+        with self._lock:
+            self._query = query
+            if self._is_given_up and query is not None:
+                query.stop()
+
+
 class QuerySupervisor:
     """Named queries of one job and the flag that ends them."""
 
@@ -58,13 +98,19 @@ class QuerySupervisor:
         self._queries[name] = _Supervised(starter)
 
     def stop_between_batches(self, function: BatchFunction) -> BatchFunction:
-        """Return *function* for foreachBatch; once a stop is asked for no further micro-batch begins."""
+        """Return *function* for foreachBatch; once a stop is asked for no further micro-batch begins.
+
+        One that finds that this driver was taken over ends as quietly: the job says why it ends.
+        """
 
         def guarded(batch: DataFrame, batch_id: int) -> None:
-            if self._stop.is_set():
-                silence_batches(_is_no_stop)
-                raise StopRequestedError
-            function(batch, batch_id)
+            try:
+                if not self._stop.is_set():
+                    return function(batch, batch_id)
+            except TakenOverError:
+                self._stop.set()
+            silence_batches(_is_no_stop)
+            raise StopRequestedError
 
         return guarded
 
@@ -124,8 +170,11 @@ class QuerySupervisor:
         return supervised.is_done
 
     def _start(self, name: str, supervised: _Supervised) -> None:
+        starting = _Starting(name, supervised.starter)
+        while not starting.has_ended and not self._stop.is_set():
+            starting.join(_POLL_SECONDS)
         try:
-            supervised.query = supervised.starter.start()
+            supervised.query = starting.take()
             supervised.error = None
         except Exception as problem:
             supervised.query = None
@@ -151,6 +200,8 @@ class QuerySupervisor:
         wait = min(FIRST_BACK_OFF_SECONDS * 2**supervised.failures, LONGEST_BACK_OFF_SECONDS)
         supervised.failures += 1
         supervised.retry_at = time.monotonic() + wait
+        if self._stop.is_set():
+            return  # whatever ends now was told to, or falls with the rest
         logger.error("query %s failed, next try in %.0f s: %s", name, wait, supervised.error)
 
 

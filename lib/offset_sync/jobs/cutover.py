@@ -19,6 +19,7 @@ from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.text import escaped
+from offset_sync.state.lease import Lease, held
 from offset_sync.status.live_state import LiveState
 
 
@@ -52,7 +53,8 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
         def say(line: str) -> None:
             print(escaped(line), file=sys.stderr, flush=True)
 
-        with open_cutover(config, state, direction, mode, say) as (cutover, clusters):
+        lease = Lease(state.tables, "cutover", stop)
+        with open_cutover(config, state, direction, mode, say, lease) as (cutover, clusters):
             groups = chosen_groups(clusters.groups(), arguments.groups)
             if arguments.action == "plan":
                 plans = cutover.plan(groups, mode)
@@ -60,7 +62,10 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
                 return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
             if arguments.action == "verify":
                 return cutover.verify(groups)
-            return cutover.apply(groups, mode, arguments.timeout.total_seconds())
+            # Of each group: others may be moved by somebody else at the same time.
+            with held(lease, groups):
+                lease.settle()
+                return cutover.apply(groups, mode, arguments.timeout.total_seconds())
     finally:
         spark.stop()
 

@@ -27,7 +27,9 @@ from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.state.cluster_metadata import MetadataFetcher
+from offset_sync.state.fenced_tables import FencedTables
 from offset_sync.state.highest_indexed import highest_indexed
+from offset_sync.state.lease import Lease, held
 from offset_sync.tables.store import TableStore
 
 _ORIGIN_DEADLINE_S = 1.0
@@ -50,15 +52,24 @@ def index_records(config: Config, arguments: argparse.Namespace, stop: threading
     spark = open_session("offset-sync index_records", clusters=len(config.clusters))
     tables = TableStore(spark, config.tables.root)
     tables.create()
-    queries = QuerySupervisor(stop)
+    try:
+        with held(Lease(tables, "index_records", stop)) as lease:
+            return _index(config, spark, lease, is_once=arguments.once)
+    finally:
+        spark.stop()
+
+
+def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) -> Sequence[str]:
+    tables = FencedTables(spark, config.tables.root, lease)
+    queries = QuerySupervisor(lease.stop)
     admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
     access = TopicAccess(config, admins)
     progress = IndexProgress()
-    output = IndexOutput(progress, stop)
+    output = IndexOutput(progress, lease.stop)
     epochs = {alias: LeaderEpochs(alias, config.admin_options(alias)) for alias in config.clusters}
     late_ms = to_ms(config.sync.hole_grace)
     incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables), late_ms)
-    parts = _Parts(spark, tables, queries, progress, admins, incarnations, arguments.once)
+    parts = _Parts(spark, tables, queries, progress, admins, incarnations, lease, is_once)
     for alias, admin in admins.items():
         queries.add(alias, _RecordQuery(config, admin, access, parts))
 
@@ -68,16 +79,13 @@ def index_records(config: Config, arguments: argparse.Namespace, stop: threading
         if queries.have_caught_up() and len(queries.errors()) < len(admins):
             output.caught_up()
 
-    try:
-        output.start()
-        if arguments.once:
-            queries.run_once()
-            output.end()
-            return queries.failures() + access.refusals()
-        queries.run_until_stopped(every_poll)
-        return []
-    finally:
-        spark.stop()
+    output.start()
+    if is_once:
+        queries.run_once()
+        output.end()
+        return queries.failures() + access.refusals()
+    queries.run_until_stopped(every_poll)
+    return []
 
 
 class _Parts(NamedTuple):
@@ -89,6 +97,7 @@ class _Parts(NamedTuple):
     progress: IndexProgress
     admins: Mapping[str, ClusterAdmin]
     incarnations: IncarnationCheck
+    lease: Lease
     is_once: bool
 
 
@@ -101,6 +110,7 @@ class _RecordQuery:
     def start(self) -> StreamingQuery | None:
         """Start to read the records of the included topics; None where there is none yet."""
         config, alias, parts = self._config, self._admin.alias, self._parts
+        parts.lease.renew()
         is_anything_there, refused = self._access.readable(alias)
         if not is_anything_there:
             # Spark dies on a pattern that matches nothing yet.

@@ -86,7 +86,8 @@ def tell(line: str, log_format: str) -> None:
     if log_format == "json":
         logger.error("%s", line)
     else:
-        print("\n".join(map(escaped, line.split("\n"))), file=sys.stderr)
+        # In one piece: other threads log meanwhile.
+        print("\n".join(map(escaped, line.split("\n"))) + "\n", end="", file=sys.stderr)
 
 
 def _message(record: logging.LogRecord) -> str:

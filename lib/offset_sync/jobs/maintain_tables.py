@@ -15,11 +15,12 @@ from pyspark.sql import SparkSession
 from offset_sync.config import Config
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.model.errors import ClusterError
+from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 from offset_sync.state.index_retention import Retention, Rows, lowest_commits
 from offset_sync.state.index_rows import borders
+from offset_sync.state.lease import Lease, held
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.snapshot import MetadataByCluster
@@ -40,7 +41,12 @@ def maintain_tables(config: Config, arguments: argparse.Namespace, stop: threadi
     try:
         job = MaintainJob(config, spark, stop)
         while True:
-            failures = job.run()
+            try:
+                failures = job.run()
+            except TakenOverError as problem:
+                if arguments.once:
+                    raise
+                failures = [str(problem)]  # what is left of this pass: the next one may be ours
             if arguments.once:
                 return failures
             for failure in failures:
@@ -62,27 +68,34 @@ class MaintainJob:
         self._tables.create()
 
     def run(self) -> list[str]:
-        """Maintain every table; return one line per failure."""
+        """Maintain every table; return one line per failure. Raises TakenOverError when another pass has begun."""
+        with held(Lease(self._tables, "maintain_tables", threading.Event())) as lease:
+            return self._run(lease)
+
+    def _run(self, lease: Lease) -> list[str]:
         failures: list[str] = []
         for table in (*TABLES, *REPORT_TABLES):
             if self._stop.is_set():
                 break
+            lease.renew()
             try:
                 if self._maintainer.is_there(self._tables.path(table)):
-                    failures += self._maintain(table)
+                    failures += self._maintain(table, lease)
+            except TakenOverError:
+                raise
             except Exception as problem:  # the next pass sees the same table and tries again
                 logger.exception("%s was not maintained", table.name)
                 reason = next(iter(str(problem).splitlines()), type(problem).__name__)
                 failures.append(f"tables.{table.name}: {reason}")
         return failures
 
-    def _maintain(self, table: Table) -> list[str]:
+    def _maintain(self, table: Table, lease: Lease) -> list[str]:
         path, began_at = self._tables.path(table), time.monotonic()
         before, cut, failures = self._maintainer.size(path), 0, list[str]()
         if table in TABLES:
             self._maintainer.prepare(path, table)
         if table is RECORD_RUNS:
-            cut, failures = self._cut_runs()
+            cut, failures = self._cut_runs(lease)
         if not table.is_replaced:
             self._maintainer.compact(path)
         self._maintainer.clean_up(path)
@@ -101,7 +114,7 @@ class MaintainJob:
         )
         return failures
 
-    def _cut_runs(self) -> tuple[int, list[str]]:
+    def _cut_runs(self, lease: Lease) -> tuple[int, list[str]]:
         """Remove the runs that nobody can need; return how many rows, and a line per cluster that did not answer."""
         metadata = fetch_metadata(self._config, self._admins)
         failures = [str(error) for each in metadata.values() for error in errors_of(each)]
@@ -109,6 +122,7 @@ class MaintainJob:
             logger.info("no commits are captured yet, so nobody knows what they need: no runs are cut")
             return 0, failures
         begins = self._begins(metadata)
+        lease.renew()
         return self._maintainer.cut(self._tables.path(RECORD_RUNS), begins), failures
 
     def _begins(self, metadata: MetadataByCluster) -> pa.Table:

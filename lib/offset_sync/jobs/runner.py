@@ -5,20 +5,22 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import signal
 import threading
 from collections.abc import Callable, Sequence
-from types import FrameType
 
 from offset_sync import __version__
 from offset_sync.config import Config, load_config
 from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
-from offset_sync.model.errors import ConfigError, OffsetSyncError
+from offset_sync.jobs.process_end import ProcessEnd
+from offset_sync.model.errors import ConfigError, OffsetSyncError, TakenOverError
 from offset_sync.model.text import escaped
 from offset_sync.state import failpoints
 
 logger = logging.getLogger(__name__)
-DONE, FAILED, BAD_ARGUMENTS = 0, 1, 2
+DONE, FAILED, BAD_ARGUMENTS, TAKEN_OVER = 0, 1, 2, 3
+_EXIT_CODES = (
+    "exit codes: 0 done, 1 with a line per failure, 2 bad configuration or arguments, 3 taken over by another driver"
+)
 _MOST_DIRECTIONS = 6
 
 JobFunction = Callable[[Config, argparse.Namespace, threading.Event], Sequence[str]]
@@ -30,7 +32,7 @@ def job_arguments(description: str, *, has_once: bool = True) -> argparse.Argume
 
     *has_once* is false for what ends by itself.
     """
-    parser = argparse.ArgumentParser(description=description)
+    parser = argparse.ArgumentParser(description=description, epilog=_EXIT_CODES)
     parser.add_argument("--conf", required=True, metavar="FILE", help="configuration (YAML)")
     if has_once:
         parser.add_argument("--once", action="store_true", help="catch up with what is there now, then exit")
@@ -56,11 +58,22 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     logger.info("%s", start_line(function.__name__, config))
     if failpoint := os.environ.get(failpoints.VARIABLE):
         logger.warning("%s=%s is set: this process will kill itself there", failpoints.VARIABLE, failpoint)
+    is_endless = not getattr(arguments, "once", True)
+    end = ProcessEnd(log_format, DONE if is_endless else FAILED)
     try:
-        failures = function(config, arguments, _stop_on_signal())
+        with end:
+            failures = function(config, arguments, end.stop)
+    except KeyboardInterrupt:
+        if not end.was_interrupted:
+            raise
+        tell("stopped by SIGINT while starting", log_format)
+        return DONE if is_endless else FAILED
     except ConfigError as error:
         tell(str(error), log_format)
         return BAD_ARGUMENTS
+    except TakenOverError as error:
+        tell(str(error), log_format)
+        return TAKEN_OVER
     except OffsetSyncError as error:
         tell(str(error), log_format)
         return FAILED
@@ -80,15 +93,3 @@ def start_line(job: str, config: Config) -> str:
         f"{job} {__version__}: clusters {', '.join(config.clusters)}; {directions}{more}; "
         f"tables {config.tables.root}; strategy {strategy}"
     )
-
-
-def _stop_on_signal() -> threading.Event:
-    """Return an event that SIGTERM and SIGINT set, so that the micro-batch in hand can finish."""
-    stop = threading.Event()
-
-    def on_signal(_signal: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    signal.signal(signal.SIGTERM, on_signal)
-    signal.signal(signal.SIGINT, on_signal)
-    return stop

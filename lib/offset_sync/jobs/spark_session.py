@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import threading
 import time
 
 from pyspark.conf import SparkConf
@@ -88,7 +90,10 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
         conf.setIfMissing("spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1))
     reader = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
     conf.set(reader, str(reads_internal_topics).lower())
+    on_interrupt = signal.getsignal(signal.SIGINT)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, on_interrupt)  # Spark's own would raise in the middle of whatever goes on
     spark.conf.set(reader, str(reads_internal_topics).lower())
     logger.info("Spark %s started in %.0f s", spark.version, time.monotonic() - began)
     return spark

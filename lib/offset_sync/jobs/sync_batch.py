@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+import numpy as np
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.commit_ingester import CommitBatch, CommitIngester
@@ -51,13 +52,16 @@ class SyncBatch:
     def __call__(self, records: DataFrame, batch_id: int) -> None:
         """Decode, record, reconcile, and write down what was seen."""
         with self._metrics.batch(self._alias):
+            missed = self._ingester.restore_missed(self._state, batch_id)
             batch = self._ingester.decode(records, batch_id)
             recorded = self._record(batch)
+            self._ingester.note_taken_in(batch_id)
             # Beside the reconciling, for both mostly wait. The batch ends when both have, and comes again if one fails.
             history = self._beside.submit(self._ingester.write, batch, recorded.is_own)
             try:
                 if self._is_ready.is_set():
-                    for failure in self._reconciler.reconcile_batch(self._alias, recorded.genuine, batch_id):
+                    rows = np.concatenate((missed, recorded.genuine))
+                    for failure in self._reconciler.reconcile_batch(self._alias, rows, batch_id):
                         logger.warning("%s", failure)
             finally:
                 counts = history.result()

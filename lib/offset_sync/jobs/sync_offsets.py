@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 import logging
+import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -24,16 +28,19 @@ from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.state.cluster_metadata import MetadataFetcher
+from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
+from offset_sync.state.lease import Lease, NoLease, held
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import restore_answers, restore_commits
 from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.deletions import FencedDeleter
 from offset_sync.sync.distributed_writer import DistributedWriter
 from offset_sync.sync.intent_log import IntentLog, restore_intents
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import OffsetWriter
 from offset_sync.sync.target_writer import TargetWriter
-from offset_sync.sync.translation_history import TranslationHistory
+from offset_sync.sync.translation_history import NoIntents, TranslationHistory
 from offset_sync.sync.write_ahead import WriteAheadWriter
 from offset_sync.tables.store import TableStore
 
@@ -44,45 +51,86 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
     """Sync until stopped, or with ``--once`` what is there now; return one line per failure."""
     spark = open_session("offset-sync sync_offsets", reads_internal_topics=True)
     try:
-        job = SyncJob(config, spark, stop, is_dry_run=arguments.dry_run, is_once=arguments.once)
-        return job.run_once() if arguments.once else job.run_until_stopped()
+        tables = TableStore(spark, config.tables.root)
+        tables.create()
+        opened = _rehearsing(stop) if arguments.dry_run else _driving(config, tables, stop)
+        with opened as run:
+            job = SyncJob(config, spark, run, is_once=arguments.once)
+            return job.run_once() if arguments.once else job.run_until_stopped()
     finally:
         spark.stop()
 
 
-class SyncJob:
-    """Puts the parts together: a query per cluster, the reconcile loop beside them, the history behind them."""
+@dataclass(frozen=True)
+class Run:
+    """What a dry run has of its own: no lease, and *checkpoints* in another place."""
 
-    def __init__(
-        self, config: Config, spark: SparkSession, stop: threading.Event, *, is_dry_run: bool, is_once: bool
-    ) -> None:
-        self._config, self._spark, self._stop, self._is_once = config, spark, stop, is_once
+    lease: Lease
+    checkpoints: str
+    is_dry: bool
+
+
+@contextmanager
+def _driving(config: Config, tables: TableStore, stop: threading.Event) -> Iterator[Run]:
+    with held(Lease(tables, "sync_offsets", stop)) as lease:
+        yield Run(lease, config.tables.checkpoints, is_dry=False)
+
+
+@contextmanager
+def _rehearsing(stop: threading.Event) -> Iterator[Run]:
+    # Nothing but this process reads or writes them, wherever the tables lie and the tasks run.
+    with tempfile.TemporaryDirectory(prefix="offset-sync-dry-run-") as folder:
+        yield Run(NoLease(stop), Path(folder).as_uri(), is_dry=True)
+
+
+class SyncJob:
+    """Puts the parts together: a query per cluster, the reconcile loop beside them, the history behind them.
+
+    A dry run takes nothing from a job beside it: it reads on from where that one has read, keeps what it sees to
+    itself, and writes its plan into offset_translations and nothing else.
+    """
+
+    def __init__(self, config: Config, spark: SparkSession, run: Run, *, is_once: bool) -> None:
+        self._config, self._spark, self._run, self._is_once = config, spark, run, is_once
+        self._lease, self._stop = run.lease, run.lease.stop
         self._is_ready = threading.Event()
-        self._tables = TableStore(spark, config.tables.root)
-        self._tables.create()
+        self._tables = FencedTables(spark, config.tables.root, run.lease)
         self._admins = {
             alias: ClusterAdmin(alias, config.admin_options(alias), requests_in_flight=config.sync.requests_in_flight)
             for alias in config.clusters
         }
         self._state = SyncState(config, RecordIndex(self._tables, config.is_timed))
         self._intents = IntentLog(spark, f"{config.tables.checkpoints}/sync_offsets.intents")
-        self._history = TranslationHistory(self._tables, self._state.offsets.keys, config, self._intents)
+        known = NoIntents() if run.is_dry else self._intents
+        self._history = TranslationHistory(self._tables, self._state.offsets.keys, config, known)
         self._metrics = SyncMetrics(config)
         self._positions = Positions(self._state, self._metrics.waiting, config.metrics.worst)
         self._summary = SyncSummary(self._state, self._metrics, self._positions)
         fetcher, history = MetadataFetcher(self._admins), CountedHistory(self._history, self._metrics)
-        writers = {alias: self._writer(alias, is_dry_run) for alias in config.clusters}
+        writers = {alias: self._writer(alias) for alias in config.clusters}
         self._reconciler = Reconciler(config, self._state, fetcher, writers, history)
-        targets = {} if is_dry_run else self._admins
+        targets = {} if run.is_dry else {a: FencedDeleter(admin, run.lease) for a, admin in self._admins.items()}
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, targets, self._metrics)
         # Kept when a query fails and is started again: they know what the batch in hand has already done.
+        self._ingesters = {alias: self._ingester(alias) for alias in config.clusters}
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
-        self._queries = QuerySupervisor(stop)
+        self._queries = QuerySupervisor(self._stop)
         for alias in config.clusters:
             self._queries.add(alias, _CommitQuery(self, alias))
+        self._restore()
+
+    def _restore(self) -> None:
+        """Take in what the drivers before have left; how far they have read is asked first, so nothing is between."""
+        done = {alias: Checkpoint(self._spark, self._path(alias)) for alias in self._config.clusters}
+        self._positions_before = {alias: checkpoint.position() for alias, checkpoint in done.items()}
+        if not self._run.is_dry:
+            for alias, checkpoint in done.items():
+                self._ingesters[alias].note_taken_in(checkpoint.last_committed())
         restore_commits(self._tables, self._state)
         restore_answers(self._tables, self._state)
-        restore_intents(self._intents, self._state)
+        if self._config.sync.metadata == "carry":
+            self._lease.settle()  # until the driver before notes nothing more
+        restore_intents(self._intents, self._state, is_heir=not self._run.is_dry)
         for pair, waiting in self._metrics.waiting.items():
             waiting.restore(self._state.last(*pair))
 
@@ -90,6 +138,7 @@ class SyncJob:
         """Read every log to its end, then reconcile everything; return one line per failure."""
         errors = self._queries.run_once()
         failures = self._queries.failures()
+        self._lease.settle()
         if STOPPED not in errors.values():
             failures += self._loop.full_pass(is_first=True)
         self._history.close()
@@ -98,7 +147,7 @@ class SyncJob:
 
     def run_until_stopped(self) -> list[str]:
         """Sync until the stop flag is set; what fails is tried again."""
-        endpoint = self._open_endpoint()
+        endpoint = None if self._run.is_dry else self._open_endpoint()
         reconciling = threading.Thread(
             target=self._loop.run, args=(self._stop, self._is_ready), name="reconcile", daemon=True
         )
@@ -130,11 +179,13 @@ class SyncJob:
 
     def start_query(self, alias: str) -> StreamingQuery | None:
         """Start to read the commits of a cluster; None where nobody has ever committed."""
+        self._lease.renew()
         partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)
         if not partitions:
             return None
+        starting = self._positions_before[alias] if self._run.is_dry else None
         writer = (
-            read_consumer_offsets(self._spark, self._config, alias, partitions)
+            read_consumer_offsets(self._spark, self._config, alias, partitions, starting)
             .writeStream.queryName(f"sync_offsets {alias}")
             .option("checkpointLocation", self._checkpoint(alias).path)
             .foreachBatch(self._queries.stop_between_batches(self._batches[alias]))
@@ -147,7 +198,7 @@ class SyncJob:
         return query
 
     def _note_readiness(self) -> None:
-        if not self._is_ready.is_set() and self._queries.have_caught_up():
+        if not self._is_ready.is_set() and self._lease.is_settled and self._queries.have_caught_up():
             logger.info("%s", self._summary.caught_up())
             self._is_ready.set()
 
@@ -161,19 +212,25 @@ class SyncJob:
             logs.start(self._stop, config.sync.reconcile_interval.total_seconds())
         return endpoint
 
-    def _writer(self, alias: str, is_dry_run: bool) -> OffsetWriter:
+    def _writer(self, alias: str) -> OffsetWriter:
         sync, options = self._config.sync, self._config.admin_options(alias)
         seconds = sync.commit_timeout.total_seconds()
-        target = TargetWriter(alias, options, sync.requests_in_flight, seconds, is_dry_run)
-        writer = DistributedWriter(self._spark, target)
-        return writer if is_dry_run else WriteAheadWriter(alias, self._state, writer, self._intents)
+        target = TargetWriter(alias, options, sync.requests_in_flight, seconds, self._run.is_dry)
+        writer = DistributedWriter(self._spark, target, self._lease)
+        return writer if self._run.is_dry else WriteAheadWriter(alias, self._state, writer, self._intents)
+
+    def _ingester(self, alias: str) -> CommitIngester:
+        seen = UnwrittenTables(self._spark, self._config.tables.root) if self._run.is_dry else self._tables
+        return CommitIngester(alias, seen, self._checkpoint(alias), len(self._config.clusters))
 
     def _batch(self, alias: str) -> SyncBatch:
-        ingester = CommitIngester(alias, self._tables, self._checkpoint(alias), len(self._config.clusters))
-        return SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready)
+        return SyncBatch(self._ingesters[alias], self._state, self._reconciler, self._metrics, self._is_ready)
 
     def _checkpoint(self, alias: str) -> Checkpoint:
-        return Checkpoint(self._spark, f"{self._config.tables.checkpoints}/sync_offsets/{alias}")
+        return Checkpoint(self._spark, f"{self._run.checkpoints}/sync_offsets/{alias}")
+
+    def _path(self, alias: str) -> str:
+        return f"{self._config.tables.checkpoints}/sync_offsets/{alias}"
 
 
 class _CommitQuery:

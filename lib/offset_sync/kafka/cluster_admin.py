@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from offset_sync.kafka.error_codes import ABSENT_TOPIC, RETRIABLE, UNSTABLE, NotAuthorizedError, TransientError
 from offset_sync.kafka.group_offset_answers import (
@@ -118,13 +118,16 @@ class ClusterAdmin:
         return found | {group: self._group_error(group, reason) for group, reason in refused.items()}
 
     def write_offsets(
-        self, writes: Mapping[str, Sequence[OffsetWrite]], deadline: float = DEADLINE_S
+        self,
+        writes: Mapping[str, Sequence[OffsetWrite]],
+        deadline: float = DEADLINE_S,
+        may_send: Callable[[], bool] = lambda: True,
     ) -> dict[str, Errors | ClusterError]:
         """Commit each group's offsets with a single attempt; the caller has to read back whether to repeat one.
 
         Metadata is stored exact to the byte, and no leader epoch with it. An error of the request as a whole is given
         to each of its partitions; after an UNREACHABLE one they may have been written. ClusterError: no request can be
-        made for the group id.
+        made for the group id. *may_send* is asked before each request: REQUEST_NOT_SENT where it says no.
         """
         answer: dict[str, Errors | ClusterError] = {}
         valid: dict[str, list[OffsetWrite]] = {}
@@ -138,7 +141,8 @@ class ClusterAdmin:
             valid[group] = [each for each in wanted if refusals[_partition_of(each)] is None]
         asked = {group: wanted for group, wanted in valid.items() if wanted}
         ends_at = time.monotonic() + deadline
-        found = self._checked(self._client().write(asked, self._limits(ends_at))) if asked else {}
+        limits = replace(self._limits(ends_at), may_send=may_send)
+        found = self._checked(self._client().write(asked, limits)) if asked else {}
         for group, written in found.items():
             errors = answer[group]
             assert not isinstance(errors, ClusterError)

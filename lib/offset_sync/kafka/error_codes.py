@@ -46,6 +46,7 @@ RETRIABLE = (
     UNREACHABLE
     | MOVED_COORDINATOR
     | {
+        "REQUEST_NOT_SENT",  # ours, of group_offset_requests
         "COORDINATOR_LOAD_IN_PROGRESS",
         "REQUEST_TIMED_OUT",
         "LEADER_NOT_AVAILABLE",

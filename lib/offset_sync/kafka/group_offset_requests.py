@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -48,6 +48,7 @@ class RequestFailure:
 
 GroupAnswer = list[PartitionAnswer] | RequestFailure
 NOT_ASKED = RequestFailure("_TIMED_OUT", "the deadline passed before the request was made")
+NOT_SENT = RequestFailure("REQUEST_NOT_SENT", "whether it might still be sent had to be made sure of again first")
 _NO_ANSWER = RequestFailure("_TIMED_OUT", "no answer of the group's coordinator in time")
 
 
@@ -62,11 +63,15 @@ class _Batch:
 
 @dataclass(frozen=True)
 class Limits:
-    """*ends_at* is on ``time.monotonic``'s clock; no request waits longer than *request_s* seconds."""
+    """*ends_at* is on ``time.monotonic``'s clock; no request waits longer than *request_s* seconds.
+
+    *may_send* is asked just before each request: what was allowed a moment ago may not be after a pause.
+    """
 
     ends_at: float
     request_s: float
     in_flight: int
+    may_send: Callable[[], bool] = lambda: True
 
     def ends_of_request(self) -> float:
         """Return until when a request that starts now may take."""
@@ -109,6 +114,9 @@ class GroupOffsets:
             while waiting or asked:
                 while waiting and len(asked) < limits.in_flight and time.monotonic() < limits.ends_at:
                     number, group = waiting.popleft()
+                    if not limits.may_send():
+                        answers[group] = NOT_SENT
+                        continue
                     asked[number] = group, limits.ends_of_request()
                     self._ask(batch, number, group, rows[group])
                 if not asked:

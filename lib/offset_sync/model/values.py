@@ -145,7 +145,8 @@ class OffsetWrite:
 
     *expected_offset* is the value last seen at the target (None: there was none). If the target holds another one,
     somebody has written it since, so it is left alone: overwriting it could move a group past records it never read.
-    *refresh*: write even the same value again, before it expires.
+    *refresh*: write even the same value again, before it expires. *replaces_ours*: a value with our tag may be replaced
+    though another one was expected; only for whoever acts for a person, and not by what it has believed for long.
     """
 
     group_id: str
@@ -156,6 +157,7 @@ class OffsetWrite:
     rule: Rule
     expected_offset: int | None
     refresh: bool = False
+    replaces_ours: bool = False
 
 
 @dataclass(frozen=True)

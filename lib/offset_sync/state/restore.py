@@ -6,6 +6,10 @@ died is missing; the streams bring it again, and the reconcile pass looks at eve
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -60,6 +64,29 @@ def follow_commits(tables: TableStore, state: SyncState, known: int) -> int:
         with state.lock:
             commits.record_told(to_commit_records(mine, _ids(state, mine)), mine.column("is_own").to_numpy())
     return version
+
+
+def restore_missed(
+    tables: TableStore, state: SyncState, alias: str, since: Mapping[int, int], until: Mapping[int, int]
+) -> KeyRows:
+    """Take in what another driver has read of the cluster *alias*; return the rows of the keys.
+
+    It has read from the offsets *since* up to *until*, by partition of the cluster's log of commits; one that is not in
+    *since* from its beginning. Not by way of the table's versions: most of what was appended lately is our own.
+    """
+    below = [
+        (F.col("log_partition") == partition) & (F.col("log_offset") >= since.get(partition, 0))
+        for partition, end in until.items()
+        if end > since.get(partition, 0)
+    ]
+    if not below:
+        return np.empty(0, np.intp)
+    missed = tables.read(OFFSET_COMMITS).where((F.col("cluster") == alias) & reduce(or_, below))
+    rows = missed.toArrow().sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+    with state.lock:
+        key = _ids(state, rows)
+        state.offsets.clusters[alias].record_told(to_commit_records(rows, key), rows.column("is_own").to_numpy())
+    return np.unique(key)
 
 
 def to_commit_records(rows: pa.Table, key: KeyRows) -> CommitRecords:
@@ -138,7 +165,8 @@ def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) ->
 def _restore_own_writes(rows: pa.Table, key: KeyRows, here: ClusterOffsets, there: ClusterOffsets) -> None:
     """Note the writes that may not have been read back: later than all that was read, by clocks a minute apart.
 
-    Only those that may carry the source's metadata: the others have our tag.
+    Only those that may carry the source's metadata: the others have our tag. Where nothing was ever read of a key, as
+    of a cluster whose log we may not read, what we wrote last is believed to stand.
     """
     own = rows.column("own_offset").fill_null(NOTHING).to_numpy()
     own_at_ms = rows.column("own_at").cast(pa.int64()).fill_null(0).to_numpy() // 1000
@@ -147,6 +175,11 @@ def _restore_own_writes(rows: pa.Table, key: KeyRows, here: ClusterOffsets, ther
     is_read_back = there.columns["actual_is_own"][key] & (there.columns["actual_offset"][key] == own)
     is_pending = is_carried & (own != NOTHING) & ~is_read_back & ~is_earlier
     there.own_writes.acknowledge(key[is_pending], own[is_pending])
+    columns = there.columns
+    is_believed = (own != NOTHING) & (columns["log_offset"][key] == ABSENT) & (own_at_ms > columns["actual_at_ms"][key])
+    for name, values in (("actual_offset", own), ("actual_at_ms", own_at_ms)):
+        columns[name][key[is_believed]] = values[is_believed]
+    columns["actual_is_own"][key[is_believed]] = True
 
 
 def _ids(state: SyncState, rows: pa.Table) -> KeyRows:

@@ -13,6 +13,7 @@ import numpy as np
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.committed_offsets import owners
+from offset_sync.state.fence import Fence
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 
@@ -24,6 +25,20 @@ class OffsetDeleter(Protocol):
         self, group_id: str, partitions: Iterable[TopicPartition]
     ) -> Mapping[TopicPartition, str | None] | ClusterError:
         """Delete them; return per partition None or the error."""
+
+
+class FencedDeleter:
+    """Deletes at *target* as long as *fence* is open; renewing it raises TakenOverError for a driver that is over."""
+
+    def __init__(self, target: OffsetDeleter, fence: Fence) -> None:
+        self._target, self._fence = target, fence
+
+    def delete_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition]
+    ) -> Mapping[TopicPartition, str | None] | ClusterError:
+        """Delete them; return per partition None or the error."""
+        self._fence.renew()
+        return self._target.delete_offsets(group_id, partitions)
 
 
 def deleted_at_owner(state: SyncState, source: str, target: str) -> dict[str, dict[TopicPartition, int]]:

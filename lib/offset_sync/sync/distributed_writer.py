@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import threading
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
+from offset_sync.state.fence import Fence, TaskFence
 from offset_sync.sync.reconciliation import OffsetWriter
 
 GROUPS_PER_TASK = 1000
 """Up to so many groups the driver commits by itself: the requests take less time than a Spark job would."""
+
+_WATCH_S = 1.0
 
 _WRITES = pa.schema(
     [
@@ -24,6 +32,7 @@ _WRITES = pa.schema(
         ("rule", pa.string()),
         ("expected_offset", pa.int64()),
         ("refresh", pa.bool_()),
+        ("replaces_ours", pa.bool_()),
     ]
 )
 _OUTCOMES = pa.schema(
@@ -32,32 +41,76 @@ _OUTCOMES = pa.schema(
 _OUTCOMES_SQL = "row bigint, outcome string, previous_offset bigint, error string"
 
 
+class SharedWriter(OffsetWriter, Protocol):
+    """What is pickled to the tasks, see :class:`offset_sync.sync.target_writer.TargetWriter`."""
+
+    def fenced_by(self, fence: Fence) -> OffsetWriter:
+        """Return one that writes as long as *fence* is open."""
+
+
 class DistributedWriter:
     """Commits with *writer*: in the driver or, from a thousand groups on, in tasks that share the groups.
 
-    *writer* is pickled to the tasks.
+    *fence* holds in the driver. A task cannot ask it: it has some seconds from its own start, and is ended when the
+    driver finds that somebody else has taken over, or cannot find out.
     """
 
-    def __init__(self, spark: SparkSession, writer: OffsetWriter, groups_per_task: int = GROUPS_PER_TASK) -> None:
+    def __init__(
+        self, spark: SparkSession, writer: SharedWriter, fence: Fence, groups_per_task: int = GROUPS_PER_TASK
+    ) -> None:
         self._spark = spark
         self._writer = writer
+        self._fence = fence
         self._groups_per_task = groups_per_task
 
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order; all writes of a group are made by one task."""
         tasks = -(-len({write.group_id for write in writes}) // self._groups_per_task)
         if tasks <= 1:
-            return self._writer.write(writes)
+            return self._writer.fenced_by(self._fence).write(writes)
         frame = self._spark.createDataFrame(_to_table(writes)).repartition(tasks, "group_id")
-        outcomes = frame.mapInArrow(_WriteTask(self._writer), _OUTCOMES_SQL).toArrow().sort_by("row")
+        self._fence.renew()
+        with _ended_when_closed(self._spark, self._fence):
+            outcomes = frame.mapInArrow(_WriteTask(self._writer), _OUTCOMES_SQL).toArrow().sort_by("row")
         return [_to_outcome(write, found) for write, found in zip(writes, outcomes.to_pylist(), strict=True)]
 
 
+@contextmanager
+def _ended_when_closed(spark: SparkSession, fence: Fence) -> Iterator[None]:
+    """End the Spark jobs that are started inside when *fence* cannot be renewed; raise then what it raises."""
+    context, tag, is_over = spark.sparkContext, f"writes-{uuid.uuid4().hex}", threading.Event()
+    problems: list[OffsetSyncError] = []
+
+    def watch() -> None:
+        while not is_over.wait(_WATCH_S):
+            try:
+                fence.renew()
+            except OffsetSyncError as problem:
+                problems.append(problem)
+                context.cancelJobsWithTag(tag)
+                return
+
+    watching = threading.Thread(target=watch, name="fence of tasks", daemon=True)
+    context.addJobTag(tag)
+    watching.start()
+    try:
+        yield
+    except Exception:
+        if problems:
+            raise problems[0] from None
+        raise
+    finally:
+        context.removeJobTag(tag)
+        is_over.set()
+        watching.join()
+
+
 class _WriteTask:
-    def __init__(self, writer: OffsetWriter) -> None:
+    def __init__(self, writer: SharedWriter) -> None:
         self._writer = writer
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        writer = self._writer.fenced_by(TaskFence())  # its time begins now
         rows = [row for batch in batches for row in batch.to_pylist()]
         writes = [_to_write(row) for row in rows]
         found = [
@@ -67,7 +120,7 @@ class _WriteTask:
                 "previous_offset": outcome.previous_offset,
                 "error": outcome.error,
             }
-            for row, outcome in zip(rows, self._writer.write(writes), strict=True)
+            for row, outcome in zip(rows, writer.write(writes), strict=True)
         ]
         yield pa.RecordBatch.from_pylist(found, schema=_OUTCOMES)
 

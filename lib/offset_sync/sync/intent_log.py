@@ -67,22 +67,26 @@ class IntentLog:
                 if offset == intent.offset or name in self._inherited:
                     self._drop(intent[:-1])
 
-    def unfinished(self) -> list[Intent]:
+    def unfinished(self, *, is_heir: bool = True) -> list[Intent]:
         """Return what drivers before this one have left, and go on keeping it until it is forgotten.
 
-        A file that cannot be read was being written when its driver died: nothing of it had been sent.
+        A file that cannot be read was being written when its driver died: nothing of it had been sent. Who is no heir
+        of theirs leaves the files to the driver that may be at work with them.
         """
         found: list[Intent] = []
         for name in self._files.names(self._folder):
             try:
                 intents = [Intent(*fields) for fields in json.loads(self._files.read_text(self._path(name)))]
-            except ValueError:
+            except (ValueError, FileNotFoundError):
+                if not is_heir:
+                    continue
                 logger.warning("%s/%s: unfinished, dropped", self._folder, name)
                 self._files.delete(self._path(name))
                 continue
-            with self._lock:
-                self._adopt(name, intents)
-                self._inherited.add(name)
+            if is_heir:
+                with self._lock:
+                    self._adopt(name, intents)
+                    self._inherited.add(name)
             found += intents
         return found
 
@@ -107,9 +111,9 @@ class IntentLog:
         return f"{self._folder}/{name}"
 
 
-def restore_intents(intents: IntentLog, state: SyncState) -> None:
+def restore_intents(intents: IntentLog, state: SyncState, *, is_heir: bool = True) -> None:
     """Take for our own what a driver may have written before it died, and of which the tables do not know."""
-    left = [intent for intent in intents.unfinished() if intent.target in state.offsets.clusters]
+    left = [intent for intent in intents.unfinished(is_heir=is_heir) if intent.target in state.offsets.clusters]
     with state.lock:
         key = state.offsets.ids([each.key for each in left])
         for target, cluster in state.offsets.clusters.items():

@@ -1,12 +1,13 @@
 """Write wanted offsets to a target cluster: read what stands there, decide, write, read every partition's error.
 
 Each try reads anew, also after a failed one: while we waited somebody else may have written, and a write whose answer
-was lost may have been applied. So a repetition never goes over what it has not seen.
+was lost may have been applied. So a repetition never goes over what it has not seen. And each request is sent only as
+long as nobody else has taken over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
 from operator import itemgetter
@@ -14,8 +15,10 @@ from typing import Protocol
 
 from offset_sync.kafka.error_codes import ACTIVE_GROUP, RETRIABLE, TransientError
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock, attempts
-from offset_sync.model.errors import ClusterError
+from offset_sync.model.errors import ClusterError, TableError
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.state.fence import Fence
 
 GROUPS_AT_ONCE = 1000
 _READ_S = 3.0  # groups that do not answer by then are read with the next try, after the others have been written
@@ -39,7 +42,7 @@ class TargetOffsets(Protocol):
     ) -> Mapping[str, Mapping[TopicPartition, Actual] | ClusterError]: ...
 
     def write_offsets(
-        self, writes: Mapping[str, Sequence[OffsetWrite]], deadline: float
+        self, writes: Mapping[str, Sequence[OffsetWrite]], deadline: float, may_send: Callable[[], bool]
     ) -> Mapping[str, Mapping[TopicPartition, str | None] | ClusterError]: ...
 
 
@@ -47,7 +50,7 @@ def write_offsets(
     writes: Sequence[OffsetWrite],
     admin: TargetOffsets,
     *,
-    own_tag: str,
+    fence: Fence,
     dry_run: bool,
     deadline: float,
     clock: Clock = SYSTEM_CLOCK,
@@ -55,32 +58,35 @@ def write_offsets(
     """Return one outcome per write, in their order; no write raises and none is left out.
 
     *deadline* is in seconds, for every thousand groups, so that a long batch is not cut off; a target that does not
-    answer at all ends the whole batch after one of them. *own_tag* is the metadata that marks our own commits. Errs to
-    FAILED: a write whose answer was lost may have been applied, which the next batch finds out.
+    answer at all ends the whole batch after one of them. *fence* is renewed when the target has been read, and asked
+    again for each request. Errs to FAILED: a write whose answer was lost may have been applied, which the next batch
+    finds out.
 
-    Raises ValueError where two writes name the same partition of the same group.
+    Raises ValueError where two writes name the same partition of the same group, TakenOverError where somebody else has
+    taken over: what was sent by then is for them to find.
     """
     by_key = _by_key(writes)
     outcomes: dict[GroupPartition, WriteOutcome] = {}
     unreachable: ClusterError | None = None
     for some in _by_groups(by_key, GROUPS_AT_ONCE):
-        batch = _Batch(admin, own_tag, dry_run, clock, pending={key: by_key[key] for key in some})
+        batch = _Batch(admin, fence, dry_run, clock, pending={key: by_key[key] for key in some})
         if unreachable is None:
             unreachable = batch.run(clock.now() + deadline)
         outcomes |= batch.outcomes(str(unreachable or "the deadline passed"))
     return [outcomes[key] for key in by_key]
 
 
-def decide(write: OffsetWrite, actual: Actual | None, own_tag: str) -> Outcome | None:
+def decide(write: OffsetWrite, actual: Actual | None) -> Outcome | None:
     """Return what becomes of *write* without writing, or None: it is to be written.
 
-    Errs to leaving alone: what is neither as expected nor marked as ours was written by somebody else since.
+    Errs to leaving alone: what is not as expected was written by somebody else since, and our own tag does not make it
+    ours: another driver may have written it, who knew more. The cluster's log will tell.
     """
     if actual is None:
         return None
     if actual.offset == write.offset:
         return None if write.refresh else Outcome.UNCHANGED
-    if own_tag and actual.metadata == own_tag:
+    if write.replaces_ours and actual.metadata == OWN_TAG:
         return None
     if actual.offset != write.expected_offset:
         return Outcome.NOT_FORWARD
@@ -94,7 +100,7 @@ class _Batch:
     """The state of one thousand groups: each write is pending until it has an outcome."""
 
     admin: TargetOffsets
-    own_tag: str
+    fence: Fence
     dry_run: bool
     clock: Clock
     pending: dict[GroupPartition, OffsetWrite]
@@ -126,7 +132,7 @@ class _Batch:
     def _try(self, left: float, ends_at: float) -> None:
         wanted = self._read(min(left / 2, _READ_S))
         if not self.dry_run:
-            self._write(wanted, ends_at - self.clock.now())
+            self._write(wanted, ends_at)
             return
         for key in wanted:
             self._conclude(key, Outcome.DRY_RUN, None)
@@ -148,7 +154,7 @@ class _Batch:
         write, actual = self.pending[key], found.get(key.topic_partition)
         was_tried = key in self._previous
         self._previous.setdefault(key, actual.offset if actual else None)
-        outcome = decide(write, actual, self.own_tag)
+        outcome = decide(write, actual)
         if outcome is None:
             return True
         if outcome is Outcome.UNCHANGED and was_tried:
@@ -156,11 +162,19 @@ class _Batch:
         self._conclude(key, outcome, _why_not(write, actual) if outcome is Outcome.NOT_FORWARD else None)
         return False
 
-    def _write(self, wanted: Sequence[GroupPartition], deadline: float) -> None:
+    def _write(self, wanted: Sequence[GroupPartition], ends_at: float) -> None:
+        if not wanted:
+            return
+        try:
+            self.fence.renew()
+        except TableError as problem:
+            self._errors |= dict.fromkeys(wanted, str(problem))
+            return
         by_group: dict[str, list[OffsetWrite]] = {}
         for key in wanted:
             by_group.setdefault(key.group_id, []).append(self.pending[key])
-        answers = self.admin.write_offsets(by_group, deadline=max(deadline, 0.0)) if by_group else {}
+        left = max(ends_at - self.clock.now(), 0.0)
+        answers = self.admin.write_offsets(by_group, deadline=left, may_send=self.fence.is_open)
         for key in wanted:
             answer = answers[key.group_id]
             error = str(answer) if isinstance(answer, ClusterError) else answer[key.topic_partition]

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from offset_sync.config.sections import Sync
+from offset_sync.model.errors import TakenOverError
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.deletions import OffsetDeleter, follow_deletions
 from offset_sync.sync.reconciler import Reconciler
@@ -64,6 +65,8 @@ class ReconcileLoop:
                     self.full_pass(is_first=is_first) if is_due else self._reconciler.reconcile_waiting_for_index()
                 )
                 is_first = False
+            except TakenOverError:
+                return  # the job is stopping, and says why
             except Exception:  # keep the loop alive: the next pass sees the same state and tries again
                 logger.exception("reconcile pass failed")
                 continue

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import OffsetWrite, WriteOutcome
-from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.state.fence import Fence, OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 
 
@@ -24,11 +24,16 @@ class TargetWriter:
     requests_in_flight: int
     deadline_seconds: float
     is_dry_run: bool
+    fence: Fence = field(default_factory=OpenFence)
+
+    def fenced_by(self, fence: Fence) -> TargetWriter:
+        """Return one that writes as long as *fence* is open; only in the driver may it be a lease."""
+        return replace(self, fence=fence)
 
     def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        """Return one outcome per write, in order."""
+        """Return one outcome per write, in order; raises TakenOverError where somebody else has taken over."""
         admin = _client(self.alias, tuple(sorted(self.options.items())), self.requests_in_flight)
-        return write_offsets(writes, admin, own_tag=OWN_TAG, dry_run=self.is_dry_run, deadline=self.deadline_seconds)
+        return write_offsets(writes, admin, fence=self.fence, dry_run=self.is_dry_run, deadline=self.deadline_seconds)
 
 
 @lru_cache(maxsize=64)

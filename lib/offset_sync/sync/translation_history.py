@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
+from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import GroupPartition, Outcome, State
 from offset_sync.state.own_writes import Intent
 from offset_sync.sync.reconciliation import Reconciliation
@@ -105,6 +106,9 @@ class TranslationHistory:
         try:
             self._tables.append(OFFSET_TRANSLATIONS, rows)
             self._remove_intents(rows)
+        except TakenOverError as problem:
+            self.error = f"offset_translations: {rows.num_rows} rows not written: {problem}"
+            return False
         except Exception as problem:
             reason = next(iter(str(problem).splitlines()), type(problem).__name__)
             self.error = f"offset_translations: {rows.num_rows} rows not written: {reason}"

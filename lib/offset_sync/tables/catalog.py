@@ -127,4 +127,28 @@ QUARANTINE = Table(
         "seen_at | timestamp | when Offset Sync read it",
     ),
 )
-TABLES = (RECORD_RUNS, INDEXED_TOPICS, LOG_INCARNATIONS, OFFSET_COMMITS, GROUP_EVENTS, OFFSET_TRANSLATIONS, QUARANTINE)
+DRIVERS = Table(
+    "drivers",
+    "Who drives which job: a row when a driver begins, another when it ends by itself. The greatest epoch of a job "
+    "holds it; who has a smaller one writes nothing any more.",
+    columns(
+        "job | string | index_records, sync_offsets, maintain_tables or cutover",
+        "group_id | string | the consumer group that a cutover moves; null: the job as a whole",
+        "epoch | bigint | one more than that of the claim before, by job",
+        "driver_id | string | one start of a job",
+        "host | string | the machine that it runs on",
+        "pid | int | its process there",
+        "claimed_at | timestamp | when it began, by its own clock",
+        "ended_at | timestamp | when it ended; null in the row of its beginning",
+    ),
+)
+TABLES = (
+    RECORD_RUNS,
+    INDEXED_TOPICS,
+    LOG_INCARNATIONS,
+    OFFSET_COMMITS,
+    GROUP_EVENTS,
+    OFFSET_TRANSLATIONS,
+    QUARANTINE,
+    DRIVERS,
+)

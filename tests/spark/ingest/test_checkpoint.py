@@ -44,6 +44,16 @@ def test_a_batch_has_at_most_as_many_records_as_offsets(spark: SparkSession, fol
     assert [Checkpoint(spark, str(folder)).record_limit(batch) for batch in (0, 1)] == [4, 3 + 3 + 4_000_000_000]
 
 
+def test_how_far_a_query_has_read_is_what_its_last_batch_that_is_done_says(spark: SparkSession, folder: Path) -> None:
+    checkpoint = Checkpoint(spark, str(folder))
+    assert checkpoint.position() == {}
+    (folder / "offsets" / "0").write_text(f'v1\n{BATCH}\n{{"__consumer_offsets": {{"0": 9, "49": 3}}}}')
+    (folder / "commits" / "0").write_text("v1\n{}")
+    assert checkpoint.position() == {0: 9, 49: 3}
+    (folder / "commits" / "7").write_text("v1\n{}")
+    assert checkpoint.position() == {}  # the running query has cleaned up meanwhile
+
+
 def test_a_path_may_name_its_file_system(spark: SparkSession, folder: Path) -> None:
     assert Checkpoint(spark, f"file://{folder}").start_offsets(1)["orders", 0] == 9
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
+from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
+from offset_sync.state.fence import Fence, OpenFence
 from offset_sync.sync.distributed_writer import DistributedWriter
 
 
@@ -36,6 +40,10 @@ class NotingCommit:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    def fenced_by(self, fence: Fence) -> NotingCommit:
+        self.fence = type(fence).__name__
+        return self
+
     def write(self, wanted: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         calls = [f"{write!r} by {os.getpid()}" for write in wanted]
         (self.folder / uuid.uuid4().hex).write_text("\n".join(calls))
@@ -52,7 +60,7 @@ class NotingCommit:
 
 def test_a_large_wave_is_shared_by_group_and_answered_in_order(spark: SparkSession, tmp_path: Path) -> None:
     commit, wanted = NotingCommit(tmp_path), writes(groups=40)
-    outcomes = DistributedWriter(spark, commit, groups_per_task=10).write(wanted)
+    outcomes = DistributedWriter(spark, commit, OpenFence(), groups_per_task=10).write(wanted)
     assert outcomes == NotingCommit(tmp_path.parent).write(wanted)
     calls = commit.calls()
     assert len(calls) > 1
@@ -64,6 +72,55 @@ def test_a_large_wave_is_shared_by_group_and_answered_in_order(spark: SparkSessi
 
 def test_a_small_wave_stays_in_the_driver(spark: SparkSession, tmp_path: Path) -> None:
     commit, wanted = NotingCommit(tmp_path), writes(groups=10)
-    assert len(DistributedWriter(spark, commit, groups_per_task=10).write(wanted)) == 20
+    assert len(DistributedWriter(spark, commit, OpenFence(), groups_per_task=10).write(wanted)) == 20
     (call,) = commit.calls()
     assert all(line.endswith(f" by {os.getpid()}") for line in call)
+
+
+class SlowCommit:
+    """Takes a minute, in the executors; says first under which fence it writes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def fenced_by(self, fence: Fence) -> SlowCommit:
+        (self.folder / f"{uuid.uuid4().hex}").write_text(f"{type(fence).__name__} {fence.is_open()}")
+        return self
+
+    def write(self, wanted: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+        time.sleep(60)
+        return []
+
+
+class Overtaken:
+    """A lease that is lost while the tasks write."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def renew(self) -> None:
+        self.looks += 1
+        if self.looks > 2:
+            raise TakenOverError("by somebody")
+
+    def is_open(self) -> bool:
+        return True
+
+
+def test_tasks_have_a_time_of_their_own_and_end_when_the_driver_is_overtaken(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    began, fence = time.monotonic(), Overtaken()
+    with pytest.raises(TakenOverError, match="by somebody"):
+        DistributedWriter(spark, SlowCommit(tmp_path), fence, groups_per_task=10).write(writes(groups=40))
+    assert time.monotonic() - began < 30
+    assert {file.read_text() for file in tmp_path.iterdir()} == {"TaskFence True"}
+    assert spark.range(3).count() == 3  # no other job is ended with them
+
+
+def test_a_driver_that_was_overtaken_starts_no_task(spark: SparkSession, tmp_path: Path) -> None:
+    fence = Overtaken()
+    fence.looks = 2
+    with pytest.raises(TakenOverError):
+        DistributedWriter(spark, SlowCommit(tmp_path), fence, groups_per_task=10).write(writes(groups=40))
+    assert list(tmp_path.iterdir()) == []

@@ -105,3 +105,12 @@ def test_what_a_dead_driver_may_have_written_passes_for_ours_and_only_there(spar
     committed = state.offsets
     assert take_in(committed, commit(9, 1, metadata="of the client"), alias="Y") == [True]
     assert take_in(committed, commit(9, 1, metadata="of the client"), alias="X") == [False]
+
+
+def test_a_dry_run_leaves_the_files_to_the_driver_that_is_at_work_with_them(spark: SparkSession, folder: Path) -> None:
+    IntentLog(spark, str(folder)).append([NINE])
+    (folder / "half.json").write_text('[["Y", "gr')
+    before, rehearsing = files(folder), IntentLog(spark, str(folder))
+    assert rehearsing.unfinished(is_heir=False) == [NINE]
+    rehearsing.remove([NINE])
+    assert files(folder) == before

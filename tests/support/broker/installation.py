@@ -72,9 +72,14 @@ class Installation:
         return list(job(load_config(self.config_file), arguments, threading.Event()))
 
     @contextmanager
-    def started(self, job: str, *options: str, kill_at: str | None = None) -> Iterator[Job]:
-        """Start a job as in production; whatever still runs at the end is killed."""
-        log = self.folder / f"{job}.log"
+    def started(
+        self, job: str, *options: str, kill_at: str | None = None, log_name: str | None = None
+    ) -> Iterator[Job]:
+        """Start a job as in production; whatever still runs at the end is killed.
+
+        *log_name*: of its log, where more than one such job runs.
+        """
+        log = self.folder / f"{log_name or job}.log"
         submit = str(self.repository / "spark-submit.sh")
         command = [submit, job, *_SHORT_LIVED, "--conf", str(self.config_file), *options]
         environment = dict(os.environ) | ({"OFFSET_SYNC_KILL_AT": kill_at} if kill_at else {})

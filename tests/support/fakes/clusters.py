@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -119,7 +119,7 @@ class MemoryCluster:
         }
 
     def write_offsets(
-        self, writes: Mapping[str, Sequence[OffsetWrite]], deadline: float
+        self, writes: Mapping[str, Sequence[OffsetWrite]], deadline: float, may_send: Callable[[], bool]
     ) -> Mapping[str, Mapping[TopicPartition, str | None]]:
         """Take what the sink writes."""
         if self.is_down:

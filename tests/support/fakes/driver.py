@@ -24,12 +24,27 @@ MINUTES_MS = 60_000
 ID = "00010203-0405-0607-0809-0a0b0c0d0e0f"
 
 
+class Query:
+    """What the checkpoint of a cluster's query says."""
+
+    def __init__(self, alias: str) -> None:
+        self._alias = alias
+
+    def query_id(self) -> str:
+        """Return its id."""
+        return f"query {self._alias}"
+
+    def record_limit(self, batch_id: int) -> int:
+        """Return how many records a batch may have: few."""
+        return 10
+
+
 class Driver(Site):
     """A site whose commits are decoded from bytes and written down, as the job does it, into tables in memory."""
 
     def begin(self, written: MemoryTables) -> None:
         """Start reading; *written* takes the history."""
-        self.written, self.is_ready, self.batches = written, threading.Event(), 0
+        self.written, self.is_ready, self.batches = written, threading.Event(), dict.fromkeys(self.clusters, 0)
         self.reconciliations = self  # type: ignore[assignment]
         self.restart()
         self.metrics = SyncMetrics(self.config)
@@ -41,18 +56,10 @@ class Driver(Site):
         self.history.append(reconciliation)
 
     def _sync_batch(self, alias: str) -> SyncBatch:
-        checkpoint: Any = self
+        checkpoint: Any = Query(alias)
         tables: Any = self.written
         ingester = CommitIngester(alias, tables, checkpoint, len(self.clusters))
         return SyncBatch(ingester, self.state, self.reconciler, self.metrics, self.is_ready)
-
-    def query_id(self) -> str:
-        """Return what a checkpoint would."""
-        return "query"
-
-    def record_limit(self, batch_id: int) -> int:
-        """Return how many records a checkpoint would take a batch for: few."""
-        return 10
 
     def ingest(self, alias: str, at_most: int) -> None:
         """Read the next micro-batch of *alias*; it takes a while."""
@@ -65,9 +72,9 @@ class Driver(Site):
             for n, each in enumerate(records)
         ]
         frame: Any = MemoryFrame(pa.Table.from_pylist(rows, CONSUMER_OFFSETS))
-        self.batches += 1
+        self.batches[alias] += 1
         self.position[alias] = first + len(records)
-        self.sync_batches[alias](frame, self.batches)
+        self.sync_batches[alias](frame, self.batches[alias])
 
 
 def encoded(record: CommitRecord) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, State, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.state.fence import OpenFence
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import write_offsets
@@ -163,7 +163,7 @@ class Site:
         self.asked += [(target, each) for each in writes]
         clock = Clock(lambda: self.clock_ms[0] / 1000, lambda seconds: self.pass_time(int(seconds * 1000) + 1))
         return write_offsets(
-            writes, self.clusters[target], own_tag=OWN_TAG, dry_run=self.is_dry_run, deadline=1.0, clock=clock
+            writes, self.clusters[target], fence=OpenFence(), dry_run=self.is_dry_run, deadline=1.0, clock=clock
         )
 
 

@@ -11,9 +11,12 @@ from offset_sync.kafka.error_codes import TransientError
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.state.fence import Fence, OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 
-OURS = "offset-sync:1"
+OURS = OWN_TAG
+OPEN = OpenFence()
 Errors = dict[TopicPartition, str | None]
 Read: TypeAlias = "Mapping[TopicPartition, Committed] | ClusterError"
 
@@ -51,16 +54,20 @@ class Target:
         return errors.pop(0) if errors else dict(self.offsets.get(group, {}))
 
     def write_offsets(
-        self, writes: Mapping[str, Sequence[OffsetWrite]], deadline: float
+        self, writes: Mapping[str, Sequence[OffsetWrite]], deadline: float, may_send: Callable[[], bool]
     ) -> Mapping[str, Errors | ClusterError]:
         """Take the writes, each with the error that *refuse* gives."""
         return {
             group: {
-                TopicPartition(each.topic, each.partition): self._write(each) if deadline > 0 else "_TIMED_OUT"
-                for each in wanted
+                TopicPartition(each.topic, each.partition): self._answer(each, deadline, may_send) for each in wanted
             }
             for group, wanted in writes.items()
         }
+
+    def _answer(self, write: OffsetWrite, deadline: float, may_send: Callable[[], bool]) -> str | None:
+        if not may_send():
+            return "REQUEST_NOT_SENT"
+        return self._write(write) if deadline > 0 else "_TIMED_OUT"
 
     def _write(self, write: OffsetWrite) -> str | None:
         self.writes.append(write)
@@ -94,10 +101,10 @@ def write(
 
 
 def write_batch(
-    target: Target, *writes: OffsetWrite, dry_run: bool = False, deadline: float = 15.0
+    target: Target, *writes: OffsetWrite, dry_run: bool = False, deadline: float = 15.0, fence: Fence = OPEN
 ) -> list[WriteOutcome]:
     """Commit *writes* at *target*."""
-    return write_offsets(writes, target, own_tag=OURS, dry_run=dry_run, deadline=deadline, clock=target.clock())
+    return write_offsets(writes, target, fence=fence, dry_run=dry_run, deadline=deadline, clock=target.clock())
 
 
 def outcomes(results: Sequence[WriteOutcome]) -> list[Outcome]:

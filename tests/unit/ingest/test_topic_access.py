@@ -13,6 +13,7 @@ import pytest
 
 from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import config_of
+from fakes.tables import MemoryTables
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.topic_access import EVERY_S, TopicAccess
 from offset_sync.jobs import index_records
@@ -125,7 +126,10 @@ def restarted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The queries that were started again; the job runs without Spark, its queries only ask for rights."""
     silent: Callable[..., Any] = lambda *_, **__: SimpleNamespace(create=lambda: None, stop=lambda: None)  # noqa: E731
     monkeypatch.setattr(index_records, "open_session", silent)
-    monkeypatch.setattr(index_records, "TableStore", silent)
+    tables: Any = MemoryTables()
+    tables.create = lambda: None
+    for name in ("TableStore", "FencedTables"):
+        monkeypatch.setattr(index_records, name, lambda *_: tables)
     monkeypatch.setattr(index_records, "_RecordQuery", Asking)
     names: list[str] = []
     monkeypatch.setattr(QuerySupervisor, "restart", lambda self, name: names.append(name))
@@ -150,7 +154,8 @@ def test_indexing_once_fails_for_it_and_indexing_for_ever_goes_on_until_it_is_gr
     monkeypatch.setattr(index_records, "ClusterAdmin", lambda alias, _: admins[alias])
     monkeypatch.setattr("offset_sync.ingest.topic_access.EVERY_S", 0.3)
     stop = threading.Event()
-    threading.Timer(0.4, admins["X"].closed.clear).start()
+    if not once:
+        threading.Timer(0.4, admins["X"].closed.clear).start()
     threading.Timer(1.5, stop.set).start()
     found = index_records.index_records(config_of(["X", "Y"]), argparse.Namespace(once=once), stop)
     assert found == (["clusters.X: orders is closed"] if once else [])

@@ -14,11 +14,17 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from py4j.java_gateway import JavaClass
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.model.errors import PlatformError
+
+
+class JvmEndedError(PlatformError):
+    """The JVM ended before it could be asked anything."""
+
 
 JavaError: TypeAlias = Py4JJavaError
 """An exception of the JVM, as every call into it may raise."""
@@ -26,8 +32,26 @@ _MEMBER = re.compile(r"\.([\w$]+)(?:\(([^()]*)\))?(?: throws [\w$., ]+)?(?=, (?:
 
 
 def start_jvm() -> None:
-    """Start the driver's JVM unless it runs; there need not be a session yet."""
-    SparkContext._ensure_initialized()
+    """Start the driver's JVM unless it runs; there need not be a session yet. Raises JvmEndedError where it ends."""
+    try:
+        SparkContext._ensure_initialized()
+    except PySparkRuntimeError as problem:
+        raise JvmEndedError("Java ended while it was starting; the lines before say why") from problem
+
+
+def jvm_exit_code() -> int | None:
+    """Return how the driver's JVM has ended, None as long as it runs or is not the child of this process."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    return None if process is None else process.poll()
+
+
+def is_connection_lost(problem: BaseException | None) -> bool:
+    """Return whether *problem* comes of a connection to the JVM that has broken."""
+    while problem is not None:
+        if isinstance(problem, (Py4JNetworkError, ConnectionError)) or type(problem) is Py4JError:
+            return True
+        problem = problem.__cause__ or problem.__context__
+    return False
 
 
 def java(name: str) -> Any:

@@ -1,0 +1,165 @@
+"""What ends a job's process from outside: a signal, heard whatever the main thread is doing, and a JVM that dies.
+
+Python runs its handlers of signals between two instructions of the main thread, which may wait for Spark or a cluster
+for a minute. So a thread of its own hears of them through a pipe that C writes to. A main thread that looks at the flag
+ends in its own way, and finishes what is in hand. One that does not look is busy starting, or with what it can repeat,
+and the process ends without it: the same as SIGKILL, which every job survives.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from types import FrameType, TracebackType
+from typing import Any
+
+from offset_sync.jobs.log_format import tell
+from offset_sync.tables.delta.jvm import JvmEndedError, is_connection_lost, jvm_exit_code
+
+logger = logging.getLogger(__name__)
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+PATIENCE_S = 3.0
+"""So long the main thread may take to look at the flag."""
+_JVM_POLL_S = 0.5
+_SAME_SIGNAL_S = 1.5
+"""A signal that the JVM died of as well is heard by then."""
+_CLEANED_UP_S = 1.0
+"""A process that was killed closes its connections this long before it is known to have ended."""
+
+
+class StopFlag(threading.Event):
+    """Set when the job is to stop; it knows whether the main thread has seen that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_heard = threading.Event()
+
+    def is_set(self) -> bool:
+        """Return whether the job is to stop."""
+        return self._note(super().is_set())
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for that; return whether it is so."""
+        return self._note(super().wait(timeout))
+
+    def _note(self, is_set: bool) -> bool:
+        if is_set and threading.current_thread() is threading.main_thread():
+            self.is_heard.set()
+        return is_set
+
+
+class ProcessEnd:
+    """Inside it signals set the flag ``stop``, and a JVM that has died ends the process.
+
+    *code_when_stopped* is the exit code of a job that was stopped and could not end by itself.
+    """
+
+    def __init__(self, log_format: str, code_when_stopped: int) -> None:
+        self.stop = StopFlag()
+        self._log_format, self._code_when_stopped = log_format, code_when_stopped
+        self._signal, self._is_over = "", threading.Event()
+        self._filter = _Consequences()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> ProcessEnd:
+        self._ear, mouth = socket.socketpair()
+        mouth.setblocking(False)
+        self._mouth = mouth
+        self._handlers = {number: signal.signal(number, self._on_signal) for number in SIGNALS}
+        self._old_fd = signal.set_wakeup_fd(mouth.fileno(), warn_on_full_buffer=False)
+        self._excepthook, threading.excepthook = threading.excepthook, self._on_exception
+        for handler in logging.getLogger().handlers:
+            handler.addFilter(self._filter)
+        for name, run in (("signals", self._hear), ("jvm", self._watch_jvm)):
+            threading.Thread(target=run, name=name, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if problem is not None and not isinstance(problem, SystemExit) and self._filter.is_jvm_gone(problem):
+            self._end_without_jvm()
+        if isinstance(problem, JvmEndedError) and self.stop.wait(_SAME_SIGNAL_S):
+            self._end(f"stopped by {self._signal} while starting", is_stop=True)
+        self._is_over.set()
+        signal.set_wakeup_fd(self._old_fd)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        threading.excepthook = self._excepthook
+        for each in logging.getLogger().handlers:
+            each.removeFilter(self._filter)
+        self._mouth.close()  # which ends the thread that listens
+
+    @property
+    def was_interrupted(self) -> bool:
+        """True when a signal has come: a KeyboardInterrupt is Spark's answer to it then."""
+        return bool(self._signal)
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        self._signal = self._signal or signal.Signals(number).name
+        self.stop.set()
+
+    def _hear(self) -> None:
+        with self._ear:
+            while numbers := self._ear.recv(64):
+                heard = [number for number in numbers if number in SIGNALS]
+                if heard:
+                    break
+            else:
+                return
+        self._on_signal(heard[0], None)
+        logger.info("%s: stopping", self._signal)
+        if not self.stop.is_heard.wait(PATIENCE_S) and not self._is_over.is_set():
+            self._end(f"stopped by {self._signal}; the next start goes on from where this one was", is_stop=True)
+
+    def _watch_jvm(self) -> None:
+        while not self._is_over.wait(_JVM_POLL_S):
+            if jvm_exit_code() is not None:
+                self._end_without_jvm()
+
+    def _end_without_jvm(self) -> None:
+        if self.stop.wait(_SAME_SIGNAL_S):
+            self._end(f"stopped by {self._signal}, and so was the JVM; the next start goes on from there", is_stop=True)
+        code = jvm_exit_code()
+        how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
+        self._end(f"the JVM {how}, and this job with it: look at the lines before, and start it again", is_stop=False)
+
+    def _end(self, line: str, *, is_stop: bool) -> None:
+        with self._lock:  # one of the threads, once
+            self._filter.is_open = True
+            tell(line, self._log_format)
+            logging.shutdown()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(self._code_when_stopped if is_stop else 1)
+
+    def _on_exception(self, given: Any) -> None:
+        if not self._filter.is_jvm_gone(given.exc_value):
+            self._excepthook(given)
+
+
+class _Consequences(logging.Filter):
+    """Keeps to itself what is only said because the JVM is gone: a stack trace from each thread that had asked it."""
+
+    is_open = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        given = record.args if isinstance(record.args, tuple) else ()
+        told = next((each for each in given if isinstance(each, BaseException)), None)
+        problem = record.exc_info[1] if record.exc_info else told
+        is_news = record.levelno < logging.WARNING and problem is None
+        return self.is_open or is_news or not self.is_jvm_gone(problem)
+
+    def is_jvm_gone(self, problem: BaseException | None) -> bool:
+        """Return whether the JVM has ended; a broken connection may be told a moment before its end is."""
+        ends_at = time.monotonic() + (_CLEANED_UP_S if is_connection_lost(problem) else 0.0)
+        while jvm_exit_code() is None:
+            if time.monotonic() >= ends_at:
+                return False
+            time.sleep(0.05)
+        return True

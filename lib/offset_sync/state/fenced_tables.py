@@ -1,0 +1,31 @@
+"""The tables for a driver that may be overtaken: it appends only as long as nobody has."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from offset_sync.state.fence import Fence
+from offset_sync.tables.definition import Table
+from offset_sync.tables.store import TableStore
+
+
+class FencedTables(TableStore):
+    """Tables under *root*, whose appends ask *fence* first."""
+
+    def __init__(self, spark: SparkSession, root: str, fence: Fence) -> None:
+        super().__init__(spark, root)
+        self._fence = fence
+
+    def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
+        """Append as :class:`TableStore` does; raises TakenOverError, and appends nothing, for a driver that is over."""
+        if rows.num_rows:
+            self._fence.renew()
+        super().append(table, rows, writer)
+
+
+class UnwrittenTables(TableStore):
+    """Tables that are only read: what is appended is dropped."""
+
+    def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
+        """Drop *rows*."""

@@ -1,0 +1,212 @@
+"""The lease of a driver: claimed when it starts, looked at before it writes, lost to whoever claims after it.
+
+A look costs one question to the file system, whether the table ``drivers`` has a version more. It holds for two
+seconds: a driver that was stopped in between, by a signal or by its garbage collector, has to look again first. ::
+
+    this driver   claim 7 · look · write · look · write · · · (stopped) · · · · look: 8 is newer, end
+    the next one                                 claim 8 · restore · read to the end · look · write
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from typing import Protocol
+
+import pyarrow as pa
+
+from offset_sync.model.errors import TableError, TakenOverError
+from offset_sync.state.claims import Claim, ended, holders, newer_than, next_epoch, to_claims, to_rows
+from offset_sync.state.fence import elapsed_s
+from offset_sync.tables.catalog import DRIVERS
+from offset_sync.tables.definition import Table
+
+logger = logging.getLogger(__name__)
+FRESH_S = 2.0
+"""So long what was seen of the lease may be relied on."""
+SETTLE_S = 2 * FRESH_S
+"""So long after a claim the driver before it may still be writing; a start takes longer anyway."""
+_WATCH_S = 1.0
+_LAST_LOOK_S = 5.0
+"""So long the end waits for a look that is under way: the session ends next."""
+_ATTEMPTS = 20
+
+
+class ClaimsTable(Protocol):
+    """Where claims are kept, see :class:`offset_sync.tables.store.TableStore`."""
+
+    def version(self, table: Table, known: int | None = None) -> int:
+        """Return the latest version; cheap from one that is *known*."""
+
+    def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
+        """Return what was appended after the version *known*, up to *until*; all rows for None."""
+
+    def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
+        """Append *rows*, unless *writer* has written this version or a later one before."""
+
+
+class Lease:
+    """One driver's hold on *job* or, of a cutover, on some groups; threads may share it.
+
+    *stop* is set when it is lost. Errs to lost: a driver that cannot see the table does not write.
+    """
+
+    def __init__(
+        self,
+        tables: ClaimsTable,
+        job: str,
+        stop: threading.Event,
+        now: Callable[[], float] = elapsed_s,
+    ) -> None:
+        self.stop = stop
+        self._tables, self._job, self._now = tables, job, now
+        self._mine: list[Claim] = []
+        self._version: int | None = None
+        self._seen_at = float("-inf")
+        self._newer: Claim | None = None
+        self._settled_at = float("-inf")
+        self._lock, self._has_ended = threading.Lock(), threading.Event()
+
+    def claim(self, groups: Sequence[str] = ()) -> None:
+        """Take over from whoever holds it, or these *groups* of it; of two at one moment one comes after the other."""
+        driver_id, host = uuid.uuid4().hex, socket.gethostname()
+        for _ in range(_ATTEMPTS):
+            version = self._tables.version(DRIVERS)
+            claims = to_claims(self._tables.rows_since(DRIVERS, None, version))
+            epoch, at = next_epoch(claims, self._job), datetime.now(timezone.utc)
+            mine = [Claim(self._job, group, epoch, driver_id, host, os.getpid(), at) for group in groups or (None,)]
+            began = self._now()
+            # Once for each epoch of the job: whoever comes second with the same one leaves no row, and takes the next.
+            self._tables.append(DRIVERS, to_rows(mine), (f"driver-{self._job}", epoch))
+            after = self._tables.version(DRIVERS, version)
+            added = to_claims(self._tables.rows_since(DRIVERS, version, after))
+            if any(claim.driver_id == driver_id for claim in added):
+                self._hold(mine, after, began, claims)
+                self._newer = newer_than(added, mine)
+                return
+        raise TableError(f"tables.drivers: {_ATTEMPTS} others have claimed {self._job} first; start it again")
+
+    def _hold(self, mine: list[Claim], version: int, began: float, before: Sequence[Claim]) -> None:
+        self._mine, self._version, self._seen_at = mine, version, began
+        left = [
+            each
+            for each in holders(before, self._job, {each.group_id for each in mine}).values()
+            if each.ended_at is None
+        ]
+        if left:
+            self._settled_at = self._now() + SETTLE_S
+        logger.info("this is driver %d of %s (%s)", mine[0].epoch, self._job, mine[0].driver_id)
+        for claim in left:
+            logger.info("%s is taken over from %s, which has not said that it ended", claim.what, claim.who)
+
+    @property
+    def is_settled(self) -> bool:
+        """True when nothing can come any more of the driver before, which may have been in the middle of writing."""
+        return self._now() >= self._settled_at
+
+    def settle(self) -> None:
+        """Wait until that is so, or a stop is asked for."""
+        self.stop.wait(max(0.0, self._settled_at - self._now()))
+
+    def renew(self) -> None:
+        """Look at the table unless that was done a moment ago.
+
+        Raises TakenOverError when somebody has claimed after us, TableError when the table cannot be read.
+        """
+        if self.is_open():
+            return
+        with self._lock:
+            if self._newer is None and not self.is_open():
+                self._look()
+        self.raise_if_lost()
+
+    def is_open(self) -> bool:
+        """Return whether it was ours a moment ago."""
+        return self._newer is None and self._now() - self._seen_at < FRESH_S
+
+    def raise_if_lost(self) -> None:
+        """Raise TakenOverError, which says who has taken over, when that was seen."""
+        if self._newer is not None:
+            self.stop.set()
+            claim = self._newer
+            raise TakenOverError(f"{claim.what} was taken over by {claim.who}; this one writes nothing more and ends")
+
+    def _look(self) -> None:
+        began = self._now()  # what is seen may be as old as that
+        try:
+            version = self._tables.version(DRIVERS, self._version)
+            if version != self._version:
+                claims = to_claims(self._tables.rows_since(DRIVERS, self._version, version))
+                self._newer, self._version = newer_than(claims, self._mine), version
+        except Exception as problem:
+            reason = next(iter(str(problem).splitlines()), type(problem).__name__)
+            raise TableError(f"tables.drivers cannot be read, so nothing is written: {reason}") from problem
+        self._seen_at = began
+
+    def watch(self) -> None:
+        """Look now and then until it is given back, so that a driver with nothing to write ends too."""
+        while not self._has_ended.wait(_WATCH_S):
+            try:
+                self.renew()
+            except TakenOverError:
+                return  # the job is stopping, and says why
+            except TableError as problem:
+                logger.warning("%s", problem)
+
+    def end(self) -> None:
+        """Say that this driver has ended, unless somebody else has taken over: the next one need not wait for it."""
+        self._has_ended.set()
+        if self._newer is not None or not self._mine:
+            return
+        try:
+            self._tables.append(DRIVERS, to_rows(ended(self._mine, datetime.now(timezone.utc))))
+        except Exception as problem:  # the next driver waits some seconds then, which is all
+            logger.warning("tables.drivers: not written that this driver has ended: %s", type(problem).__name__)
+
+
+class NoLease(Lease):
+    """For a run that changes nothing: it claims nothing, so it neither takes over nor can be taken over."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self.stop, self._newer = stop, None
+
+    @property
+    def is_settled(self) -> bool:
+        """True: nobody has to be waited for."""
+        return True
+
+    def settle(self) -> None:
+        """Nobody has to be waited for."""
+
+    def renew(self) -> None:
+        """Nothing has to be made sure of."""
+
+    def is_open(self) -> bool:
+        """Return True."""
+        return True
+
+
+@contextmanager
+def held(lease: Lease, groups: Sequence[str] = ()) -> Iterator[Lease]:
+    """Claim *lease*, for some *groups* or as a whole, watch it as long as the job goes on, and give it back.
+
+    Raises TakenOverError at the end when it was lost, whatever else the job has to say.
+    """
+    lease.claim(groups)
+    watching = threading.Thread(target=lease.watch, name="lease", daemon=True)
+    watching.start()
+    try:
+        yield lease
+    except BaseException:
+        lease.raise_if_lost()
+        raise
+    finally:
+        lease.end()
+        watching.join(_LAST_LOOK_S)
+    lease.raise_if_lost()

@@ -1,0 +1,95 @@
+"""Micro-batches that another driver took in: they do not come again, so the state loads them from the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from builders.offset_records import commit_key, commit_value
+from fakes.ingest import IngestingJob, Raw
+from offset_sync.ingest import commit_ingester
+from offset_sync.model.values import GroupPartition
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.sync_state import SyncState
+
+Asked = list[tuple[dict[int, int], dict[int, int]]]
+
+
+def commit(offset: int, group: str = "g") -> Raw:
+    return commit_key(group, "orders", 0), commit_value(offset)
+
+
+class Job(IngestingJob):
+    """Each micro-batch reads ten offsets of partition 3; the checkpoint has forgotten those *before*."""
+
+    before = 0
+
+    def end_offsets(self, batch_id: int) -> dict[tuple[str, int], int]:
+        if batch_id < self.before:
+            raise FileNotFoundError(batch_id)
+        return {("__consumer_offsets", 3): 10 * (batch_id + 1)}
+
+    def start_offsets(self, batch_id: int) -> dict[tuple[str, int], int]:
+        return self.end_offsets(batch_id - 1)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """What is loaded: each time a key of the group ``missed``."""
+    asked: Asked = []
+
+    def load(_: Any, state: SyncState, alias: str, since: Mapping[int, int], until: Mapping[int, int]) -> KeyRows:
+        assert alias == "X"
+        asked.append((dict(since), dict(until)))
+        return np.asarray(state.offsets.ids([GroupPartition("missed", "orders", 0)]))
+
+    monkeypatch.setattr(commit_ingester, "restore_missed", load)  # it reads a table with Spark
+    return asked
+
+
+def test_batches_that_follow_each_other_or_come_again_miss_nothing(asked: Asked) -> None:
+    job = Job()
+    job.batch._ingester.note_taken_in(3)
+    for batch_id in (4, 4, 5):
+        job.ingest(batch_id, commit(batch_id))
+    assert asked == []
+
+
+def test_what_lies_between_two_batches_is_loaded_and_reconciled_with_the_next(asked: Asked) -> None:
+    job = Job()
+    job.batch._ingester.note_taken_in(3)
+    job.ingest(4, commit(4))
+    job.ingest(7, commit(7), first=70)
+    assert asked == [({3: 50}, {3: 70})]
+    assert job.reconciled == [(["g"], 4), (["g", "missed"], 7)]
+
+
+def test_a_driver_that_starts_loads_what_was_done_after_it_had_read_the_tables(asked: Asked) -> None:
+    job = Job()
+    job.batch._ingester.note_taken_in(None)
+    job.ingest(2, commit(2))
+    assert asked == [({}, {3: 20})]
+
+
+def test_where_the_checkpoint_has_forgotten_the_last_batch_everything_is_loaded(asked: Asked) -> None:
+    job = Job()
+    job.before = 30
+    job.batch._ingester.note_taken_in(3)
+    job.ingest(40, commit(4))
+    assert asked == [({}, {3: 400})]
+
+
+def test_a_batch_that_failed_before_it_was_recorded_is_missed_when_another_driver_did_it(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = Job()
+    job.batch._ingester.note_taken_in(3)
+    with monkeypatch.context() as patched:
+        patched.setattr(job.batch, "_record", lambda batch: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            job.ingest(4, commit(4))
+    job.ingest(5, commit(5))
+    assert asked == [({3: 40}, {3: 50})]

@@ -1,0 +1,75 @@
+"""What ends queries from outside: a driver that was taken over, and a stop while a cluster is silent."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from unittest.mock import MagicMock
+
+import pytest
+
+from fakes.streaming_query import Query
+from offset_sync.ingest import query_supervisor
+from offset_sync.ingest.query_supervisor import QuerySupervisor, StopRequestedError
+from offset_sync.model.errors import TakenOverError
+
+
+class Silent:
+    """A cluster that does not answer until the test lets it."""
+
+    def __init__(self) -> None:
+        self.query, self.answers, self.is_asked = Query(), threading.Event(), threading.Event()
+
+    def start(self) -> Query:
+        self.is_asked.set()
+        self.answers.wait(30)
+        return self.query
+
+
+def test_a_stop_does_not_wait_for_a_silent_cluster_and_its_query_is_ended_when_it_comes() -> None:
+    stop, silent = threading.Event(), Silent()
+    group = QuerySupervisor(stop)
+    group.add("dc1", silent)  # type: ignore[arg-type]
+    running = threading.Thread(target=group.run_until_stopped)
+    running.start()
+    assert silent.is_asked.wait(10)
+    stop.set()
+    running.join(5)
+    assert not running.is_alive()
+    silent.answers.set()
+    ends_at = time.monotonic() + 5
+    while silent.query.isActive and time.monotonic() < ends_at:
+        time.sleep(0.02)
+    assert not silent.query.isActive
+
+
+def test_a_micro_batch_of_a_driver_that_was_taken_over_ends_everything_and_is_no_news(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    filters: list[Callable[[logging.LogRecord], bool]] = []
+    monkeypatch.setattr(query_supervisor, "silence_batches", filters.append)  # there is no JVM here
+    stop = threading.Event()
+
+    def batch(_records: object, _batch_id: int) -> None:
+        raise TakenOverError("by somebody")
+
+    with pytest.raises(StopRequestedError):
+        QuerySupervisor(stop).stop_between_batches(batch)(MagicMock(), 1)
+    assert stop.is_set()
+    assert len(filters) == 1
+
+
+def test_a_query_that_falls_with_the_rest_is_not_said_to_be_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    stop = threading.Event()
+
+    class Overtaken:
+        def start(self) -> Query:
+            stop.set()
+            raise TakenOverError("by somebody")
+
+    group = QuerySupervisor(stop)
+    group.add("dc1", Overtaken())  # type: ignore[arg-type]
+    group.run_until_stopped()
+    assert not caplog.records

@@ -1,0 +1,147 @@
+"""Processes that are ended from outside: by signals, to them or to their whole group, and by the death of their JVM."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+LIB = Path(__file__).resolve().parents[3] / "lib"
+CONF = """
+clusters: {x: {kafka: {bootstrap.servers: "x:9092"}}, y: {kafka: {bootstrap.servers: "y:9092"}}}
+topics: {include: [orders]}
+"""
+SCRIPT = """
+import hashlib, logging, subprocess, sys, threading, time
+from types import SimpleNamespace
+from pyspark import SparkContext
+from offset_sync.tables.delta.jvm import JvmEndedError
+from offset_sync.jobs.runner import job_arguments, run_job
+
+def ready(): print("ready", flush=True)
+
+def busy(config, arguments, stop):
+    ready()
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2_000_000_000)  # minutes in C: Python's handlers do not run
+
+def polling(config, arguments, stop):
+    ready()
+    while not stop.wait(0.1): pass
+    time.sleep(5)  # what is in hand
+    return ["finished"]
+
+def starting(config, arguments, stop):
+    jvm = subprocess.Popen(["sleep", "300"])
+    ready()
+    jvm.wait()
+    raise JvmEndedError("Java ended while it was starting; the lines before say why")
+
+def asking(config, arguments, stop):
+    jvm = subprocess.Popen(["sleep", "300"])
+    SparkContext._gateway = SimpleNamespace(proc=jvm)
+    print(jvm.pid, flush=True)
+    def ask():
+        while True:
+            try:
+                time.sleep(0.01)
+                if jvm.poll() is not None: raise ConnectionError("Answer from Java side is empty")
+            except ConnectionError:
+                logging.getLogger("py4j").exception("Exception while sending command.")
+                logging.info("Exception while sending command.", exc_info=True)
+    threading.Thread(target=ask, daemon=True).start()
+    def die():
+        while jvm.poll() is None: time.sleep(0.01)
+        raise ConnectionError("Answer from Java side is empty")
+    threading.Thread(target=die, daemon=True).start()
+    if "--once" in sys.argv: die()
+    while not stop.wait(0.1): pass
+    die()
+
+sys.exit(run_job(globals()[sys.argv.pop(1)], job_arguments("Does something.")))
+"""
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
+    """Start a job in a process group of its own; its first line of output says that it runs."""
+    (tmp_path / "sync.yaml").write_text(CONF)
+
+    def start(function: str, *options: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", SCRIPT, function, "--conf", str(tmp_path / "sync.yaml"), *options]
+        environment = {**os.environ, "PYTHONPATH": str(LIB)}
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True)
+
+    return start
+
+
+def ended(job: subprocess.Popen[str], within: float) -> tuple[int, list[str]]:
+    """Return the code and what it said after its start, when it ends in time."""
+    began = time.monotonic()
+    try:
+        _, said = job.communicate(timeout=60)
+    finally:
+        if job.poll() is None:
+            os.killpg(job.pid, signal.SIGKILL)
+    assert time.monotonic() - began < within
+    return job.returncode, [line for line in said.splitlines() if " INFO offset_sync" not in line]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--once",), 1)])
+def test_a_job_that_does_not_look_ends_within_5_s_all_the_same(
+    start: Callable[..., subprocess.Popen[str]], number: signal.Signals, options: tuple[str, ...], code: int
+) -> None:
+    job = start("busy", *options)
+    assert job.stdout
+    job.stdout.readline()
+    job.send_signal(number)
+    line = f"stopped by {number.name}; the next start goes on from where this one was"
+    assert ended(job, within=5.0) == (code, [line])
+
+
+def test_a_job_that_looks_finishes_what_is_in_hand(start: Callable[..., subprocess.Popen[str]]) -> None:
+    job = start("polling")
+    assert job.stdout
+    job.stdout.readline()
+    job.terminate()
+    assert ended(job, within=15.0) == (1, ["finished"])
+
+
+@pytest.mark.parametrize("options", [(), ("--once",)])
+def test_a_jvm_that_is_killed_takes_the_job_down_with_1_and_one_line(
+    start: Callable[..., subprocess.Popen[str]], options: tuple[str, ...]
+) -> None:
+    job = start("asking", *options)
+    assert job.stdout
+    os.kill(int(job.stdout.readline()), signal.SIGKILL)
+    line = "the JVM was killed by signal 9, and this job with it: look at the lines before, and start it again"
+    assert ended(job, within=10.0) == (1, [line])
+
+
+def test_a_signal_to_the_whole_group_is_a_stop_though_the_jvm_dies_of_it(
+    start: Callable[..., subprocess.Popen[str]],
+) -> None:
+    job = start("asking")
+    assert job.stdout
+    job.stdout.readline()
+    os.killpg(job.pid, signal.SIGTERM)
+    line = "stopped by SIGTERM, and so was the JVM; the next start goes on from there"
+    assert ended(job, within=5.0) == (0, [line])
+
+
+def test_a_jvm_that_dies_of_the_same_signal_while_it_starts_makes_no_failure_of_a_stop(
+    start: Callable[..., subprocess.Popen[str]],
+) -> None:
+    job = start("starting")
+    assert job.stdout
+    job.stdout.readline()
+    os.killpg(job.pid, signal.SIGTERM)
+    code, (line,) = ended(job, within=5.0)
+    assert (code, line.startswith("stopped by SIGTERM")) == (0, True)

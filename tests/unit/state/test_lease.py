@@ -1,0 +1,209 @@
+"""A driver's hold on its job: taken at once, looked at before each write, and lost to whoever comes after."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pytest
+
+from fakes.tables import MemoryTables
+from offset_sync.model.errors import TableError, TakenOverError
+from offset_sync.state.fence import TaskFence
+from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease, held
+from offset_sync.tables.catalog import DRIVERS
+from offset_sync.tables.definition import Table
+
+
+@dataclass
+class Watched(MemoryTables):
+    """Tables that count who looks, and are *silent* when a test wants it."""
+
+    looks: int = 0
+    is_silent: bool = False
+    seconds: list[float] = field(default_factory=lambda: [1000.0])
+
+    def version(self, table: Table, known: int | None = None) -> int:
+        self.looks += 1
+        if self.is_silent:
+            raise OSError("no such disk\nat a stack")
+        return super().version(table, known)
+
+    def lease(self, job: str = "sync_offsets") -> Lease:
+        return Lease(self, job, threading.Event(), lambda: self.seconds[0])
+
+    def claimed(self, job: str = "sync_offsets", *groups: str) -> Lease:
+        lease = self.lease(job)
+        lease.claim(groups)
+        return lease
+
+    def pass_time(self, seconds: float) -> None:
+        self.seconds[0] += seconds
+
+
+def epochs(tables: MemoryTables) -> list[int]:
+    return [epoch for (epoch,) in tables.rows(DRIVERS, "epoch")]
+
+
+def test_the_second_driver_takes_over_and_the_first_finds_out_before_it_writes_again() -> None:
+    tables = Watched()
+    first = tables.claimed()
+    first.renew()
+    second = tables.claimed()
+    tables.pass_time(FRESH_S)
+    assert not first.is_open()
+    with pytest.raises(TakenOverError, match=r"^sync_offsets was taken over by process \d+ on .*, since .* UTC; "):
+        first.renew()
+    assert first.stop.is_set()
+    second.renew()
+    assert second.is_open()
+    assert not second.stop.is_set()
+
+
+def test_what_was_lost_stays_lost_also_when_the_second_has_ended() -> None:
+    tables = Watched()
+    first = tables.claimed()
+    tables.claimed().end()
+    for _ in range(2):
+        tables.pass_time(FRESH_S)
+        with pytest.raises(TakenOverError):
+            first.renew()
+
+
+def test_a_look_holds_for_two_seconds_and_no_longer() -> None:
+    tables = Watched()
+    lease, before = tables.claimed(), tables.looks
+    tables.pass_time(FRESH_S * 0.99)
+    lease.renew()
+    assert (lease.is_open(), tables.looks) == (True, before)
+    tables.pass_time(FRESH_S * 0.02)
+    assert not lease.is_open()
+    lease.renew()
+    assert (lease.is_open(), tables.looks) == (True, before + 1)
+
+
+def test_the_time_that_a_look_takes_is_not_given_to_it() -> None:
+    tables = Watched()
+    lease = tables.claimed()
+    tables.pass_time(FRESH_S)
+    seen = tables.version
+    tables.version = lambda *given: (tables.pass_time(1.5), seen(*given))[1]  # type: ignore[method-assign, assignment]
+    lease.renew()
+    tables.pass_time(0.6)
+    assert not lease.is_open()
+
+
+def test_who_cannot_see_the_table_does_not_write_and_goes_on_when_it_can() -> None:
+    tables = Watched()
+    lease = tables.claimed()
+    tables.pass_time(FRESH_S)
+    tables.is_silent = True
+    with pytest.raises(TableError, match=r"^tables.drivers cannot be read, so nothing is written: no such disk$"):
+        lease.renew()
+    assert not lease.is_open()
+    assert not lease.stop.is_set()
+    tables.is_silent = False
+    lease.renew()
+    assert lease.is_open()
+
+
+def test_jobs_do_not_disturb_each_other() -> None:
+    tables = Watched()
+    leases = [tables.claimed("index_records"), tables.claimed("sync_offsets"), tables.claimed("maintain_tables")]
+    tables.pass_time(FRESH_S)
+    for lease in leases:
+        lease.renew()
+
+
+def test_two_cutovers_of_the_same_group_cannot_go_on_side_by_side_and_of_others_they_can() -> None:
+    tables = Watched()
+    first, other = tables.claimed("cutover", "a", "b"), tables.claimed("cutover", "c")
+    tables.pass_time(FRESH_S)
+    first.renew()
+    tables.claimed("cutover", "b")
+    tables.pass_time(FRESH_S)
+    other.renew()
+    with pytest.raises(TakenOverError, match=r"^cutover of group b was taken over"):
+        first.renew()
+
+
+class Raced(Watched):
+    """Tables in which somebody claims between another one's look and its append."""
+
+    race: list[Lease] = []  # noqa: RUF012
+
+    def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
+        if self.race:
+            self.race.pop().claim()
+        super().append(table, rows, writer)
+
+
+def test_of_two_claims_at_once_each_has_an_epoch_of_its_own_and_the_later_one_holds() -> None:
+    tables = Raced()
+    fast, slow = tables.lease(), tables.lease()
+    tables.race = [fast]
+    slow.claim()
+    assert epochs(tables) == [1, 2]
+    tables.pass_time(FRESH_S)
+    slow.renew()
+    with pytest.raises(TakenOverError):
+        fast.renew()
+
+
+def test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_moment() -> None:
+    tables = Watched()
+    first = tables.claimed()
+    assert first.is_settled
+    second = tables.claimed()
+    assert not second.is_settled
+    tables.pass_time(SETTLE_S)
+    assert second.is_settled
+    second.end()
+    assert tables.claimed().is_settled
+
+
+def test_who_was_taken_over_does_not_say_that_the_job_has_ended() -> None:
+    tables = Watched()
+    first, second = tables.claimed(), tables.claimed()
+    tables.pass_time(FRESH_S)
+    with pytest.raises(TakenOverError):
+        first.renew()
+    first.end()
+    assert epochs(tables) == [1, 2]
+    second.end()
+    assert epochs(tables) == [1, 2, 2]
+
+
+def test_a_job_that_was_taken_over_ends_with_that_whatever_else_it_says() -> None:
+    tables = Watched()
+    is_watched = []
+
+    def job() -> None:
+        with held(tables.lease()) as lease:
+            tables.claimed()
+            tables.pass_time(FRESH_S)
+            is_watched.append(lease.stop.wait(60))
+            raise OSError("a query has ended")
+
+    with pytest.raises(TakenOverError):
+        job()
+    assert is_watched == [True]
+
+
+def test_a_dry_run_claims_nothing_and_is_never_over() -> None:
+    lease = NoLease(threading.Event())
+    lease.renew()
+    lease.raise_if_lost()
+    assert lease.is_open()
+    assert lease.is_settled
+
+
+def test_a_task_may_write_for_some_seconds_from_its_own_start() -> None:
+    seconds = [50.0]
+    fence = TaskFence(10.0, lambda: seconds[0])
+    seconds[0] += 9.9
+    fence.renew()
+    assert fence.is_open()
+    seconds[0] += 0.2
+    assert not fence.is_open()
