@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
 from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
 from offset_sync.ingest.map_batches import map_batches
+from offset_sync.ingest.second_reader import ONLY_SPARK, OffsetRanges, RecordsAgain, ranges_of
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
@@ -65,21 +66,33 @@ class CommitBatch:
 
 
 class CommitIngester:
-    """Decodes and writes down what the query of the cluster *alias* reads; *clusters* read side by side."""
+    """Decodes and writes down what the query of the cluster *alias* reads; *clusters* read side by side.
 
-    def __init__(self, alias: str, tables: TableStore, checkpoint: Checkpoint, clusters: int) -> None:
+    *again* reads what Spark cannot.
+    """
+
+    def __init__(
+        self, alias: str, tables: TableStore, checkpoint: Checkpoint, clusters: int, again: RecordsAgain = ONLY_SPARK
+    ) -> None:
         self.alias = alias
         self._tables = tables
         self._checkpoint = checkpoint
         self._clusters = clusters
+        self._again = again
 
     def decode(self, records: DataFrame, batch_id: int) -> CommitBatch:
         """Decode one micro-batch."""
         at_most = self._checkpoint.record_limit(batch_id)
-        decoded = map_batches(records, decode_batches, DECODED_SCHEMA, self._clusters, at_most)
+        by_spark = partial(map_batches, records, decode_batches, DECODED_SCHEMA, self._clusters, at_most)
+        decoded = self._again.map(by_spark, decode_batches, DECODED_SCHEMA, partial(self._ranges, batch_id))
+        at = decoded.schema.get_field_index("timestamp")
+        decoded = decoded.set_column(at, DECODED_SCHEMA.field(at), _known_time(decoded.column(at)))
         commits = decoded.filter(pc.equal(decoded.column("kind"), "commit"))
         commits = commits.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
         return CommitBatch(batch_id, datetime.now(timezone.utc), decoded, commits)
+
+    def _ranges(self, batch_id: int) -> OffsetRanges:
+        return ranges_of(self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id))
 
     def write(self, batch: CommitBatch, is_own: NDArray[np.bool_]) -> dict[str, int]:
         """Append *batch* to the tables, once however often it comes; return how many records of which kind it had.
@@ -147,6 +160,10 @@ def _committed_at_ms(commits: pa.Table) -> Int64s:
     committed_ms = _numbers(commits, "committed_at_ms")
     times: Int64s = np.where((committed_ms < 0) | (committed_ms > _LATEST_MS), written_ms, committed_ms)
     return times
+
+
+def _known_time(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.min_element_wise(times.cast(pa.int64()), _LATEST_MS * 1000, skip_nulls=False).cast(times.type)
 
 
 def _to_time(milliseconds: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.map_batches import map_batches
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder
+from offset_sync.ingest.second_reader import ONLY_SPARK, RecordsAgain, ranges_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.state import failpoints
 from offset_sync.tables.catalog import BEGINS, INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
@@ -49,10 +51,14 @@ class TopicDescriber(Protocol):
 
 
 class Checks(NamedTuple):
-    """Who is asked about what was read: *topics* for the ids of topics, *origins* whether identities are possible."""
+    """Who is asked about what was read: *topics* for the ids of topics, *origins* whether identities are possible.
+
+    *again* reads what Spark cannot.
+    """
 
     topics: TopicDescriber
     origins: OriginCheck
+    again: RecordsAgain = ONLY_SPARK
 
 
 class RecordIndexer:
@@ -78,8 +84,9 @@ class RecordIndexer:
         now = datetime.now(timezone.utc)
         start, end = self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id)
         self._record_incarnations(sorted({topic for topic, _ in end}), now)
-        clusters = len(self._builder.origins)
-        cut = map_batches(records, self._builder, CUT_SCHEMA, clusters, at_most=count_offsets(start, end))
+        clusters, at_most = len(self._builder.origins), count_offsets(start, end)
+        by_spark = partial(map_batches, records, self._builder, CUT_SCHEMA, clusters, at_most)
+        cut = self._checks.again.map(by_spark, self._builder, CUT_SCHEMA, partial(ranges_of, start, end))
         # After reading: what was there to be read was at its origin before.
         cut = self._checks.origins.refute(cut)
         writer = (f"index_records-{self._checkpoint.query_id()}", batch_id)

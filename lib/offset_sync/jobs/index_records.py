@@ -18,10 +18,12 @@ from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
+from offset_sync.ingest.second_reader import MirroredRecords, SecondReader
 from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.jobs.index_output import IndexOutput
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.range_reader import RangeReader
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.tables.store import TableStore
 
@@ -101,7 +103,8 @@ class _RecordQuery:
         checkpoint = Checkpoint(parts.spark, f"{config.tables.checkpoints}/index_records/{alias}")
         checkpoint.leave_out(refused)
         builder = RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))
-        checks = Checks(self._admin, OriginCheck(alias, list(config.clusters), parts.origins))
+        again = SecondReader(alias, RangeReader(alias, config.admin_options(alias)), MirroredRecords(config.mirror))
+        checks = Checks(self._admin, OriginCheck(alias, list(config.clusters), parts.origins), again)
         indexer = RecordIndexer(parts.tables, checkpoint, builder, checks, parts.progress)
         writer = (
             read_mirrored_records(parts.spark, config, alias, refused)

@@ -15,6 +15,7 @@ from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS, read_consumer_offsets
 from offset_sync.ingest.query_supervisor import STOPPED, QuerySupervisor
+from offset_sync.ingest.second_reader import SecondReader, offset_records
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.group_collector import Positions
 from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
@@ -23,6 +24,7 @@ from offset_sync.jobs.spark_session import open_session
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.range_reader import RangeReader
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import restore_answers, restore_commits
@@ -169,7 +171,8 @@ class SyncJob:
         return writer if is_dry_run else WriteAheadWriter(alias, self._state, writer, self._intents)
 
     def _batch(self, alias: str) -> SyncBatch:
-        ingester = CommitIngester(alias, self._tables, self._checkpoint(alias), len(self._config.clusters))
+        again = SecondReader(alias, RangeReader(alias, self._config.admin_options(alias)), offset_records)
+        ingester = CommitIngester(alias, self._tables, self._checkpoint(alias), len(self._config.clusters), again)
         return SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready)
 
     def _checkpoint(self, alias: str) -> Checkpoint:
