@@ -59,7 +59,8 @@ def write_crafted_commit(cluster: EmbeddedCluster) -> int:
 
 
 @pytest.fixture(scope="module")
-def far(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Far:
+def far(soiled_clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Far:
+    clusters = soiled_clusters
     write_topics(clusters)
     servers = {alias: clusters[alias].bootstrap_servers for alias in CLUSTERS}
     installation = install(tmp_path_factory.mktemp("far"), servers, ["far-.*"])

@@ -19,6 +19,7 @@ from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
 from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
 from offset_sync.ingest.map_batches import map_batches
 from offset_sync.ingest.second_reader import ONLY_SPARK, OffsetRanges, RecordsAgain, ranges_of
+from offset_sync.ingest.unknown_versions import UnknownVersions
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
@@ -79,20 +80,29 @@ class CommitIngester:
         self._checkpoint = checkpoint
         self._clusters = clusters
         self._again = again
+        self._versions = UnknownVersions(alias, CONSUMER_OFFSETS)
 
     def decode(self, records: DataFrame, batch_id: int) -> CommitBatch:
-        """Decode one micro-batch."""
+        """Decode one micro-batch.
+
+        Raises UnknownVersionError where so many commits are of an unknown version that none may be passed.
+        """
         at_most = self._checkpoint.record_limit(batch_id)
         by_spark = partial(map_batches, records, decode_batches, DECODED_SCHEMA, self._clusters, at_most)
-        decoded = self._again.map(by_spark, decode_batches, DECODED_SCHEMA, partial(self._ranges, batch_id))
-        at = decoded.schema.get_field_index("timestamp")
-        decoded = decoded.set_column(at, DECODED_SCHEMA.field(at), _known_time(decoded.column(at)))
-        commits = decoded.filter(pc.equal(decoded.column("kind"), "commit"))
-        commits = commits.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
-        return CommitBatch(batch_id, datetime.now(timezone.utc), decoded, commits)
+        decoded = self._again.map(by_spark, decode_batches, DECODED_SCHEMA, partial(self.ranges, batch_id))
+        batch = _to_batch(decoded, batch_id)
+        self._versions.check(batch.records)
+        return batch
 
-    def _ranges(self, batch_id: int) -> OffsetRanges:
+    def ranges(self, batch_id: int) -> OffsetRanges:
+        """Return what a micro-batch reads."""
         return ranges_of(self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id))
+
+    def try_rows(self, rows: pa.RecordBatch) -> None:
+        """Decode *rows* as those of a micro-batch, and write nothing."""
+        records = pa.Table.from_batches(list(decode_batches([rows])), DECODED_SCHEMA)
+        batch = _to_batch(records, 0)
+        commit_rows(self.alias, batch, np.zeros(batch.commits.num_rows, np.bool_))
 
     def write(self, batch: CommitBatch, is_own: NDArray[np.bool_]) -> dict[str, int]:
         """Append *batch* to the tables, once however often it comes; return how many records of which kind it had.
@@ -113,9 +123,23 @@ class CommitIngester:
         self._tables.append(
             GROUP_EVENTS, _to_rows(GROUP_EVENTS, _group_events(batch), same, {"at": "timestamp"}), writer
         )
-        self._tables.append(OFFSET_COMMITS, _to_rows(OFFSET_COMMITS, _history(batch, is_own), same, {}), writer)
+        self._tables.append(OFFSET_COMMITS, commit_rows(self.alias, batch, is_own), writer)
         own = int(is_own.sum())
         return {"genuine": len(is_own) - own, "own": own, "malformed": malformed.num_rows}
+
+
+def _to_batch(decoded: pa.Table, batch_id: int) -> CommitBatch:
+    at = decoded.schema.get_field_index("timestamp")
+    records = decoded.set_column(at, DECODED_SCHEMA.field(at), _known_time(decoded.column(at)))
+    commits = records.filter(pc.equal(records.column("kind"), "commit"))
+    commits = commits.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+    return CommitBatch(batch_id, datetime.now(timezone.utc), records, commits)
+
+
+def commit_rows(alias: str, batch: CommitBatch, is_own: NDArray[np.bool_]) -> pa.Table:
+    """Return the commits of *batch* as rows of ``offset_commits``."""
+    same = {"cluster": alias, "captured_at": batch.captured_at}
+    return _to_rows(OFFSET_COMMITS, _history(batch, is_own), same, {})
 
 
 def _to_rows(table: Table, rows: pa.Table, same: dict[str, object], renamed: dict[str, str]) -> pa.Table:

@@ -14,6 +14,7 @@ from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS, read_consumer_offsets
+from offset_sync.ingest.quarantine_replay import replay_quarantine
 from offset_sync.ingest.query_supervisor import STOPPED, QuerySupervisor
 from offset_sync.ingest.second_reader import SecondReader, offset_records
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
@@ -82,6 +83,8 @@ class SyncJob:
         self._queries = QuerySupervisor(stop)
         for alias in config.clusters:
             self._queries.add(alias, _CommitQuery(self, alias))
+        if not is_dry_run:
+            replay_quarantine(self._tables)
         restore_commits(self._tables, self._state)
         restore_answers(self._tables, self._state)
         restore_intents(self._intents, self._state)
