@@ -22,7 +22,7 @@ from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.map_batches import map_batches
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder
-from offset_sync.ingest.second_reader import ONLY_SPARK, RecordsAgain, ranges_of
+from offset_sync.ingest.second_reader import ONLY_SPARK, OffsetRanges, RecordsAgain, ranges_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.state import failpoints
 from offset_sync.tables.catalog import BEGINS, INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
@@ -101,6 +101,15 @@ class RecordIndexer:
         self._tables.append(RECORD_RUNS, pa.concat_tables([runs, covered]), writer)
         failpoints.failpoint(failpoints.AFTER_RUNS)
         self._progress.advance(self._builder.alias, start, end, pc.sum(runs.column("length")).as_py() or 0)
+
+    def ranges(self, batch_id: int) -> OffsetRanges:
+        """Return what a micro-batch reads."""
+        return ranges_of(self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id))
+
+    def try_rows(self, rows: pa.RecordBatch) -> None:
+        """Cut *rows* as those of a micro-batch, and write nothing."""
+        cut, now = pa.Table.from_batches(list(self._builder([rows])), CUT_SCHEMA), datetime.now(timezone.utc)
+        _to_runs(cut.filter(pc.is_null(cut.column("error"))), self._builder.alias, now)
 
     def _record_incarnations(self, topics: list[str], now: datetime) -> None:
         """Write down topic ids not met before, ahead of the runs: a topic is never indexed without its id.

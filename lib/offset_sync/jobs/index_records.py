@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.kafka_source import read_mirrored_records
 from offset_sync.ingest.origin_check import OriginCheck
@@ -90,6 +91,9 @@ class _RecordQuery:
 
     def __init__(self, config: Config, admin: ClusterAdmin, access: TopicAccess, parts: _Parts) -> None:
         self._config, self._admin, self._access, self._parts = config, admin, access, parts
+        reader = RangeReader(admin.alias, config.admin_options(admin.alias))
+        self._again = SecondReader(admin.alias, reader, MirroredRecords(config.mirror))
+        self._failing = FailingBatches(admin.alias, self._again)
 
     def start(self) -> StreamingQuery | None:
         """Start to read the records of the included topics; None where there is none yet."""
@@ -103,14 +107,13 @@ class _RecordQuery:
         checkpoint = Checkpoint(parts.spark, f"{config.tables.checkpoints}/index_records/{alias}")
         checkpoint.leave_out(refused)
         builder = RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))
-        again = SecondReader(alias, RangeReader(alias, config.admin_options(alias)), MirroredRecords(config.mirror))
-        checks = Checks(self._admin, OriginCheck(alias, list(config.clusters), parts.origins), again)
+        checks = Checks(self._admin, OriginCheck(alias, list(config.clusters), parts.origins), self._again)
         indexer = RecordIndexer(parts.tables, checkpoint, builder, checks, parts.progress)
         writer = (
             read_mirrored_records(parts.spark, config, alias, refused)
             .writeStream.queryName(f"index_records {alias}")
             .option("checkpointLocation", checkpoint.path)
-            .foreachBatch(parts.queries.stop_between_batches(indexer))
+            .foreachBatch(parts.queries.stop_between_batches(self._failing.guard(indexer, indexer)))
         )
         seconds = config.index.trigger_interval.total_seconds()
         parts.spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)

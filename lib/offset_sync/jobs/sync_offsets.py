@@ -13,9 +13,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_ingester import CommitIngester
+from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS, read_consumer_offsets
 from offset_sync.ingest.quarantine_replay import replay_quarantine
-from offset_sync.ingest.query_supervisor import STOPPED, QuerySupervisor
+from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
 from offset_sync.ingest.second_reader import SecondReader, offset_records
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.group_collector import Positions
@@ -173,10 +174,11 @@ class SyncJob:
         writer = DistributedWriter(self._spark, target)
         return writer if is_dry_run else WriteAheadWriter(alias, self._state, writer, self._intents)
 
-    def _batch(self, alias: str) -> SyncBatch:
+    def _batch(self, alias: str) -> BatchFunction:
         again = SecondReader(alias, RangeReader(alias, self._config.admin_options(alias)), offset_records)
         ingester = CommitIngester(alias, self._tables, self._checkpoint(alias), len(self._config.clusters), again)
-        return SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready)
+        batch = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready)
+        return FailingBatches(alias, again).guard(batch, ingester)
 
     def _checkpoint(self, alias: str) -> Checkpoint:
         return Checkpoint(self._spark, f"{self._config.tables.checkpoints}/sync_offsets/{alias}")
