@@ -139,10 +139,12 @@ class SyncJob:
         partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)
         if not partitions:
             return None
+        checkpoint = self._checkpoint(alias)
+        checkpoint.repair()
         writer = (
             read_consumer_offsets(self._spark, self._config, alias, partitions)
             .writeStream.queryName(f"sync_offsets {alias}")
-            .option("checkpointLocation", self._checkpoint(alias).path)
+            .option("checkpointLocation", checkpoint.path)
             .foreachBatch(self._queries.stop_between_batches(self._batches[alias]))
         )
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
