@@ -51,5 +51,5 @@ def write_raw(cluster: EmbeddedCluster, place: Partition, records: Sequence[RawR
         time = {} if timestamp_ms is None else {"timestamp": timestamp_ms}
         producer.produce(place[0], value, key, place[1], on_delivery=heard, headers=list(headers), **time)
         assert producer.flush(60) == 0
-    assert problems == []
+    assert problems == [], problems
     return offsets
