@@ -17,7 +17,8 @@ from offset_sync.config import Mirror
 from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.ingest.kafka_source import HEADER_BYTES
 from offset_sync.ingest.map_batches import MapBatches
-from offset_sync.kafka.range_reader import UNREADABLE_HEADERS, Chunk, OffsetRange, RangeReader
+from offset_sync.kafka.range_reader import Chunk, OffsetRange, RangeReader
+from offset_sync.kafka.record_reader import UNREADABLE_HEADERS
 from offset_sync.model.values import RecordContent, TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -141,7 +142,7 @@ class MirroredRecords:
 
 def last_header(record: RecordContent, name: str) -> bytes | None:
     """Return the value of the last header of this *name*, cut; what nobody can read is no identity: it is empty."""
-    if record.headers == tuple(UNREADABLE_HEADERS):
+    if record.headers == UNREADABLE_HEADERS:
         return b""
     found = next((value for key, value in reversed(record.headers) if key == name), None)
     return None if found is None else found[:HEADER_BYTES]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
+from offset_sync.kafka.record_reader import to_content
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
 
@@ -102,25 +103,3 @@ class RangeReader:
         if wanted.start <= offset < wanted.end:
             chunk.append((place, to_content(message)))
         return offset >= wanted.end - 1
-
-
-def to_content(message: Message) -> RecordContent:
-    """Return what a consumed message holds; of headers whose names are no text nothing but that they are there."""
-    try:
-        headers: Any = message.headers() or []
-    except UnicodeDecodeError:
-        headers = UNREADABLE_HEADERS
-    return RecordContent(
-        offset=int(message.offset() or 0),
-        timestamp_ms=int(message.timestamp()[1]),
-        key=_to_bytes(message.key()),
-        value=_to_bytes(message.value()),
-        headers=tuple((str(name), _to_bytes(value)) for name, value in headers),
-    )
-
-
-UNREADABLE_HEADERS: list[tuple[str, bytes | None]] = [("", None)]
-
-
-def _to_bytes(value: Any) -> bytes | None:
-    return value.encode() if isinstance(value, str) else value

@@ -18,7 +18,8 @@ from offset_sync.ingest.second_reader import (
     offset_records,
     ranges_of,
 )
-from offset_sync.kafka.range_reader import UNREADABLE_HEADERS, Chunk, OffsetRange
+from offset_sync.kafka.range_reader import Chunk, OffsetRange
+from offset_sync.kafka.record_reader import UNREADABLE_HEADERS
 from offset_sync.model.values import RecordContent, TopicPartition
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
