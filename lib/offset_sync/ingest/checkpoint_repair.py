@@ -18,6 +18,7 @@ from offset_sync.tables.delta.requirements import CHECKPOINT_FORMAT
 
 logger = logging.getLogger(__name__)
 _INITIAL = "sources/0/0"
+_NO_OFFSET = "-"
 
 
 def repair_checkpoint(files: HadoopFiles, path: str) -> list[str]:
@@ -69,7 +70,7 @@ def _is_damaged(files: HadoopFiles, path: str, lines: int) -> bool:
     if not text.startswith(first):
         return first.startswith(text)
     try:
-        found = [json.loads(line) for line in text.split("\n")[1:]]
+        found = [line == _NO_OFFSET or json.loads(line) for line in text.split("\n")[1:] if line]
     except ValueError:
         return True
     return len(found) < lines - 1
