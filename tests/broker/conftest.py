@@ -39,6 +39,14 @@ def three_clusters(
         yield {**clusters, **third}
 
 
+@pytest.fixture(scope="module")
+def soiled_clusters(
+    broker_parts: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, EmbeddedCluster]]:
+    """Another dc1 and dc2 for one module, whose commit logs get what no other test shall meet in its own."""
+    yield from _started(["dc1", "dc2"], tmp_path_factory)
+
+
 @pytest.fixture(scope="session")
 def spark_environment(broker_parts: None) -> Iterator[None]:
     """What a job needs to find Spark's jars and this package, in this process and in those it starts."""

@@ -11,6 +11,7 @@ from collections.abc import Collection
 
 from pyspark.sql import SparkSession
 
+from offset_sync.ingest.checkpoint_repair import repair_checkpoint
 from offset_sync.model.errors import TableError
 from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.delta.requirements import CHECKPOINT_FORMAT
@@ -25,6 +26,7 @@ class Checkpoint:
     def __init__(self, spark: SparkSession, path: str) -> None:
         self.path = path.rstrip("/")
         self._files = HadoopFiles(spark)
+        self._stored = -1
 
     def query_id(self) -> str:
         """Return the id of the query; a new checkpoint gets a new one."""
@@ -38,8 +40,23 @@ class Checkpoint:
         return _parse(self._lines("sources/0/0")[1])
 
     def end_offsets(self, batch_id: int) -> Offsets:
-        """Return the first offset of each partition that *batch_id* does not read."""
+        """Return the first offset of each partition that *batch_id* does not read.
+
+        The plan is stored when this returns, before anything is written by it: planned anew, the micro-batch would
+        read up to elsewhere and be taken for a repetition.
+        """
+        if batch_id > self._stored:
+            self._files.sync(f"{self.path}/offsets/{batch_id}")
+            self._stored = batch_id
         return _parse(self._lines(f"offsets/{batch_id}")[2])
+
+    def repair(self) -> None:
+        """Mend what a power failure has left of the newest files; the query must not be running.
+
+        Raises TableError, with what to do, where that is not certain to lose nothing.
+        """
+        repair_checkpoint(self._files, self.path)
+        self._stored = -1
 
     def leave_out(self, topics: Collection[str]) -> None:
         """Take *topics* out of the micro-batch that is planned and not done; the query must not be running.

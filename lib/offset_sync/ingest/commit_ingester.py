@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,8 @@ from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
 from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
 from offset_sync.ingest.map_batches import map_batches
+from offset_sync.ingest.second_reader import ONLY_SPARK, OffsetRanges, RecordsAgain, ranges_of
+from offset_sync.ingest.unknown_versions import UnknownVersions
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.key_index import KeyRows
@@ -68,13 +70,20 @@ class CommitBatch:
 
 
 class CommitIngester:
-    """Decodes and writes down what the query of the cluster *alias* reads; *clusters* read side by side."""
+    """Decodes and writes down what the query of the cluster *alias* reads; *clusters* read side by side.
 
-    def __init__(self, alias: str, tables: TableStore, checkpoint: Checkpoint, clusters: int) -> None:
+    *again* reads what Spark cannot.
+    """
+
+    def __init__(
+        self, alias: str, tables: TableStore, checkpoint: Checkpoint, clusters: int, again: RecordsAgain = ONLY_SPARK
+    ) -> None:
         self.alias = alias
         self._tables = tables
         self._checkpoint = checkpoint
         self._clusters = clusters
+        self._again = again
+        self._versions = UnknownVersions(alias, CONSUMER_OFFSETS)
         self._taken_in: int | None = None  # not known, and not looked at
 
     def note_taken_in(self, batch_id: int | None) -> None:
@@ -98,12 +107,26 @@ class CommitIngester:
         return restore_missed(self._tables, state, self.alias, _by_partition(since), _by_partition(until))
 
     def decode(self, records: DataFrame, batch_id: int) -> CommitBatch:
-        """Decode one micro-batch."""
+        """Decode one micro-batch.
+
+        Raises UnknownVersionError where so many commits are of an unknown version that none may be passed.
+        """
         at_most = self._checkpoint.record_limit(batch_id)
-        decoded = map_batches(records, decode_batches, DECODED_SCHEMA, self._clusters, at_most)
-        commits = decoded.filter(pc.equal(decoded.column("kind"), "commit"))
-        commits = commits.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
-        return CommitBatch(batch_id, datetime.now(timezone.utc), decoded, commits)
+        by_spark = partial(map_batches, records, decode_batches, DECODED_SCHEMA, self._clusters, at_most)
+        decoded = self._again.map(by_spark, decode_batches, DECODED_SCHEMA, partial(self.ranges, batch_id))
+        batch = _to_batch(decoded, batch_id)
+        self._versions.check(batch.records)
+        return batch
+
+    def ranges(self, batch_id: int) -> OffsetRanges:
+        """Return what a micro-batch reads."""
+        return ranges_of(self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id))
+
+    def try_rows(self, rows: pa.RecordBatch) -> None:
+        """Decode *rows* as those of a micro-batch, and write nothing."""
+        records = pa.Table.from_batches(list(decode_batches([rows])), DECODED_SCHEMA)
+        batch = _to_batch(records, 0)
+        commit_rows(self.alias, batch, np.zeros(batch.commits.num_rows, np.bool_))
 
     def write(self, batch: CommitBatch, is_own: NDArray[np.bool_]) -> dict[str, int]:
         """Append *batch* to the tables, once however often it comes; return how many records of which kind it had.
@@ -124,13 +147,27 @@ class CommitIngester:
         self._tables.append(
             GROUP_EVENTS, _to_rows(GROUP_EVENTS, _group_events(batch), same, {"at": "timestamp"}), writer
         )
-        self._tables.append(OFFSET_COMMITS, _to_rows(OFFSET_COMMITS, _history(batch, is_own), same, {}), writer)
+        self._tables.append(OFFSET_COMMITS, commit_rows(self.alias, batch, is_own), writer)
         own = int(is_own.sum())
         return {"genuine": len(is_own) - own, "own": own, "malformed": malformed.num_rows}
 
 
 def _by_partition(offsets: Offsets) -> dict[int, int]:
     return {partition: offset for (_, partition), offset in offsets.items()}
+
+
+def _to_batch(decoded: pa.Table, batch_id: int) -> CommitBatch:
+    at = decoded.schema.get_field_index("timestamp")
+    records = decoded.set_column(at, DECODED_SCHEMA.field(at), _known_time(decoded.column(at)))
+    commits = records.filter(pc.equal(records.column("kind"), "commit"))
+    commits = commits.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+    return CommitBatch(batch_id, datetime.now(timezone.utc), records, commits)
+
+
+def commit_rows(alias: str, batch: CommitBatch, is_own: NDArray[np.bool_]) -> pa.Table:
+    """Return the commits of *batch* as rows of ``offset_commits``."""
+    same = {"cluster": alias, "captured_at": batch.captured_at}
+    return _to_rows(OFFSET_COMMITS, _history(batch, is_own), same, {})
 
 
 def _to_rows(table: Table, rows: pa.Table, same: dict[str, object], renamed: dict[str, str]) -> pa.Table:
@@ -175,6 +212,10 @@ def _committed_at_ms(commits: pa.Table) -> Int64s:
     committed_ms = _numbers(commits, "committed_at_ms")
     times: Int64s = np.where((committed_ms < 0) | (committed_ms > _LATEST_MS), written_ms, committed_ms)
     return times
+
+
+def _known_time(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.min_element_wise(times.cast(pa.int64()), _LATEST_MS * 1000, skip_nulls=False).cast(times.type)
 
 
 def _to_time(milliseconds: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

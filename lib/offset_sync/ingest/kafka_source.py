@@ -9,10 +9,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.config import Config, Mirror
+from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.values import TopicPartition
 
 CONSUMER_OFFSETS = "__consumer_offsets"
-_HEADER_BYTES = 1024
+HEADER_BYTES = 1024
+"""A header is cut after that: nothing that long is valid, cut or not, and it bounds the memory of a batch."""
 _EARLIEST = -2  # as Spark writes it
 
 _ALWAYS = {
@@ -42,7 +44,7 @@ def read_mirrored_records(spark: SparkSession, config: Config, alias: str, witho
 
 
 def read_mirrored_ranges(
-    spark: SparkSession, config: Config, alias: str, ranges: Mapping[TopicPartition, tuple[int, int]]
+    spark: SparkSession, config: Config, alias: str, ranges: Mapping[TopicPartition, OffsetRange]
 ) -> DataFrame:
     """Return what :func:`read_mirrored_records` does, once, from each partition's first offset to below its second."""
     by_edge = [
@@ -67,10 +69,7 @@ def read_mirrored_ranges(
 
 
 def with_mirror_headers(records: DataFrame, mirror: Mirror) -> DataFrame:
-    """Return the place and time of each record, and its two raw headers; of a repeated header the last one.
-
-    A header is cut after 1 KiB. Nothing that long is valid, cut or not, and it bounds the memory of a batch.
-    """
+    """Return the place and time of each record, and its two raw headers; of a repeated header the last one, cut."""
     place = ("topic", "partition", "offset", "timestamp")
     origin, offset = _last_header(mirror.origin_header), _last_header(mirror.offset_header)
     return records.select(*place, origin.alias("origin_header"), offset.alias("offset_header"))
@@ -80,7 +79,7 @@ def _last_header(name: str) -> Column:
     """Return the value of the last header of this name, cut; null where there is none. No map is built for it."""
     from_last = F.reverse("headers")
     index = F.array_position(from_last["key"], name) - 1  # -1: no such header, for which F.get has a null
-    return F.substring(F.get(from_last["value"], index.cast("int")), 1, _HEADER_BYTES)
+    return F.substring(F.get(from_last["value"], index.cast("int")), 1, HEADER_BYTES)
 
 
 def read_whole_records(spark: SparkSession, config: Config, alias: str, without: Collection[str] = ()) -> DataFrame:

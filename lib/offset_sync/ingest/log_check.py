@@ -14,6 +14,8 @@ from pyspark.sql import DataFrame
 from offset_sync.ingest.batch_rows import ReadBatch
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.origin_check import OriginCheck
+from offset_sync.ingest.second_reader import OffsetRanges
+from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
@@ -31,10 +33,10 @@ class Logs(Protocol):
         """Return what each cluster says of its partitions, or why it said nothing."""
 
 
-class RangeReader(Protocol):
+class LogReader(Protocol):
     """Who reads parts of the cluster's logs once more, as the query does."""
 
-    def __call__(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> DataFrame:
+    def __call__(self, ranges: OffsetRanges) -> DataFrame:
         """Return the records from each partition's first offset to below its second."""
 
 
@@ -46,7 +48,7 @@ class Asked(NamedTuple):
 
     own: Logs
     others: Logs
-    read_again: RangeReader
+    read_again: LogReader
 
 
 class LogCheck:
@@ -60,11 +62,11 @@ class LogCheck:
         """Take note that what *read* has was written down."""
         self._incarnations.was_read_again(self._alias, read.again)
 
-    def checked(self, read: ReadBatch, cut: Callable[[DataFrame, int], pa.Table]) -> ReadBatch:
+    def checked(self, read: ReadBatch, cut: Callable[[DataFrame, OffsetRanges], pa.Table]) -> ReadBatch:
         """Return what of *read* can be believed; of a log that has other records than before, those that it has now.
 
         Asked after reading: what was there to be read was at its origin before, and in the life that is known then.
-        *cut* makes such rows of so many records at most.
+        *cut* makes such rows of the records of some ranges.
         """
         alias, asked_at, moment = self._alias, datetime.now(timezone.utc), self._incarnations.moment()
         wanted = self._to_ask(read)
@@ -89,7 +91,7 @@ class LogCheck:
         return is_read | {each for each in self._incarnations.to_read_again(self._alias) if each in read.end}
 
     def _read_again(
-        self, read: ReadBatch, places: Mapping[TopicPartition, Ends], cut: Callable[[DataFrame, int], pa.Table]
+        self, read: ReadBatch, places: Mapping[TopicPartition, Ends], cut: Callable[[DataFrame, OffsetRanges], pa.Table]
     ) -> ReadBatch:
         """Return *read* with the logs in *places* as they are now, from where they have other records."""
         places = {each: ends for each, ends in places.items() if each in read.end}
@@ -97,11 +99,11 @@ class LogCheck:
             return read
         begins = self._incarnations.to_read_again(self._alias)
         until = {each: max(begins[each], min(read.end[each], ends.log_end)) for each, ends in places.items()}
-        ranges = {each: (max(begins[each], ends.log_start), until[each]) for each, ends in places.items()}
-        ranges = {each: (first, end) for each, (first, end) in ranges.items() if first < end}
+        first = {each: max(begins[each], ends.log_start) for each, ends in places.items()}
+        ranges = {each: OffsetRange(first[each], end) for each, end in until.items() if first[each] < end}
         rows = [read.cut.filter(pc.invert(_is_of(read.cut, places)))]
         if ranges:
-            rows.append(cut(self._asked.read_again(ranges), sum(end - first for first, end in ranges.values())))
+            rows.append(cut(self._asked.read_again(ranges), ranges))
         start = read.start | {(each.topic, each.partition): begins[each] for each in places}
         end = read.end | {(each.topic, each.partition): offset for each, offset in until.items()}
         return read._replace(cut=pa.concat_tables(rows), start=start, end=end, again=frozenset(places))

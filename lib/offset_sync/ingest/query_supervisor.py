@@ -178,7 +178,7 @@ class QuerySupervisor:
             supervised.error = None
         except Exception as problem:
             supervised.query = None
-            supervised.error = _first_line(str(problem)) or type(problem).__name__
+            supervised.error = first_line(str(problem)) or type(problem).__name__
             self._back_off(name, supervised)
 
     def _revive(self, name: str, supervised: _Supervised) -> None:
@@ -226,10 +226,10 @@ def _has_caught_up(query: StreamingQuery) -> bool:
 
 def _failure(query: StreamingQuery) -> str | None:
     problem = query.exception()
-    return None if problem is None else _first_line(str(problem))
+    return None if problem is None else first_line(str(problem))
 
 
-def _first_line(text: str) -> str:
+def first_line(text: str) -> str:
     """Return the line that says why; Spark's messages go on with the plan and the stack."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("at ")]  # of the stack

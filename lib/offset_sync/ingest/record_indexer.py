@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
@@ -17,11 +18,12 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.batch_rows import ReadBatch, coverage, to_quarantine, to_runs
-from offset_sync.ingest.checkpoint import Checkpoint, count_offsets
+from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.ingest.map_batches import map_batches
 from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder
+from offset_sync.ingest.second_reader import ONLY_SPARK, OffsetRanges, RecordsAgain, ranges_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.state import failpoints
 from offset_sync.tables.catalog import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
@@ -50,10 +52,14 @@ class TopicDescriber(Protocol):
 
 
 class Checks(NamedTuple):
-    """Who is asked about what was read: *topics* for the ids of topics, *logs* whether it can be believed."""
+    """Who is asked about what was read: *topics* for the ids of topics, *logs* whether it can be believed.
+
+    *again* reads what Spark cannot.
+    """
 
     topics: TopicDescriber
     logs: LogCheck
+    again: RecordsAgain = ONLY_SPARK
 
 
 class RecordIndexer:
@@ -78,7 +84,7 @@ class RecordIndexer:
         """Index one micro-batch; may be repeated at any point, the tables then hold it once all the same."""
         start, end = self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id)
         self._record_incarnations(sorted({topic for topic, _ in end}), datetime.now(timezone.utc))
-        read = ReadBatch(self._cut(records, count_offsets(start, end)), start, end, datetime.now(timezone.utc))
+        read = ReadBatch(self._cut(records, ranges_of(start, end)), start, end, datetime.now(timezone.utc))
         read = self._checks.logs.checked(read, self._cut)
         writer = (f"index_records-{self._checkpoint.query_id()}", batch_id)
         is_run = pc.is_null(read.cut.column("error"))
@@ -94,8 +100,20 @@ class RecordIndexer:
         self._checks.logs.was_read_again(read)
         self._progress.advance(self._builder.alias, start, end, pc.sum(runs.column("length")).as_py() or 0)
 
-    def _cut(self, records: DataFrame, at_most: int) -> pa.Table:
-        return map_batches(records, self._builder, CUT_SCHEMA, len(self._builder.origins), at_most=at_most)
+    def _cut(self, records: DataFrame, ranges: OffsetRanges) -> pa.Table:
+        """Return the runs of *records*, which are those of *ranges*."""
+        clusters, at_most = len(self._builder.origins), sum(end - start for start, end in ranges.values())
+        by_spark = partial(map_batches, records, self._builder, CUT_SCHEMA, clusters, at_most)
+        return self._checks.again.map(by_spark, self._builder, CUT_SCHEMA, lambda: ranges)
+
+    def ranges(self, batch_id: int) -> OffsetRanges:
+        """Return what a micro-batch reads."""
+        return ranges_of(self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id))
+
+    def try_rows(self, rows: pa.RecordBatch) -> None:
+        """Cut *rows* as those of a micro-batch, and write nothing."""
+        cut, now = pa.Table.from_batches(list(self._builder([rows])), CUT_SCHEMA), datetime.now(timezone.utc)
+        to_runs(cut.filter(pc.is_null(cut.column("error"))), self._builder.alias, now)
 
     def _record_incarnations(self, topics: list[str], now: datetime) -> None:
         """Write down topic ids not met before, ahead of the runs: a topic is never indexed without its id.

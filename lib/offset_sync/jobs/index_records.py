@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.kafka_source import read_mirrored_ranges, read_mirrored_records
@@ -21,11 +22,13 @@ from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
+from offset_sync.ingest.second_reader import MirroredRecords, SecondReader
 from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.jobs.index_output import IndexOutput
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
+from offset_sync.kafka.range_reader import RangeReader
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.fenced_tables import FencedTables
 from offset_sync.state.highest_indexed import highest_indexed
@@ -106,6 +109,9 @@ class _RecordQuery:
 
     def __init__(self, config: Config, admin: ClusterAdmin, access: TopicAccess, parts: _Parts) -> None:
         self._config, self._admin, self._access, self._parts = config, admin, access, parts
+        reader = RangeReader(admin.alias, config.admin_options(admin.alias))
+        self._again = SecondReader(admin.alias, reader, MirroredRecords(config.mirror))
+        self._failing = FailingBatches(admin.alias, self._again)
 
     def start(self) -> StreamingQuery | None:
         """Start to read the records of the included topics; None where there is none yet."""
@@ -118,14 +124,16 @@ class _RecordQuery:
         reaches = self._admin.reaches(lambda topic: config.is_topic_included(topic) and topic not in refused)
         parts.progress.expect(alias, {partition: reach.stable for partition, reach in reaches.items()})
         checkpoint = Checkpoint(parts.spark, f"{config.tables.checkpoints}/index_records/{alias}")
+        checkpoint.repair()
         checkpoint.leave_out(refused)
         builder = RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))
-        indexer = RecordIndexer(parts.tables, checkpoint, builder, Checks(self._admin, self._logs()), parts.progress)
+        checks = Checks(self._admin, self._logs(), self._again)
+        indexer = RecordIndexer(parts.tables, checkpoint, builder, checks, parts.progress)
         writer = (
             read_mirrored_records(parts.spark, config, alias, refused)
             .writeStream.queryName(f"index_records {alias}")
             .option("checkpointLocation", checkpoint.path)
-            .foreachBatch(parts.queries.stop_between_batches(indexer))
+            .foreachBatch(parts.queries.stop_between_batches(self._failing.guard(indexer, indexer)))
         )
         seconds = config.index.trigger_interval.total_seconds()
         parts.spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import argparse
 import logging
-import tempfile
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -17,19 +13,23 @@ from pyspark.sql.streaming.query import StreamingQuery
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_ingester import CommitIngester
+from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS, read_consumer_offsets
-from offset_sync.ingest.query_supervisor import STOPPED, QuerySupervisor
+from offset_sync.ingest.quarantine_replay import replay_quarantine
+from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
+from offset_sync.ingest.second_reader import SecondReader, offset_records
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.group_collector import Positions
 from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
 from offset_sync.jobs.metrics.sync_collector import CountedHistory, SyncMetrics
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.jobs.sync_batch import SyncBatch
+from offset_sync.jobs.sync_run import Run, driving, rehearsing
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.range_reader import RangeReader
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
-from offset_sync.state.lease import Lease, NoLease, held
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import restore_answers, restore_commits
 from offset_sync.state.sync_state import SyncState
@@ -53,34 +53,12 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
     try:
         tables = TableStore(spark, config.tables.root)
         tables.create()
-        opened = _rehearsing(stop) if arguments.dry_run else _driving(config, tables, stop)
+        opened = rehearsing(stop) if arguments.dry_run else driving(config, tables, stop)
         with opened as run:
             job = SyncJob(config, spark, run, is_once=arguments.once)
             return job.run_once() if arguments.once else job.run_until_stopped()
     finally:
         spark.stop()
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a dry run has of its own: no lease, and *checkpoints* in another place."""
-
-    lease: Lease
-    checkpoints: str
-    is_dry: bool
-
-
-@contextmanager
-def _driving(config: Config, tables: TableStore, stop: threading.Event) -> Iterator[Run]:
-    with held(Lease(tables, "sync_offsets", stop)) as lease:
-        yield Run(lease, config.tables.checkpoints, is_dry=False)
-
-
-@contextmanager
-def _rehearsing(stop: threading.Event) -> Iterator[Run]:
-    # Nothing but this process reads or writes them, wherever the tables lie and the tasks run.
-    with tempfile.TemporaryDirectory(prefix="offset-sync-dry-run-") as folder:
-        yield Run(NoLease(stop), Path(folder).as_uri(), is_dry=True)
 
 
 class SyncJob:
@@ -112,6 +90,10 @@ class SyncJob:
         targets = {} if run.is_dry else {a: FencedDeleter(admin, run.lease) for a, admin in self._admins.items()}
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, targets, self._metrics)
         # Kept when a query fails and is started again: they know what the batch in hand has already done.
+        self._again = {
+            alias: SecondReader(alias, RangeReader(alias, config.admin_options(alias)), offset_records)
+            for alias in config.clusters
+        }
         self._ingesters = {alias: self._ingester(alias) for alias in config.clusters}
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
         self._queries = QuerySupervisor(self._stop)
@@ -126,6 +108,7 @@ class SyncJob:
         if not self._run.is_dry:
             for alias, checkpoint in done.items():
                 self._ingesters[alias].note_taken_in(checkpoint.last_committed())
+            replay_quarantine(self._tables)
         restore_commits(self._tables, self._state)
         restore_answers(self._tables, self._state)
         if self._config.sync.metadata == "carry":
@@ -184,10 +167,12 @@ class SyncJob:
         if not partitions:
             return None
         starting = self._positions_before[alias] if self._run.is_dry else None
+        checkpoint = self._checkpoint(alias)
+        checkpoint.repair()
         writer = (
             read_consumer_offsets(self._spark, self._config, alias, partitions, starting)
             .writeStream.queryName(f"sync_offsets {alias}")
-            .option("checkpointLocation", self._checkpoint(alias).path)
+            .option("checkpointLocation", checkpoint.path)
             .foreachBatch(self._queries.stop_between_batches(self._batches[alias]))
         )
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
@@ -221,10 +206,12 @@ class SyncJob:
 
     def _ingester(self, alias: str) -> CommitIngester:
         seen = UnwrittenTables(self._spark, self._config.tables.root) if self._run.is_dry else self._tables
-        return CommitIngester(alias, seen, self._checkpoint(alias), len(self._config.clusters))
+        return CommitIngester(alias, seen, self._checkpoint(alias), len(self._config.clusters), self._again[alias])
 
-    def _batch(self, alias: str) -> SyncBatch:
-        return SyncBatch(self._ingesters[alias], self._state, self._reconciler, self._metrics, self._is_ready)
+    def _batch(self, alias: str) -> BatchFunction:
+        ingester = self._ingesters[alias]
+        batch = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready)
+        return FailingBatches(alias, self._again[alias]).guard(batch, ingester)
 
     def _checkpoint(self, alias: str) -> Checkpoint:
         return Checkpoint(self._spark, f"{self._run.checkpoints}/sync_offsets/{alias}")

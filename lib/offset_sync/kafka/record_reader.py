@@ -31,6 +31,9 @@ _OPTIONS = {
     "log_level": "2",
 }
 
+UNREADABLE_HEADERS: tuple[tuple[str, bytes | None], ...] = (("", None),)
+"""In the place of headers that the client cannot decode."""
+
 
 class RecordReader:
     """Reads from one cluster; *options* are librdkafka's."""
@@ -81,8 +84,11 @@ class RecordReader:
 
 
 def to_content(message: Message) -> RecordContent:
-    """Return what a consumed message holds."""
-    headers: Any = message.headers() or []
+    """Return what a consumed message holds; of headers whose names are no text only that they are there."""
+    try:
+        headers: Any = message.headers() or []
+    except UnicodeDecodeError:
+        headers = UNREADABLE_HEADERS
     return RecordContent(
         offset=int(message.offset() or 0),
         timestamp_ms=int(message.timestamp()[1]),

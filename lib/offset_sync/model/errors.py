@@ -27,6 +27,10 @@ class TableError(OffsetSyncError):
     """A Delta table or checkpoint is unusable."""
 
 
+class UnknownVersionError(OffsetSyncError):
+    """Brokers write what this version of the program cannot read; it has to be updated."""
+
+
 class PlatformError(OffsetSyncError):
     """Spark, Delta, librdkafka or a package around them is not what this was built with; trying again does not help."""
 

@@ -123,7 +123,7 @@ QUARANTINE = Table(
         "offset | bigint | offset",
         "key | binary | the record's key; for a mirrored record its origin header",
         "value | binary | the record's value; for a mirrored record its offset header",
-        "error | string | why it could not be decoded",
+        "error | string | why it could not be decoded; in a second row 'replayed: …', once it could",
         "seen_at | timestamp | when Offset Sync read it",
     ),
 )

@@ -91,12 +91,15 @@ class Maintainer:
             words = ", ".join(f"'{name}' = '{value}'" for name, value in changed.items())
             with table_lock(self._files.local(path)):
                 self._spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({words})")
+                self._files.sync_everything(path)
         return bool(changed)
 
     def compact(self, path: str) -> None:
         """Join small files into larger ones, sorted by the columns that the table is clustered by."""
         with table_lock(self._files.local(path)):
             self._spark.sql(f"OPTIMIZE delta.`{path}`")
+            # Before anybody's entry stands on this one.
+            self._files.sync_everything(path)
 
     def clean_up(self, path: str) -> None:
         """Delete entries of the log, and files that no version needs, after the time that they are kept.
@@ -149,6 +152,7 @@ class Maintainer:
                     transaction.commit(actions)
                 except ConcurrentAppendException:
                     continue
+                self._files.sync_everything(path)
                 return
         raise RuntimeError(f"{path}: others have appended {_ATTEMPTS} times in between; try again")
 

@@ -14,6 +14,7 @@ from offset_sync.tables.create import create_table
 from offset_sync.tables.definition import Table
 from offset_sync.tables.delta.append import DeltaAppender
 from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.tables.delta.log_repair import repair_log
 from offset_sync.tables.delta.replace import DeltaReplacer
 from offset_sync.tables.delta.transaction_log import latest_version, plain_bytes, read_added_rows
 
@@ -41,8 +42,13 @@ class TableStore:
         return f"{self.root}/{table.name}"
 
     def create(self, tables: Iterable[Table] = TABLES) -> None:
-        """Create every table that does not exist yet."""
+        """Create every table that does not exist yet; on a local disk mend what a power failure has left of a log.
+
+        Raises TableError, with what to do, where that would lose rows.
+        """
         for table in tables:
+            if (own := self._files.local(self.path(table))) is not None:
+                repair_log(own)
             create_table(self.spark, self.path(table), table)
 
     def read(self, table: Table) -> DataFrame:

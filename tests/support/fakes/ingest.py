@@ -59,10 +59,12 @@ class IngestingJob:
             raise self.reconcile_errors.pop()
         return self.failures
 
-    def ingest(self, batch_id: int, *records: Raw, first: int = 0, reverse: bool = False) -> None:
+    def ingest(
+        self, batch_id: int, *records: Raw, first: int = 0, reverse: bool = False, written_ms: int = WRITTEN_MS
+    ) -> None:
         """Take in a micro-batch of *records*, which stand in partition 3 from the offset *first* on."""
         rows = [
-            {"key": key, "value": value, "partition": 3, "offset": first + n, "timestamp": WRITTEN_MS * 1000}
+            {"key": key, "value": value, "partition": 3, "offset": first + n, "timestamp": written_ms * 1000}
             for n, (key, value) in enumerate(records)
         ]
         frame = MemoryFrame(pa.Table.from_pylist(rows[::-1] if reverse else rows, CONSUMER_OFFSETS), batch_rows=2)

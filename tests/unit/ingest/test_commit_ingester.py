@@ -233,3 +233,9 @@ def test_what_could_not_be_done_is_said_and_no_error(job: Job, caplog: pytest.Lo
 def test_an_empty_batch_is_nothing(job: Job) -> None:
     job.ingest(0)
     assert (job.reconciled, job.commits("group_id")) == ([([], 0)], [])
+
+
+def test_a_record_of_a_far_future_has_the_last_time_that_readers_of_the_tables_know(job: Job) -> None:
+    job.ingest(0, (commit_key("g", "t", 1), None), (group_key("g"), None), written_ms=2**53)
+    last = datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=timezone.utc)
+    assert job.commits("committed_at") == job.tables.rows(GROUP_EVENTS, "at") == [(last,)]

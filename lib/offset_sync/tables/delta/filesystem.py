@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -77,6 +78,7 @@ class HadoopFiles:
             stream.write(text.encode())
         finally:
             stream.close()
+        self.sync(path)
 
     def replace_text(self, path: str, text: str) -> None:
         """Write a file in the place of what was there, as Spark writes its checkpoints: all of it or nothing."""
@@ -89,6 +91,21 @@ class HadoopFiles:
             stream.cancel()
             raise
         stream.close()
+        self.sync(path)
+
+    def sync(self, path: str) -> None:
+        """Return when a file, and that it is in its folder, would survive a power failure.
+
+        For a local disk only: the other file systems see to it when a file is closed.
+        """
+        if (own := self.local(path)) is not None:
+            for each in (own, own.parent):
+                _sync(each)
+
+    def sync_everything(self, path: str) -> None:
+        """The same for all that anybody has written on the disk of *path*: what Spark writes has many files."""
+        if self.local(path) is not None:
+            os.sync()
 
     def delete(self, path: str) -> None:
         """Delete a file if it is there."""
@@ -117,6 +134,7 @@ class HadoopFiles:
         file_system, hadoop_path = self._resolve(path)
         if (own := self.local(path)) is not None:
             pq.write_table(rows, own, compression="snappy")
+            self.sync(path)
             return str(file_system.makeQualified(hadoop_path).toString()), own.stat().st_size
         with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
             local = Path(folder, "rows.parquet")
@@ -142,6 +160,14 @@ def _missing_files_named(path: str) -> Iterator[None]:
         if class_of(problem) == "java.io.FileNotFoundException":
             raise FileNotFoundError(path) from problem
         raise
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def read_json_lines(text: str) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.delta.jvm import JavaError, class_of, hadoop_configuration, java
 from offset_sync.tables.delta.statistics import statistics_of
+from offset_sync.tables.delta.transaction_log import entry
 
 logger = logging.getLogger(__name__)
 _ENGINE = "offset-sync"
@@ -130,12 +131,14 @@ class Transaction:
         return transactions.generateAppendActions(self.engine, state, files, context)
 
     def commit(self, *actions: Any) -> Commit:
-        """Write the actions of these iterators into the log: all of them or none."""
+        """Write the actions of these iterators into the log: all of them or none; when it returns they are stored."""
         first, *more = actions
         for each in more:
             first = first.combine(each)
         iterable = java("io.delta.kernel.utils.CloseableIterable").inMemoryIterable(first)
-        return Commit(self.path, self.engine, self.handle.commit(self.engine, iterable))
+        result = self.handle.commit(self.engine, iterable)
+        self.files.sync(entry(self.path, int(result.getVersion())))
+        return Commit(self.path, self.engine, result)
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ REQUIRED = (
             f"{_KERNEL}.Transaction": (
                 "commit/2 generateAppendActions/4 getSchema/1 getTransactionState/1 getWriteContext/3"
             ),
-            f"{_KERNEL}.TransactionCommitResult": "getPostCommitHooks/0 getPostCommitSnapshot/0",
+            f"{_KERNEL}.TransactionCommitResult": "getPostCommitHooks/0 getPostCommitSnapshot/0 getVersion/0",
             f"{_KERNEL}.hook.PostCommitHook": "getType/0 threadSafeInvoke/1",
             f"{_KERNEL}.ScanBuilder": "build/0",
             f"{_KERNEL}.Scan": "getScanFiles/1",

@@ -19,10 +19,10 @@ def latest_version(files: HadoopFiles, table: str, known: int) -> int:
     Raises FileNotFoundError where the log was cleaned up beyond it: what comes next is not to be told from its names.
     """
     first = known
-    while files.exists(_entry(table, known + 1)):
+    while files.exists(entry(table, known + 1)):
         known += 1
-    if known == first and not files.exists(_entry(table, known)):
-        raise FileNotFoundError(_entry(table, known))
+    if known == first and not files.exists(entry(table, known)):
+        raise FileNotFoundError(entry(table, known))
     return known
 
 
@@ -33,7 +33,7 @@ def read_added_rows(files: HadoopFiles, table: str, after: int, until: int, sche
     """
     found = [schema.empty_table()]
     for version in range(after + 1, until + 1):
-        actions = read_json_lines(files.read_text(_entry(table, version)))
+        actions = read_json_lines(files.read_text(entry(table, version)))
         if any("remove" in action for action in actions):
             continue
         for added in (action["add"] for action in actions if "add" in action):
@@ -48,7 +48,7 @@ def is_only_appended(files: HadoopFiles, table: str, after: int, until: int) -> 
     """Return whether versions in ``(after, until]`` did nothing but append; False where one is gone."""
     kinds = {"remove", "metaData", "protocol", "domainMetadata"}
     try:
-        texts = [files.read_text(_entry(table, version)) for version in range(after + 1, until + 1)]
+        texts = [files.read_text(entry(table, version)) for version in range(after + 1, until + 1)]
     except FileNotFoundError:
         return False
     return not any(kinds & action.keys() for text in texts for action in read_json_lines(text))
@@ -59,12 +59,13 @@ def plain_bytes(files: HadoopFiles, table: str, until: int) -> float:
     total = 0.0
     for version in range(1, until + 1):
         try:
-            actions = read_json_lines(files.read_text(_entry(table, version)))
+            actions = read_json_lines(files.read_text(entry(table, version)))
         except FileNotFoundError:
             return float("inf")
         total += sum(float("inf") if "remove" in each else each.get("add", {}).get("size", 0) for each in actions)
     return total
 
 
-def _entry(table: str, version: int) -> str:
+def entry(table: str, version: int) -> str:
+    """Return where the log has what *version* did."""
     return f"{table}/_delta_log/{version:020d}.json"

@@ -1,0 +1,121 @@
+"""A micro-batch that fails again and again: what it reads, and the record that it fails at where one is to blame."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Protocol
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
+from offset_sync.ingest.query_supervisor import BatchFunction, first_line
+from offset_sync.ingest.second_reader import OffsetRanges
+from offset_sync.model.errors import OffsetSyncError
+
+logger = logging.getLogger(__name__)
+TIMES = 3
+"""After so many failures of the same micro-batch it is looked into, once."""
+_MOST_PARTITIONS = 5
+
+
+class RowsAgain(Protocol):
+    """Who reads a log without Spark, see :class:`offset_sync.ingest.second_reader.SecondReader`."""
+
+    def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
+        """Yield the records of *ranges* as Spark's source would."""
+
+
+class Step(Protocol):
+    """What a query does with a micro-batch."""
+
+    def ranges(self, batch_id: int) -> OffsetRanges:
+        """Return what the micro-batch reads."""
+
+    def try_rows(self, rows: pa.RecordBatch) -> None:
+        """Do with *rows* what is done with those of a micro-batch, and write nothing."""
+
+
+class FailingBatches:
+    """Counts how often the micro-batch in hand of the query of the cluster *alias* has failed, over its restarts."""
+
+    def __init__(self, alias: str, again: RowsAgain) -> None:
+        self._alias, self._again = alias, again
+        self._batch_id, self._times = -1, 0
+
+    def guard(self, function: BatchFunction, step: Step) -> BatchFunction:
+        """Return *function* for foreachBatch; what it raises is raised, and told after the third time."""
+
+        def guarded(batch: DataFrame, batch_id: int) -> None:
+            try:
+                function(batch, batch_id)
+            except Exception as problem:
+                self._times = self._times + 1 if batch_id == self._batch_id else 1
+                self._batch_id = batch_id
+                if self._times == TIMES:
+                    self._tell(batch_id, step, problem)
+                raise
+            self._times = 0
+
+        return guarded
+
+    def _tell(self, batch_id: int, step: Step, problem: Exception) -> None:
+        reason = first_line(str(problem)) or type(problem).__name__
+        try:
+            ranges = step.ranges(batch_id)
+            # What we raise ourselves names its place.
+            found = "" if isinstance(problem, OffsetSyncError) else f"; {self._look(ranges, step)}"
+        except Exception as another:  # what was raised first counts
+            logger.error(
+                "clusters.%s: micro-batch %d has failed %d times: %s; what it reads is not known: %s",
+                *(self._alias, batch_id, TIMES, reason, first_line(str(another))),
+            )
+            return
+        logger.error(
+            "clusters.%s: micro-batch %d has failed %d times: %s; it reads %s%s",
+            *(self._alias, batch_id, TIMES, reason, to_text(ranges), found),
+        )
+
+    def _look(self, ranges: OffsetRanges, step: Step) -> str:
+        """Return at which record *step* fails, or that it is none."""
+        try:
+            for rows in self._again.rows(ranges):
+                if (problem := _failure(step, rows)) is not None:
+                    return _blame(step, rows, problem)
+        except Exception as problem:
+            return f"whether a record is to blame is not known: {first_line(str(problem))}"
+        return "each record of it can be read and decoded, so none is to blame"
+
+
+def to_text(ranges: OffsetRanges) -> str:
+    """Return which offsets are read."""
+    read = [(place, each) for place, each in sorted(ranges.items()) if each.end > each.start]
+    texts = [f"{place.topic}-{place.partition} from {each.start} to {each.end}" for place, each in read]
+    more = [f"{len(texts) - _MOST_PARTITIONS} more partitions"] if len(texts) > _MOST_PARTITIONS else []
+    return ", ".join(texts[:_MOST_PARTITIONS] + more) or "nothing"
+
+
+def _blame(step: Step, rows: pa.RecordBatch, problem: Exception) -> str:
+    """Return the record of *rows* that the *problem* is of, or all of them where each half is fine by itself."""
+    while rows.num_rows > 1:
+        middle = rows.num_rows // 2
+        for half in (rows.slice(0, middle), rows.slice(middle)):
+            if (its_problem := _failure(step, half)) is not None:
+                rows, problem = half, its_problem
+                break
+        else:
+            break
+    first, last = (rows.column("offset")[number].as_py() for number in (0, rows.num_rows - 1))
+    where = f"offset {first}" if first == last else f"the offsets from {first} to {last}"
+    topic = rows.column("topic")[0].as_py() if "topic" in rows.schema.names else CONSUMER_OFFSETS
+    reason = first_line(str(problem)) or type(problem).__name__
+    return f"it fails at {topic}-{rows.column('partition')[0].as_py()} {where}: {reason}"
+
+
+def _failure(step: Step, rows: pa.RecordBatch) -> Exception | None:
+    try:
+        step.try_rows(rows)
+    except Exception as problem:
+        return problem
+    return None

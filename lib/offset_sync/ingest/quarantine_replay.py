@@ -1,0 +1,95 @@
+"""Commits that were put in quarantine and can be decoded by now, entered into the history where they belong.
+
+``quarantine`` is only ever appended to. So what was replayed gets a second row, which says so: it is written after the
+commits are, and a commit that is in ``offset_commits`` already is not written again. Killed in between, the next start
+does the rest. One driver at a time may do it.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timezone
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from offset_sync.ingest.commit_ingester import CommitBatch, commit_rows
+from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
+from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
+from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.tables.catalog import OFFSET_COMMITS, QUARANTINE
+from offset_sync.tables.store import TableStore
+
+logger = logging.getLogger(__name__)
+REPLAYED = "replayed: it is in offset_commits now"
+"""The ``error`` of the second row."""
+_PLACE = ["cluster", "partition", "offset"]
+_LOG_PLACE = ["cluster", "log_partition", "log_offset"]
+
+
+def replay_quarantine(tables: TableStore) -> int:
+    """Enter into ``offset_commits`` what can be decoded by now of the commits in quarantine; return how many.
+
+    Call it before the state is restored: what it enters is restored with the rest, and a later commit of the same key
+    stays the later one. A commit without our tag counts as genuine; errs to genuine.
+    """
+    if tables.version(QUARANTINE) == 0:
+        return 0
+    waiting, now = _waiting(tables.read(QUARANTINE)).toArrow(), datetime.now(timezone.utc)
+    by_cluster = {
+        alias: _decoded(waiting.filter(pc.equal(waiting.column("cluster"), alias)))
+        for alias in pc.unique(waiting.column("cluster")).to_pylist()
+    }
+    commits = [_rows(alias, decoded, now) for alias, decoded in by_cluster.items() if decoded.num_rows]
+    if not commits:
+        return 0
+    rows = pa.concat_tables(commits)
+    lacking = _lacking(tables, rows)
+    tables.append(OFFSET_COMMITS, lacking)
+    tables.append(QUARANTINE, _marks(rows, now))
+    for alias, decoded in by_cluster.items():
+        if decoded.num_rows:
+            logger.warning("clusters.%s: %d offset commits are out of quarantine", alias, decoded.num_rows)
+    return int(lacking.num_rows)
+
+
+def _waiting(quarantine: DataFrame) -> DataFrame:
+    """Return the records of ``__consumer_offsets`` that have not been replayed, each once."""
+    rows = quarantine.where(F.col("topic") == CONSUMER_OFFSETS)
+    is_mark = F.col("error") == REPLAYED
+    return rows.where(~is_mark).dropDuplicates(_PLACE).join(rows.where(is_mark).select(*_PLACE), _PLACE, "left_anti")
+
+
+def _decoded(rows: pa.Table) -> pa.Table:
+    """Return the commits among these *rows* of quarantine; when one was seen is all that is known of its time."""
+    records = rows.select(["key", "value", "partition", "offset"]).append_column("timestamp", rows.column("seen_at"))
+    found = pa.Table.from_batches(list(decode_batches(records.to_batches(max_chunksize=10_000))), DECODED_SCHEMA)
+    return found.filter(pc.equal(found.column("kind"), "commit"))
+
+
+def _rows(alias: str, decoded: pa.Table, now: datetime) -> pa.Table:
+    is_own = pc.equal(decoded.column("metadata"), OWN_TAG).fill_null(False).to_numpy()
+    return commit_rows(alias, CommitBatch(0, now, decoded, decoded), is_own)
+
+
+def _lacking(tables: TableStore, rows: pa.Table) -> pa.Table:
+    """Return those of *rows* that ``offset_commits`` has not: a start that was killed may have entered them."""
+    if tables.version(OFFSET_COMMITS) == 0:
+        return rows
+    numbered = rows.select(_LOG_PLACE).append_column("row", pa.array(range(rows.num_rows), pa.int64()))
+    known = tables.read(OFFSET_COMMITS).select(*_LOG_PLACE)
+    found = F.broadcast(tables.spark.createDataFrame(numbered))
+    there = known.join(found, _LOG_PLACE, "inner").select("row").distinct().toArrow().column("row")
+    return rows.filter(pc.invert(pc.is_in(numbered.column("row"), there.combine_chunks())))
+
+
+def _marks(rows: pa.Table, now: datetime) -> pa.Table:
+    places = {name: rows.column(log_name) for name, log_name in zip(_PLACE, _LOG_PLACE, strict=True)}
+    same = {"topic": CONSUMER_OFFSETS, "key": None, "value": None, "error": REPLAYED, "seen_at": now}
+    types = QUARANTINE.arrow_schema
+    columns = places | {
+        name: pa.repeat(pa.scalar(each, types.field(name).type), rows.num_rows) for name, each in same.items()
+    }
+    return pa.table(columns).select(QUARANTINE.names)

@@ -1,0 +1,182 @@
+"""Micro-batches that Spark cannot read, read with a consumer of our own: records of a time that Spark has no room for.
+
+Spark counts time in microseconds, and Kafka takes any 64-bit number of milliseconds for a time. One record beyond
+9223372036854775 ms (nanoseconds where milliseconds were meant are enough) and Spark's source fails with an
+ArithmeticException, each time that the micro-batch is repeated.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
+
+import pyarrow as pa
+
+from offset_sync.config import Mirror
+from offset_sync.ingest.checkpoint import Offsets
+from offset_sync.ingest.kafka_source import HEADER_BYTES
+from offset_sync.ingest.map_batches import MapBatches
+from offset_sync.kafka.range_reader import Chunk, OffsetRange, RangeReader
+from offset_sync.kafka.record_reader import UNREADABLE_HEADERS
+from offset_sync.model.values import RecordContent, TopicPartition
+
+logger = logging.getLogger(__name__)
+LAST_MS = (2**63 - 1) // 1000
+"""The last time that fits; one beyond it counts as this one, and one before its negative as that."""
+_SYMPTOM = "ArithmeticException"
+_MOST_ROWS, _MOST_BYTES = 5_000, 16 << 20
+RowsOf = Callable[[Chunk], pa.RecordBatch]
+
+
+OffsetRanges = Mapping[TopicPartition, OffsetRange]
+RangesOfBatch = Callable[[], OffsetRanges]
+
+
+class RecordsAgain(Protocol):
+    """Who reads what Spark cannot."""
+
+    def map(
+        self, by_spark: Callable[[], pa.Table], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
+    ) -> pa.Table:
+        """Return what *by_spark* returns, or the same made by *function* of the records in the same *ranges*."""
+
+
+class OnlySpark:
+    """Nobody reads again."""
+
+    def map(
+        self, by_spark: Callable[[], pa.Table], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
+    ) -> pa.Table:
+        """Return what *by_spark* returns."""
+        return by_spark()
+
+
+ONLY_SPARK = OnlySpark()
+
+
+class SecondReader:
+    """Reads for the query of the cluster *alias*; *to_rows* makes the columns that Spark's source would have."""
+
+    def __init__(self, alias: str, reader: RangeReader, to_rows: RowsOf) -> None:
+        self._alias, self._reader, self._to_rows = alias, reader, to_rows
+        self._is_first = False
+
+    def map(
+        self, by_spark: Callable[[], pa.Table], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
+    ) -> pa.Table:
+        """Return what *by_spark* returns; where it fails for a time, what *function* makes of the same records.
+
+        While such records keep coming Spark is not asked first: every micro-batch would be read twice.
+        """
+        if not self._is_first:
+            try:
+                return by_spark()
+            except Exception as problem:
+                if not is_for_a_time(problem):
+                    raise
+        return pa.Table.from_batches(list(function(self.rows(ranges()))), schema)
+
+    def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
+        """Yield the records of *ranges* as Spark's source would, some thousand at a time; times are cut to fit."""
+        beyond: list[tuple[TopicPartition, RecordContent]] = []
+        number = 0
+        for chunk in _joined(self._reader.read(ranges)):
+            late = [each for each in chunk if abs(each[1].timestamp_ms) > LAST_MS]
+            number += len(late)
+            beyond = beyond or late[:1]
+            yield self._to_rows(chunk)
+        self._is_first = number > 0
+        if beyond:
+            self._tell(*beyond[0], number - 1)
+
+    def _tell(self, place: TopicPartition, record: RecordContent, others: int) -> None:
+        more = f", and so have {others} more records of this micro-batch" if others else ""
+        logger.warning(
+            "clusters.%s: %s-%d offset %d has the time %d ms, which Spark cannot hold: it counts as %d%s",
+            self._alias,
+            *place,
+            record.offset,
+            record.timestamp_ms,
+            _fitting(record.timestamp_ms),
+            more,
+        )
+
+
+def ranges_of(start: Offsets, end: Offsets) -> dict[TopicPartition, OffsetRange]:
+    """Return what a micro-batch reads; a partition that is not in *start* is read from its beginning."""
+    return {TopicPartition(*place): OffsetRange(start.get(place, 0), last) for place, last in end.items()}
+
+
+def is_for_a_time(problem: Exception) -> bool:
+    """Return whether Spark failed for a number that it could not count with."""
+    return _SYMPTOM in str(problem) or _SYMPTOM in type(problem).__name__
+
+
+def offset_records(chunk: Chunk) -> pa.RecordBatch:
+    """Return records of ``__consumer_offsets`` with the columns of ``read_consumer_offsets``."""
+    return _batch(
+        chunk,
+        {
+            "key": pa.array([record.key for _, record in chunk], pa.binary()),
+            "value": pa.array([record.value for _, record in chunk], pa.binary()),
+        },
+    )
+
+
+class MirroredRecords:
+    """Makes the columns of ``read_mirrored_records``."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+
+    def __call__(self, chunk: Chunk) -> pa.RecordBatch:
+        """Return the records of *chunk*."""
+        names = {"origin_header": self._mirror.origin_header, "offset_header": self._mirror.offset_header}
+        columns = {
+            column: pa.array([last_header(record, name) for _, record in chunk], pa.binary())
+            for column, name in names.items()
+        }
+        return _batch(chunk, {"topic": pa.array([place.topic for place, _ in chunk], pa.string()), **columns})
+
+
+def last_header(record: RecordContent, name: str) -> bytes | None:
+    """Return the value of the last header of this *name*, cut; what nobody can read is no identity: it is empty."""
+    if record.headers == UNREADABLE_HEADERS:
+        return b""
+    found = next((value for key, value in reversed(record.headers) if key == name), None)
+    return None if found is None else found[:HEADER_BYTES]
+
+
+def _batch(chunk: Chunk, columns: dict[str, pa.Array]) -> pa.RecordBatch:
+    times = pa.array([_fitting(record.timestamp_ms) * 1000 for _, record in chunk], pa.int64())
+    return pa.RecordBatch.from_pydict(
+        {
+            **columns,
+            "partition": pa.array([place.partition for place, _ in chunk], pa.int32()),
+            "offset": pa.array([record.offset for _, record in chunk], pa.int64()),
+            "timestamp": times.cast(pa.timestamp("us", tz="UTC")),
+        }
+    )
+
+
+def _fitting(milliseconds: int) -> int:
+    return max(-LAST_MS, min(LAST_MS, milliseconds))
+
+
+def _joined(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Join small chunks, each log in its order and one log after the other: so runs are found whole."""
+    joined: Chunk = []
+    size = 0
+    for chunk in chunks:
+        joined += chunk
+        size += sum(len(record.key or b"") + len(record.value or b"") for _, record in chunk)
+        if len(joined) >= _MOST_ROWS or size >= _MOST_BYTES:
+            yield sorted(joined, key=_place)
+            joined, size = [], 0
+    if joined:
+        yield sorted(joined, key=_place)
+
+
+def _place(row: tuple[TopicPartition, RecordContent]) -> tuple[str, int, int]:
+    return row[0].topic, row[0].partition, row[1].offset

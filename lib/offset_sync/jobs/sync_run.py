@@ -1,0 +1,38 @@
+"""What a run of ``sync_offsets`` holds while it lasts: the lease of the job, or nothing that is another's."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from offset_sync.config import Config
+from offset_sync.state.lease import Lease, NoLease, held
+from offset_sync.tables.store import TableStore
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a dry run has of its own: no lease, and *checkpoints* in another place."""
+
+    lease: Lease
+    checkpoints: str
+    is_dry: bool
+
+
+@contextmanager
+def driving(config: Config, tables: TableStore, stop: threading.Event) -> Iterator[Run]:
+    """Claim the job for as long as it runs."""
+    with held(Lease(tables, "sync_offsets", stop)) as lease:
+        yield Run(lease, config.tables.checkpoints, is_dry=False)
+
+
+@contextmanager
+def rehearsing(stop: threading.Event) -> Iterator[Run]:
+    """Have a place for the checkpoints of a dry run, which claims nothing."""
+    # Nothing but this process reads or writes them, wherever the tables lie and the tasks run.
+    with tempfile.TemporaryDirectory(prefix="offset-sync-dry-run-") as folder:
+        yield Run(NoLease(stop), Path(folder).as_uri(), is_dry=True)

@@ -1,0 +1,105 @@
+"""Reads stretches of logs whole, as a consumer does: what a micro-batch covers, without Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaException, Message
+from confluent_kafka import TopicPartition as ClientPartition
+
+from offset_sync.kafka.record_reader import to_content
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import RecordContent, TopicPartition
+
+PATIENCE_S = 30.0
+_POLL_S = 0.5
+_MOST_RECORDS = 200
+_OPTIONS = {
+    "group.id": "offset-sync-reader",
+    "client.id": "offset-sync",
+    "enable.auto.commit": "false",
+    "enable.auto.offset.store": "false",
+    "isolation.level": "read_committed",
+    "enable.partition.eof": "true",
+    # What retention has deleted is read over, as Spark does it.
+    "auto.offset.reset": "earliest",
+    # All that is fetched ahead, of all partitions together.
+    "queued.max.messages.kbytes": "16384",
+    "fetch.message.max.bytes": "1048576",
+    "fetch.wait.max.ms": "50",
+    "log_level": "2",
+}
+
+
+class OffsetRange(NamedTuple):
+    """Offsets of one log from *start* up to *end*, which is not one of them."""
+
+    start: int
+    end: int
+
+
+Chunk = list[tuple[TopicPartition, RecordContent]]
+
+
+class RangeReader:
+    """Reads from one cluster; *options* are librdkafka's."""
+
+    def __init__(self, alias: str, options: Mapping[str, str], patience: float = PATIENCE_S) -> None:
+        self._alias, self._patience = alias, patience
+        self._options: dict[str, Any] = {**_OPTIONS, **options, "error_cb": lambda error: None}
+
+    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
+        """Yield every record of the *ranges* that is still there, each log in its order, at most 200 at a time.
+
+        Raises ClusterError where nothing has come for the patience, in seconds, or where a log ends before its range
+        does: nothing is taken for read that was not.
+        """
+        waiting = {place: each for place, each in ranges.items() if each.end > each.start}
+        if not waiting:
+            return
+        try:
+            consumer = Consumer(self._options)
+        except (KafkaException, ValueError, TypeError) as error:
+            raise ClusterError(self._alias, f"the client refuses its options: {error}") from error
+        try:
+            yield from self._read(consumer, waiting)
+        except KafkaException as error:
+            raise ClusterError(self._alias, str(error.args[0])) from error
+        finally:
+            consumer.close()
+
+    def _read(self, consumer: Consumer, waiting: dict[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
+        consumer.assign([ClientPartition(*place, each.start) for place, each in waiting.items()])
+        seen: dict[TopicPartition, str] = {}
+        ends_at = time.monotonic() + self._patience
+        while waiting:
+            chunk: Chunk = []
+            for message in consumer.consume(_MOST_RECORDS, _POLL_S):
+                place = TopicPartition(str(message.topic()), int(message.partition() or 0))
+                if place in waiting and self._take(message, waiting[place], chunk, seen):
+                    del waiting[place]
+                    consumer.incremental_unassign([ClientPartition(*place)])
+            if chunk:
+                ends_at = time.monotonic() + self._patience
+                yield chunk
+            elif waiting and time.monotonic() > ends_at:
+                place, each = next(iter(waiting.items()))
+                reason = seen.get(place, "no answer")
+                raise ClusterError(
+                    self._alias, f"{place.topic}-{place.partition} cannot be read up to offset {each.end}: {reason}"
+                )
+
+    def _take(self, message: Message, wanted: OffsetRange, chunk: Chunk, seen: dict[TopicPartition, str]) -> bool:
+        """Add a record that is *wanted* to *chunk*; return whether nothing of its range can come after it."""
+        place, offset = TopicPartition(str(message.topic()), int(message.partition() or 0)), int(message.offset() or 0)
+        error = message.error()
+        if error is not None:
+            is_end = error.name() == "_PARTITION_EOF"
+            # A broker that leads since a moment may not know yet how far its log is readable: then more will come.
+            seen[place] = f"the log ends at offset {offset}" if is_end else str(error.str())
+            return bool(is_end and offset >= wanted.end)
+        if wanted.start <= offset < wanted.end:
+            chunk.append((place, to_content(message)))
+        return offset >= wanted.end - 1

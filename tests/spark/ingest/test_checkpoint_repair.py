@@ -1,0 +1,148 @@
+"""Checkpoints of real queries as a power failure leaves them: after the repair Spark goes on and leaves nothing out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.model.errors import TableError
+from offset_sync.tables.delta.filesystem import HadoopFiles
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "empty": lambda path: path.write_bytes(b""),
+    "zeros": lambda path: path.write_bytes(b"\0" * 100),
+    "cut off": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+}
+
+
+class Reader:
+    """Runs a query of numbers, one micro-batch at a time, over the checkpoint in *folder*."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark, self.folder = spark, folder
+        self.read: list[tuple[str, int, list[int]]] = []  # by which query, in which batch
+
+    def run(self) -> None:
+        def take(batch: DataFrame, batch_id: int) -> None:
+            name = Checkpoint(self.spark, str(self.folder)).query_id()
+            self.read.append((name, batch_id, sorted(row.value for row in batch.collect())))
+
+        source = self.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).load()
+        writer = source.writeStream.foreachBatch(take).option("checkpointLocation", str(self.folder))
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination(60)
+        assert query.exception() is None
+
+    def repair(self) -> None:
+        Checkpoint(self.spark, str(self.folder)).repair()
+
+
+@pytest.fixture
+def reader(spark: SparkSession, tmp_path: Path) -> Reader:
+    made = Reader(spark, tmp_path / "query")
+    for _ in range(3):
+        made.run()
+    assert [batch_id for _, batch_id, _ in made.read] == [0, 1, 2]
+    return made
+
+
+def damage(reader: Reader, kind: str, *names: str) -> None:
+    for name in names:
+        DAMAGE[kind](reader.folder / name)
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_the_newest_plan_is_made_anew_by_what_the_tables_take_for_another_query(reader: Reader, kind: str) -> None:
+    (reader.folder / "commits" / "2").unlink()  # it was under way
+    damage(reader, kind, "offsets/2")
+    reader.repair()
+    reader.run()
+    (*_, before, after) = reader.read
+    assert (after[1], after[2][:2]) == (2, before[2][:2]), "from where the one before has ended"
+    assert after[0] != before[0]
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_micro_batch_whose_end_was_not_stored_is_repeated_as_it_was_planned(reader: Reader, kind: str) -> None:
+    damage(reader, kind, "commits/2")
+    reader.repair()
+    reader.run()
+    assert reader.read[3] == reader.read[2]
+
+
+def test_a_plan_that_is_lost_though_its_micro_batch_is_done_is_read_again(reader: Reader) -> None:
+    damage(reader, "empty", "offsets/2")
+    reader.repair()
+    reader.run()
+    before, after = reader.read[2:4]
+    assert (after[1], after[2][:2], after[0] == before[0]) == (2, before[2][:2], False)
+
+
+def test_without_a_name_the_query_gets_another_and_reads_nothing_twice(reader: Reader) -> None:
+    damage(reader, "empty", "metadata")
+    reader.repair()
+    reader.run()
+    before, after = reader.read[2:4]
+    assert (after[1], after[2][0], after[0] == before[0]) == (3, before[2][-1] + 1, False)
+
+
+def test_the_very_first_plan_is_made_anew(spark: SparkSession, tmp_path: Path) -> None:
+    reader = Reader(spark, tmp_path / "query")
+    reader.run()
+    (reader.folder / "commits" / "0").unlink()
+    (reader.folder / "sources" / "0").mkdir(parents=True, exist_ok=True)
+    (reader.folder / "sources" / "0" / "0").write_bytes(b"\0")
+    reader.repair()
+    assert not (reader.folder / "offsets" / "0").exists()
+    assert not (reader.folder / "sources" / "0" / "0").exists()
+    reader.run()
+    assert [each[1:] for each in reader.read][1][1][0] == 0
+
+
+@pytest.mark.parametrize("names", [["offsets/1"], ["offsets/1", "offsets/2"]], ids=" ".join)
+def test_an_older_plan_is_refused_by_name_with_what_to_do_and_stays(reader: Reader, names: list[str]) -> None:
+    damage(reader, "empty", *names)
+    with pytest.raises(TableError, match="offsets/1: empty or cut off, and others stand on it; delete the folder"):
+        reader.repair()
+    assert (reader.folder / "offsets" / "2").exists()
+
+
+def test_what_is_whole_stays_as_it_is(reader: Reader) -> None:
+    def content() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in reader.folder.rglob("*") if path.is_file()}
+
+    before = content()
+    reader.repair()
+    assert content() == before
+    (reader.folder / "offsets" / "2").write_text("v2\nof another version of Spark")
+    reader.repair()
+    assert (reader.folder / "offsets" / "2").exists()
+
+
+def test_before_the_first_start_there_is_nothing_to_mend(spark: SparkSession, tmp_path: Path) -> None:
+    Checkpoint(spark, str(tmp_path / "none")).repair()
+    assert not (tmp_path / "none").exists()
+    # Killed before its first plan, and the name was lost.
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some" / "metadata").write_text("")
+    Checkpoint(spark, str(tmp_path / "some")).repair()
+    assert not (tmp_path / "some" / "metadata").exists()
+
+
+def test_a_plan_is_stored_before_anything_is_done_by_it(
+    reader: Reader, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored: list[Any] = []
+    monkeypatch.setattr(HadoopFiles, "sync", lambda self, path: stored.append(path))
+    checkpoint = Checkpoint(spark, str(reader.folder))
+    path = reader.folder / "offsets" / "2"
+    lines = path.read_text().split("\n")
+    path.write_text("\n".join([*lines[:2], json.dumps({"orders": {"0": 9}})]))
+    assert [checkpoint.end_offsets(2) for _ in range(2)] == [{("orders", 0): 9}] * 2
+    assert stored == [str(path)]

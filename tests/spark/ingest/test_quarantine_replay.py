@@ -1,0 +1,91 @@
+"""Commits that an older version could not read: today's decoder enters them where they belong, each once."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pyarrow as pa
+import pytest
+
+from builders.offset_records import commit_key, commit_value
+from fakes.clusters import MemoryIndex
+from fakes.reconciler_site import config_of
+from fakes.tables import PowerFailure
+from offset_sync.ingest.quarantine_replay import REPLAYED, replay_quarantine
+from offset_sync.model.values import GroupPartition
+from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.state.restore import restore_commits
+from offset_sync.state.sync_state import SyncState
+from offset_sync.tables.catalog import OFFSET_COMMITS, QUARANTINE
+from offset_sync.tables.definition import Table
+from offset_sync.tables.store import TableStore
+
+SEEN_AT = datetime(2026, 1, 2, tzinfo=timezone.utc)
+OLD_ERROR = "value version 4 is unknown for record type 1"
+Row = dict[str, object]
+
+
+class Dying(TableStore):
+    """Loses power before its first append to quarantine."""
+
+    def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
+        if table is QUARANTINE:
+            raise PowerFailure
+        super().append(table, rows, writer)
+
+
+def quarantined(cluster: str, offset: int, key: bytes, value: bytes, topic: str = "__consumer_offsets") -> Row:
+    row = {"cluster": cluster, "topic": topic, "partition": 3, "offset": offset, "key": key, "value": value}
+    return row | {"error": OLD_ERROR, "seen_at": SEEN_AT}
+
+
+def fill(tables: TableStore) -> None:
+    key = commit_key("g", "t", 0)
+    rows = [
+        quarantined("X", 7, key, commit_value(5)),
+        quarantined("X", 9, key, commit_value(6, metadata=OWN_TAG)),
+        quarantined("Y", 7, key, commit_value(4)),
+        quarantined("Y", 8, key, commit_value(4, version=99)),
+        quarantined("X", 2, b"dc2", b"12x", topic="orders"),
+    ]
+    for _ in range(2):  # a record that was read twice is there twice
+        tables.append(QUARANTINE, pa.Table.from_pylist(rows, QUARANTINE.arrow_schema))
+
+
+def commits(tables: TableStore) -> list[tuple[object, ...]]:
+    names = ("cluster", "log_partition", "log_offset", "group_id", "committed_offset", "is_own")
+    return sorted(tuple(row[name] for name in names) for row in tables.read(OFFSET_COMMITS).toArrow().to_pylist())
+
+
+def marks(tables: TableStore) -> list[tuple[object, ...]]:
+    rows = tables.read(QUARANTINE).toArrow().to_pylist()
+    return sorted((row["cluster"], row["offset"]) for row in rows if row["error"] == REPLAYED)
+
+
+EXPECTED = [("X", 3, 7, "g", 5, False), ("X", 3, 9, "g", 6, True), ("Y", 3, 7, "g", 4, False)]
+
+
+def test_what_can_be_read_by_now_is_entered_once_and_marked(tables: TableStore) -> None:
+    fill(tables)
+    assert [replay_quarantine(tables) for _ in range(3)] == [3, 0, 0]
+    assert commits(tables) == EXPECTED
+    assert marks(tables) == [("X", 7), ("X", 9), ("Y", 7)]
+    state = SyncState(config_of(["X", "Y"]), MemoryIndex())
+    restore_commits(tables, state)
+    (row,) = state.offsets.ids([GroupPartition("g", "t", 0)])
+    genuine = {alias: int(each.columns["genuine_offset"][row]) for alias, each in state.offsets.clusters.items()}
+    assert genuine == {"X": 5, "Y": 4}
+
+
+def test_killed_between_the_commits_and_the_mark_each_is_there_once(tables: TableStore) -> None:
+    fill(tables)
+    with pytest.raises(PowerFailure):
+        replay_quarantine(Dying(tables.spark, tables.root))
+    assert (commits(tables), marks(tables)) == (EXPECTED, [])
+    assert replay_quarantine(tables) == 0
+    assert (commits(tables), marks(tables)) == (EXPECTED, [("X", 7), ("X", 9), ("Y", 7)])
+
+
+def test_without_a_quarantine_nothing_is_done(tables: TableStore) -> None:
+    assert replay_quarantine(tables) == 0
+    assert (tables.version(OFFSET_COMMITS), tables.version(QUARANTINE)) == (0, 0)

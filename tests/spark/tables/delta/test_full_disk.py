@@ -1,0 +1,126 @@
+"""A disk that is full, wherever in an append or a micro-batch it happens: an error, and with room again all goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.state.own_writes import Intent
+from offset_sync.sync.intent_log import IntentLog
+from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.tables.store import TableStore
+
+PAGE = 4096
+
+
+class SmallDisk:
+    """A file system of its own, with exactly as much room as it is told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self._filler = folder, folder / "filler"
+
+    def leave(self, pages: int) -> None:
+        """Fill it up to so many free pages."""
+        self.clear()
+        with self._filler.open("wb", 0) as filler:
+            try:
+                while True:
+                    filler.write(b"x" * PAGE)
+            except OSError:
+                pass
+        os.truncate(self._filler, max(0, self._filler.stat().st_size - pages * PAGE))
+
+    def clear(self) -> None:
+        """Make room."""
+        self._filler.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder], capture_output=True).returncode:
+        pytest.skip("file systems may not be mounted here")
+    yield SmallDisk(folder)
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def run(start: int) -> pa.Table:
+    row: dict[str, Any] = dict.fromkeys(RECORD_RUNS.names) | {"topic": "orders", "partition": 0, "start_offset": start}
+    return pa.Table.from_pylist([row], RECORD_RUNS.arrow_schema)
+
+
+def test_an_append_that_finds_no_room_at_any_of_its_writes_is_an_error_and_comes_again_once(
+    spark: SparkSession, disk: SmallDisk
+) -> None:
+    tables = TableStore(spark, str(disk.folder / "tables"))
+    tables.create([RECORD_RUNS])
+    said = []
+    for number in range(12):
+        disk.leave(number)
+        try:
+            tables.append(RECORD_RUNS, run(number), ("query", number))
+        except Exception as problem:  # of Python or of Java, by whose write it is
+            said.append(str(problem))
+        disk.clear()
+        tables = TableStore(spark, tables.root)
+        tables.create([RECORD_RUNS])
+        tables.append(RECORD_RUNS, run(number), ("query", number))
+    assert 2 <= len(said) < 12
+    assert [text for text in said if "No space left on device" not in text] == []
+    rows = spark.read.format("delta").load(tables.path(RECORD_RUNS)).collect()
+    assert sorted(row.start_offset for row in rows) == list(range(12))
+
+
+def test_a_query_goes_on_when_there_is_room_again_and_every_value_is_there_once(
+    spark: SparkSession, disk: SmallDisk
+) -> None:
+    tables, folder = TableStore(spark, str(disk.folder / "tables")), disk.folder / "query"
+    tables.create([RECORD_RUNS])
+
+    def take(batch: DataFrame, batch_id: int) -> None:
+        name = Checkpoint(spark, str(folder)).query_id()
+        rows = [run(row.value) for row in batch.orderBy("value").collect()]
+        tables.append(RECORD_RUNS, pa.concat_tables(rows), (name, batch_id))
+
+    def go_on() -> str:
+        Checkpoint(spark, str(folder)).repair()
+        source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).load()
+        writer = source.writeStream.foreachBatch(take).option("checkpointLocation", str(folder))
+        try:
+            query = writer.trigger(availableNow=True).start()
+            query.awaitTermination(60)
+        except Exception as problem:
+            return str(problem)
+        return ""
+
+    go_on()
+    said = []
+    for pages in range(0, 10, 2):
+        disk.leave(pages)
+        said.append(go_on())
+        disk.clear()
+        assert go_on() == ""
+    assert "No space left on device" in said[0]
+    rows = spark.read.format("delta").load(tables.path(RECORD_RUNS)).collect()
+    values = sorted(row.start_offset for row in rows)
+    assert values == list(range(len(values)))
+
+
+def test_what_could_not_be_announced_is_an_error_before_anything_is_sent(spark: SparkSession, disk: SmallDisk) -> None:
+    intent = Intent("dc2", "g" * 5000, "t", 0, 5)
+    log = IntentLog(spark, str(disk.folder / "intents"))
+    disk.leave(1)
+    with pytest.raises(Exception, match="No space left on device"):
+        log.append([intent])
+    disk.clear()
+    assert log.append([intent]) == [intent]
+    assert IntentLog(spark, str(disk.folder / "intents")).unfinished() == [intent]

@@ -1,0 +1,149 @@
+"""Micro-batches that Spark fails on for a time: the same rows from a consumer of our own, and a line about it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+
+import pyarrow as pa
+import pytest
+
+from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
+from offset_sync.config import Mirror
+from offset_sync.ingest.second_reader import (
+    LAST_MS,
+    MirroredRecords,
+    SecondReader,
+    is_for_a_time,
+    offset_records,
+    ranges_of,
+)
+from offset_sync.kafka.range_reader import Chunk, OffsetRange
+from offset_sync.kafka.record_reader import UNREADABLE_HEADERS
+from offset_sync.model.values import RecordContent, TopicPartition
+
+ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
+TIMES = pa.schema([("offset", pa.int64()), ("timestamp", pa.timestamp("us", tz="UTC"))])
+RANGES = {ORDERS: OffsetRange(0, 9)}
+
+
+class Log:
+    """What a cluster's logs hold."""
+
+    def __init__(self, *chunks: Chunk) -> None:
+        self.chunks, self.asked = chunks, list[Mapping[TopicPartition, OffsetRange]]()
+
+    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
+        self.asked.append(ranges)
+        yield from self.chunks
+
+
+def record(offset: int, timestamp_ms: int = 5, *headers: tuple[str, bytes | None]) -> RecordContent:
+    return RecordContent(offset, timestamp_ms, b"k", b"v", headers)
+
+
+def again(log: Log) -> SecondReader:
+    return SecondReader("dc1", log, MirroredRecords(Mirror()))  # type: ignore[arg-type]
+
+
+def times(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return (batch.select(TIMES.names) for batch in batches)
+
+
+def overflow() -> pa.Table:
+    raise RuntimeError("Job aborted\nCaused by: java.lang.ArithmeticException: long overflow")
+
+
+def read(reader: SecondReader, by_spark: object = overflow) -> list[tuple[int, int]]:
+    found = reader.map(by_spark, times, TIMES, lambda: RANGES)  # type: ignore[arg-type]
+    return list(zip(found["offset"].to_pylist(), found["timestamp"].cast(pa.int64()).to_pylist(), strict=True))
+
+
+def test_what_spark_fails_on_for_a_time_is_read_again_with_times_that_fit() -> None:
+    log = Log([(ORDERS, record(0, -1)), (ORDERS, record(1, 2**63 - 1))], [(ORDERS, record(2, -(2**63)))])
+    assert read(again(log)) == [(0, -1000), (1, LAST_MS * 1000), (2, -LAST_MS * 1000)]
+    assert log.asked == [RANGES]
+
+
+def test_what_spark_can_read_is_spark_s() -> None:
+    log = Log()
+    table = pa.table({"offset": [7], "timestamp": pa.array([1], TIMES.field(1).type)})
+    assert read(again(log), lambda: table) == [(7, 1)]
+    assert log.asked == []
+
+
+def test_any_other_failure_stays_one() -> None:
+    def refused() -> pa.Table:
+        raise OSError("no brokers")
+
+    log = Log()
+    with pytest.raises(OSError, match="no brokers"):
+        read(again(log), refused)
+    assert log.asked == []
+    assert not is_for_a_time(OSError("no brokers"))
+
+
+def test_while_such_records_come_spark_is_not_asked_first() -> None:
+    log = Log([(ORDERS, record(0, 2**63 - 1))])
+    reader = again(log)
+    read(reader)
+    asked: list[int] = []
+
+    def by_spark() -> pa.Table:
+        asked.append(1)
+        return TIMES.empty_table()
+
+    read(reader, by_spark)
+    assert asked == []
+    log.chunks = ([(ORDERS, record(1))],)
+    read(reader, by_spark)
+    assert asked == []
+    read(reader, by_spark)
+    assert asked == [1]
+
+
+def test_one_line_names_the_first_record_and_counts_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        read(again(Log([(ORDERS, record(0)), (ORDERS, record(4, LAST_MS + 1))], [(PAY, record(5, 2**63 - 1))])))
+        read(again(Log([(PAY, record(5, -(2**63)))])))
+    assert caplog.messages == [
+        "clusters.dc1: orders-0 offset 4 has the time 9223372036854776 ms, which Spark cannot hold: it counts as "
+        "9223372036854775, and so have 1 more records of this micro-batch",
+        "clusters.dc1: pay-1 offset 5 has the time -9223372036854775808 ms, which Spark cannot hold: it counts as "
+        "-9223372036854775",
+    ]
+
+
+def test_the_columns_are_those_of_the_source_and_each_log_comes_in_its_order() -> None:
+    log = Log([(PAY, record(0)), (ORDERS, record(0))], [(PAY, record(1)), (ORDERS, record(1))])
+    (batch,) = again(log).rows(RANGES)
+    assert batch.select(MIRRORED_RECORDS.names).schema == MIRRORED_RECORDS
+    places = list(zip(batch["topic"].to_pylist(), batch["offset"].to_pylist(), strict=True))
+    assert places == [("orders", 0), ("orders", 1), ("pay", 0), ("pay", 1)]
+    commits = offset_records([(ORDERS, RecordContent(3, 1, None, None))])
+    assert commits.select(CONSUMER_OFFSETS.names).schema == CONSUMER_OFFSETS
+    assert commits.to_pylist()[0]["key"] is None
+
+
+def test_of_headers_that_are_repeated_the_last_counts_and_long_ones_are_cut() -> None:
+    headers = [("IDC", b"x"), ("IDC", b"dc2"), ("Offset", b"1" * 5000), ("trace", None)]
+    rows = MirroredRecords(Mirror())([(ORDERS, record(0, 5, *headers)), (ORDERS, record(1, 5, ("IDC", None)))])
+    assert rows["origin_header"].to_pylist() == [b"dc2", None]
+    assert rows["offset_header"].to_pylist() == [b"1" * 1024, None]
+
+
+def test_headers_whose_names_are_no_text_leave_the_record_without_an_identity_of_its_own() -> None:
+    rows = MirroredRecords(Mirror())([(ORDERS, record(0, 5, *UNREADABLE_HEADERS))])
+    assert (rows["origin_header"].to_pylist(), rows["offset_header"].to_pylist()) == ([b""], [b""])
+
+
+def test_large_records_are_handed_on_in_small_batches() -> None:
+    large = RecordContent(0, 5, None, b"x" * (9 << 20))
+    assert [batch.num_rows for batch in again(Log(*[[(ORDERS, large)]] * 5)).rows(RANGES)] == [2, 2, 1]
+
+
+def test_a_partition_without_a_beginning_is_read_from_its_first_record() -> None:
+    assert ranges_of({("orders", 0): 3}, {("orders", 0): 9, ("pay", 1): 4}) == {
+        ORDERS: OffsetRange(3, 9),
+        PAY: OffsetRange(0, 4),
+    }
