@@ -107,11 +107,11 @@ class Retention:
             return f"{alias} has not indexed it" if ends.log_end > ends.log_start else None
         if index.is_contradicted or self._index.topic_ids(alias, partition.topic) != {topic.topic_id}:
             return f"{alias} has another log than was indexed"
-        if index.frontier < ends.log_end:
-            return f"{alias} has not indexed it to its end"
         where = ClusterPartition(alias, *partition)
         if self._index.incarnations(where):
             # A record of a former life is read once the first later one is: which run shows that is not worked out.
             return f"{alias} had other records before"
+        if index.frontier < ends.log_end:
+            return f"{alias} has not indexed it to its end"
         rows, lowest = self._rows[where], self._lowest.get(where, int(NO_LIMIT))
         return IndexedLog(index, self._index.code(alias), ends.log_start, lowest, rows.start, rows.seen_ms)
