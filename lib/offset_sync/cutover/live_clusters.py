@@ -11,9 +11,9 @@ from offset_sync.cutover.index_backlog import IndexBacklog
 from offset_sync.cutover.plan import Committed, Direction, PartitionStatus
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
+from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.state.committed_offsets import owners
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.sync_state import system_now_ms
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.rows import Rows
 from offset_sync.status.stream_lag import coordinator_hash

@@ -17,7 +17,7 @@ from offset_sync.config import Config
 from offset_sync.jobs.metrics.endpoint import open_endpoint
 from offset_sync.jobs.metrics.report_collector import ReportMetrics
 from offset_sync.jobs.spark_session import open_session
-from offset_sync.state.sync_state import system_now_ms
+from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.status.drift import Drift, DriftWindow, Offsets, PairPartition
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.render.outputs import open_outputs, unhealthy

@@ -9,9 +9,11 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.clock_offset import ClockOffset, system_now_ms
 from offset_sync.state.incarnations import KnownIncarnations
 from offset_sync.state.index_rows import borders, int64s, readable, with_gaps
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
@@ -33,7 +35,12 @@ class RecordIndex:
     *is_timed* says of which topics the timestamps are kept too.
     """
 
-    def __init__(self, tables: TableStore, is_timed: Callable[[str], bool] = lambda topic: False) -> None:
+    def __init__(
+        self,
+        tables: TableStore,
+        is_timed: Callable[[str], bool] = lambda topic: False,
+        now_ms: Callable[[], int] = system_now_ms,
+    ) -> None:
         self.lock = threading.RLock()
         self._tables = tables
         self._is_timed = is_timed
@@ -45,6 +52,8 @@ class RecordIndex:
         self._ids: dict[tuple[str, str], set[str]] = {}
         self._grown: set[TopicPartition] = set()
         self._incarnations = KnownIncarnations(tables, self.code)
+        self._now_ms = now_ms
+        self.clock_offset = ClockOffset()
         self._rebuilt: dict[TopicPartition, int] = {}
         self._reading = threading.Lock()
 
@@ -55,6 +64,7 @@ class RecordIndex:
             rows = None
             if version != self._version:
                 rows = self._tables.rows_since(RECORD_RUNS, self._version, version).select(_COLUMNS)
+                self._compare_clocks(rows)
             # Lives come after the runs too: every row is taken for what it was when it was written.
             changed = self._incarnations.refresh()
             if rows is not None:
@@ -108,6 +118,11 @@ class RecordIndex:
     def code(self, origin: str) -> int:
         """Return the code that *origin* has in the logs."""
         return self._codes.setdefault(origin, len(self._codes) - 1)
+
+    def _compare_clocks(self, rows: pa.Table) -> None:
+        if rows.num_rows:
+            last_ms = int(pc.max(rows.column("indexed_at").cast(pa.int64())).as_py()) // 1000
+            self.clock_offset.observe(last_ms, self._now_ms())
 
     def _extend(self, rows: pa.Table) -> None:
         if rows.num_rows == 0:

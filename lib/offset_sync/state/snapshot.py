@@ -9,6 +9,7 @@ from typing import Protocol
 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.clock_offset import ClockOffset
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.key_index import KeyRows
 from offset_sync.translate.index.incarnations import Former, Incarnation
@@ -40,6 +41,10 @@ class Index(Protocol):
     @property
     def former(self) -> Mapping[int, Former]:
         """Which codes stand for records of an earlier life of some log."""
+
+    @property
+    def clock_offset(self) -> ClockOffset:
+        """How far our clock may be ahead of that of whoever indexes."""
 
     def rebuilt(self, partition: TopicPartition) -> int:
         """Return how often the logs of a partition were taken in anew."""

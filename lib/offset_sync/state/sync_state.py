@@ -7,7 +7,6 @@ reentrant, and never held while a cluster or a table is asked.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -16,15 +15,11 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.model.values import GroupPartition
+from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets, owners
 from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.snapshot import Commits, Index
-
-
-def system_now_ms() -> int:
-    """Return the time of this machine in milliseconds since the epoch."""
-    return int(time.time() * 1000)
 
 
 class Recorded(NamedTuple):

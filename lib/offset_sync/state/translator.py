@@ -88,7 +88,7 @@ class Translator:
             topic_ids,
             self._log(pair.source, partition, here),
             self._log(pair.target, partition, there),
-            Bounds(pair.now_ms - self._grace_ms, window_start, self._origins),
+            Bounds(self.young_since_ms(pair.now_ms), window_start, self._origins),
             self._strategy(partition.topic, pair.now_ms),
         )
         answers = withhold_some(answers, self._of_former_lives(pair.source, partition, commits, topic_ids))
@@ -97,6 +97,10 @@ class Translator:
         # Asked again: translating may have met an origin of which some record had come late.
         pair.last.note_window(key, committed, answers.offset, self._revision(log, partition))
         return answers
+
+    def young_since_ms(self, now_ms: int) -> int:
+        """Return from when on a hole that became visible may still be filled, by the clock of whoever indexes."""
+        return now_ms - self._grace_ms - self._index.clock_offset.at_most(min(CLOCKS_APART_MS, self._grace_ms))
 
     def _log(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
         index, code = self._index.log(cluster, *partition), self._index.code(cluster)

@@ -11,6 +11,7 @@ import numpy as np
 from generators.runs import Increment, maximal_runs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, OffsetWrite, TopicPartition
+from offset_sync.state.clock_offset import ClockOffset
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.translate.index.incarnations import Former, Incarnation
@@ -162,6 +163,8 @@ class MemoryIndex:
         self.lock = threading.RLock()
         self.lives: dict[ClusterPartition, list[Incarnation]] = {}
         self.former: dict[int, Former] = {}
+        self.clock_offset = ClockOffset()
+        self.clock_offset.observe(0, 0)
 
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first."""
