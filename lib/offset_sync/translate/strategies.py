@@ -120,7 +120,8 @@ def unverified(choice: Choice, committed: Int64s, source: PartitionLog, target: 
 def _answers_of(strategy: Strategy, committed: Int64s, source: PartitionLog, target: PartitionLog) -> Choice:
     here, there = source.index.times, target.index.times
     if strategy.name == "timestamp" and here is not None and there is not None:
-        timed = answer_by_timestamp(committed, here, there, target.index.frontier)
+        is_checked = is_stamped(source, target)
+        timed = answer_by_timestamp(committed, here, there, target.index.frontier, is_checked=is_checked)
         return Choice(timed.offset, timed.is_disordered, timed.is_exact, timed.duplicates, timed.duplicates_at_most)
     no, zero = np.zeros(len(committed), np.bool_), np.zeros(len(committed), np.int64)
     offset = answer_by_header(committed, source.index, target_origin=target.origin, look_back=strategy.look_back)
