@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from broker.secured_clusters import SecuredClusters, start_secured_clusters
 from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters, start_clusters
 
@@ -37,6 +38,14 @@ def three_clusters(
     """The same two and a third, dc3, which starts with the first test that asks for it."""
     for third in _started(["dc3"], tmp_path_factory):
         yield {**clusters, **third}
+
+
+@pytest.fixture(scope="session")
+def secured(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredClusters]:
+    """Two clusters with logins, TLS and ACLs, of which none is granted: a test sets the rights that it wants."""
+    started = start_secured_clusters(tmp_path_factory.mktemp("secured"))
+    yield started
+    started.kill()
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from offset_sync.config.secret import with_secrets
@@ -104,12 +105,20 @@ def _quoted(text: str) -> str:
 
 def _java_keystore(security: Security, place: str) -> dict[str, str]:
     if not security.key or security.key == security.certificate:
+        with suppress(OSError, ValueError):  # where it cannot be read here the clients say so
+            _refuse_for_java(Path(security.certificate).read_text(encoding="utf-8"), f"{place}.certificate")
         return {"ssl.keystore.location": security.certificate}
     key = _text(security.key, f"{place}.key")
-    if re.search("BEGIN (RSA|EC|DSA) PRIVATE KEY", key):
-        raise ConfigError([f"{place}.key: is not PKCS#8, which Java needs; run openssl pkcs8 -topk8 -in OLD -out NEW"])
+    _refuse_for_java(key, f"{place}.key")
     chain = _text(security.certificate, f"{place}.certificate")
     return {"ssl.keystore.certificate.chain": chain, "ssl.keystore.key": key}
+
+
+def _refuse_for_java(key: str, place: str) -> None:
+    """Raise ConfigError for a key that librdkafka reads and Java does not, which says so in no words of use."""
+    if re.search("BEGIN (RSA|EC|DSA) PRIVATE KEY", key):
+        remedy = "openssl pkcs8 -topk8 -nocrypt -in OLD -out NEW"
+        raise ConfigError([f"{place}: its key is not PKCS#8, which Java needs; convert it by {remedy}"])
 
 
 def _text(value: str, place: str) -> str:

@@ -93,12 +93,22 @@ def test_a_key_in_a_file_of_its_own_is_read_whenever_a_client_is_configured(tmp_
     assert made.admin_options("dc1")["ssl.key.location"] == str(files["key"])
     files["key"].write_text(KEY.replace("MIIB", "MIIC"))
     assert "MIIC" in made.spark_options("dc1")["kafka.ssl.keystore.key"]
-    files["key"].write_text(KEY.replace("PRIVATE", "RSA PRIVATE"))
-    with pytest.raises(ConfigError, match=r"^clusters\.dc1\.security\.key: is not PKCS#8.*openssl pkcs8"):
-        made.spark_options("dc1")
     files["key"].unlink()
     with pytest.raises(ConfigError, match=r"^clusters\.dc1\.security\.key: file .* cannot be read \(No such file"):
         made.spark_options("dc1")
+
+
+def test_a_key_that_only_one_of_the_clients_reads_is_refused(tmp_path: Path) -> None:
+    place, key = tmp_path / "me.pem", PEM.replace("{}", "RSA PRIVATE KEY")
+    place.write_text(CERTIFICATE + key)
+    for written, name in (
+        ({"certificate": str(place)}, "certificate"),
+        ({"certificate": CERTIFICATE, "key": key}, "key"),
+    ):
+        with pytest.raises(
+            ConfigError, match=rf"^clusters\.dc1\.security\.{name}: its key is not PKCS#8.*openssl pkcs8"
+        ):
+            config({"protocol": "SSL", **written}).spark_options("dc1")
 
 
 def test_without_the_section_nothing_is_made() -> None:
