@@ -152,9 +152,10 @@ def answers_of(trial: Trial, is_idle: bool) -> Iterator[tuple[str, Ints]]:
     for name in ("exact", "timestamp", "header"):
         yield name, ours(trial, Strategy(name, LOOK_BACK, _FOR_EVER if is_idle else -1))
     here, there = source.index.times or TimeIndex(), target.index.times or TimeIndex()
-    yield "timestamp, if obeyed", answer_by_timestamp(
-        committed, here, there, target.index.frontier, is_checked=True
-    ).offset
+    yield (
+        "timestamp, if obeyed",
+        answer_by_timestamp(committed, here, there, target.index.frontier, is_checked=True).offset,
+    )
     yield (
         "header, if obeyed",
         answer_by_header(committed, source.index, target_origin=target.origin, look_back=LOOK_BACK),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from broker.secured_clusters import SecuredClusters, start_secured_clusters
 from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters, start_clusters
 
@@ -45,6 +46,14 @@ def soiled_clusters(
 ) -> Iterator[dict[str, EmbeddedCluster]]:
     """Another dc1 and dc2 for one module, whose commit logs get what no other test shall meet in its own."""
     yield from _started(["dc1", "dc2"], tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def secured(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredClusters]:
+    """Two clusters with logins, TLS and ACLs, of which none is granted: a test sets the rights that it wants."""
+    started = start_secured_clusters(tmp_path_factory.mktemp("secured"))
+    yield started
+    started.kill()
 
 
 @pytest.fixture(scope="session")

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, ResourceType
 
 from broker.committed_offsets import commit, committed
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, install, until
+from broker.rights import documented, right, rights, set_rights
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync_demo.kafka import brokers
 from offset_sync_demo.kafka.broker_files import free_ports, java_command, write_broker_files
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters
-from offset_sync_demo.kafka.clients import admin_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(900)]
 
-REPO = Path(__file__).resolve().parents[2]
 PLACE = ("orders", 0)
 USER = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required "
@@ -76,13 +66,6 @@ def guarded(
         kill_clusters(clusters)
 
 
-def documented() -> list[list[str]]:
-    """Return the words of each command that the documentation tells to run, but for those of deletes: follow."""
-    text = (REPO / "docs" / "operations.md").read_text().replace("\\\n", " ")
-    commands = re.findall(r"^kafka-acls\.sh (.*)$", text, re.MULTILINE)
-    return [shlex.split(command) for command in commands if "Delete" not in command]
-
-
 def grant(cluster: EmbeddedCluster, words: list[str]) -> None:
     admin = cluster.directory / "admin.properties"
     admin.write_text("")
@@ -91,25 +74,6 @@ def grant(cluster: EmbeddedCluster, words: list[str]) -> None:
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "Adding ACLs" in ended.stdout, ended.stdout + ended.stderr
-
-
-def rights(cluster: EmbeddedCluster) -> set[AclBinding]:
-    """Return what the broker itself knows to be granted."""
-    everything = (None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY)
-    admin = admin_of(cluster)  # held until the answer is there
-    return set(admin.describe_acls(AclBindingFilter(ResourceType.ANY, *everything)).result(120))
-
-
-def set_rights(cluster: EmbeddedCluster, wanted: set[AclBinding]) -> None:
-    """Grant and take back until *wanted* is all there is, and return when the broker goes by it."""
-    admin, present = admin_of(cluster), rights(cluster)
-    changes = admin.create_acls(list(wanted - present)) if wanted - present else {}
-    for acl in present - wanted:
-        of_acl = (acl.name, acl.resource_pattern_type, acl.principal, acl.host, acl.operation, acl.permission_type)
-        changes |= admin.delete_acls([AclBindingFilter(acl.restype, *of_acl)])
-    for future in changes.values():
-        future.result(120)
-    until(lambda: rights(cluster) == wanted, 60)
 
 
 @pytest.fixture(scope="module")
@@ -142,8 +106,7 @@ def granted(clusters: Clusters, *resources: str) -> None:
 
 def allow(clusters: Clusters, topic: str, operation: AclOperation, *, take_back: bool = False) -> None:
     """Grant on every cluster an operation on a topic of which the documentation does not speak, or take it back."""
-    place = (ResourceType.TOPIC, topic, ResourcePatternType.LITERAL)
-    acl = AclBinding(*place, "User:offset-sync", "*", operation, AclPermissionType.ALLOW)
+    acl = right(ResourceType.TOPIC, topic, operation)
     for cluster in clusters.values():
         set_rights(cluster, rights(cluster) - {acl} if take_back else rights(cluster) | {acl})
 

@@ -59,7 +59,7 @@ INSIDE_PYSPARK = re.compile(
 )
 BEHIND_IT = "tables.delta"
 JVM_CLASS = re.compile(r"(io|org)\.[\w.]+\.[A-Z]\w*(\$\w*)?")
-CLASS_NAMES_AS_SETTINGS = ("jobs.spark_session",)
+CLASS_NAMES_AS_SETTINGS = ("config.security_options", "jobs.spark_session")
 DOOR_TO_C = "kafka.librdkafka"
 
 

@@ -32,6 +32,11 @@ _JAVA_ONLY = re.compile(
     r"|buffer\.memory|compression\..*\.level|partitioner\..*|fetch\..*|check\.crcs|(session|heartbeat)\..*|internal\..*"
 )
 
+GSSAPI_REFUSED = (
+    "Kerberos (GSSAPI) is refused: the Python client's librdkafka is built without it (No provider for SASL mechanism "
+    "GSSAPI); give this program a SCRAM-SHA-512 user or a certificate, by the cluster's section security"
+)
+
 
 def option_problems(options: Mapping[str, object], stack: str) -> Iterator[tuple[str, str]]:
     """Yield (option, "what is wrong; remedy") for names not allowed in the map *stack*: kafka, spark or admin."""
@@ -63,6 +68,16 @@ def login_problem(options: Mapping[str, object]) -> str | None:
     if not is_sasl or not missing or not mechanism.startswith(("PLAIN", "SCRAM-")):
         return None
     return f"missing {' and '.join(missing)}; add them, the Python client cannot read sasl.jaas.config"
+
+
+def kerberos_problem(options: Mapping[str, object]) -> str | None:
+    """Return why librdkafka, given these *options*, could not log in: it would take Kerberos, which it cannot do."""
+    if not str(options.get("security.protocol", "")).upper().startswith("SASL"):
+        return None
+    mechanism = options.get("sasl.mechanism", options.get("sasl.mechanisms"))
+    if mechanism is None:
+        return f"missing sasl.mechanism, and without it clients take Kerberos; {GSSAPI_REFUSED}"
+    return GSSAPI_REFUSED if str(mechanism).upper() == "GSSAPI" else None
 
 
 def to_librdkafka(options: Mapping[str, str]) -> dict[str, str]:

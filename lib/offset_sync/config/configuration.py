@@ -39,6 +39,7 @@ from offset_sync.config.sections import (
     Tables,
     Topics,
 )
+from offset_sync.config.security_options import to_java_security, to_librdkafka_security
 from offset_sync.config.validation import rule_problems
 from offset_sync.model.errors import ConfigError
 
@@ -102,14 +103,18 @@ class Config(Section):
         return {cluster.origin: alias for alias, cluster in self.clusters.items()}
 
     def spark_options(self, alias: str) -> dict[str, str]:
-        """Return the options of *alias* for Spark's Kafka source, each with the prefix ``kafka.``."""
+        """Return the options of *alias* for Spark's Kafka source, each with the prefix ``kafka.``.
+
+        Raises ConfigError where a key file cannot be read: it is read anew each time, so a new one is taken up.
+        """
         cluster = self.clusters[alias]
-        return {f"kafka.{name}": value for name, value in {**cluster.kafka, **cluster.spark}.items()}
+        options = {**cluster.kafka, **cluster.spark, **to_java_security(cluster.security, alias)}
+        return {f"kafka.{name}": value for name, value in options.items()}
 
     def admin_options(self, alias: str) -> dict[str, str]:
         """Return the options of *alias* for librdkafka: the common ones it understands, and ``admin`` over them."""
         cluster = self.clusters[alias]
-        return {**to_librdkafka(cluster.kafka), **cluster.admin}
+        return {**to_librdkafka(cluster.kafka), **to_librdkafka_security(cluster.security), **cluster.admin}
 
     def strategy_of(self, topic: str) -> Strategy:
         """Return how offsets of *topic* are translated; ``off`` too for a topic that is not included."""
@@ -166,8 +171,10 @@ class Config(Section):
         return {name: self._shown(getattr(self, name), (name,)) for name in type(self).model_fields}
 
     def _shown(self, value: object, path: KeyPath) -> object:
-        if isinstance(value, Secret) or path in self._hidden:
+        if path in self._hidden:
             return HIDDEN
+        if isinstance(value, Secret):
+            return HIDDEN if value else ""
         if isinstance(value, timedelta):
             return format_duration(value)
         if isinstance(value, BaseModel):

@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WrapValidator
 
+from offset_sync.config.client_options import GSSAPI_REFUSED
 from offset_sync.config.duration import Duration, PositiveDuration
 from offset_sync.config.name_patterns import pattern_problem
 from offset_sync.config.problem import refused
-from offset_sync.config.secret import keep_secret, with_secrets
+from offset_sync.config.secret import Secret, keep_secret, with_secrets
 
 Strategy = Literal["exact", "header", "timestamp", "off"]
 
@@ -50,8 +51,15 @@ def _to_port(value: object) -> object:
     return number
 
 
+def _not_kerberos(mechanism: object) -> object:
+    if str(mechanism).upper() == "GSSAPI":
+        raise refused(GSSAPI_REFUSED)
+    return mechanism
+
+
 Text = Annotated[str, Field(min_length=1), WrapValidator(keep_secret)]
 Option = Annotated[str, BeforeValidator(_to_option), WrapValidator(keep_secret)]
+SecretOption = Annotated[str, BeforeValidator(_to_option), AfterValidator(Secret)]
 Options = Annotated[dict[str, Option], AfterValidator(with_secrets)]
 Pattern = Annotated[str, BeforeValidator(_checked_pattern), WrapValidator(keep_secret)]
 Port = Annotated[int | Literal["off"], PlainValidator(_to_port)]
@@ -64,10 +72,31 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Security(Section):
+    """How both clients log in at a cluster and what they trust.
+
+    *ca*, *certificate* and *key* are PEM: the path of a file, or the text itself. Without *key* it is in the file of
+    the certificate. An empty text is not given.
+    """
+
+    protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    mechanism: Annotated[
+        Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"],
+        BeforeValidator(_not_kerberos),
+    ] = "SCRAM-SHA-512"
+    username: Option = ""
+    password: SecretOption = Secret("")
+    ca: Option = ""
+    certificate: Option = ""
+    key: SecretOption = Secret("")
+    key_password: SecretOption = Secret("")
+
+
 class Cluster(Section):
     """One Kafka cluster; *origin* is what the mirror's origin header says for it, by default the alias."""
 
     origin: Text = ""
+    security: Security = Security()
     kafka: Options = {}
     spark: Options = {}
     admin: Options = {}

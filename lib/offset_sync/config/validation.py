@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from posixpath import normpath
 from typing import Any
 
-from offset_sync.config.client_options import bootstrap_problem, login_problem, option_problems
+from offset_sync.config.client_options import bootstrap_problem, kerberos_problem, login_problem, option_problems
 from offset_sync.config.problem import KeyPath, Problem
-from offset_sync.config.sections import Cluster, Mirror, Section, Tables
+from offset_sync.config.sections import Cluster, Mirror, Section, Security, Tables
+from offset_sync.config.security_options import said_twice, security_problems
 
 _ALIAS = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -26,6 +27,7 @@ def rule_problems(tree: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _alias_problems(alias)
         if isinstance(cluster, (Mapping, Cluster)):
             yield from _option_map_problems(alias, _mapping(cluster))
+            yield from _security_problems(alias, _mapping(cluster))
     yield from _origin_problems(clusters)
     yield from _direction_problems(tree.get("directions", "all"), list(clusters))
     yield from _header_problems(_mapping(tree.get("mirror")))
@@ -50,13 +52,27 @@ def _option_map_problems(alias: str, cluster: Mapping[str, Any]) -> Iterator[Pro
         for name, reason in option_problems(_mapping(cluster.get(stack)), stack):
             yield Problem((*path, stack, name), reason)
     kafka, admin = _mapping(cluster.get("kafka")), _mapping(cluster.get("admin"))
-    if text := login_problem({**kafka, **admin}):
-        yield Problem((*path, "admin"), text)
+    for problem in (login_problem, kerberos_problem):
+        if text := problem({**kafka, **admin}):
+            yield Problem((*path, "admin"), text)
     servers = kafka.get("bootstrap.servers")
     if "bootstrap.servers" not in kafka and isinstance(cluster.get("kafka", kafka), Mapping):
         yield Problem((*path, "kafka"), "missing bootstrap.servers; add the cluster's brokers as host:port")
     elif isinstance(servers, (str, int, float)) and (text := bootstrap_problem(str(servers))):
         yield Problem((*path, "kafka", "bootstrap.servers"), text)
+
+
+def _security_problems(alias: str, cluster: Mapping[str, Any]) -> Iterator[Problem]:
+    defaults = dict(Security())
+    security = {name: each for name, each in _mapping(cluster.get("security")).items() if each != defaults.get(name)}
+    if not security:
+        return
+    path: KeyPath = ("clusters", alias)
+    for name, text in security_problems(security):
+        yield Problem((*path, "security", name), text)
+    for stack in ("kafka", "spark", "admin"):
+        for name, text in said_twice(_mapping(cluster.get(stack))):
+            yield Problem((*path, stack, name), text)
 
 
 def _origin_problems(clusters: Mapping[str, Any]) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from offset_sync.kafka.error_codes import explained
 from offset_sync.model.errors import TakenOverError
 from offset_sync.tables.delta.jvm import silence_batches
 
@@ -226,7 +227,16 @@ def _has_caught_up(query: StreamingQuery) -> bool:
 
 def _failure(query: StreamingQuery) -> str | None:
     problem = query.exception()
-    return None if problem is None else first_line(str(problem))
+    if problem is None:
+        return None
+    line = first_line(str(problem))
+    return _with_root(line, str(getattr(problem, "_cause", ""))) if line.startswith("Failed to c") else line
+
+
+def _with_root(line: str, cause: str) -> str:
+    """Return *line* with what lies below: of a client that cannot be made Kafka tells no more, say of a lost file."""
+    roots = [each.partition("Caused by: ")[2].strip() for each in cause.splitlines() if "Caused by: " in each]
+    return f"{line}: {roots[-1][:300]}" if roots else line
 
 
 def first_line(text: str) -> str:
@@ -234,4 +244,4 @@ def first_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("at ")]  # of the stack
     causes = [line for line in lines if "Error" in line or "Exception" in line]
-    return (causes[-1] if causes else lines[0] if lines else "")[:500]
+    return explained((causes[-1] if causes else lines[0] if lines else "")[:500])

@@ -11,7 +11,15 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from offset_sync.kafka.error_codes import ABSENT_TOPIC, RETRIABLE, UNSTABLE, NotAuthorizedError, TransientError
+from offset_sync.kafka.error_codes import (
+    ABSENT_TOPIC,
+    RETRIABLE,
+    UNSTABLE,
+    NotAuthorizedError,
+    TransientError,
+    group_refusal,
+    with_remedy,
+)
 from offset_sync.kafka.group_offset_answers import (
     Errors,
     errors_by_partition,
@@ -146,7 +154,8 @@ class ClusterAdmin:
         for group, written in found.items():
             errors = answer[group]
             assert not isinstance(errors, ClusterError)
-            errors |= errors_by_partition([_partition_of(each) for each in asked[group]], written)
+            found_errors = errors_by_partition([_partition_of(each) for each in asked[group]], written)
+            errors |= {each: with_remedy(self.alias, error, "Read") for each, error in found_errors.items()}
         return answer
 
     def delete_offsets(
@@ -170,7 +179,7 @@ class ClusterAdmin:
             pending = [each for each in pending if errors[each] in RETRIABLE]
             if not pending:
                 break
-        return errors
+        return {each: with_remedy(self.alias, error, "Delete") for each, error in errors.items()}
 
     def _client(self) -> GroupOffsets:
         with self._lock:
@@ -204,6 +213,8 @@ class ClusterAdmin:
 
     def _to_committed(self, group: str, answer: GroupAnswer) -> dict[TopicPartition, Committed] | ClusterError:
         if isinstance(answer, RequestFailure):
+            if answer.error == "GROUP_AUTHORIZATION_FAILED":
+                return self._group_error(group, group_refusal("Describe"))
             return self._group_error(group, f"{answer.error}: {answer.message}", answer.error in RETRIABLE)
         for each in answer:
             if each.error is not None and each.error not in ABSENT_TOPIC:

@@ -5,7 +5,12 @@ The names are those of ``rd_kafka_err2name``: a leading underscore marks errors 
 
 from __future__ import annotations
 
+import re
+
 from offset_sync.model.errors import ClusterError
+
+_TO_US = "to the principal of this program (docs/operations.md, Minimal ACLs)"
+_OWN_GROUPS = "offset-sync"
 
 
 class TransientError(ClusterError):
@@ -24,8 +29,37 @@ class NotAuthorizedError(ClusterError):
         super().__init__(
             cluster,
             f"topic {topic}: TOPIC_AUTHORIZATION_FAILED: the operation {operation} is not allowed; {remedy} "
-            f"to the principal of this program (docs/operations.md, Minimal ACLs){or_else}",
+            f"{_TO_US}{or_else}",
         )
+
+
+def group_refusal(operation: str) -> str:
+    """Return what is said where *operation* on a group, which is named before it, is refused."""
+    remedy = "Read, which brings it," if operation == "Describe" else operation
+    return f"GROUP_AUTHORIZATION_FAILED: the operation {operation} is not allowed; grant {remedy} on the group {_TO_US}"
+
+
+def with_remedy(cluster: str, error: str | None, operation: str) -> str | None:
+    """Return the error of one partition of a group; one about rights goes on with what is missing and where."""
+    if error == "GROUP_AUTHORIZATION_FAILED":
+        return f"{error}: clusters.{cluster}: {group_refusal(operation).partition(': ')[2]}"
+    if error == "TOPIC_AUTHORIZATION_FAILED":
+        return f"{error}: clusters.{cluster}: the operation Read is not allowed; grant Read on the topic {_TO_US}"
+    return error
+
+
+def explained(line: str) -> str:
+    """Return what a Java client said, or which right is missing where it said that it was refused."""
+    found = re.search(r"Not authorized to access (group|topics?): \[?([^\]]+)", line)
+    if found is None:
+        return line
+    name = found[2].strip()
+    if found[1] == "group" and name.startswith(_OWN_GROUPS):
+        what = f"the operation Describe is not allowed; grant Describe on groups with the prefix {_OWN_GROUPS} {_TO_US}"
+        return f"group {name}: GROUP_AUTHORIZATION_FAILED: {what}"
+    if found[1] == "group":
+        return f"group {name}: {group_refusal('Read')}"
+    return f"topic {name}: TOPIC_AUTHORIZATION_FAILED: the operation Read is not allowed; grant Read {_TO_US}"
 
 
 NOT_AUTHORIZED = frozenset({"TOPIC_AUTHORIZATION_FAILED"})

@@ -116,11 +116,16 @@ class TopicRequests:
 
     @cached_property
     def _client(self) -> AdminClient:
-        options: dict[str, Any] = {**self._options, "error_cb": self._client_errors.append}
+        options: dict[str, Any] = {**self._options, "error_cb": self._note}
         try:
             return AdminClient(options)
         except (KafkaException, ValueError, TypeError) as error:
             raise ClusterError(self.alias, f"the client refuses its options: {error}") from error
+
+    def _note(self, error: KafkaError) -> None:
+        """Remember why a broker cannot be reached; that all of them cannot follows, and would hide it."""
+        if error.name() != "_ALL_BROKERS_DOWN" or not self._client_errors:
+            self._client_errors.append(error)
 
     def _error(self, message: str) -> ClusterError:
         self._client.poll(0)

@@ -26,6 +26,14 @@ DOCKERFILE = (REPO / "Dockerfile").read_text()
 IMAGE = f"offset-sync:{offset_sync.__version__}"
 # Jobs that other parts of the project bring.
 JOBS = {"index_records", "sync_offsets", "report_status", "maintain_tables"}
+# Without these passwords could be read on the wire, on a disk or in the UI.
+GUARDED = {
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.network.crypto.cipher": "AES/GCM/NoPadding",
+    "spark.io.encryption.enabled": "true",
+    "spark.ui.enabled": "false",
+}
 OPERATOR = "sparkoperator.k8s.io/v1beta2"
 # Fields that the operator's definitions have at each place and that are used here. The manifests were held against the
 # whole of those definitions once (Kubeflow Spark operator 2.5.2); a field that is new here has to be looked up there.
@@ -162,7 +170,7 @@ def test_settings_are_those_of_spark_submit() -> None:
     plain = defaults | read_properties(KUBERNETES / "spark-submit.conf")
     memory = {"spark.driver.memory", "spark.driver.memoryOverhead"}
     for spec in applications().values():
-        assert spec["sparkConf"] == {key: value for key, value in defaults.items() if key not in memory}
+        assert spec["sparkConf"] == {key: value for key, value in defaults.items() if key not in memory} | GUARDED
         executor = {name: str(spec["executor"][name]) for name in ("instances", "cores", "memory", "memoryOverhead")}
         if spec is not applications()["report_status"]:
             assert executor == {name: plain[f"spark.executor.{name}"] for name in executor}
@@ -171,6 +179,12 @@ def test_settings_are_those_of_spark_submit() -> None:
     assert applications()["sync_offsets"]["driver"]["memoryOverhead"] == plain["spark.driver.memoryOverhead"]
     for role in ("driver", "executor"):
         assert (REPO / plain[f"spark.kubernetes.{role}.podTemplateFile"]).is_file()
+
+
+def test_where_executors_are_elsewhere_spark_authenticates_encrypts_and_shows_nothing() -> None:
+    for place in (REPO / "conf" / "yarn.conf", KUBERNETES / "spark-submit.conf"):
+        assert read_properties(place).items() >= GUARDED.items(), place
+    assert [job for job, spec in applications().items() if not spec["sparkConf"].items() >= GUARDED.items()] == []
 
 
 @pytest.mark.parametrize("name", pods())

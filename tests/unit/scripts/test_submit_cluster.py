@@ -94,6 +94,9 @@ def test_an_installed_spark_is_used_where_there_is_one(words: str) -> None:
     assert built(words, SPARK_HOME="/opt/spark")[0] == "/opt/spark/bin/spark-submit"
 
 
+PARTS = ("core", "yarn", "kubernetes", "common-utils", "launcher", "network-common")
+
+
 def test_every_setting_in_the_recipes_is_one_that_spark_knows() -> None:
     # Its classes hold them, each behind its length, but for these two: the name of a variable, and what a prefix makes.
     free = {"spark.yarn.appMasterEnv.OFFSET_SYNC_LOG_FORMAT", "spark.kubernetes.authenticate.driver.serviceAccountName"}
@@ -101,10 +104,10 @@ def test_every_setting_in_the_recipes_is_one_that_spark_knows() -> None:
     known = b"".join(
         opened.read(name)
         for jar in jars
-        if jar.name.startswith(("spark-core", "spark-yarn", "spark-kubernetes", "spark-common-utils", "spark-launcher"))
+        if jar.name.startswith(tuple(f"spark-{part}" for part in PARTS))
         for opened in [zipfile.ZipFile(jar)]
         for name in opened.namelist()
-        if name.endswith(".class") and ("config" in name.lower() or "launcher" in name)
+        if name.endswith(".class") and ("conf" in name.lower() or "launcher" in name)
     )
     settings = {
         key

@@ -1,0 +1,110 @@
+"""What a cluster tells a client of its own rights, which takes no right to see ACLs.
+
+A cluster without an authorizer, and one at which we are super user, tells of every right. Of itself it tells only to
+those who may describe it; who may Alter it may, and who holds ClusterAction or Create alone is not told.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from functools import cached_property
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
+
+from offset_sync.kafka.topic_requests import TopicRequests, error_name
+from offset_sync.model.errors import ClusterError
+
+DEADLINE_S = 15.0
+_GRACE_S = 1.0
+Operations = frozenset[str]
+"""Names of Kafka's operations: READ, DESCRIBE, ALTER_CONFIGS, …"""
+
+
+class OwnRights:
+    """One cluster, named by its alias; *options* are librdkafka's."""
+
+    def __init__(self, alias: str, options: Mapping[str, str]) -> None:
+        self.alias = alias
+        self._options = {"client.id": "offset-sync", "log_level": "2", **options}
+        self._requests = TopicRequests(alias, self._options)
+
+    def brokers(self, deadline: float = DEADLINE_S) -> list[int]:
+        """Return the ids of the brokers that the cluster names; raises ClusterError where none answers."""
+        self._requests.names(time.monotonic() + deadline)  # it knows what to say of a login that is refused
+        return [node.id for node in self._of_cluster(deadline).nodes]
+
+    def of_cluster(self, deadline: float = DEADLINE_S) -> Operations:
+        """Return what is allowed on the cluster itself, as far as it is told."""
+        return _named(self._of_cluster(deadline).authorized_operations)
+
+    def of_topics(self, topics: Iterable[str], deadline: float = DEADLINE_S) -> dict[str, Operations | ClusterError]:
+        """Return what is allowed on each topic, or that it may not be described; those not there are left out."""
+        found = self._requests.described(topics, time.monotonic() + deadline, with_rights=True)
+        described: dict[str, Any] = dict(found)
+        return {
+            name: each if isinstance(each, ClusterError) else _named(each.authorized_operations)
+            for name, each in described.items()
+        }
+
+    def groups(self, deadline: float = DEADLINE_S) -> list[str]:
+        """Return the groups that we may describe; none where they cannot be listed."""
+        try:
+            listed: Any = self._client.list_consumer_groups(request_timeout=deadline).result(deadline + _GRACE_S)
+        except (KafkaException, FutureTimeout):
+            return []
+        return sorted(each.group_id for each in listed.valid)
+
+    def of_groups(self, groups: Sequence[str], deadline: float = DEADLINE_S) -> dict[str, Operations | str]:
+        """Return what is allowed on each group, whether it exists or not, or the name of an error."""
+        if not groups:
+            return {}
+        asked: Mapping[str, Future[Any]] = self._client.describe_consumer_groups(
+            list(groups), include_authorized_operations=True, request_timeout=deadline
+        )
+        found: dict[str, Operations | str] = {}
+        for group, future in asked.items():
+            try:
+                found[group] = _named(future.result(deadline + _GRACE_S).authorized_operations)
+            except KafkaException as error:
+                found[group] = error_name(error)
+            except FutureTimeout:
+                found[group] = "_TIMED_OUT"
+        return found
+
+    def settings(self, broker: int, deadline: float = DEADLINE_S) -> dict[str, str] | str:
+        """Return the settings of a broker, or the name of an error: it takes DescribeConfigs on the cluster."""
+        resource: Any = ConfigResource(ResourceType.BROKER, str(broker))
+        try:
+            (future,) = self._client.describe_configs([resource], request_timeout=deadline).values()
+            entries: Mapping[str, Any] = future.result(deadline + _GRACE_S)
+        except KafkaException as error:
+            return error_name(error)
+        except FutureTimeout:
+            return "_TIMED_OUT"
+        return {name: str(entry.value) for name, entry in entries.items() if entry.value is not None}
+
+    def _of_cluster(self, deadline: float) -> Any:
+        future = self._client.describe_cluster(include_authorized_operations=True, request_timeout=deadline)
+        try:
+            return future.result(deadline + _GRACE_S)
+        except KafkaException as error:
+            raise ClusterError(self.alias, f"{error_name(error)} for what the cluster consists of") from error
+        except FutureTimeout as error:
+            raise ClusterError(self.alias, f"no answer within {deadline:g} s") from error
+
+    @cached_property
+    def _client(self) -> AdminClient:
+        options: dict[str, Any] = {**self._options, "error_cb": lambda error: None}
+        try:
+            return AdminClient(options)
+        except (KafkaException, ValueError, TypeError) as error:
+            raise ClusterError(self.alias, f"the client refuses its options: {error}") from error
+
+
+def _named(operations: Iterable[Any] | None) -> Operations:
+    return frozenset(each.name for each in operations or ())

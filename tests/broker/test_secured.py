@@ -1,0 +1,109 @@
+"""Clusters with logins, TLS and exactly the documented rights: all works; without one right one line names it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka.admin import AclBinding, AclOperation, ResourcePatternType, ResourceType
+
+from broker.committed_offsets import commit, committed
+from broker.crafted_logs import copied_log, create_topics, native_log, write_log
+from broker.installation import Installation, install
+from broker.rights import minimal_rights, right, set_rights
+from broker.secured_clusters import SecuredClusters
+from offset_sync.config import load_config
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
+
+pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(900)]
+
+PLACE = ("secured", 0)
+READ, DESCRIBE = AclOperation.READ, AclOperation.DESCRIBE
+# By name and not "*", which would bring Describe on our own groups along.
+GROUPS, OTHER = (right(ResourceType.GROUP, name, READ) for name in ("billing", "other"))
+OWN_GROUPS = right(ResourceType.GROUP, "offset-sync", DESCRIBE, ResourcePatternType.PREFIXED)
+TOPIC = right(ResourceType.TOPIC, "secured", READ)
+COMMITS = right(ResourceType.TOPIC, "__consumer_offsets", READ)
+
+
+def granted() -> set[AclBinding]:
+    """Return the documented rights, with the topic and the groups of this file for those of the documents."""
+    return {acl for acl in minimal_rights() if acl.name not in ("orders", "*")} | {TOPIC, GROUPS, OTHER}
+
+
+@pytest.fixture(scope="module")
+def installation(
+    secured: SecuredClusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory
+) -> Installation:
+    brokers = secured.brokers
+    for cluster in brokers.values():
+        create_topics(cluster, {"secured": 1})
+        set_rights(cluster, granted())
+    write_log(brokers["dc1"], {PLACE: native_log("dc1", 20)})
+    write_log(brokers["dc2"], {PLACE: [None, None, *copied_log("dc1", range(20), first=2)]})
+    commit(brokers["dc1"], {"billing": {PLACE: 7}})
+    commit(brokers["dc2"], {"other": {PLACE: 9}})
+    return install(tmp_path_factory.mktemp("secured-jobs"), secured.addresses, ["secured"], clusters=secured.sections())
+
+
+def test_the_documented_rights_are_enough_over_tls(secured: SecuredClusters, installation: Installation) -> None:
+    assert (installation.index(), installation.sync()) == ([], [])
+    assert committed(secured.brokers["dc2"], ["billing"])["billing"][PLACE].offset == 9
+    assert committed(secured.brokers["dc1"], ["other"])["other"][PLACE].offset == 7
+
+
+@pytest.mark.parametrize(
+    ("lacking", "job", "named"),
+    [
+        (TOPIC, Installation.index, ["topic secured: TOPIC_AUTHORIZATION_FAILED", "Describe", "grant Read"]),
+        (COMMITS, Installation.sync, ["topic __consumer_offsets: TOPIC_AUTHORIZATION", "Describe", "grant Read"]),
+        (OWN_GROUPS, Installation.sync, ["group offset-sync-", "GROUP_AUTHORIZATION_FAILED", "grant Describe"]),
+        (GROUPS, Installation.sync, ["group 'billing': GROUP_AUTHORIZATION_FAILED", "Describe", "grant Read"]),
+    ],
+    ids=["topic", "commits", "own groups", "groups"],
+)
+def test_each_right_that_is_missing_is_named_by_one_line(
+    secured: SecuredClusters,
+    installation: Installation,
+    lacking: AclBinding,
+    job: Callable[[Installation], list[str]],
+    named: list[str],
+) -> None:
+    set_rights(secured.brokers["dc2"], granted() - {lacking})
+    try:
+        (line,) = job(installation)
+    finally:
+        set_rights(secured.brokers["dc2"], granted())
+    assert "clusters.dc2: " in line
+    assert [part for part in [*named, "docs/operations.md, Minimal ACLs"] if part not in line] == [], line
+
+
+def test_offsets_that_may_be_seen_and_not_written_are_named(
+    secured: SecuredClusters, installation: Installation
+) -> None:
+    options = load_config(installation.config_file).admin_options("dc2")
+    set_rights(secured.brokers["dc2"], granted() - {GROUPS} | {right(ResourceType.GROUP, "billing", DESCRIBE)})
+    admin = ClusterAdmin("dc2", options)
+    try:
+        answer = admin.write_offsets({"billing": [OffsetWrite("billing", *PLACE, 3, "", Rule.SET, None)]})["billing"]
+    finally:
+        set_rights(secured.brokers["dc2"], granted())
+    assert not isinstance(answer, ClusterError)
+    said = answer[TopicPartition(*PLACE)]
+    assert said is not None
+    assert said.startswith("GROUP_AUTHORIZATION_FAILED: clusters.dc2: the operation Read is not allowed; grant Read on")
+
+
+def test_a_wrong_password_is_one_line_that_does_not_quote_it(
+    secured: SecuredClusters, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    clusters = secured.sections()
+    clusters["dc1"]["security"]["password"] = "c4n4ry-wrong"
+    folder = tmp_path_factory.mktemp("wrong-password")
+    failures = install(folder, secured.addresses, ["secured"], clusters=clusters).index()
+    assert len(failures) == 1
+    assert failures[0].startswith("clusters.dc1: ")
+    assert "authentication" in failures[0].lower()
+    assert "c4n4ry" not in failures[0]
