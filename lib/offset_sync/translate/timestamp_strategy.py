@@ -43,8 +43,9 @@ def answer_by_timestamp(
 ) -> TimedAnswers:
     """Answer every *committed* offset, shape (commits,); *target_frontier* where the target has nothing as new.
 
-    *is_checked*: somebody sees to it that no answer is too late, so records of one time are counted off. At the source's end there is no unread record, so the time of its last one is taken. Errs to the small side where
-    a stretch of several timestamps hides their order.
+    *is_checked*: somebody sees to it that no answer is too late, so records of one time are counted off. At the
+    source's end there is no unread record, so the time of its last one is taken. Errs to the small side where a
+    stretch of several timestamps hides their order.
     """
     if len(target) == 0 or len(source) == 0:
         return _nothing_to_compare(committed, target, target_frontier)
