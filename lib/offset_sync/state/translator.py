@@ -14,6 +14,7 @@ from offset_sync.state.last_translations import LastTranslations, Outlook
 from offset_sync.state.snapshot import Commits, Snapshot, frontier
 from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.exact import Bounds
+from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold, withhold_some
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known, reason_to_withhold
@@ -84,7 +85,7 @@ class Translator:
             [topic_id.get(one) for one in key.tolist()],
             PartitionLog.of(log, self._index.code(pair.source), here),
             PartitionLog.of(self._index.log(pair.target, *partition), self._index.code(pair.target), there),
-            Bounds(pair.now_ms - self._grace_ms, window_start, self._origins),
+            Bounds(_watched_until_ms(log, here, pair.now_ms) - self._grace_ms, window_start, self._origins),
             self._strategy(partition.topic, pair.now_ms),
         )
         if said is None:
@@ -140,3 +141,12 @@ class Translator:
     ) -> dict[ClusterPartition, int]:
         """Return how far the index has read; to be taken before the clusters are asked for their ends."""
         return {ClusterPartition(c, *each): frontier(self._index, c, each) for c in clusters for each in partitions}
+
+
+def _watched_until_ms(log: LogIndex | None, source: PartitionMetadata, now_ms: int) -> int:
+    """Return until when everything that came to the source's *log* is known, in ms; errs to earlier.
+
+    A hole ages only so long: where the index stands still, what fills the hole may have come and not been read yet.
+    """
+    is_behind = log is not None and log.frontier < source.log_end
+    return min(log.grew_at_ms, now_ms) if log is not None and is_behind else now_ms
