@@ -26,10 +26,10 @@ class Group:
         for place in self.world.shape.places:
             log = self.world.logs[alias, place]
             stands = self.world.values.get(Position(alias, self.name, place))
-            if stands is not None and log.start <= stands.offset <= log.end:
-                self.position[place], self.fresh[place] = stands.offset, 0
-            else:  # auto.offset.reset=earliest
-                self.position[place], self.fresh[place] = log.start, log.below[log.start]
+            # Out of range: auto.offset.reset=earliest. What retention has deleted counts as read by the next commit.
+            is_there = stands is not None and log.start <= stands.offset <= log.end
+            self.position[place] = stands.offset if stands is not None and is_there else log.start
+            self.fresh[place] = log.below[log.start]
 
     def stop(self) -> None:
         """End without a commit."""
@@ -43,7 +43,6 @@ class Group:
         log = self.world.logs[self.at, place]
         first = self.position[place]
         if first > log.end or first < log.start:
-            # What retention has deleted before it was read counts as read: the commit says so.
             first, self.fresh[place] = log.start, self.fresh[place] | log.below[log.start]
         last = min(first + count, log.end)
         for record in log.entries[first:last]:

@@ -47,8 +47,11 @@ class Oracle:
             return
         for number in self._unread(log, value.offset, read):
             sources = [Position(alias, where.group, where.place) for alias in self.world.shape.clusters]
-            if any(source in self.world.genuine and self._is_hole(source, self.world.genuine[source].claimed, number)
-                   for source in sources if source.cluster != where.cluster):
+            if any(
+                source in self.world.genuine and self._is_hole(source, self.world.genuine[source].claimed, number)
+                for source in sources
+                if source.cluster != where.cluster
+            ):
                 self.world.read[where.group, where.place] = read = read | 1 << number
                 continue
             unread_record = self._words(where, number)

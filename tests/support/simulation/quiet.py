@@ -65,7 +65,9 @@ def _check_target(simulation: Simulation, source: Position, target: str) -> None
     commit, value = world.genuine[source], world.values.get(where)
     if state is not None and state.is_withheld:
         if not _is_reason(simulation, source, target, state):
-            raise Violation("withheld", f"{source} at {commit.offset} is withheld at {target} for {state}, which does not hold")
+            raise Violation(
+                "withheld", f"{source} at {commit.offset} is withheld at {target} for {state}, which does not hold"
+            )
         return
     if _is_troubled(simulation, source, target):
         return
@@ -73,7 +75,9 @@ def _check_target(simulation: Simulation, source: Position, target: str) -> None
     if not _is_right(simulation, source, value, exact):
         whose = "ours" if value and value.is_ours else "the group's"
         stands = f"{value.offset}, {whose}" if value else "nothing"
-        raise Violation("not exact", f"{source} at {commit.offset}: {target} holds {stands}, exact is {exact} ({state})")
+        raise Violation(
+            "not exact", f"{source} at {commit.offset}: {target} holds {stands}, exact is {exact} ({state})"
+        )
 
 
 def _is_right(simulation: Simulation, source: Position, value: Value | None, exact: int) -> bool:

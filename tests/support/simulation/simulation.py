@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import random
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
-from unittest.mock import patch
 
 from fakes.tables import MemoryTables, PowerFailure
 from offset_sync.model.values import TopicPartition
 from simulation.actions import Action, draw_actions
 from simulation.consumers import Group
-from simulation.index_driver import Indexer, PatchedTime
+from simulation.index_driver import Indexer
 from simulation.logs import Record
 from simulation.mirrors import Mirror, headers_of
 from simulation.oracle import Oracle
@@ -27,48 +23,15 @@ from simulation.world import GRACE_MS, Position, World
 MOST_RECORDS = 40
 
 
-class InlineExecutor:
-    """An executor that works at once, in the thread of whoever asks."""
-
-    def __init__(self, *_workers: object, **_options: object) -> None:
-        """Start nothing."""
-
-    def __enter__(self) -> InlineExecutor:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Nothing is under way."""
-
-    def submit(self, work: Any, *arguments: Any) -> Future[Any]:
-        """Do it."""
-        done: Future[Any] = Future()
-        done.set_result(work(*arguments))
-        return done
-
-
-@contextmanager
-def without_threads() -> Iterator[None]:
-    """Have one thread do all the work, by the clock of the world, and nothing logged."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    with (
-        patch("offset_sync.sync.reconciler.ThreadPoolExecutor", InlineExecutor),
-        patch("offset_sync.jobs.sync_batch.ThreadPoolExecutor", InlineExecutor),
-        patch("offset_sync.ingest.record_indexer.datetime", PatchedTime),
-    ):
-        try:
-            yield
-        finally:
-            logging.disable(before)
-
-
 class Simulation:
     """A world of *shape* in which *actions* happen."""
 
     def __init__(self, shape: Shape, actions: Sequence[Action]) -> None:
         self.shape, self.actions, self.next = shape, actions, 0
         self.world = world = World(shape)
-        self.mirrors = {(*route, place): Mirror(world, *route, place) for route in shape.routes for place in shape.places}
+        self.mirrors = {
+            (*route, place): Mirror(world, *route, place) for route in shape.routes for place in shape.places
+        }
         self.groups = {name: Group(world, name, metadata="m" if n else "") for n, name in enumerate(shape.groups)}
         self.oracle = Oracle(world, self.mirrors)
         self.tables, self.persisted = MemoryTables(), Persisted(shape.clusters)
@@ -159,9 +122,10 @@ class Simulation:
     def do_echo(self, alias: str, place: TopicPartition, chance: float) -> None:
         log = self.world.logs[alias, place]
         offset = int(chance * log.end)
-        if log.start <= offset < log.end <= MOST_RECORDS and (record := log.entries[offset]) is not None:
-            if self.world.births[place][record.number] == (alias, offset, log.life) and record.headers is None:
-                self.world.append(alias, place, Record(record.number, headers_of(alias, offset)))
+        if not log.start <= offset < log.end <= MOST_RECORDS or (record := log.entries[offset]) is None:
+            return
+        if self.world.births[place][record.number] == (alias, offset, log.life) and record.headers is None:
+            self.world.append(alias, place, Record(record.number, headers_of(alias, offset)))
 
     def _other(self, alias: str, chance: float) -> str:
         others = [each for each in self.shape.clusters if each != alias]

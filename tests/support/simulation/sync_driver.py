@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from fakes.clusters import to_records
 from fakes.reconciler_site import config_of
@@ -94,8 +93,14 @@ class _Writer:
 class SyncDriver:
     """One process of the job; *pause* is called wherever it waits, and may let others act or end it."""
 
-    def __init__(self, world: World, oracle: Oracle, tables: MemoryTables, persisted: Persisted,
-                 pause: Callable[[SyncDriver], None]) -> None:
+    def __init__(
+        self,
+        world: World,
+        oracle: Oracle,
+        tables: MemoryTables,
+        persisted: Persisted,
+        pause: Callable[[SyncDriver], None],
+    ) -> None:
         self.world, self.oracle, self.tables, self.persisted = world, oracle, tables, persisted
         self._pause = pause
         self.skew_ms = 0
@@ -139,7 +144,8 @@ class SyncDriver:
             self.batches[alias]((first, end), batch_id)  # type: ignore[arg-type]
             self.persisted.finish(alias)
         if not self.is_ready.is_set() and all(
-            cluster.is_down or self.persisted.position(a) >= len(cluster.log) for a, cluster in self.world.clusters.items()
+            cluster.is_down or self.persisted.position(a) >= len(cluster.log)
+            for a, cluster in self.world.clusters.items()
         ):
             self.is_ready.set()
 
@@ -198,6 +204,3 @@ class SyncDriver:
         """Have the history written."""
         answers, self.answers = self.answers, []
         self.persisted.note_answers(answers, self.state.offsets.keys, self.config)
-
-
-__all__ = ["ClusterError", "SyncDriver", "pa"]

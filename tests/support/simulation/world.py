@@ -91,6 +91,9 @@ class SimCluster(MemoryCluster):
 
     def put(self, where: Position, offset: int, metadata: str = "") -> None:
         """Commit as somebody else than the sync does."""
+        before = self.world.values.get(where)
+        if before is not None and before.offset == offset:
+            self.world.brought[where] = offset  # nobody who only looks at values can see it
         self._put(where, offset, metadata, is_ours=False)
 
     def _put(self, where: Position, offset: int, metadata: str, *, is_ours: bool) -> None:
@@ -193,6 +196,9 @@ class World:
 
     def owner(self, group: str, place: TopicPartition) -> str | None:
         """Return the cluster with the newest genuine commit; of equal times the first."""
-        found = [(self.genuine[w].at_ms, -n, a) for n, a in enumerate(self.shape.clusters)
-                 if (w := Position(a, group, place)) in self.genuine]
+        found = [
+            (self.genuine[w].at_ms, -n, a)
+            for n, a in enumerate(self.shape.clusters)
+            if (w := Position(a, group, place)) in self.genuine
+        ]
         return max(found)[2] if found else None
