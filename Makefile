@@ -18,7 +18,7 @@ ARGS ?=
 # `make test` runs so many side by side; every worker of tests/spark and tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-unit test-spark test-broker test-browser bench-accuracy bench-mm2 bench-speed bench docs check format lock zip archive clean distclean
+.PHONY: help install demo test test-unit test-spark test-broker test-browser soak bench-accuracy bench-mm2 bench-speed bench docs check format lock zip archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -47,6 +47,9 @@ test-broker: install ## Tests with real Kafka brokers, which they start by thems
 
 test-browser: install ## Tests of the status page in a headless Chromium; skipped where none is installed
 	@$(PYTEST) tests/browser $(ARGS)
+
+soak: install ## The simulation by fresh seeds, an hour long (ARGS='--hours 8'); a failure is printed as a short history
+	@PYTHONPATH=lib:tests/support $(BIN)/python -m simulation.soak $(ARGS)
 
 bench-accuracy: install ## What each strategy answers, loses and repeats, into docs/benchmarks.md
 	@$(BENCH) benchmarks/accuracy.py $(ARGS)

@@ -24,7 +24,7 @@ LEAST_COVERAGE = 90
 # Files are given to the workers in the order of tests/conftest.py, the long ones first.
 _BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
 GROUPS: Sequence[Sequence[str]] = (
-    ("tests/unit", "tests/browser", "--dist", "loadgroup"),
+    ("tests/unit", "tests/browser", "tests/simulation", "--dist", "loadgroup"),
     ("tests/spark", *_BY_FILE),
     ("tests/broker", *_BY_FILE),
 )

@@ -88,7 +88,7 @@ class Translator:
             topic_ids,
             self._log(pair.source, partition, here),
             self._log(pair.target, partition, there),
-            Bounds(self.young_since_ms(pair.now_ms), window_start, self._origins),
+            Bounds(self._young_since_ms(log, here, pair.now_ms), window_start, self._origins),
             self._strategy(partition.topic, pair.now_ms),
         )
         answers = withhold_some(answers, self._of_former_lives(pair.source, partition, commits, topic_ids))
@@ -101,6 +101,11 @@ class Translator:
     def young_since_ms(self, now_ms: int) -> int:
         """Return from when on a hole that became visible may still be filled, by the clock of whoever indexes."""
         return now_ms - self._grace_ms - self._index.clock_offset.at_most(min(CLOCKS_APART_MS, self._grace_ms))
+
+    def _young_since_ms(self, source: LogIndex | None, metadata: PartitionMetadata, now_ms: int) -> int:
+        """Return the same for holes of a *source*; where its index is behind, what fills a hole may be there unread."""
+        watched_ms = _watched_until_ms(source, metadata, now_ms)
+        return min(self.young_since_ms(now_ms), watched_ms - self._grace_ms)
 
     def _log(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
         index, code = self._index.log(cluster, *partition), self._index.code(cluster)
@@ -178,3 +183,12 @@ class Translator:
     ) -> dict[ClusterPartition, int]:
         """Return how far the index has read; to be taken before the clusters are asked for their ends."""
         return {ClusterPartition(c, *each): frontier(self._index, c, each) for c in clusters for each in partitions}
+
+
+def _watched_until_ms(log: LogIndex | None, source: PartitionMetadata, now_ms: int) -> int:
+    """Return until when everything that came to the source's *log* is known, in ms; errs to earlier.
+
+    A hole ages only so long: where the index stands still, what fills the hole may have come and not been read yet.
+    """
+    is_behind = log is not None and log.frontier < source.log_end
+    return min(log.grew_at_ms, now_ms) if log is not None and is_behind else now_ms

@@ -43,3 +43,13 @@ def test_an_error_of_one_partition_is_that_partitions_own(
     site.commit("X", "readers", 4)
     site.reconcile()
     assert site.target_offset("Y", "readers") == 4
+
+
+@pytest.mark.parametrize(("at_source", "frontier", "answer"), [("X0:2 Y0 Y2 Y1", 4, 1), ("X0:2 Y0 Y2", 4, 3)])
+def test_a_hole_does_not_age_while_the_index_is_behind(at_source: str, frontier: int, answer: int) -> None:
+    site = Site(config_of(["X", "Y"]))
+    site.put(log("X", at_source, frontier=frontier))
+    site.put(log("Y", "Y0:3"))
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == answer

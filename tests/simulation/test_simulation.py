@@ -1,0 +1,29 @@
+"""The pure core among clusters, mirrors and groups, by one seed: no target passes the exact answer, at any step.
+
+``make soak`` tries fresh seeds for as long as one likes.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from simulation.finding import Remedy, first_failure
+from simulation.remedies import CLOSED, OPEN
+from simulation.soak import tried
+
+pytestmark = pytest.mark.long
+
+
+def test_nothing_is_lost_at_any_step_and_all_is_exact_after_quiet() -> None:
+    assert tried(range(60), seconds=60).failure is None
+
+
+@pytest.mark.parametrize("hole", CLOSED)
+def test_a_hole_is_found_when_its_remedy_is_taken_out(hole: str) -> None:
+    assert first_failure(CLOSED[hole], seconds=120) is not None
+    assert first_failure(Remedy(CLOSED[hole].faults, (), CLOSED[hole].seed), seconds=2) is None
+
+
+@pytest.mark.parametrize("hole", OPEN)
+def test_an_open_hole_is_found_and_when_it_no_longer_is_its_switch_is_to_be_turned_on(hole: str) -> None:
+    assert first_failure(OPEN[hole], seconds=120) is not None

@@ -1,0 +1,105 @@
+"""What may happen, drawn from the seed before anything does: every action makes sense whatever came before it.
+
+So any of them can be left out, which is how a history that fails is made short.
+"""
+
+from __future__ import annotations
+
+import random
+from itertools import accumulate
+from typing import Any
+
+from simulation.shape import Shape
+
+Action = tuple[Any, ...]
+"""A word, and what it needs."""
+
+WEIGHTS = {
+    "produce": 9,
+    "mirror": 16,
+    "poll": 24,
+    "commit": 22,
+    "wait": 8,
+    "start": 2,
+    "stop": 1,
+    "index": 2.0,
+    "sync": 2.0,
+    "grown": 0.7,
+    "full": 1.0,
+    "flush": 0.4,
+}
+BY_FAULT = {
+    "marker": ("marker", 1),
+    "malformed": ("malformed", 0.2),
+    "beyond_log": ("beyond_log", 0.2),
+    "huge": ("huge", 0.2),
+    "leak": ("leak", 0.4),
+    "echo": ("echo", 0.5),
+    "retention": ("retention", 0.5),
+    "cut_frozen": ("cut", 0.08),
+    "cut_grows": ("cut", 0.15),
+    "anew": ("anew", 0.08),
+    "third_anew": ("anew", 0.15),
+    "down": ("down", 0.5),
+    "reset": ("reset", 0.6),
+    "commit_beyond": ("commit_beyond", 0.2),
+    "forget": ("forget", 0.2),
+    "set_back": ("set_back", 0.1),
+    "crash": ("crash", 0.2),
+    "shrink": ("shrink", 0.1),
+}
+MIRROR_FAULTS = ("resend", "reorder", "drop", "late")
+WAITS_MS = (1, 5, 50, 1_000, 3_000, 20_000, 70_000, 50_000_000)
+WAIT_WEIGHTS = (20, 10, 10, 10, 4, 2, 2, 0.05)
+
+
+def draw_actions(rng: random.Random, shape: Shape, count: int) -> list[Action]:
+    """Return *count* actions."""
+    weights = dict(WEIGHTS)
+    for fault in sorted(shape.faults & BY_FAULT.keys()):
+        name, weight = BY_FAULT[fault]
+        weights[name] = weights.get(name, 0) + weight
+    # A world of much ado, one that is mostly read, one whose drivers sleep long.
+    for name in ("produce", "mirror", "index", "sync", "full"):
+        weights[name] *= rng.choice((0.5, 1, 1, 2))
+    names = rng.choices(list(weights), cum_weights=list(accumulate(weights.values())), k=count)
+    draw = _Draw(rng, shape)
+    return [draw.action(name) for name in names]
+
+
+class _Draw:
+    def __init__(self, rng: random.Random, shape: Shape) -> None:
+        self.random, self.choice, self.choices = rng.random, rng.choice, rng.choices
+        self.shape, self.below = shape, lambda n: int(rng.random() * n)
+        self.mirror_faults = [fault for fault in MIRROR_FAULTS if fault in shape.faults]
+        self.can_pause, self.can_crash = "pause" in shape.faults, "crash" in shape.faults
+
+    def action(self, name: str) -> Action:
+        shape = self.shape
+        place = self.choice(shape.places) if len(shape.places) > 1 else shape.places[0]
+        if name in ("poll", "commit"):
+            return name, self.choice(shape.groups), place, 1 + self.below(4)
+        if name in ("start", "stop"):
+            return name, self.choice(shape.groups), self.choice(shape.clusters)
+        if name == "mirror":
+            fault = ""
+            if self.mirror_faults and self.random() < 0.15:
+                fault = self.choice(self.mirror_faults)
+            return name, *self.choice(shape.routes), place, 1 + self.below(4), fault, 1 + self.below(4)
+        if name == "wait":
+            return name, self.choices(WAITS_MS, WAIT_WEIGHTS)[0]
+        if name in ("index", "sync"):
+            return name, self.choice(shape.clusters), self.choice((3, 10, 50)), self._pauses()
+        if name in ("grown", "full", "flush"):
+            return name, self._pauses()
+        if name in ("reset", "forget", "commit_beyond"):
+            return name, self.choice(shape.groups), self.choice(shape.clusters), place, self.random()
+        return name, self.choice(shape.clusters), place, self.random()
+
+    def _pauses(self) -> tuple[int, int] | None:
+        """At which wait something happens, and how many actions; 0: the driver dies there."""
+        if self.can_crash and self.random() < 0.03:
+            return self.below(6), 0
+        if self.can_pause and self.random() < 0.3:
+            return self.below(6), 1 + self.below(25)
+        return None

@@ -1,0 +1,66 @@
+"""Consumer groups: they read, commit, stop, and start somewhere else where their offsets have been brought."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from offset_sync.model.values import TopicPartition
+from simulation.world import Position, World
+
+
+@dataclass
+class Group:
+    """One consumer group; *at* is the cluster at which it runs, *fresh* what it has read and not committed."""
+
+    world: World
+    name: str
+    at: str | None = None
+    position: dict[TopicPartition, int] = field(default_factory=dict)
+    fresh: dict[TopicPartition, int] = field(default_factory=dict)
+    metadata: str = ""
+
+    def start(self, alias: str) -> None:
+        """Run at *alias* from what is committed there, from the log's start where nothing is."""
+        self.stop()
+        self.at = self.world.active[self.name] = alias
+        for place in self.world.shape.places:
+            log = self.world.logs[alias, place]
+            stands = self.world.values.get(Position(alias, self.name, place))
+            # Out of range: auto.offset.reset=earliest. What retention has deleted counts as read by the next commit.
+            is_there = stands is not None and log.start <= stands.offset <= log.end
+            self.position[place] = stands.offset if stands is not None and is_there else log.start
+            self.fresh[place] = log.below[log.start]
+
+    def stop(self) -> None:
+        """End without a commit."""
+        self.at = None
+        self.world.active.pop(self.name, None)
+
+    def poll(self, place: TopicPartition, count: int) -> None:
+        """Read up to *count* records, without a commit."""
+        if self.at is None:
+            return
+        log = self.world.logs[self.at, place]
+        first = self.position[place]
+        if first > log.end or first < log.start:
+            first, self.fresh[place] = log.start, self.fresh[place] | log.below[log.start]
+        last = min(first + count, log.end)
+        for record in log.entries[first:last]:
+            if record is not None:
+                self.fresh[place] |= 1 << record.number
+        self.position[place] = last
+
+    def commit(self, place: TopicPartition) -> None:
+        """Commit where it stands, whether anything was read or not."""
+        if self.at is None or self.position[place] > self.world.logs[self.at, place].end:
+            return
+        where = Position(self.at, self.name, place)
+        self.world.commit(where, self.position[place], self.metadata, self.fresh[place])
+        self.fresh[place] = 0
+
+    def reset(self, alias: str, place: TopicPartition, offset: int) -> None:
+        """Have an operator set the offset at *alias*, where the group does not run: what is below counts as read."""
+        if self.at == alias:
+            return
+        log = self.world.logs[alias, place]
+        self.world.commit(Position(alias, self.name, place), offset, "", log.below[min(offset, log.end)])

@@ -1,0 +1,37 @@
+"""Seeds tried one after the other until one breaks the promise."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from itertools import count
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+from simulation.one_thread import without_threads
+from simulation.oracle import Violation
+from simulation.simulation import simulate
+
+
+class Remedy(NamedTuple):
+    """What closes a hole: taken out by *patches*, the *faults* have to break the promise; *seed* is where to begin."""
+
+    faults: frozenset[str]
+    patches: tuple[tuple[str, Any], ...] = ()
+    seed: int = 0
+
+
+def first_failure(remedy: Remedy, seconds: float, *, steps: int = 400) -> tuple[int, str] | None:
+    """Return seed and message of the first failure without *remedy*; None if there was none within *seconds*."""
+    ends_at = time.monotonic() + seconds
+    with without_threads(), ExitStack() as stack:
+        for name, instead in remedy.patches:
+            stack.enter_context(patch(name, instead))
+        for seed in count(remedy.seed):
+            if time.monotonic() > ends_at:
+                return None
+            try:
+                simulate(seed, remedy.faults, steps=steps).run()
+            except Violation as problem:
+                return seed, str(problem)
+    return None

@@ -1,0 +1,150 @@
+"""``index_records`` of one cluster: the real indexer over tables in memory, with a checkpoint that outlives it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+import pyarrow as pa
+
+from builders.record_schemas import MIRRORED_RECORDS
+from fakes.tables import MemoryFrame, MemoryTables
+from offset_sync.ingest.index_progress import IndexProgress
+from offset_sync.ingest.record_indexer import Checks, RecordIndexer
+from offset_sync.ingest.run_builder import RunBuilder
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
+from simulation.log_checks import LogChecks
+from simulation.mirrors import ORIGIN_HEADERS
+from simulation.world import World
+
+Offsets = dict[tuple[str, int], int]
+
+
+@dataclass
+class Planned:
+    """A checkpoint: what each micro-batch reads, written down before it runs."""
+
+    query: str
+    ends: list[Offsets] = field(default_factory=list)
+    start: Offsets = field(default_factory=dict)
+    done: int = 0
+
+    def query_id(self) -> str:
+        return self.query
+
+    def start_offsets(self, batch_id: int) -> Offsets:
+        return self.ends[batch_id - 1] if batch_id else self.start
+
+    def end_offsets(self, batch_id: int) -> Offsets:
+        return self.ends[batch_id]
+
+
+class PatchedTime:
+    """Stands for ``datetime`` where the indexer asks for the time."""
+
+    now_ms = 0
+
+    @classmethod
+    def now(cls, zone: timezone) -> datetime:
+        """Return the time that was set."""
+        return datetime.fromtimestamp(cls.now_ms / 1000, zone)
+
+    @classmethod
+    def monotonic(cls) -> float:
+        """Return the same in seconds."""
+        return cls.now_ms / 1000
+
+    fromtimestamp = datetime.fromtimestamp
+
+
+class Indexer:
+    """Indexes the logs of *alias* into *tables*."""
+
+    def __init__(self, world: World, alias: str, tables: MemoryTables, checks: LogChecks) -> None:
+        self.world, self.alias, self.tables, self.checks = world, alias, tables, checks
+        self.checkpoint = Planned(f"query {alias}")
+        self.skew_ms = 0
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin as a new process does."""
+        origins = {header.decode(): alias for alias, header in ORIGIN_HEADERS.items()}
+        builder = RunBuilder(self.alias, origins, "text", _is_never)
+        checks = Checks(self.world.clusters[self.alias], self.checks.of(self.alias, self._reread))  # type: ignore[arg-type]
+        tables: Any = self.tables
+        self.indexer = RecordIndexer(tables, self.checkpoint, builder, checks, IndexProgress())  # type: ignore[arg-type]
+
+    def begin_at_end(self) -> None:
+        """Start to read at the logs' ends, as ``index.starting: latest`` does."""
+        logs = self.world.logs
+        self.checkpoint.start = {tuple(p): logs[self.alias, p].end for p in self.world.shape.places}  # type: ignore[misc]
+
+    def set_back(self, batches: int) -> None:
+        """Have the checkpoint be an older copy of itself."""
+        kept = max(min(1, self.checkpoint.done), self.checkpoint.done - batches)
+        self.checkpoint.done = kept
+        del self.checkpoint.ends[kept:]
+        self.restart()
+
+    def run(self, most: int) -> None:
+        """Index the next micro-batch of up to *most* records of each partition; one that failed comes again."""
+        plan, logs = self.checkpoint, self.world.logs
+        if self.world.clusters[self.alias].is_down:
+            return
+        if len(plan.ends) == plan.done:
+            before = plan.start_offsets(plan.done)
+            ends = {}
+            for place in self.world.shape.places:
+                first = before.get(tuple(place), 0)  # type: ignore[arg-type]
+                ends[tuple(place)] = min(max(first, logs[self.alias, place].start) + most, logs[self.alias, place].end)
+            if plan.done and ends == before:
+                return
+            plan.ends.append(ends)  # type: ignore[arg-type]
+        frame, read = self._read(plan.start_offsets(plan.done), plan.ends[plan.done])
+        PatchedTime.now_ms = self.world.clock_ms[0] + self.skew_ms
+        try:
+            self.indexer(frame, plan.done)  # type: ignore[arg-type]
+        except ClusterError:
+            return
+        for place, first, end in read:
+            logs[self.alias, place].note_indexed(first, end)
+        plan.done += 1
+
+    def _read(self, start: Offsets, end: Offsets) -> tuple[MemoryFrame, list[tuple[TopicPartition, int, int]]]:
+        read = []
+        for place in self.world.shape.places:
+            log = self.world.logs[self.alias, place]
+            first, last = max(start.get(tuple(place), 0), log.start), min(end[tuple(place)], log.end)  # type: ignore[arg-type, index]
+            if first < last:
+                read.append((place, first, last))
+        return self._frame(read), read
+
+    def _reread(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> MemoryFrame:
+        """Read parts of the logs once more."""
+        read = [
+            (place, first, min(end, self.world.logs[self.alias, place].end)) for place, (first, end) in ranges.items()
+        ]
+        for place, first, last in read:
+            self.world.logs[self.alias, place].note_indexed(first, last)
+        return self._frame(read)
+
+    def _frame(self, read: Iterable[tuple[TopicPartition, int, int]]) -> MemoryFrame:
+        columns: list[list[Any]] = [[], [], [], [], []]
+        for place, first, last in read:
+            for offset in range(first, last):
+                record = self.world.logs[self.alias, place].entries[offset]
+                if record is not None:
+                    origin, number = record.headers or (None, None)
+                    for column, each in zip(columns, (place.topic, place.partition, offset, origin, number)):
+                        column.append(each)
+        topic, partition, offsets, origin, number = columns
+        arrays = [topic, partition, offsets, [0] * len(topic), origin, number]
+        table = pa.table([pa.array(a, f.type) for a, f in zip(arrays, MIRRORED_RECORDS)], schema=MIRRORED_RECORDS)
+        return MemoryFrame(table)
+
+
+def _is_never(_topic: str) -> bool:
+    return False

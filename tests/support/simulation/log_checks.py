@@ -1,0 +1,72 @@
+"""What index drivers ask about logs: answered by the world, with lives of logs as a broker tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from fakes.tables import MemoryFrame, MemoryTables
+from offset_sync.ingest.incarnation_check import IncarnationCheck
+from offset_sync.ingest.log_check import Asked, LogCheck
+from offset_sync.ingest.origin_check import OriginCheck
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.incarnations import lives_of
+from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
+from simulation.world import GRACE_MS, World
+
+Reread = Callable[[Mapping[TopicPartition, tuple[int, int]]], MemoryFrame]
+
+
+class Epochs:
+    """Says where leader epochs ended; each cut of a log begins another."""
+
+    def __init__(self, world: World, alias: str) -> None:
+        self._world, self._alias = world, alias
+
+    def ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Return where each epoch ended."""
+        logs = self._world.logs
+        return {
+            each: min([logs[self._alias, each].end, *logs[self._alias, each].cuts[e:]]) for each, e in epochs.items()
+        }
+
+
+class LogChecks:
+    """What the queries of all clusters share, as in one job."""
+
+    def __init__(self, world: World, tables: MemoryTables) -> None:
+        self._world, self._tables = world, tables
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin as a new process does."""
+        tables: Any = self._tables
+        epochs = {alias: Epochs(self._world, alias) for alias in self._world.shape.clusters}
+        self._incarnations = IncarnationCheck(tables, epochs, self._reaches, GRACE_MS)
+
+    def of(self, alias: str, reread: Reread) -> LogCheck:
+        """Return the check of one cluster's query."""
+        asked: Any = Asked(self, self, reread)  # type: ignore[arg-type]
+        return LogCheck(alias, asked, OriginCheck(alias, list(self._world.shape.clusters)), self._incarnations)
+
+    def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata | ClusterError]:
+        """Say what each cluster says of its partitions."""
+        return {alias: self._said(alias, partitions) for alias, partitions in wanted.items()}
+
+    def _said(self, alias: str, partitions: Collection[TopicPartition]) -> ClusterMetadata | ClusterError:
+        said = self._world.clusters[alias].answer()
+        if isinstance(said, ClusterError):
+            return said
+        return ClusterMetadata(said.topics, {each: said.ends[each] for each in partitions if each in said.ends})
+
+    def _reaches(self) -> dict[ClusterPartition, int]:
+        last = dict(lives_of(self._tables.read(LOG_INCARNATIONS).toArrow()))
+        found: dict[ClusterPartition, int] = {}
+        for row in self._tables.read(RECORD_RUNS).toArrow().to_pylist():
+            log = ClusterPartition(row["origin"], row["topic"], row["partition"])
+            is_former = log in last and row["indexed_at"].timestamp() * 1000 <= last[log].noticed_ms
+            if row["length"] and not is_former:
+                found[log] = max(found.get(log, 0), row["origin_start"] + row["length"])
+        return found

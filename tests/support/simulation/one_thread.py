@@ -1,0 +1,50 @@
+"""One thread and one clock for what has many in the jobs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from simulation.index_driver import PatchedTime
+
+
+class InlineExecutor:
+    """An executor that works at once, in the thread of whoever asks."""
+
+    def __init__(self, *_workers: object, **_options: object) -> None:
+        """Start nothing."""
+
+    def __enter__(self) -> InlineExecutor:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Nothing is under way."""
+
+    def submit(self, work: Any, *arguments: Any) -> Future[Any]:
+        """Do it."""
+        done: Future[Any] = Future()
+        done.set_result(work(*arguments))
+        return done
+
+
+@contextmanager
+def without_threads() -> Iterator[None]:
+    """Have one thread do all the work, by the clock of the world, and nothing logged."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    with (
+        patch("offset_sync.sync.reconciler.ThreadPoolExecutor", InlineExecutor),
+        patch("offset_sync.jobs.sync_batch.ThreadPoolExecutor", InlineExecutor),
+        patch("offset_sync.ingest.record_indexer.datetime", PatchedTime),
+        patch("offset_sync.ingest.log_check.datetime", PatchedTime),
+        patch("offset_sync.ingest.log_check.time", PatchedTime),
+        patch("offset_sync.ingest.incarnation_log.datetime", PatchedTime),
+    ):
+        try:
+            yield
+        finally:
+            logging.disable(before)

@@ -1,0 +1,152 @@
+"""What may stand at a target, by the contents of the logs alone; nothing here asks the code under test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from offset_sync.model.values import TopicPartition
+from simulation.logs import Log
+from simulation.mirrors import Mirror
+from simulation.world import Position, World
+
+NEVER = 1 << 60
+
+
+class Violation(AssertionError):
+    """The promise is broken; *kind* says in which way."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+
+
+class Oracle:
+    """Judges *world*, whose *mirrors* say what will still come."""
+
+    def __init__(self, world: World, mirrors: Mapping[tuple[str, str, TopicPartition], Mirror]) -> None:
+        self.world, self.mirrors = world, mirrors
+        world.on_write = self.check_overwritten
+
+    def check_touched(self) -> None:
+        """Raise Violation where a position that has changed has unread records below it."""
+        touched = self.world.touched
+        while touched:
+            self._check_position(touched.pop())
+
+    def _check_position(self, where: Position) -> None:
+        value = self.world.values.get(where)
+        log = self.world.logs[where.cluster, where.place]
+        # What was written to a log that was cut or made anew since is a matter of that log.
+        if value is None or not value.is_ours or value.life != log.life:
+            return
+        read = self.world.read.get((where.group, where.place), 0)
+        if value.offset > log.end:
+            raise Violation("beyond end", f"{_name(where)} stands at {value.offset}, beyond the log's end {log.end}")
+        unread = log.below[value.offset] & ~read
+        if not unread:
+            return
+        for number in self._unread(log, value.offset, read):
+            sources = [Position(alias, where.group, where.place) for alias in self.world.shape.clusters]
+            if any(
+                source in self.world.genuine and self._is_hole(source, self.world.genuine[source].claimed, number)
+                for source in sources
+                if source.cluster != where.cluster
+            ):
+                self.world.read[where.group, where.place] = read = read | 1 << number
+                continue
+            unread_record = self._words(where, number)
+            raise Violation("ahead", f"{_name(where)} stands at {value.offset}: {unread_record} is unread below it")
+
+    def _unread(self, log: Log, end: int, read: int) -> Iterator[int]:
+        for offset in range(log.start, end):
+            record = log.entries[offset]
+            if record is not None and not read >> record.number & 1:
+                yield record.number
+
+    def _is_hole(self, source: Position, claimed: int, number: int) -> bool:
+        """Return whether *source* has not got the record and will not get it, and the group has passed later ones."""
+        births = self.world.births[source.place]
+        birth = births[number]
+        log = self.world.logs[source.cluster, source.place]
+        if birth.cluster == source.cluster or number in log.known_at:
+            return False
+        if any(record is not None and record.number == number for record in log.entries[log.start :]):
+            return False
+        mirror = self.mirrors.get((birth.cluster, source.cluster, source.place))
+        if mirror is not None and mirror.will_bring(number):
+            return False
+        return any(
+            claimed >> later & 1 and other.cluster == birth.cluster and other.offset > birth.offset
+            for later, other in enumerate(births)
+        )
+
+    def _words(self, where: Position, number: int) -> str:
+        birth = self.world.births[where.place][number]
+        life = f" of life {birth.life}" if birth.life else ""
+        return f"record {number} ({birth.cluster}{birth.offset}{life})"
+
+    def check_answer(self, source: Position, offset: int, at_ms: int, target: str, wanted: int) -> None:
+        """Raise Violation where *wanted* at *target* passes a record that this commit of *source* has not read."""
+        claimed = self.world.claims.get((source, offset, at_ms))
+        if claimed is None or (source.group, source.place) in self.world.troubled:
+            return
+        log = self.world.logs[target, source.place]
+        if not log.below[min(wanted, log.end)] & ~claimed:
+            return
+        for number in self._unread(log, min(wanted, log.end), claimed):
+            if not self._is_hole(source, claimed, number):
+                where = Position(target, source.group, source.place)
+                raise Violation(
+                    "answer ahead",
+                    f"{_name(source)} at {offset} was answered by {wanted} at {target}: "
+                    f"{self._words(where, number)} is unread below it",
+                )
+
+    def check_overwritten(self, where: Position, offset: int) -> None:
+        """Raise Violation where the sync overwrites what is newer than every other cluster's commit of the group."""
+        value = self.world.values.get(where)
+        if value is None or value.is_ours or value.offset == offset:
+            return
+        others = [
+            self.world.genuine[other].at_ms
+            for alias in self.world.shape.clusters
+            if alias != where.cluster and (other := where._replace(cluster=alias)) in self.world.genuine
+        ]
+        if not others or value.at_ms > max(others):
+            if value.offset == self.world.brought.get(where):
+                # A group that was started at what we brought, a moment ago: what it has read elsewhere stays read.
+                self.world.raced.add(where)
+                return
+            message = f"{_name(where)}: {offset} is written over {value.offset}, the group's newest commit"
+            raise Violation("overwritten", message)
+
+    def exact(self, source: Position, target: str) -> int:
+        """Return what must stand at *target* when all is quiet: the first record that is not known to be read."""
+        commit = self.world.genuine[source]
+        here = self.world.logs[source.cluster, source.place]
+        log = self.world.logs[target, source.place]
+        for offset, record in enumerate(log.entries):
+            if record is None or not log.known >> offset & 1:
+                continue
+            if record.is_odd or self._needs(here, source, record.number) >= commit.offset:
+                return max(offset, log.start)
+        return max(log.end, log.start)
+
+    def _needs(self, here: Log, source: Position, number: int) -> int:
+        """Return where the record stands at the source, as far as anybody can know."""
+        births = self.world.births[source.place]
+        birth = births[number]
+        if birth.cluster == source.cluster:
+            return birth.offset
+        if number in here.known_at:
+            return here.known_at[number]
+        later = [
+            at
+            for other, at in here.known_at.items()
+            if births[other].cluster == birth.cluster and births[other].offset > birth.offset
+        ]
+        return min(later, default=NEVER)
+
+
+def _name(where: Position) -> str:
+    return f"{where.group}/{where.place.topic}-{where.place.partition} at {where.cluster}"

@@ -1,0 +1,123 @@
+"""What outlives ``sync_offsets``: its checkpoints, the history and the notes of what it was about to write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offset_sync.config import Config
+from offset_sync.model.values import GroupPartition, Outcome
+from offset_sync.state.own_writes import Intent
+from offset_sync.state.restore import _restore_pair
+from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.intent_log import restore_intents
+from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.sync.translation_history import to_rows
+
+_HELD = (Outcome.COMMITTED.name, Outcome.UNCHANGED.name)
+_KEY = ("source_cluster", "target_cluster", "group_id", "topic", "partition")
+
+
+class MemoryIntents:
+    """Notes of writes without our tag, as IntentLog keeps them."""
+
+    def __init__(self) -> None:
+        self.noted: dict[tuple[Any, ...], Intent] = {}
+        self.inherited: set[tuple[Any, ...]] = set()
+
+    def append(self, intents: Sequence[Intent]) -> list[Intent]:
+        fresh = [each for each in intents if self.noted.get(each[:-1]) != each]
+        for each in fresh:
+            self.noted[each[:-1]] = each
+            self.inherited.discard(each[:-1])
+        return fresh
+
+    def remove(self, intents: Iterable[Intent]) -> None:
+        for each in intents:
+            if self.noted.get(each[:-1]) == each or each[:-1] in self.inherited:
+                self.noted.pop(each[:-1], None)
+                self.inherited.discard(each[:-1])
+
+    def unfinished(self) -> list[Intent]:
+        self.inherited = set(self.noted)
+        return list(self.noted.values())
+
+
+class Persisted:
+    """Checkpoints by cluster: batch id, first and end of what is planned or was done last."""
+
+    def __init__(self, clusters: Sequence[str]) -> None:
+        self._plans: dict[str, tuple[int, int, int]] = dict.fromkeys(clusters, (0, 0, 0))
+        self._is_done = dict.fromkeys(clusters, True)
+        self._commits: dict[str, dict[int, tuple[Any, list[bool]]]] = {alias: {} for alias in clusters}
+        self._answers: list[pa.Table] = []
+        self.intents = MemoryIntents()
+
+    def position(self, alias: str) -> int:
+        """Return up to where the commits of *alias* were read."""
+        _, first, end = self._plans[alias]
+        return end if self._is_done[alias] else first
+
+    def plan(self, alias: str, log_end: int, most: int) -> tuple[int, int, int] | None:
+        """Return the next micro-batch: number, first, end; one that did not finish comes again."""
+        if self._is_done[alias]:
+            number, _, first = self._plans[alias]
+            if log_end == first:
+                return None
+            self._plans[alias], self._is_done[alias] = (number + 1, first, min(log_end, first + most)), False
+        return self._plans[alias]
+
+    def finish(self, alias: str) -> None:
+        """Note that the micro-batch is done."""
+        self._is_done[alias] = True
+
+    def note_commits(self, alias: str, batch: Any, is_own: list[bool]) -> None:
+        """Take rows of offset_commits, once for each batch."""
+        self._commits[alias].setdefault(batch.batch_id, (batch, is_own))
+
+    def note_answers(self, answers: list[Reconciliation], keys: Sequence[GroupPartition], config: Config) -> None:
+        """Take rows of offset_translations, as the history writes them."""
+        for each in answers:
+            chosen = each.is_news | (each.batch_id is not None)
+            if not chosen.any():
+                continue
+            rows = to_rows(each, np.flatnonzero(chosen), keys, config.strategy_of)
+            self._answers.append(rows)
+            if self.intents.noted:
+                names = ("target_cluster", "group_id", "topic", "partition", "target_offset")
+                held = rows.filter(pc.is_in(rows.column("outcome"), pa.array(_HELD)))
+                self.intents.remove(Intent(*each) for each in zip(*(held.column(n).to_pylist() for n in names)))
+
+    def restore(self, state: SyncState) -> None:
+        """Fill the *state* of a new driver, as ``state/restore.py`` does by Spark."""
+        for alias, batches in self._commits.items():
+            for _, (batch, is_own) in sorted(batches.items()):
+                key = state.offsets.ids(batch.keys)
+                records = batch.commit_records.with_key(key)
+                state.offsets.clusters[alias].record_told(records, np.array(is_own, np.bool_))
+        if self._answers:
+            self._restore_answers(state)
+        log: Any = self.intents
+        restore_intents(log, state)
+
+    def _restore_answers(self, state: SyncState) -> None:
+        last: dict[tuple[Any, ...], dict[str, Any]] = {}
+        own: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+        for row in pa.concat_tables(self._answers).to_pylist():
+            key = tuple(row[name] for name in _KEY)
+            if key not in last or row["translated_at"] >= last[key]["translated_at"]:
+                last[key] = row
+            if row["outcome"] == "COMMITTED" and (key not in own or row["translated_at"] >= own[key][1]):
+                own[key] = row["target_offset"], row["translated_at"]
+        rows = [row | dict(zip(("own_offset", "own_at"), own.get(key, (None, None)))) for key, row in last.items()]
+        rows.sort(key=lambda row: str(row["own_at"] or ""))
+        extra = [("own_offset", pa.int64()), ("own_at", pa.timestamp("us", tz="UTC"))]
+        schema = pa.schema([*self._answers[0].schema, *(pa.field(*each) for each in extra)])
+        table = pa.Table.from_pylist(rows, schema)
+        for source, target in state.last_translations:
+            is_pair = pc.and_(pc.equal(table["source_cluster"], source), pc.equal(table["target_cluster"], target))
+            _restore_pair(table.filter(is_pair), state, source, target)

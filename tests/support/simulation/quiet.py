@@ -1,0 +1,115 @@
+"""After quiet: everything has been mirrored, indexed, read and reconciled, and each target holds the exact answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from offset_sync.model.values import State
+from simulation.oracle import Violation
+from simulation.world import GRACE_MS, Position, Value
+
+if TYPE_CHECKING:
+    from simulation.simulation import Simulation
+
+_ENOUGH = 1_000
+_WITHHELD_FOREVER = (State.TOPIC_RECREATED, State.LOG_TRUNCATED)
+
+
+def come_to_rest(simulation: Simulation) -> None:
+    """Stop all consumers and let mirrors and jobs do the rest; the promise is checked after every step of theirs."""
+    world, driver = simulation.world, simulation.driver
+    for group in simulation.groups.values():
+        group.stop()
+    for cluster in world.clusters.values():
+        cluster.is_down = False
+    for mirror in simulation.mirrors.values():
+        mirror.copy_some(_ENOUGH, "", 0)
+        mirror.bring_held(world.clock_ms[0] + GRACE_MS)
+    simulation.oracle.check_touched()
+    for wait_ms in (1, GRACE_MS + 1, 20_000, 20_000, 20_000):
+        world.clock_ms[0] += wait_ms
+        for indexer in simulation.indexers.values():
+            indexer.run(_ENOUGH)
+            indexer.run(_ENOUGH)
+        for _ in range(2):
+            for alias in world.clusters:
+                driver.sync(alias, _ENOUGH)
+        driver.grown()
+        driver.full()
+        simulation.oracle.check_touched()
+
+
+def check_quiet(simulation: Simulation) -> None:
+    """Raise Violation where a target does not hold what it should."""
+    world = simulation.world
+    for group in world.shape.groups:
+        for place in world.shape.places:
+            owner = world.owner(group, place)
+            if owner is None or world.deleted.get(Position(owner, group, place)):
+                continue
+            source = Position(owner, group, place)
+            value = world.values.get(source)
+            if source in world.raced:
+                continue
+            if value is not None and value.is_ours:
+                raise Violation("overwritten", f"{source}: the owner's own commit was overwritten by {value.offset}")
+            for target in world.shape.clusters:
+                if target != owner:
+                    _check_target(simulation, source, target)
+
+
+def _check_target(simulation: Simulation, source: Position, target: str) -> None:
+    world = simulation.world
+    where = source._replace(cluster=target)
+    state = _state_of(simulation, source, target)
+    commit, value = world.genuine[source], world.values.get(where)
+    if state is not None and state.is_withheld:
+        if not _is_reason(simulation, source, target, state):
+            raise Violation(
+                "withheld", f"{source} at {commit.offset} is withheld at {target} for {state}, which does not hold"
+            )
+        return
+    if _is_troubled(simulation, source, target):
+        return
+    exact = simulation.oracle.exact(source, target)
+    if not _is_right(simulation, source, value, exact):
+        whose = "ours" if value and value.is_ours else "the group's"
+        stands = f"{value.offset}, {whose}" if value else "nothing"
+        raise Violation(
+            "not exact", f"{source} at {commit.offset}: {target} holds {stands}, exact is {exact} ({state})"
+        )
+
+
+def _is_right(simulation: Simulation, source: Position, value: Value | None, exact: int) -> bool:
+    if value is None:
+        return False
+    if simulation.world.is_index_lacking:  # what lacks is unread by everyone
+        return value.offset <= exact or not value.is_ours
+    if value.is_ours or simulation.world.rewound_ms.get(source, -1) > value.at_ms:
+        return value.offset == exact
+    return value.offset >= exact  # somebody else's is only set forward
+
+
+def _state_of(simulation: Simulation, source: Position, target: str) -> State | None:
+    """Return what the sync says of a key."""
+    state = simulation.driver.state
+    for row, key in enumerate(state.offsets.keys):
+        if key == (source.group, *source.place):
+            code = int(state.last(source.cluster, target).columns["state"][row])
+            return State(code) if code >= 0 else None
+    return None
+
+
+def _is_troubled(simulation: Simulation, source: Position, target: str) -> bool:
+    return (source.group, source.place) in simulation.world.troubled
+
+
+def _is_reason(simulation: Simulation, source: Position, target: str, state: State) -> bool:
+    world = simulation.world
+    if state is State.NOT_INDEXED:
+        return simulation.begun_late
+    if state is State.COMMIT_BEYOND_END:
+        return world.genuine[source].offset > world.logs[source.cluster, source.place].end
+    if state in _WITHHELD_FOREVER:
+        return any(world.logs[alias, source.place].life for alias in (source.cluster, target))
+    return False

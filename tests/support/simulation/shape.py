@@ -1,0 +1,68 @@
+"""What a world is made of, and which faults may happen in it; drawn from the seed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from offset_sync.model.values import TopicPartition
+
+ALIASES = ("X", "Y", "Z")
+FAULTS = (
+    "resend",  # the mirror sends again what it has sent
+    "reorder",  # ... in another order
+    "drop",  # ... not at all
+    "late",  # ... after later ones, within the grace
+    "echo",  # ... back to where it was produced
+    "marker",  # offsets without a record
+    "malformed",  # headers that cannot be read
+    "beyond_log",  # headers that name what their origin has not written
+    "retention",
+    "cut_frozen",  # a log loses its end, and gets nothing more
+    "anew",  # a topic is made anew (only source and target)
+    "down",  # a cluster that does not answer
+    "skew",  # coordinators' clocks differ by seconds
+    "reset",  # an operator sets a group's offset
+    "commit_beyond",  # ... above the log's end
+    "forget",  # offsets are deleted
+    "late_index",  # index.starting: latest
+    "set_back",  # a checkpoint of the index is set back to an older copy
+    "carry",  # sync.metadata: carry
+    "pause",  # things happen while a driver waits for an answer
+    "crash",
+)
+KNOWN_HOLES = ("leak", "third_anew", "cut_grows", "shrink", "clocks", "huge", "silent_origin", "second")
+"""Faults that do not happen unless a test asks for them; see tests/simulation."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """*routes* lead from an origin to where the mirror copies it."""
+
+    clusters: tuple[str, ...]
+    routes: tuple[tuple[str, str], ...]
+    places: tuple[TopicPartition, ...]
+    groups: tuple[str, ...]
+    skew_ms: tuple[int, ...]
+    faults: frozenset[str]
+
+
+def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[str] = frozenset()) -> Shape:
+    """Return a shape with the *wanted* faults, and of the others a few, but never those *avoided*."""
+    chance = rng.choice((0.0, 0.1, 0.3, 0.6))
+    faults = {fault for fault in FAULTS if rng.random() < chance} - avoided | wanted
+    aliases = ALIASES[: 3 if "third_anew" in wanted else 2 if "anew" in wanted else rng.choice((2, 2, 3))]
+    if len(aliases) > 2:
+        faults -= {"anew"}
+    if "down" in faults and "silent_origin" not in wanted:
+        # An origin that cannot be asked is believed: a limit that the documents name.
+        faults -= {"beyond_log"} if "beyond_log" not in wanted else {"down"}
+    routes = [(a, b) for a in aliases for b in aliases if a != b]
+    if rng.random() < 0.3:
+        routes = [route for route in routes if route[0] == "X" or rng.random() < 0.5]
+    places = [TopicPartition("orders", number) for number in range(rng.choice((1, 1, 2)))]
+    if rng.random() < 0.2:
+        places.append(TopicPartition("pay-in", 0))
+    groups = tuple(f"g{number}" for number in range(rng.choice((1, 2, 2, 3))))
+    skew = tuple(rng.choice((0, 0, 1, -700, 5_000)) if "skew" in faults else 0 for _ in aliases)
+    return Shape(tuple(aliases), tuple(routes), tuple(places), groups, skew, frozenset(faults))

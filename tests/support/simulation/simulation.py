@@ -1,0 +1,247 @@
+"""One world from its seed to the end: actions one by one, the promise checked after each, and all exact after quiet."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from fakes.tables import MemoryTables, PowerFailure
+from offset_sync.model.values import TopicPartition
+from simulation.actions import Action, draw_actions
+from simulation.consumers import Group
+from simulation.index_driver import Indexer
+from simulation.logs import Record
+from simulation.mirrors import Mirror, headers_of
+from simulation.oracle import Oracle
+from simulation.persisted import Persisted
+from simulation.quiet import check_quiet, come_to_rest
+from simulation.shape import Shape, random_shape
+from simulation.sync_driver import SyncDriver
+from simulation.world import GRACE_MS, Position, World
+
+MOST_RECORDS = 40
+
+
+class Simulation:
+    """A world of *shape* in which *actions* happen."""
+
+    def __init__(self, shape: Shape, actions: Sequence[Action]) -> None:
+        self.shape, self.actions, self.next = shape, actions, 0
+        self.world = world = World(shape)
+        self.mirrors = {
+            (*route, place): Mirror(world, *route, place) for route in shape.routes for place in shape.places
+        }
+        self.groups = {name: Group(world, name, metadata="m" if n else "") for n, name in enumerate(shape.groups)}
+        self.oracle = Oracle(world, self.mirrors)
+        self.tables, self.persisted = MemoryTables(), Persisted(shape.clusters)
+        checks = LogChecks(world, self.tables)
+        self.indexers = {alias: Indexer(world, alias, self.tables, checks) for alias in shape.clusters}
+        self.driver = SyncDriver(world, self.oracle, self.tables, self.persisted, self.pause)
+        self.pauses: tuple[int, int] | None = None
+        self.begun_late = "late_index" in shape.faults
+        if "clocks" in shape.faults:
+            self.driver.skew_ms = 2 * GRACE_MS
+
+    def run(self) -> None:
+        """Let everything happen, then be quiet; raises Violation."""
+        while self.next < len(self.actions):
+            self.step()
+        self.quiet()
+
+    def step(self) -> None:
+        """Let the next action happen, and check what it has touched."""
+        action = self.actions[self.next]
+        self.next += 1
+        self.world.clock_ms[0] += 1
+        getattr(self, "do_" + action[0])(*action[1:])
+        if self.world.touched:
+            self.oracle.check_touched()
+
+    def pause(self, driver: SyncDriver) -> None:
+        """Let what the action in hand says happen while the driver waits."""
+        if self.pauses is None:
+            return
+        wait, count = self.pauses
+        if wait:
+            self.pauses = wait - 1, count
+            return
+        self.pauses = None
+        if not count:
+            raise PowerFailure
+        for _ in range(count):
+            if self.next < len(self.actions):
+                self.step()
+
+    def _drive(self, pauses: tuple[int, int] | None, work: Any, *arguments: Any) -> None:
+        if self.driver.is_busy:
+            pauses = None
+        else:
+            self.pauses = pauses
+        try:
+            work(*arguments)
+        except PowerFailure:
+            if self.driver.is_busy and pauses is None:
+                raise
+            self.driver.restart()
+        if not self.driver.is_busy:
+            self.pauses = None
+
+    # What producers and mirrors do
+
+    def do_produce(self, alias: str, place: TopicPartition, chance: float) -> None:
+        if self.world.logs[alias, place].end < MOST_RECORDS and any(r[0] == alias for r in self.shape.routes):
+            for _ in range(1 + int(chance * 3)):
+                self.world.produce(alias, place)
+
+    def do_mirror(self, origin: str, copy: str, place: TopicPartition, count: int, fault: str, at: int) -> None:
+        if self.world.clusters[origin].is_down or self.world.clusters[copy].is_down:
+            return
+        if self.world.logs[copy, place].end < 2 * MOST_RECORDS:
+            self.mirrors[origin, copy, place].copy_some(count, fault, at)
+
+    def do_marker(self, alias: str, place: TopicPartition, chance: float) -> None:
+        if self.world.logs[alias, place].end < MOST_RECORDS:
+            self.world.append(alias, place, None)
+
+    def do_malformed(self, alias: str, place: TopicPartition, chance: float) -> None:
+        self.world.produce(alias, place, (b"IDC-Y", b"x"), is_odd=True)
+
+    def do_beyond_log(self, alias: str, place: TopicPartition, chance: float) -> None:
+        other = self._other(alias, chance)
+        self.world.produce(alias, place, headers_of(other, 1_000 + int(chance * 100)), is_odd=True)
+
+    def do_huge(self, alias: str, place: TopicPartition, chance: float) -> None:
+        self.world.produce(alias, place, headers_of(self._other(alias, chance), (1 << 62) + 5), is_odd=True)
+
+    def do_leak(self, alias: str, place: TopicPartition, chance: float) -> None:
+        other = self._other(alias, chance)
+        end = self.world.logs[other, place].end
+        if end:
+            self.world.produce(alias, place, headers_of(other, int(chance * end)), is_odd=True)
+
+    def do_echo(self, alias: str, place: TopicPartition, chance: float) -> None:
+        log = self.world.logs[alias, place]
+        offset = int(chance * log.end)
+        if not log.start <= offset < log.end <= MOST_RECORDS or (record := log.entries[offset]) is None:
+            return
+        if self.world.births[place][record.number] == (alias, offset, log.life) and record.headers is None:
+            self.world.append(alias, place, Record(record.number, headers_of(alias, offset)))
+
+    def _other(self, alias: str, chance: float) -> str:
+        others = [each for each in self.shape.clusters if each != alias]
+        return others[int(chance * len(others))]
+
+    # What happens to logs and clusters
+
+    def do_retention(self, alias: str, place: TopicPartition, chance: float) -> None:
+        log = self.world.logs[alias, place]
+        log.start += int((log.end - log.start) * chance * 0.6)
+        self.world.touch(alias, place)
+
+    def do_cut(self, alias: str, place: TopicPartition, chance: float) -> None:
+        log = self.world.logs[alias, place]
+        log.cut(log.end - int((log.end - log.start) * chance))
+        log.is_frozen = "cut_grows" not in self.shape.faults
+        self._trouble(place)
+
+    def do_anew(self, alias: str, place: TopicPartition, chance: float) -> None:
+        cluster = self.world.clusters[alias]
+        if "third_anew" in self.shape.faults and alias != "Z":
+            return
+        cluster.ids[place.topic] += 1
+        for each in self.shape.places:
+            if each.topic == place.topic:
+                log = self.world.logs[alias, each]
+                log.start = 0
+                log.cut(0)
+                log.known_at.clear()
+                log.known = 0
+                if alias != "Z":
+                    self._trouble(each)
+                for where in [w for w in self.world.values if w.cluster == alias and w.place == each]:
+                    cluster.remove(where)
+
+    def _trouble(self, place: TopicPartition) -> None:
+        if "cut_grows" not in self.shape.faults:
+            self.world.troubled.update((group, place) for group in self.shape.groups)
+
+    def do_down(self, alias: str, place: TopicPartition, chance: float) -> None:
+        cluster = self.world.clusters[alias]
+        cluster.is_down = not cluster.is_down and chance < 0.5
+
+    def do_shrink(self, alias: str, place: TopicPartition, chance: float) -> None:
+        self.world.clusters[alias].lose_commits(len(self.world.clusters[alias].log))
+
+    def do_wait(self, milliseconds: int) -> None:
+        until = self.world.clock_ms[0] + milliseconds
+        for mirror in self.mirrors.values():
+            if mirror.held:
+                mirror.bring_held(until)
+        self.world.clock_ms[0] = until
+
+    # What groups and operators do
+
+    def do_start(self, group: str, alias: str) -> None:
+        if not self.world.clusters[alias].is_down:
+            self.groups[group].start(alias)
+
+    def do_stop(self, group: str, _alias: str) -> None:
+        self.groups[group].stop()
+
+    def do_poll(self, group: str, place: TopicPartition, count: int) -> None:
+        self.groups[group].poll(place, count)
+
+    def do_commit(self, group: str, place: TopicPartition, _count: int) -> None:
+        self.groups[group].commit(place)
+
+    def do_reset(self, group: str, alias: str, place: TopicPartition, chance: float) -> None:
+        log = self.world.logs[alias, place]
+        self.groups[group].reset(alias, place, log.start + int((log.end - log.start + 1) * chance))
+
+    def do_commit_beyond(self, group: str, alias: str, place: TopicPartition, chance: float) -> None:
+        self.groups[group].reset(alias, place, self.world.logs[alias, place].end + 1 + int(chance * 5))
+
+    def do_forget(self, group: str, alias: str, place: TopicPartition, chance: float) -> None:
+        if self.groups[group].at != alias:
+            self.world.clusters[alias].remove(Position(alias, group, place))
+
+    # What the jobs do
+
+    def do_index(self, alias: str, most: int, pauses: tuple[int, int] | None) -> None:
+        indexer = self.indexers[alias]
+        if self.begun_late and not indexer.checkpoint.ends:
+            indexer.begin_at_end()
+        indexer.run(most)
+
+    def do_set_back(self, alias: str, place: TopicPartition, chance: float) -> None:
+        self.world.is_index_lacking = True
+        self.indexers[alias].set_back(1 + int(chance * 3))
+
+    def do_sync(self, alias: str, most: int, pauses: tuple[int, int] | None) -> None:
+        self._drive(pauses, self.driver.sync, alias, most)
+
+    def do_grown(self, pauses: tuple[int, int] | None) -> None:
+        self._drive(pauses, self.driver.grown)
+
+    def do_full(self, pauses: tuple[int, int] | None) -> None:
+        self._drive(pauses, self.driver.full)
+
+    def do_flush(self, _pauses: tuple[int, int] | None) -> None:
+        self.driver.flush()
+
+    def do_crash(self, alias: str, place: TopicPartition, chance: float) -> None:
+        if not self.driver.is_busy:
+            self.driver.restart()
+
+    def quiet(self) -> None:
+        """Let everything come to rest, and raise Violation where it is not exact then."""
+        come_to_rest(self)
+        check_quiet(self)
+
+
+def simulate(seed: int, wanted: frozenset[str] = frozenset(), *, steps: int = 600) -> Simulation:
+    """Return the simulation of *seed*, before it has begun."""
+    rng = random.Random(seed)
+    shape = random_shape(rng, wanted)
+    return Simulation(shape, draw_actions(rng, shape, steps))

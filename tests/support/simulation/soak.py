@@ -1,0 +1,63 @@
+"""Seeds one after the other, for hours if one likes: ``python -m simulation.soak --hours 2``."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import count
+
+from simulation.one_thread import without_threads
+from simulation.oracle import Violation
+from simulation.report import told
+from simulation.shrink import shrunk
+from simulation.simulation import simulate
+
+
+@dataclass
+class Tried:
+    """How many seeds and steps were tried, and the history of the first failure."""
+
+    seeds: int = 0
+    steps: int = 0
+    failure: str | None = None
+
+
+def tried(seeds: Iterable[int], seconds: float) -> Tried:
+    """Try *seeds* for at most *seconds*, up to the first that fails."""
+    result, ends_at = Tried(), time.monotonic() + seconds
+    with without_threads():
+        for seed in seeds:
+            if time.monotonic() > ends_at:
+                break
+            simulation = simulate(seed)
+            try:
+                simulation.run()
+            except Violation as problem:
+                shape = simulation.shape
+                actions = shrunk(shape, simulation.actions, 60.0)
+                result.failure = f"seed {seed}\n{told(shape, actions, problem)}"
+                break
+            finally:
+                result.seeds, result.steps = result.seeds + 1, result.steps + simulation.next
+    return result
+
+
+def main() -> int:
+    """Try fresh seeds, and print a short history of the first that fails."""
+    parser = argparse.ArgumentParser(description="Simulate until something is lost.")
+    parser.add_argument("--hours", type=float, default=1.0, help="how long (default: 1)")
+    parser.add_argument("--seed", type=int, help="the first seed (default: a random one)")
+    options = parser.parse_args()
+    first = random.randrange(1_000_000_000) if options.seed is None else options.seed
+    print(f"from seed {first}", flush=True)
+    result = tried(count(first), options.hours * 3600)
+    print(result.failure or "nothing lost", f"{result.seeds} seeds, {result.steps} steps", sep="\n")
+    return 1 if result.failure else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,205 @@
+"""Clusters, mirrors and groups that live by one clock, and what really happened to every record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fakes.clusters import CommitRecord, GroupOffset, MemoryCluster, MemoryEnds, MemoryTopic, place_of
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OffsetWrite, TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata
+from simulation.logs import Birth, Headers, Log, Record
+from simulation.shape import Shape
+
+STARTED_MS = 1_795_000_000_000
+GRACE_MS = 60_000
+
+
+@dataclass
+class SkewedClock:
+    """A cluster's clock, which differs from everybody's by *skew_ms*; read as the fakes read theirs."""
+
+    common: list[int]
+    skew_ms: int
+
+    def __getitem__(self, _zero: int) -> int:
+        return self.common[0] + self.skew_ms
+
+
+class Value(NamedTuple):
+    """What a coordinator holds: *is_ours* where the sync wrote it, *life* is that of the log when it was written."""
+
+    offset: int
+    at_ms: int
+    is_ours: bool
+    life: int
+
+
+class Position(NamedTuple):
+    """A group's partition at one cluster."""
+
+    cluster: str
+    group: str
+    place: TopicPartition
+
+
+class Genuine(NamedTuple):
+    """A commit of the group itself, with the records that it claims to have read."""
+
+    offset: int
+    at_ms: int
+    claimed: int
+
+
+class SimCluster(MemoryCluster):
+    """A cluster of a world: its coordinator is the fakes', its logs are the world's."""
+
+    def __init__(self, world: World, alias: str, skew_ms: int) -> None:
+        super().__init__(alias, SkewedClock(world.clock_ms, skew_ms))  # type: ignore[arg-type]
+        self.world = world
+        self.ids = {place.topic: 0 for place in world.shape.places}
+
+    def answer(self) -> ClusterMetadata | ClusterError:
+        """Say what is asked of a cluster."""
+        if self.is_down:
+            return self._silence()
+        logs = self.world.logs
+        partitions: dict[str, int] = {}
+        for place in self.world.shape.places:
+            partitions[place.topic] = partitions.get(place.topic, 0) + 1
+        topics = {name: MemoryTopic(f"{name}{self.ids[name]}@{self.alias}", n) for name, n in partitions.items()}
+        here = {p: logs[self.alias, p] for p in self.world.shape.places}
+        ends = {p: MemoryEnds(log.start, log.end, len(log.cuts)) for p, log in here.items()}
+        return ClusterMetadata(topics, ends)
+
+    def describe(self, topics: Sequence[str]) -> Mapping[str, MemoryTopic]:  # type: ignore[override]
+        """Say what the index asks; raises when silent."""
+        said = self.answer()
+        if isinstance(said, ClusterError):
+            raise said
+        return {name: said.topics[name] for name in topics if name in said.topics}  # type: ignore[misc]
+
+    def _write(self, write: OffsetWrite) -> str | None:
+        if self.world.active.get(write.group_id) == self.alias:
+            return "UNKNOWN_MEMBER_ID"
+        where = Position(self.alias, write.group_id, place_of(write))
+        self.world.on_write(where, write.offset)
+        self._put(where, write.offset, write.metadata, is_ours=True)
+        self.world.brought[where] = write.offset
+        return None
+
+    def put(self, where: Position, offset: int, metadata: str = "") -> None:
+        """Commit as somebody else than the sync does."""
+        before = self.world.values.get(where)
+        if before is not None and before.offset == offset:
+            self.world.brought[where] = offset  # nobody who only looks at values can see it
+        self._put(where, offset, metadata, is_ours=False)
+
+    def _put(self, where: Position, offset: int, metadata: str, *, is_ours: bool) -> None:
+        now = self.clock_ms[0]
+        topic_id = f"{where.place.topic}{self.ids[where.place.topic]}@{self.alias}"
+        self._store(CommitRecord(where.group, where.place, offset, now, metadata, topic_id))
+        self.world.values[where] = Value(offset, now, is_ours, self.world.logs[self.alias, where.place].life)
+        self.world.touched.add(where)
+
+    def remove(self, where: Position) -> None:
+        """Delete a group's offset, which leaves a tombstone."""
+        if self.world.values.pop(where, None) is not None:
+            self.forget(where.group, where.place)
+            self.world.deleted[where] = True
+
+    def lose_commits(self, count: int) -> None:
+        """Lose the last *count* records of ``__consumer_offsets``; the coordinator loads what is left."""
+        del self.log[max(0, len(self.log) - count) :]
+        self.group_offsets = {}
+        for record in self.log:
+            self.group_offsets.pop((record.group_id, record.place), None)
+            if record.offset is not None:
+                self.group_offsets[record.group_id, record.place] = GroupOffset(record.offset, record.metadata)
+
+
+class World:
+    """All clusters; *on_write* is told of each write of the sync before it happens, *touched* is what to check."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.clock_ms = [STARTED_MS]
+        self.logs = {(alias, place): Log() for alias in shape.clusters for place in shape.places}
+        self.clusters = {a: SimCluster(self, a, skew) for a, skew in zip(shape.clusters, shape.skew_ms)}
+        self.births: dict[TopicPartition, list[Birth]] = {place: [] for place in shape.places}
+        self.values: dict[Position, Value] = {}
+        self.genuine: dict[Position, Genuine] = {}
+        self.claims: dict[tuple[Position, int, int], int] = {}
+        self.rewound_ms: dict[Position, int] = {}
+        self.deleted: dict[Position, bool] = {}
+        self.read: dict[tuple[str, TopicPartition], int] = {}
+        self.active: dict[str, str] = {}
+        self.touched: set[Position] = set()
+        self.troubled: set[tuple[str, TopicPartition]] = set()  # logs that were cut or made anew
+        self.beyond: set[tuple[Position, int, int]] = set()
+        self.brought: dict[Position, int] = {}  # what the sync wrote last
+        self.raced: set[Position] = set()  # somebody committed the same value while we were about to write another
+        self.is_index_lacking = False
+        self.on_write: Callable[[Position, int], None] = lambda where, offset: None
+
+    def produce(self, alias: str, place: TopicPartition, headers: Headers | None = None, is_odd: bool = False) -> None:
+        """Write a new record; with *headers* as nobody should."""
+        log, births = self.logs[alias, place], self.births[place]
+        if log.is_frozen:
+            return
+        births.append(Birth(alias, log.end, log.life))
+        self.append(alias, place, Record(len(births) - 1, headers, is_odd))
+
+    def append(self, alias: str, place: TopicPartition, record: Record | None) -> None:
+        """Add to a log."""
+        log = self.logs[alias, place]
+        if log.is_frozen:
+            return
+        log.append(record)
+        if self.beyond and record is not None:
+            self._note_skipped(alias, place, record.number)
+        if log.life:
+            self.touch(alias, place)
+
+    def _note_skipped(self, alias: str, place: TopicPartition, number: int) -> None:
+        """Note whose commits lie above the log's end: what comes below them the groups themselves will skip."""
+        for where, offset, at_ms in self.beyond:
+            if (where.cluster, where.place) == (alias, place) and offset >= self.logs[alias, place].end:
+                self.claims[where, offset, at_ms] |= 1 << number
+                self.read[where.group, place] |= 1 << number
+                genuine = self.genuine[where]
+                if (genuine.offset, genuine.at_ms) == (offset, at_ms):
+                    self.genuine[where] = genuine._replace(claimed=genuine.claimed | 1 << number)
+
+    def touch(self, alias: str, place: TopicPartition) -> None:
+        """Have all positions in a log checked: what stands below them has changed."""
+        self.touched.update(where for where in self.values if where.cluster == alias and where.place == place)
+
+    def commit(self, where: Position, offset: int, metadata: str = "", read: int = 0) -> None:
+        """Commit as the group does, which has *read* these records since its last commit."""
+        log = self.logs[where.cluster, where.place]
+        claimed = log.below[min(offset, log.end)]
+        cluster = self.clusters[where.cluster]
+        now = cluster.clock_ms[0]
+        before = self.genuine.get(where)
+        if before is not None and offset < before.offset:
+            self.rewound_ms[where] = now
+        self.genuine[where] = Genuine(offset, now, claimed)
+        self.claims[where, offset, now] = claimed
+        if offset > log.end:
+            self.beyond.add((where, offset, now))
+        self.deleted.pop(where, None)
+        key = where.group, where.place
+        self.read[key] = self.read.get(key, 0) | read
+        cluster.put(where, offset, metadata)
+
+    def owner(self, group: str, place: TopicPartition) -> str | None:
+        """Return the cluster with the newest genuine commit; of equal times the first."""
+        found = [
+            (self.genuine[w].at_ms, -n, a)
+            for n, a in enumerate(self.shape.clusters)
+            if (w := Position(a, group, place)) in self.genuine
+        ]
+        return max(found)[2] if found else None
