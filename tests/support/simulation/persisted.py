@@ -42,7 +42,7 @@ class MemoryIntents:
                 self.noted.pop(each[:-1], None)
                 self.inherited.discard(each[:-1])
 
-    def unfinished(self) -> list[Intent]:
+    def unfinished(self, *, is_heir: bool = True) -> list[Intent]:
         self.inherited = set(self.noted)
         return list(self.noted.values())
 

@@ -11,6 +11,7 @@ from offset_sync.model.values import TopicPartition
 from simulation.actions import Action, draw_actions
 from simulation.consumers import Group
 from simulation.index_driver import Indexer
+from simulation.log_checks import LogChecks
 from simulation.logs import Record
 from simulation.mirrors import Mirror, headers_of
 from simulation.oracle import Oracle

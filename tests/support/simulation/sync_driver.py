@@ -19,7 +19,9 @@ from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.committed_offsets import OWN_TAG, CommitRecords
+from offset_sync.state.committed_offsets import CommitRecords
+from offset_sync.state.fence import OpenFence
+from offset_sync.state.key_index import KeyRows
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import write_offsets
@@ -49,6 +51,13 @@ class _Ingester:
 
     def __init__(self, driver: SyncDriver, alias: str) -> None:
         self.driver, self.alias = driver, alias
+
+    def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
+        """Return nothing: there is one driver."""
+        return np.empty(0, np.intp)
+
+    def note_taken_in(self, batch_id: int | None) -> None:
+        """Note nothing."""
 
     def decode(self, records: Any, batch_id: int) -> Read:
         first, end = records
@@ -82,7 +91,7 @@ class _Writer:
         world = self.driver.world
         clock = Clock(lambda: world.clock_ms[0] / 1000, self._sleep)
         cluster: Any = world.clusters[self.target]
-        outcomes = write_offsets(writes, cluster, own_tag=OWN_TAG, dry_run=False, deadline=1.0, clock=clock)
+        outcomes = write_offsets(writes, cluster, fence=OpenFence(), dry_run=False, deadline=1.0, clock=clock)
         self.driver.pause()
         return outcomes
 
@@ -117,7 +126,7 @@ class SyncDriver:
 
     def restart(self) -> None:
         """Begin as a new process does: from the tables, the checkpoints and the files of intents."""
-        index: Any = RecordIndex(self.tables)  # type: ignore[arg-type]
+        index: Any = RecordIndex(self.tables, now_ms=self.now_ms)  # type: ignore[arg-type]
         self.state = SyncState(self.config, index, self.now_ms)
         self.answers: list[Reconciliation] = []
         writers: dict[str, Any] = {alias: _Writer(self, alias) for alias in self.world.clusters}

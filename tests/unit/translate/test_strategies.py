@@ -230,7 +230,6 @@ def test_an_idle_topic_with_records_that_only_the_target_has_is_not_at_its_end()
 
 
 def test_records_of_one_time_are_counted_off_only_where_headers_check_the_answer() -> None:
-    # The mirror may have dropped the first of three, and the source's index not have got to the last one.
     assert chosen(Case("A", native("A", 6, 6), native("B", 6, 6)), "timestamp", 1).wanted.tolist() == [0]
     stamped = Case("A", native("A", 6, 6), copied("B", "A", 6, 6))
     assert chosen(stamped, "timestamp", 1).wanted.tolist() == [1]
