@@ -58,11 +58,14 @@ class IncarnationLog:
         self._is_loaded = False
 
     def known(self, log: ClusterPartition) -> KnownLog | None:
-        """Return what is known of *log*; by an earlier version only the topic's ids were written down."""
+        """Return what is known of *log*; by an earlier version only the topic's ids were written down.
+
+        Of two ids nobody knows which rows are of which: such a topic stays withheld, and is not taken for known here.
+        """
         self._load()
-        known, ids = self._logs.get(log), self._indexed_ids.get((log.cluster, log.topic))
-        if known is None and ids:
-            known = KnownLog(next(iter(ids)) if len(ids) == 1 else "", None)
+        known, ids = self._logs.get(log), self._indexed_ids.get((log.cluster, log.topic), set())
+        if known is None and len(ids) == 1:
+            known = KnownLog(next(iter(ids)), None)
         return known
 
     def unread(self, alias: str) -> dict[TopicPartition, int]:

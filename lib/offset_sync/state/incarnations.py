@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.tables.catalog import ARRIVED, LOG_INCARNATIONS, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
-from offset_sync.translate.index.incarnations import Former, Incarnation, kept_lengths, tell_lives_apart
+from offset_sync.translate.index.incarnations import Incarnation, kept_lengths, tell_lives_apart
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs
 
@@ -30,7 +30,6 @@ class KnownIncarnations:
         self._arrived: dict[ClusterPartition, list[tuple[int, int]]] = {}
         self._lives: dict[ClusterPartition, list[Incarnation]] = {}
         self._version: int | None = None
-        self.former: dict[int, Former] = {}
 
     def of(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of *log* after its first, as they were noticed."""
@@ -85,10 +84,7 @@ class KnownIncarnations:
         return replace(copies, origin=codes)
 
     def _former_code(self, origin: ClusterPartition, ended_by: int) -> int:
-        code = self._code("\0".join(("", *map(str, origin), str(ended_by))))  # no alias has a NUL
-        life = self._lives[origin][ended_by]
-        self.former[code] = Former(self._code(origin.cluster), life.begins_at, life.noticed_ms)
-        return code
+        return self._code("\0".join(("", *map(str, origin), str(ended_by))))  # no alias has a NUL
 
     def _add(self, log: ClusterPartition, life: Incarnation) -> bool:
         known = self._lives.setdefault(log, [])

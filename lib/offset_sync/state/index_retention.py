@@ -109,7 +109,7 @@ class Retention:
             return f"{alias} has another log than was indexed"
         where = ClusterPartition(alias, *partition)
         if self._index.incarnations(where):
-            # A record of a former life is read once the first later one is: which run shows that is not worked out.
+            # Its copies elsewhere are of several origins then, whose commits nobody counts here.
             return f"{alias} had other records before"
         if index.frontier < ends.log_end:
             return f"{alias} has not indexed it to its end"

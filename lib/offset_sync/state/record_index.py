@@ -18,7 +18,7 @@ from offset_sync.state.incarnations import KnownIncarnations
 from offset_sync.state.index_rows import borders, int64s, readable, with_gaps
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.store import TableStore
-from offset_sync.translate.index.incarnations import Former, Incarnation
+from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.index.time_index import TimeIndex
@@ -105,11 +105,6 @@ class RecordIndex:
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first, as they were noticed."""
         return self._incarnations.of(log)
-
-    @property
-    def former(self) -> Mapping[int, Former]:
-        """Which codes stand for records of an earlier life, by code."""
-        return self._incarnations.former
 
     def rebuilt(self, partition: TopicPartition) -> int:
         """Return how often the logs of a partition were made anew here, so that all bounds on them are void."""

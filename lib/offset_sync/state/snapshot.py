@@ -12,7 +12,7 @@ from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.clock_offset import ClockOffset
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.key_index import KeyRows
-from offset_sync.translate.index.incarnations import Former, Incarnation
+from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 
@@ -37,10 +37,6 @@ class Index(Protocol):
 
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first."""
-
-    @property
-    def former(self) -> Mapping[int, Former]:
-        """Which codes stand for records of an earlier life of some log."""
 
     @property
     def clock_offset(self) -> ClockOffset:

@@ -109,7 +109,7 @@ class Translator:
 
     def _log(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
         index, code = self._index.log(cluster, *partition), self._index.code(cluster)
-        return PartitionLog.of(index, code, metadata, self._index.former)
+        return PartitionLog.of(index, code, metadata)
 
     def _revision(self, log: LogIndex | None, partition: TopicPartition) -> int:
         """Return a number that changes where earlier answers bound later ones no more."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from offset_sync.model.values import State
-from offset_sync.translate.index.incarnations import Former
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 
@@ -40,37 +38,18 @@ class PartitionLog:
     """A partition's log on one cluster.
 
     *origin* is the code of the records that are produced at this cluster. Where the partition is not indexed
-    (*is_indexed* False) *index* is one that holds nothing and reaches nowhere. *former* says which codes stand for
-    records of an earlier life of some origin's log.
+    (*is_indexed* False) *index* is one that holds nothing and reaches nowhere.
     """
 
     index: LogIndex
     origin: int
     metadata: PartitionMetadata = NOT_ASKED
     is_indexed: bool = True
-    former: Mapping[int, Former] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        index: LogIndex | None,
-        origin: int,
-        metadata: PartitionMetadata = NOT_ASKED,
-        former: Mapping[int, Former] | None = None,
-    ) -> PartitionLog:
+    def of(cls, index: LogIndex | None, origin: int, metadata: PartitionMetadata = NOT_ASKED) -> PartitionLog:
         """Return the log with its *index*, if it has one."""
-        return cls(index if index is not None else LogIndex(), origin, metadata, index is not None, former or {})
-
-    def first_of_later_life(self, origin: int) -> tuple[int, int] | None:
-        """Return where this log has the first record of a life after that of *origin*, and since when (ms).
-
-        None where there is none, or where *origin* stands for a present life.
-        """
-        former = self.former.get(origin)
-        if former is None:
-            return None
-        found = self.index.positions(former.origin).first_from(former.begins_at)
-        return None if found is None else (found[0], max(found[1], former.noticed_ms))
+        return cls(index if index is not None else LogIndex(), origin, metadata, index is not None)
 
     @property
     def log_start(self) -> int:

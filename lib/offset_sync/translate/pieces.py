@@ -90,8 +90,7 @@ def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
         elif origin == UNKNOWN_ORIGIN:
             parts.append((index, _malformed(mine)))
         else:
-            later_life = source.first_of_later_life(int(origin))
-            row, pieces = _mirrored(mine, source.index.positions(int(origin)), young_since_ms, later_life)
+            row, pieces = _mirrored(mine, source.index.positions(int(origin)), young_since_ms)
             parts.append((index[row], pieces))
     return _in_log_order(parts)
 
@@ -118,14 +117,11 @@ def _malformed(runs: Runs) -> Pieces:
     return Pieces(runs.start, runs.length, np.full(len(runs), NO_LIMIT, np.int64), no, no, ~no, no)
 
 
-def _mirrored(
-    runs: Runs, positions: OriginPositions, young_since_ms: int, later_life: tuple[int, int] | None = None
-) -> tuple[NDArray[np.intp], Pieces]:
+def _mirrored(runs: Runs, positions: OriginPositions, young_since_ms: int) -> tuple[NDArray[np.intp], Pieces]:
     """Cut runs of one origin at the segments of that origin in the source's log; return each piece's run too.
 
     The origin's offsets alternate between gaps and segments: interval ``2j`` is the gap before segment j, ``2j + 1``
-    the segment itself, and the last interval holds the records that are not at the source yet. Those of a life that is
-    over never come: they are a hole before the first record of the *later_life* (its offset there, and since when).
+    the segment itself, and the last interval holds the records that are not at the source yet.
     """
     run_end = runs.origin_start + runs.length
     # Only the segments these runs can meet, and the next one, which says what the last gap counts as.
@@ -152,8 +148,6 @@ def _mirrored(
     is_young = np.zeros(len(row), np.bool_)
     is_young[is_hole] = positions.next_offset_indexed_at_ms[near][evidence] > young_since_ms
     needs[is_hole] = np.where(is_young[is_hole], NO_LIMIT, positions.next_offset[near][evidence])
-    if later_life is not None and later_life[1] <= young_since_ms:
-        needs[is_beyond], is_beyond = later_life[0], np.zeros(len(row), np.bool_)
 
     start: Int64s = runs.start[row] + (from_origin - runs.origin_start[row])
     kept = length > 0

@@ -14,7 +14,7 @@ from offset_sync.model.values import ClusterPartition, OffsetWrite, TopicPartiti
 from offset_sync.state.clock_offset import ClockOffset
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommitRecords
-from offset_sync.translate.index.incarnations import Former, Incarnation
+from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 from oracles.translation import MALFORMED, Log
@@ -162,7 +162,6 @@ class MemoryIndex:
         self.refreshed = 0
         self.lock = threading.RLock()
         self.lives: dict[ClusterPartition, list[Incarnation]] = {}
-        self.former: dict[int, Former] = {}
         self.clock_offset = ClockOffset()
         self.clock_offset.observe(0, 0)
 

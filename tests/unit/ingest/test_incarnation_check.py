@@ -114,16 +114,16 @@ def test_an_origin_that_was_made_anew_is_noticed_with_its_first_copy() -> None:
     assert lives(job)[-1] == ("X", None, 0, "TOPIC_RECREATED")
 
 
-def test_a_log_of_which_an_earlier_version_knew_two_lives_is_read_again_as_a_whole() -> None:
+def test_a_log_of_which_an_earlier_version_knew_two_lives_stays_withheld() -> None:
+    """Nobody knows which of its copies are of which life."""
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 3}, {ORDERS: 5}]))
     job.index(0, *((ORDERS, offset, None) for offset in range(3)))
     job.tables.versions.pop(LOG_INCARNATIONS.name, None)  # an earlier version had no such table
     job.topics["orders"] = MemoryTopic("orders-2", 2)
-    job.read_again = [(ORDERS, offset, mirrored(offset + 50)) for offset in range(5)]
     job.restart()
     job.index(1, (ORDERS, 3, None), (ORDERS, 4, None))
-    assert lives(job) == [("Y", None, 0, "TOPIC_RECREATED"), ("Y", None, None, "READ_AGAIN")]
-    assert (0, 5, "X", 50) in [run[2:] for run in job.runs()]
+    assert [life for life in lives(job) if life[2] is not None] == []
+    assert job.topic_ids() == [("orders-1", 2), ("orders-2", 2)]
 
 
 def test_a_log_that_an_earlier_version_has_indexed_goes_on() -> None:

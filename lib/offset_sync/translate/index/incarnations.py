@@ -32,14 +32,6 @@ class Incarnation(NamedTuple):
     is_anew: bool
 
 
-class Former(NamedTuple):
-    """Records of an earlier life of *origin*'s log: from offset *begins_at* on others have stood there since."""
-
-    origin: int
-    begins_at: int
-    noticed_ms: int
-
-
 def kept_lengths(start: Int64s, length: Int64s, indexed_at_ms: Int64s, lives: Sequence[Incarnation]) -> Int64s:
     """Return how much of each row of a log is still true, shape (rows,); -1 for a row that is not at all.
 

@@ -59,23 +59,6 @@ class OriginPositions:
         """When the record at :attr:`next_offset` was indexed, in ms: from then on the hole before is visible."""
         return self._columns[4].values
 
-    def first_from(self, origin_offset: int) -> tuple[int, int] | None:
-        """Return the lowest offset in the log of any record from *origin_offset* on, and when it was indexed (ms).
-
-        None where there is none. Of a segment across *origin_offset* only the indexing time of its beginning is known.
-        """
-        first = int(np.searchsorted(self.end, origin_offset, "right"))
-        if first == len(self):
-            return None
-        later = int(self.next_offset[first]), int(self.next_offset_indexed_at_ms[first])
-        into = origin_offset - int(self.start[first])
-        if into <= 0 or later[0] != int(self.position[first]):
-            return later
-        inside = later[0] + into, later[1]
-        if first + 1 == len(self):
-            return inside
-        return min(inside, (int(self.next_offset[first + 1]), int(self.next_offset_indexed_at_ms[first + 1])))
-
     def extend(self, runs: Runs) -> None:
         """Add *runs* of this origin, in log order and all later in the log than what is here."""
         if len(runs) == 0:
