@@ -9,6 +9,7 @@ import pytest
 
 from simulation.finding import Remedy, first_failure
 from simulation.remedies import CLOSED, OPEN
+from simulation.shape import ON_REQUEST
 from simulation.soak import tried
 
 pytestmark = pytest.mark.long
@@ -16,6 +17,11 @@ pytestmark = pytest.mark.long
 
 def test_nothing_is_lost_at_any_step_and_all_is_exact_after_quiet() -> None:
     assert tried(range(60), seconds=60).failure is None
+
+
+@pytest.mark.parametrize("fault", ON_REQUEST)
+def test_nothing_is_lost_where_logs_begin_another_life_or_clocks_differ(fault: str) -> None:
+    assert first_failure(Remedy(frozenset({fault})), seconds=10) is None
 
 
 @pytest.mark.parametrize("hole", CLOSED)

@@ -56,6 +56,7 @@ class IncarnationLog:
         self.begun_ms: dict[TopicPartition, int] = {}
         self.arrived_ms: dict[ClusterPartition, int] = {}
         self._is_loaded = False
+        self._told: set[ClusterPartition] = set()
 
     def known(self, log: ClusterPartition) -> KnownLog | None:
         """Return what is known of *log*; by an earlier version only the topic's ids were written down.
@@ -66,6 +67,9 @@ class IncarnationLog:
         known, ids = self._logs.get(log), self._indexed_ids.get((log.cluster, log.topic), set())
         if known is None and len(ids) == 1:
             known = KnownLog(next(iter(ids)), None)
+        if known is None and len(ids) > 1 and log not in self._told:
+            self._told.add(log)
+            logger.error("clusters.%s: %s-%d: indexed in two lives of its topic; withheld until indexed anew", *log)
         return known
 
     def unread(self, alias: str) -> dict[TopicPartition, int]:

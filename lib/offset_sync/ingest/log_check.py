@@ -97,7 +97,11 @@ class LogCheck:
         places = {each: ends for each, ends in places.items() if each in read.end}
         if not places:
             return read
-        begins = self._incarnations.to_read_again(self._alias)
+        # From where this micro-batch has begun, if that is lower: what it read there is read again too.
+        begins = {
+            each: min(offset, read.start.get((each.topic, each.partition), 0))
+            for each, offset in self._incarnations.to_read_again(self._alias).items()
+        }
         until = {each: max(begins[each], min(read.end[each], ends.log_end)) for each, ends in places.items()}
         first = {each: max(begins[each], ends.log_start) for each, ends in places.items()}
         ranges = {each: OffsetRange(first[each], end) for each, end in until.items() if first[each] < end}

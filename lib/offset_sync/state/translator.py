@@ -18,6 +18,7 @@ from offset_sync.state.snapshot import Commits, Snapshot, frontier
 from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold, withhold_some
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known, reason_to_withhold
 from offset_sync.translate.strategies import Strategy
@@ -83,12 +84,13 @@ class Translator:
         here = said or self._remembered(pair.source, partition, there)
         topic_id = self._state.offsets.clusters[pair.source].topic_id
         topic_ids = [topic_id.get(one) for one in key.tolist()]
+        unread_since_ms = self.unread_since_ms(pair.source, partition, pair.snapshot, pair.now_ms)
         answers = translate_partition(
             committed,
             topic_ids,
             self._log(pair.source, partition, here),
             self._log(pair.target, partition, there),
-            Bounds(self._young_since_ms(log, here, pair.now_ms), window_start, self._origins),
+            Bounds(unread_since_ms, window_start, self._origins),
             self._strategy(partition.topic, pair.now_ms),
         )
         answers = withhold_some(answers, self._of_former_lives(pair.source, partition, commits, topic_ids))
@@ -102,9 +104,11 @@ class Translator:
         """Return from when on a hole that became visible may still be filled, by the clock of whoever indexes."""
         return now_ms - self._grace_ms - self._index.clock_offset.at_most(min(CLOCKS_APART_MS, self._grace_ms))
 
-    def _young_since_ms(self, source: LogIndex | None, metadata: PartitionMetadata, now_ms: int) -> int:
-        """Return the same for holes of a *source*; where its index is behind, what fills a hole may be there unread."""
-        watched_ms = _watched_until_ms(source, metadata, now_ms)
+    def unread_since_ms(self, source: str, partition: TopicPartition, snapshot: Snapshot, now_ms: int) -> int:
+        """Return the same for what *source* lacks: where its index is behind, what fills a hole may be there unread."""
+        here = self.view(source, partition, snapshot)
+        log_end = here.log_end if here is not None else int(NO_LIMIT)
+        watched_ms = _watched_until_ms(self._index.log(source, *partition), log_end, now_ms)
         return min(self.young_since_ms(now_ms), watched_ms - self._grace_ms)
 
     def _log(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
@@ -185,10 +189,10 @@ class Translator:
         return {ClusterPartition(c, *each): frontier(self._index, c, each) for c in clusters for each in partitions}
 
 
-def _watched_until_ms(log: LogIndex | None, source: PartitionMetadata, now_ms: int) -> int:
+def _watched_until_ms(log: LogIndex | None, log_end: int, now_ms: int) -> int:
     """Return until when everything that came to the source's *log* is known, in ms; errs to earlier.
 
     A hole ages only so long: where the index stands still, what fills the hole may have come and not been read yet.
     """
-    is_behind = log is not None and log.frontier < source.log_end
+    is_behind = log is not None and log.frontier < log_end
     return min(log.grew_at_ms, now_ms) if log is not None and is_behind else now_ms

@@ -127,6 +127,7 @@ class Assessor:
             target_metadata=target_metadata,
             origin_names=pair.origin_names,
             young_since_ms=self._translator.young_since_ms(pair.now_ms),
+            unread_since_ms=self._translator.unread_since_ms(pair.source, topic_partition, pair.snapshot, pair.now_ms),
             share_since_ms=pair.now_ms - to_ms(self._config.status.shape_window),
             # The index reads on while a report is made; without a limit a busy topic would always have pending records.
             snapshot_end=log_end(source_metadata) if has_log_end(source_metadata) else NO_END,

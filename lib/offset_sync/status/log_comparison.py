@@ -24,7 +24,8 @@ class LogPair:
 
     *source_origin* and *target_origin* are the clusters' codes as origins, *origin_names* the aliases of all codes.
     Times are in milliseconds since the epoch. Records of the source from *snapshot_end* on came in after the clusters
-    were asked, so they are not missing at the target. *is_unstamped*: the mirror stamps no headers, and only
+    were asked, so they are not missing at the target. What became visible after *young_since_ms* may still change, and
+    what the source lacks after *unread_since_ms*, where its index may be behind. *is_unstamped*: the mirror stamps no headers, and only
     timestamps tell how far it has come.
     """
 
@@ -36,6 +37,7 @@ class LogPair:
     target_metadata: PartitionMetadata | None
     origin_names: Mapping[int, str]
     young_since_ms: int
+    unread_since_ms: int
     share_since_ms: int
     snapshot_end: int = NO_END
     is_unstamped: bool = False

@@ -121,7 +121,7 @@ def _cost(
             np.maximum(position, log_start),
             PartitionLog(logs.source, logs.source_origin),
             PartitionLog(logs.target, logs.target_origin),
-            logs.young_since_ms,
+            logs.unread_since_ms,
         )
         # What lies between the end of the index and a position beyond it is not known, so it counts as unread.
         frontier = np.maximum(logs.target.frontier, wanted)

@@ -34,7 +34,8 @@ def cost(case: Case, committed: int, position: int) -> Cost:
     answer = _answers(case)[committed]
     pending = {origin: _pending(case, origin) for origin in _origins(case)}
     not_mirrored = _not_mirrored(case, committed)
-    repeated = sum(f(case, record) < committed for record in _indexed_from(case.target, position))
+    watched = _watched(case)
+    repeated = sum(f(watched, record) < committed for record in _indexed_from(case.target, position))
     at_most = max(0, repeated + answer.duplicates_at_most - answer.duplicates)
     deleted = _deleted(case, committed, pending)
     lost = answer.lost + _skipped(case, committed, position, answer) + not_mirrored + deleted
@@ -53,7 +54,15 @@ def cost(case: Case, committed: int, position: int) -> Cost:
 @lru_cache(maxsize=4)
 def _answers(case: Case) -> list[Answer]:
     assert case.source is not None
-    return answers(case, range(case.source.log_end + 1))
+    return answers(_watched(case), range(case.source.log_end + 1))
+
+
+def _watched(case: Case) -> Case:
+    """Return the case at the last moment up to which all that had come to the source was indexed."""
+    source = case.source
+    if source is None or source.frontier >= source.log_end:
+        return case
+    return replace(case, now_ms=min(case.now_ms, max([each.indexed_at_ms for each in source.indexed], default=0)))
 
 
 def _is_in_sync(case: Case, committed: int, position: int, pending: dict[str, list[LogRecord]]) -> bool:
@@ -88,7 +97,8 @@ def _indexed_from(log: Log, offset: int) -> list[LogRecord]:
 def _skipped(case: Case, committed: int, position: int, answer: Answer) -> int:
     """Count what is unread below *position*, with all that no index knows there."""
     target = case.target
-    known = [r for r in target.indexed if target.log_start <= r.offset < position and f(case, r) >= committed]
+    watched = _watched(case)
+    known = [r for r in target.indexed if target.log_start <= r.offset < position and f(watched, r) >= committed]
     beyond = range(max(target.frontier, answer.clamped_offset), min(position, target.log_end))
     return len(known) + len(beyond)
 

@@ -38,7 +38,22 @@ class LogChecks:
 
     def __init__(self, world: World, tables: MemoryTables) -> None:
         self._world, self._tables = world, tables
+        self._seen: dict[tuple[str, TopicPartition], tuple[int, int]] = {}
         self.restart()
+
+    def may_lose(self, alias: str, place: TopicPartition) -> bool:
+        """Return whether the index has looked at a log since its life began and since it was last copied from.
+
+        What is written, copied and lost between two looks nobody notices: docs/reliability.md.
+        """
+        log, births = self._world.logs[alias, place], self._world.births[place]
+        others = [each for (a, p), each in self._world.logs.items() if p == place and a != alias]
+        copied = [births[record.number] for each in others for record in each.entries if record is not None]
+        reach = max(
+            [birth.offset + 1 for birth in copied if (birth.cluster, birth.life) == (alias, log.life)], default=0
+        )
+        life, end = self._seen.get((alias, place), (-1, 0))
+        return life == log.life and end >= reach
 
     def restart(self) -> None:
         """Begin as a new process does."""
@@ -59,7 +74,9 @@ class LogChecks:
         said = self._world.clusters[alias].answer()
         if isinstance(said, ClusterError):
             return said
-        return ClusterMetadata(said.topics, {each: said.ends[each] for each in partitions if each in said.ends})
+        logs = {each: self._world.logs[alias, each] for each in partitions if each in said.ends}
+        self._seen |= {(alias, each): (log.life, log.end) for each, log in logs.items()}
+        return ClusterMetadata(said.topics, {each: said.ends[each] for each in logs})
 
     def _reaches(self) -> dict[ClusterPartition, int]:
         last = dict(lives_of(self._tables.read(LOG_INCARNATIONS).toArrow()))

@@ -101,7 +101,7 @@ def _state_of(simulation: Simulation, source: Position, target: str) -> State | 
 
 
 def _is_troubled(simulation: Simulation, source: Position, target: str) -> bool:
-    return (source.group, source.place) in simulation.world.troubled
+    return (source.group, source.place) in simulation.world.inexact
 
 
 def _is_reason(simulation: Simulation, source: Position, target: str, state: State) -> bool:

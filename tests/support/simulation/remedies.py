@@ -7,8 +7,20 @@ from simulation.finding import Remedy
 CLOSED = {
     "a hole ages only while the index keeps up": Remedy(
         frozenset({"late"}),
-        (("offset_sync.state.translator._watched_until_ms", lambda _log, _source, now_ms: now_ms),),
+        (("offset_sync.state.translator._watched_until_ms", lambda _log, _log_end, now_ms: now_ms),),
         seed=18,
+    ),
+    "lives of logs are told apart": Remedy(
+        frozenset({"third_anew"}),
+        (("offset_sync.ingest.incarnation_check.IncarnationCheck._lives", lambda _check, *_said: []),),
+    ),
+    "leader epochs are compared": Remedy(
+        frozenset({"cut_grows"}),
+        (("offset_sync.ingest.incarnation_check.IncarnationCheck._elected", lambda _check, *_said: []),),
+    ),
+    "our clock may be ahead of the index's": Remedy(
+        frozenset({"clocks", "late"}),
+        (("offset_sync.state.clock_offset.ClockOffset.at_most", lambda _clock, _limit_ms: 0),),
     ),
 }
 OPEN = {

@@ -36,8 +36,8 @@ class Simulation:
         self.groups = {name: Group(world, name, metadata="m" if n else "") for n, name in enumerate(shape.groups)}
         self.oracle = Oracle(world, self.mirrors)
         self.tables, self.persisted = MemoryTables(), Persisted(shape.clusters)
-        checks = LogChecks(world, self.tables)
-        self.indexers = {alias: Indexer(world, alias, self.tables, checks) for alias in shape.clusters}
+        self.checks = LogChecks(world, self.tables)
+        self.indexers = {alias: Indexer(world, alias, self.tables, self.checks) for alias in shape.clusters}
         self.driver = SyncDriver(world, self.oracle, self.tables, self.persisted, self.pause)
         self.pauses: tuple[int, int] | None = None
         self.begun_late = "late_index" in shape.faults
@@ -142,30 +142,33 @@ class Simulation:
 
     def do_cut(self, alias: str, place: TopicPartition, chance: float) -> None:
         log = self.world.logs[alias, place]
+        if not self.checks.may_lose(alias, place):
+            return
         log.cut(log.end - int((log.end - log.start) * chance))
         log.is_frozen = "cut_grows" not in self.shape.faults
-        self._trouble(place)
+        self._trouble(alias, place)
 
     def do_anew(self, alias: str, place: TopicPartition, chance: float) -> None:
         cluster = self.world.clusters[alias]
-        if "third_anew" in self.shape.faults and alias != "Z":
+        places = [each for each in self.shape.places if each.topic == place.topic]
+        # A topic that is made anew between our asking and our writing has our value until the next pass.
+        is_spared = self.driver.is_busy or ("third_anew" in self.shape.faults and alias != "Z")
+        if is_spared or not all(self.checks.may_lose(alias, each) for each in places):
             return
         cluster.ids[place.topic] += 1
-        for each in self.shape.places:
-            if each.topic == place.topic:
-                log = self.world.logs[alias, each]
-                log.start = 0
-                log.cut(0)
-                log.known_at.clear()
-                log.known = 0
-                if alias != "Z":
-                    self._trouble(each)
-                for where in [w for w in self.world.values if w.cluster == alias and w.place == each]:
-                    cluster.remove(where)
+        for each in places:
+            log = self.world.logs[alias, each]
+            log.cut(0)
+            log.start, log.known = 0, 0
+            log.known_at.clear()
+            self._trouble(alias, each)
+            for where in [w for w in self.world.values if w.cluster == alias and w.place == each]:
+                cluster.remove(where)
 
-    def _trouble(self, place: TopicPartition) -> None:
-        if "cut_grows" not in self.shape.faults:
-            self.world.troubled.update((group, place) for group in self.shape.groups)
+    def _trouble(self, alias: str, place: TopicPartition) -> None:
+        self.world.inexact |= (touched := {(group, place) for group in self.shape.groups})
+        if "cut_grows" not in self.shape.faults and (alias != "Z" or "third_anew" not in self.shape.faults):
+            self.world.troubled |= touched
 
     def do_down(self, alias: str, place: TopicPartition, chance: float) -> None:
         cluster = self.world.clusters[alias]

@@ -137,6 +137,7 @@ class World:
         self.read: dict[tuple[str, TopicPartition], int] = {}
         self.active: dict[str, str] = {}
         self.touched: set[Position] = set()
+        self.inexact: set[tuple[str, TopicPartition]] = set()  # what was lost elsewhere may hold answers back for good
         self.troubled: set[tuple[str, TopicPartition]] = set()  # logs that were cut or made anew
         self.beyond: set[tuple[Position, int, int]] = set()
         self.brought: dict[Position, int] = {}  # what the sync wrote last

@@ -19,7 +19,7 @@ from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 def lives(job: Job) -> list[tuple[Any, ...]]:
     """Return what was written down, in order: cluster, leader epoch, from where on, and why."""
     rows = job.tables.rows(LOG_INCARNATIONS, "noticed_at", "cluster", "leader_epoch", "begins_at", "reason")
-    return [row[1:] for row in rows]
+    return [row[1:] for row in sorted(rows, key=lambda row: row[0])]
 
 
 def cut_job(**later: Any) -> Job:
@@ -64,6 +64,16 @@ def test_a_driver_that_dies_between_noticing_and_reading_leaves_it_to_the_next()
     job.index(2, (ORDERS, 12, None))
     assert (12, 1, "Y", 12) in [run[2:] for run in job.runs()], "and goes on"
     assert len(lives(job)) == 3
+
+
+def test_what_a_micro_batch_has_read_below_the_cut_is_not_lost() -> None:
+    """A copy elsewhere told of the cut before this log was read for the first time."""
+    job = cut_job()
+    job.plan.ends = [{ORDERS: 3}, {ORDERS: 12}]
+    job.tables.versions.pop(RECORD_RUNS.name)
+    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(12)]
+    job.index(1, *((ORDERS, offset, None) for offset in range(3, 12)))
+    assert [run[2:] for run in job.runs()] == [(3, 0, "Y", -1), (3, 9, "X", 103)]
 
 
 def test_an_election_that_loses_nothing_changes_nothing() -> None:
@@ -114,7 +124,7 @@ def test_an_origin_that_was_made_anew_is_noticed_with_its_first_copy() -> None:
     assert lives(job)[-1] == ("X", None, 0, "TOPIC_RECREATED")
 
 
-def test_a_log_of_which_an_earlier_version_knew_two_lives_stays_withheld() -> None:
+def test_a_log_of_which_an_earlier_version_knew_two_lives_stays_withheld(caplog: pytest.LogCaptureFixture) -> None:
     """Nobody knows which of its copies are of which life."""
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 3}, {ORDERS: 5}]))
     job.index(0, *((ORDERS, offset, None) for offset in range(3)))
@@ -124,6 +134,9 @@ def test_a_log_of_which_an_earlier_version_knew_two_lives_stays_withheld() -> No
     job.index(1, (ORDERS, 3, None), (ORDERS, 4, None))
     assert [life for life in lives(job) if life[2] is not None] == []
     assert job.topic_ids() == [("orders-1", 2), ("orders-2", 2)]
+    assert (
+        caplog.text.count("clusters.Y: orders-0: indexed in two lives of its topic; withheld until indexed anew") == 1
+    )
 
 
 def test_a_log_that_an_earlier_version_has_indexed_goes_on() -> None:

@@ -7,7 +7,7 @@ import logging
 import pyarrow as pa
 import pytest
 
-from fakes.clusters import MemoryTopic
+from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import ORDERS, PAY, SECOND, TOPICS, Job, Plan, mirrored
 from fakes.tables import PowerFailure
 from offset_sync.model.errors import ClusterError
@@ -120,6 +120,7 @@ def test_killed_at_any_point_and_repeated_everything_is_there_once(table: Table)
 
 def test_a_topic_created_anew_is_recorded_beside_its_first_life(caplog: pytest.LogCaptureFixture) -> None:
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 2}, {ORDERS: 3}]))
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 1 << 40, leader_epoch=0)}}
     job.index(0, (ORDERS, 0, None))
     job.topics["orders"] = MemoryTopic("orders-2", 4)
     job.restart()
