@@ -25,8 +25,8 @@ class LogPair:
     *source_origin* and *target_origin* are the clusters' codes as origins, *origin_names* the aliases of all codes.
     Times are in milliseconds since the epoch. Records of the source from *snapshot_end* on came in after the clusters
     were asked, so they are not missing at the target. What became visible after *young_since_ms* may still change, and
-    what the source lacks after *unread_since_ms*, where its index may be behind. *is_unstamped*: the mirror stamps no headers, and only
-    timestamps tell how far it has come.
+    what the source lacks after *unread_since_ms*, where its index may be behind. *is_unstamped*: the mirror stamps no
+    headers, and only timestamps tell how far it has come.
     """
 
     source_origin: int
