@@ -30,9 +30,8 @@ class Simulation:
     def __init__(self, shape: Shape, actions: Sequence[Action]) -> None:
         self.shape, self.actions, self.next = shape, actions, 0
         self.world = world = World(shape)
-        self.mirrors = {
-            (*route, place): Mirror(world, *route, place) for route in shape.routes for place in shape.places
-        }
+        routes = [(*route, place) for route in shape.routes for place in shape.places]
+        self.mirrors = {route: Mirror(world, *route) for route in routes}
         self.groups = {name: Group(world, name, metadata="m" if n else "") for n, name in enumerate(shape.groups)}
         self.oracle = Oracle(world, self.mirrors)
         self.tables, self.persisted = MemoryTables(), Persisted(shape.clusters)
