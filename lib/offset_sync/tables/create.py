@@ -30,8 +30,11 @@ def create_table(spark: SparkSession, path: str, table: Table, patience_seconds:
     """Create *table* at *path* unless it is there.
 
     Between its folder and its first version a table is neither there nor can it be created. So what fails is tried
-    again; what somebody killed in between has left there, and nothing else, is removed in the end.
+    again; what somebody killed in between has left there, and nothing else, is removed in the end. Of a table that is
+    there the lock is not asked for: it may be held by a driver that was paused while it wrote.
     """
+    if DeltaTable.isDeltaTable(spark, path):
+        return
     with table_lock(HadoopFiles(spark).local(path)):
         _create(spark, path, table, patience_seconds)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from offset_sync.tables.catalog import GROUP_EVENTS, RECORD_RUNS, TABLES
 from offset_sync.tables.create import create_table
 from offset_sync.tables.definition import Table
+from offset_sync.tables.delta.lock import table_lock
 from offset_sync.tables.store import TableStore
 
 EXAMPLES = {
@@ -87,6 +90,28 @@ def test_creating_again_changes_nothing(tables: TableStore) -> None:
     tables.create()
     assert {table.name: delta(tables, table).version() for table in TABLES} == before
     assert before[GROUP_EVENTS.name] == 1
+
+
+def test_a_table_that_is_there_is_not_waited_for(spark: SparkSession, tmp_path: Path) -> None:
+    """A driver that was paused while it wrote holds the lock, and the next one has to start."""
+    create_table(spark, str(tmp_path / "table"), GROUP_EVENTS)
+    begun, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with table_lock(tmp_path / "table"):
+            begun.set()
+            done.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert begun.wait(60)
+    began = time.monotonic()
+    try:
+        create_table(spark, str(tmp_path / "table"), GROUP_EVENTS)
+        assert time.monotonic() - began < 60
+    finally:
+        done.set()
+        holder.join()
 
 
 def test_a_folder_that_somebody_was_killed_in_front_of_a_first_version_is_taken_over(
