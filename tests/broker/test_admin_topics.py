@@ -90,7 +90,10 @@ def test_ends_are_given_for_what_exists_whatever_else_is_asked(
     producer.flush(120)
     known = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
     unknown = [TopicPartition(topic, 9), TopicPartition("no-such-topic", 0), TopicPartition("no topic", 0)]
-    assert admin.ends([*known, *unknown]) == {known[0]: LogEnds(0, 0), known[1]: LogEnds(0, 5)}
+    assert admin.ends([*known, *unknown]) == {
+        known[0]: LogEnds(0, 0, leader_epoch=0),
+        known[1]: LogEnds(0, 5, leader_epoch=0),
+    }
     assert admin.ends([]) == {}
 
 

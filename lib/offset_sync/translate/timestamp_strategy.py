@@ -7,8 +7,8 @@ repeat records, they lose none. Records of a second origin lie between them in a
     source     time  5  6  6  6  7        a commit at the second 6 would get the target's first 6, one too early;
     target     time  5  6  6  6  7        as both logs hold three of them, it gets the target's second 6
 
-That they are the same three is not certain: the mirror may have dropped one and sent another twice, and the source's
-index may end among them. So it is done only where the answer is compared with that of the headers afterwards.
+That they are the same three is certain only once the source has a later time: its index may end among them, and the
+mirror have dropped one. Where the answer is compared with that of the headers afterwards, it is done in any case.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def answer_by_timestamp(
 ) -> TimedAnswers:
     """Answer every *committed* offset, shape (commits,); *target_frontier* where the target has nothing as new.
 
-    *is_checked*: somebody sees to it that no answer is too late, so records of one time are counted off. At the
-    source's end there is no unread record, so the time of its last one is taken. Errs to the small side where a
-    stretch of several timestamps hides their order.
+    *is_checked*: somebody sees to it that no answer is too late, so the last records of one time are counted off too.
+    At the source's end there is no unread record, so the time of its last one is taken. Errs to the small side where
+    a stretch of several timestamps hides their order.
     """
     if len(target) == 0 or len(source) == 0:
         return _nothing_to_compare(committed, target, target_frontier)
@@ -54,9 +54,9 @@ def answer_by_timestamp(
     first = np.searchsorted(target.greatest_to, at_ms, "left")
     has_any = first < len(target)
     offset = np.append(target.start, target_frontier)[first]
-    placed, is_placed = offset, np.zeros(len(committed), np.bool_)
-    if is_checked:
-        placed, is_placed = _within_equal(committed, at_ms, source, target, first)
+    placed, is_placed = _within_equal(committed, at_ms, source, target, first)
+    # Where the source's index ends with records of that time there may be more of them: then the first one counts.
+    is_placed &= is_checked | (at_ms < source.greatest_to[-1])
     answer = np.where(is_placed, placed, offset)
     before = np.concatenate(([np.iinfo(np.int64).min], source.greatest_to))[row]
     from_row = np.searchsorted(source.greatest_to, at_ms, "left")

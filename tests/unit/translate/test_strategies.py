@@ -229,10 +229,10 @@ def test_an_idle_topic_with_records_that_only_the_target_has_is_not_at_its_end()
         assert (states(found), found.wanted.tolist()) == (["STRATEGY_REFUSED"], [-1])
 
 
-def test_records_of_one_time_are_counted_off_only_where_headers_check_the_answer() -> None:
+def test_the_last_records_of_one_time_are_counted_off_only_where_headers_check_the_answer() -> None:
     assert chosen(Case("A", native("A", 6, 6), native("B", 6, 6)), "timestamp", 1).wanted.tolist() == [0]
-    stamped = Case("A", native("A", 6, 6), copied("B", "A", 6, 6))
-    assert chosen(stamped, "timestamp", 1).wanted.tolist() == [1]
+    assert chosen(Case("A", native("A", 6, 6, 7), native("B", 6, 6)), "timestamp", 1).wanted.tolist() == [1]
+    assert chosen(Case("A", native("A", 6, 6), copied("B", "A", 6, 6)), "timestamp", 1).wanted.tolist() == [1]
 
 
 def test_what_retention_took_of_a_topic_without_headers_is_counted() -> None:
