@@ -20,6 +20,10 @@ from offset_sync.tables.catalog import ARRIVED, READ_AGAIN, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
 
 
+class OvertakenError(ClusterError):
+    """What a cluster said is older than what another query has noticed since: it has to be asked again."""
+
+
 class EpochEnds(Protocol):
     """A cluster that is asked where leader epochs end, see :class:`offset_sync.kafka.leader_epochs.LeaderEpochs`."""
 
@@ -63,7 +67,7 @@ class IncarnationCheck:
         Return the time that rows bear which were read before the clusters were asked, at *moment*: it lies after every
         life that is known by now and before any that will be. *read_to* is how far logs were indexed before. A cluster
         that does not answer is left out: its logs are taken for the same. Where nobody can tell from where on the
-        records differ, it is the beginning of the log. Raises ClusterError where somebody else has noticed more.
+        records differ, it is the beginning of the log. Raises OvertakenError where somebody else has noticed more.
         """
         with self._lock:
             lives: list[Life] = []
@@ -77,7 +81,7 @@ class IncarnationCheck:
     def _refuse_overtaken(self, cluster: str, metadata: ClusterMetadata, moment: int) -> None:
         for partition in metadata.ends:
             if self._log.noticed_since(ClusterPartition(cluster, *partition), moment):
-                raise ClusterError(cluster, f"{partition!r} has begun another life while it was asked about")
+                raise OvertakenError(cluster, f"{partition!r} has begun another life while it was asked about")
 
     def to_read_again(self, alias: str) -> dict[TopicPartition, int]:
         """Return from where on logs of a cluster have to be read again, because they have other records since."""

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.batch_rows import ReadBatch
-from offset_sync.ingest.incarnation_check import IncarnationCheck
+from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.second_reader import OffsetRanges
 from offset_sync.kafka.range_reader import OffsetRange
@@ -20,6 +20,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
 
+_TRIES = 5
 ALL_LOGS_SECONDS = 60.0
 """So often also logs are asked about of which nothing new was read: their end may be the same by chance."""
 
@@ -68,19 +69,32 @@ class LogCheck:
         Asked after reading: what was there to be read was at its origin before, and in the life that is known then.
         *cut* makes such rows of the records of some ranges.
         """
-        alias, asked_at, moment = self._alias, datetime.now(timezone.utc), self._incarnations.moment()
         wanted = self._to_ask(read)
+        for tries_left in reversed(range(_TRIES)):
+            asked_at = datetime.now(timezone.utc)
+            try:
+                here, said, at = self._ask(read, wanted)
+                break
+            except OvertakenError:
+                if not tries_left:
+                    raise
+        self._incarnations.note_arrived(self._alias, here.ends, asked_at)
+        places = {each: here.ends[each] for each in self._incarnations.to_read_again(self._alias) if each in here.ends}
+        read = self._read_again(read._replace(at=at), places, cut)
+        return read._replace(cut=self._origins.refute(read.cut, said))
+
+    def _ask(
+        self, read: ReadBatch, wanted: Collection[TopicPartition]
+    ) -> tuple[ClusterMetadata, Mapping[str, ClusterMetadata | ClusterError], datetime]:
+        """Return what this cluster says of its logs, what all say, and the time for rows of what was *read*."""
+        alias, moment = self._alias, self._incarnations.moment()
         here = self._asked.own.fetch_each({alias: wanted})[alias]
         if isinstance(here, ClusterError):
             raise here
         said: dict[str, ClusterMetadata | ClusterError] = {alias: here}
         said |= self._asked.others.fetch_each(self._origins.origins(read.cut))
         read_to = {ClusterPartition(alias, *each): read.start.get((each.topic, each.partition), 0) for each in wanted}
-        read = read._replace(at=self._incarnations.note(said, read_to, moment))
-        self._incarnations.note_arrived(alias, here.ends, asked_at)
-        places = {each: here.ends[each] for each in self._incarnations.to_read_again(alias) if each in here.ends}
-        read = self._read_again(read, places, cut)
-        return read._replace(cut=self._origins.refute(read.cut, said))
+        return here, said, self._incarnations.note(said, read_to, moment)
 
     def _to_ask(self, read: ReadBatch) -> set[TopicPartition]:
         """Return the logs to ask about: those that were read, those to be read again, and once in a while all."""
