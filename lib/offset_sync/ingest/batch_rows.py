@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 
@@ -24,6 +25,15 @@ class ReadBatch(NamedTuple):
     end: Offsets
     at: datetime
     again: frozenset[TopicPartition] = frozenset()
+
+
+def is_of(rows: pa.Table, places: Collection[TopicPartition]) -> pa.ChunkedArray:
+    """Return which of *rows* are of one of *places*."""
+    is_of = pa.chunked_array([pa.repeat(pa.scalar(False), rows.num_rows)])
+    for topic, partition in places:
+        is_here = pc.and_(pc.equal(rows.column("topic"), topic), pc.equal(rows.column("partition"), partition))
+        is_of = pc.or_(is_of, is_here)
+    return is_of
 
 
 def to_runs(cut: pa.Table, alias: str, now: datetime) -> pa.Table:

@@ -12,10 +12,11 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Protocol
 
-from offset_sync.ingest.incarnation_log import IncarnationLog, Life, to_ms
+from offset_sync.ingest.incarnation_log import IncarnationLog, Life
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
+from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import ARRIVED, READ_AGAIN, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
 
@@ -96,7 +97,7 @@ class IncarnationCheck:
                 log, begun_ms = ClusterPartition(alias, *partition), self._log.begun_ms.get(partition)
                 if begun_ms is None or self._log.arrived_ms.get(log, 0) > begun_ms:
                     continue
-                if to_ms(asked_at) > begun_ms + self._late_ms:
+                if epoch_ms(asked_at) > begun_ms + self._late_ms:
                     known = self._log.known(log)
                     found.append(Life(log, known.topic_id if known else "", None, each.log_end, ARRIVED))
             self._log.write(found)

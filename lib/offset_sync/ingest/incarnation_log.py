@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import ARRIVED, INDEXED_TOPICS, LOG_INCARNATIONS, READ_AGAIN, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
 
@@ -96,7 +97,7 @@ class IncarnationLog:
         self._tables.append(LOG_INCARNATIONS, pa.Table.from_pylist(rows, LOG_INCARNATIONS.arrow_schema))
         self.moment += 1
         for life in lives:
-            self._take_in(life, to_ms(now))
+            self._take_in(life, epoch_ms(now))
             if life.is_new:
                 self._noticed_at[life.log] = self.moment
                 logger.error(
@@ -115,7 +116,7 @@ class IncarnationLog:
         for row in self._tables.read(LOG_INCARNATIONS).toArrow().sort_by("noticed_at").to_pylist():
             log = ClusterPartition(row["cluster"], row["topic"], row["partition"])
             life = Life(log, row["topic_id"], row["leader_epoch"], row["begins_at"], row["reason"])
-            self._take_in(life, to_ms(row["noticed_at"]))
+            self._take_in(life, epoch_ms(row["noticed_at"]))
         self._is_loaded = True
 
     def _take_in(self, life: Life, noticed_ms: int) -> None:
@@ -129,8 +130,3 @@ class IncarnationLog:
         unread = [each for each in (life.begins_at, before and before.unread_from) if each is not None]
         unread_from = None if life.reason == READ_AGAIN else min(unread, default=None)
         self._logs[life.log] = KnownLog(life.topic_id, life.leader_epoch, unread_from)
-
-
-def to_ms(at: datetime) -> int:
-    """Return milliseconds since the epoch."""
-    return round(at.timestamp() * 1000)

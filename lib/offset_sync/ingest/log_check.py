@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from offset_sync.ingest.batch_rows import ReadBatch
+from offset_sync.ingest.batch_rows import ReadBatch, is_of
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.second_reader import OffsetRanges
@@ -119,17 +119,9 @@ class LogCheck:
         until = {each: max(begins[each], min(read.end[each], ends.log_end)) for each, ends in places.items()}
         first = {each: max(begins[each], ends.log_start) for each, ends in places.items()}
         ranges = {each: OffsetRange(first[each], end) for each, end in until.items() if first[each] < end}
-        rows = [read.cut.filter(pc.invert(_is_of(read.cut, places)))]
+        rows = [read.cut.filter(pc.invert(is_of(read.cut, places)))]
         if ranges:
             rows.append(cut(self._asked.read_again(ranges), ranges))
         start = read.start | {(each.topic, each.partition): begins[each] for each in places}
         end = read.end | {(each.topic, each.partition): offset for each, offset in until.items()}
         return read._replace(cut=pa.concat_tables(rows), start=start, end=end, again=frozenset(places))
-
-
-def _is_of(cut: pa.Table, places: Collection[TopicPartition]) -> pa.ChunkedArray:
-    is_of = pa.chunked_array([pa.repeat(pa.scalar(False), cut.num_rows)])
-    for topic, partition in places:
-        is_here = pc.and_(pc.equal(cut.column("topic"), topic), pc.equal(cut.column("partition"), partition))
-        is_of = pc.or_(is_of, is_here)
-    return is_of

@@ -32,6 +32,8 @@ FIRST_BACK_OFF_SECONDS = 1.0
 LONGEST_BACK_OFF_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 STOPPED = "stopped before its end was reached"
+_NO_CLIENT = ("Failed to construct", "Failed to create")
+"""So Kafka's Java clients begin when one of them cannot be made."""
 
 
 class StopRequestedError(Exception):
@@ -230,7 +232,7 @@ def _failure(query: StreamingQuery) -> str | None:
     if problem is None:
         return None
     line = first_line(str(problem))
-    return _with_root(line, str(getattr(problem, "_cause", ""))) if line.startswith("Failed to c") else line
+    return _with_root(line, str(getattr(problem, "_cause", ""))) if line.startswith(_NO_CLIENT) else line
 
 
 def _with_root(line: str, cause: str) -> str:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from offset_sync.ingest.batch_rows import ReadBatch, coverage, to_quarantine, to_runs
+from offset_sync.ingest.batch_rows import ReadBatch, coverage, is_of, to_quarantine, to_runs
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.log_check import LogCheck
@@ -90,12 +90,15 @@ class RecordIndexer:
         is_run = pc.is_null(read.cut.column("error"))
         malformed = to_quarantine(read.cut.filter(pc.invert(is_run)), self._builder.alias, read.at)
         runs = to_runs(read.cut.filter(is_run), self._builder.alias, read.at)
-        covered = coverage(runs, read, batch_id, self._builder.alias)
+        rows = pa.concat_tables([runs, coverage(runs, read, batch_id, self._builder.alias)])
+        is_again = is_of(rows, read.again)
         if malformed.num_rows:
             logger.warning("%s: %d records with malformed headers put in quarantine", writer[0], malformed.num_rows)
         self._tables.append(QUARANTINE, malformed, writer)
         failpoints.failpoint(failpoints.BEFORE_RUNS)
-        self._tables.append(RECORD_RUNS, pa.concat_tables([runs, covered]), writer)
+        # By itself: it may be that this micro-batch was written before anybody knew, and counts as a repetition.
+        self._tables.append(RECORD_RUNS, rows.filter(is_again))
+        self._tables.append(RECORD_RUNS, rows.filter(pc.invert(is_again)), writer)
         failpoints.failpoint(failpoints.AFTER_RUNS)
         self._checks.logs.was_read_again(read)
         self._progress.advance(self._builder.alias, start, end, pc.sum(runs.column("length")).as_py() or 0)

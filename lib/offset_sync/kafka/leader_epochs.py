@@ -11,34 +11,25 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from typing import Any
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ClientPartition
 
+from offset_sync.kafka.log_consumer import log_consumer
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 
 _BEYOND_ALL = 1 << 60
 _POLL_S = 0.2
 _TOLD = re.compile(r"truncation detected .*: broker end offset is (-?\d+)")
-_OPTIONS = {
-    "group.id": "offset-sync-epochs",  # never joined, nothing is committed
-    "client.id": "offset-sync",
-    "enable.auto.commit": "false",
-    "auto.offset.reset": "error",
-    "enable.partition.eof": "true",
-    "fetch.wait.max.ms": "50",
-    "log_level": "2",
-}
+_WANTED = {"auto.offset.reset": "error"}
 
 
 class LeaderEpochs:
     """Asks one cluster; *options* are librdkafka's."""
 
     def __init__(self, alias: str, options: Mapping[str, str]) -> None:
-        self._alias = alias
-        self._options: dict[str, Any] = {**_OPTIONS, **options, "error_cb": lambda error: None}
+        self._alias, self._options = alias, options
 
     def ends(self, epochs: Mapping[TopicPartition, int], deadline: float = 5.0) -> dict[TopicPartition, int]:
         """Return the first offset after the records of each epoch, or of the last one before that the log still has.
@@ -46,16 +37,8 @@ class LeaderEpochs:
         0 where the log has none of them, or says so in words that nobody here knows: errs to the small side. Raises
         ClusterError where a partition has not answered within *deadline* (seconds).
         """
-        try:
-            consumer = Consumer(self._options)
-        except (KafkaException, ValueError, TypeError) as error:
-            raise ClusterError(self._alias, f"the client refuses its options: {error}") from error
-        try:
+        with log_consumer(self._alias, self._options, _WANTED) as consumer:
             return self._ends(consumer, epochs, time.monotonic() + deadline)
-        except KafkaException as error:
-            raise ClusterError(self._alias, str(error.args[0])) from error
-        finally:
-            consumer.close()
 
     def _ends(
         self, consumer: Consumer, epochs: Mapping[TopicPartition, int], ends_at: float

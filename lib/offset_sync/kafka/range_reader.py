@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaException, Message
+from confluent_kafka import Consumer, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
+from offset_sync.kafka.log_consumer import log_consumer
 from offset_sync.kafka.record_reader import to_content
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
@@ -16,21 +17,8 @@ from offset_sync.model.values import RecordContent, TopicPartition
 PATIENCE_S = 30.0
 _POLL_S = 0.5
 _MOST_RECORDS = 200
-_OPTIONS = {
-    "group.id": "offset-sync-reader",
-    "client.id": "offset-sync",
-    "enable.auto.commit": "false",
-    "enable.auto.offset.store": "false",
-    "isolation.level": "read_committed",
-    "enable.partition.eof": "true",
-    # What retention has deleted is read over, as Spark does it.
-    "auto.offset.reset": "earliest",
-    # All that is fetched ahead, of all partitions together.
-    "queued.max.messages.kbytes": "16384",
-    "fetch.message.max.bytes": "1048576",
-    "fetch.wait.max.ms": "50",
-    "log_level": "2",
-}
+# All that is fetched ahead, of all partitions together. What retention has deleted is read over, as Spark does it.
+_WANTED = {"queued.max.messages.kbytes": "16384", "fetch.message.max.bytes": "1048576"}
 
 
 class OffsetRange(NamedTuple):
@@ -47,8 +35,7 @@ class RangeReader:
     """Reads from one cluster; *options* are librdkafka's."""
 
     def __init__(self, alias: str, options: Mapping[str, str], patience: float = PATIENCE_S) -> None:
-        self._alias, self._patience = alias, patience
-        self._options: dict[str, Any] = {**_OPTIONS, **options, "error_cb": lambda error: None}
+        self._alias, self._options, self._patience = alias, options, patience
 
     def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
         """Yield every record of the *ranges* that is still there, each log in its order, at most 200 at a time.
@@ -59,16 +46,8 @@ class RangeReader:
         waiting = {place: each for place, each in ranges.items() if each.end > each.start}
         if not waiting:
             return
-        try:
-            consumer = Consumer(self._options)
-        except (KafkaException, ValueError, TypeError) as error:
-            raise ClusterError(self._alias, f"the client refuses its options: {error}") from error
-        try:
+        with log_consumer(self._alias, self._options, _WANTED) as consumer:
             yield from self._read(consumer, waiting)
-        except KafkaException as error:
-            raise ClusterError(self._alias, str(error.args[0])) from error
-        finally:
-            consumer.close()
 
     def _read(self, consumer: Consumer, waiting: dict[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
         consumer.assign([ClientPartition(*place, each.start) for place, each in waiting.items()])

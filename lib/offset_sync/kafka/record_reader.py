@@ -6,30 +6,18 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
+from offset_sync.kafka.log_consumer import log_consumer
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
 
 DEADLINE_S = 10.0
 _POLL_S = 0.2
-# The group id is never joined and nothing is committed: partitions are assigned by number.
-_OPTIONS = {
-    "group.id": "offset-sync-reader",
-    "client.id": "offset-sync",
-    "enable.auto.commit": "false",
-    "enable.auto.offset.store": "false",
-    "isolation.level": "read_committed",
-    "enable.partition.eof": "true",
-    # If retention has deleted the record at the offset, the first one left is wanted; beyond the end there is none.
-    "auto.offset.reset": "earliest",
-    # A single record of each partition is wanted, so nothing is fetched ahead.
-    "queued.min.messages": "1",
-    "fetch.message.max.bytes": "65536",
-    "fetch.wait.max.ms": "50",
-    "log_level": "2",
-}
+# A single record of each partition is wanted, so nothing is fetched ahead. If retention has deleted the record at the
+# offset, the first one left is wanted; beyond the end there is none.
+_WANTED = {"queued.min.messages": "1", "fetch.message.max.bytes": "65536"}
 
 UNREADABLE_HEADERS: tuple[tuple[str, bytes | None], ...] = (("", None),)
 """In the place of headers that the client cannot decode."""
@@ -40,7 +28,7 @@ class RecordReader:
 
     def __init__(self, alias: str, options: Mapping[str, str]) -> None:
         self._alias = alias
-        self._options: dict[str, Any] = {**_OPTIONS, **options, "error_cb": lambda error: None}
+        self._options = options
 
     def first_at(
         self, offsets: Mapping[TopicPartition, int], deadline: float = DEADLINE_S
@@ -51,15 +39,10 @@ class RecordReader:
         seconds) passes, for the client is never told.
         """
         try:
-            consumer = Consumer(self._options)
-        except (KafkaException, ValueError, TypeError) as error:
-            return ClusterError(self._alias, f"the client refuses its options: {error}")
-        try:
-            return self._first_at(consumer, offsets, time.monotonic() + deadline)
-        except KafkaException as error:
-            return ClusterError(self._alias, str(error.args[0]))
-        finally:
-            consumer.close()
+            with log_consumer(self._alias, self._options, _WANTED) as consumer:
+                return self._first_at(consumer, offsets, time.monotonic() + deadline)
+        except ClusterError as error:
+            return error
 
     def _first_at(
         self, consumer: Consumer, offsets: Mapping[TopicPartition, int], ends_at: float

@@ -44,7 +44,7 @@ class KnownIncarnations:
         self._version = version
         for row in rows.filter(pc.equal(rows.column("reason"), ARRIVED)).to_pylist():
             arrived = self._arrived.setdefault(_log_of(row), [])
-            arrived.append((_to_ms(row["noticed_at"]), row["begins_at"]))
+            arrived.append((epoch_ms(row["noticed_at"]), row["begins_at"]))
             arrived.sort()
         return {log.topic_partition for log, life in lives_of(rows) if self._add(log, life)}
 
@@ -100,7 +100,7 @@ def lives_of(rows: pa.Table) -> list[tuple[ClusterPartition, Incarnation]]:
     return [
         (
             _log_of(row),
-            Incarnation(row["begins_at"], _to_ms(row["noticed_at"]), row["topic_id"], row["reason"] == RECREATED),
+            Incarnation(row["begins_at"], epoch_ms(row["noticed_at"]), row["topic_id"], row["reason"] == RECREATED),
         )
         for row in rows.to_pylist()
         if row["reason"] in (RECREATED, TRUNCATED)
@@ -111,7 +111,8 @@ def _log_of(row: Mapping[str, Any]) -> ClusterPartition:
     return ClusterPartition(row["cluster"], row["topic"], row["partition"])
 
 
-def _to_ms(at: datetime) -> int:
+def epoch_ms(at: datetime) -> int:
+    """Return a time in milliseconds since the epoch."""
     return round(at.timestamp() * 1000)
 
 

@@ -66,6 +66,16 @@ def test_a_driver_that_dies_between_noticing_and_reading_leaves_it_to_the_next()
     assert len(lives(job)) == 3
 
 
+def test_a_micro_batch_that_was_written_before_the_cut_does_not_keep_out_what_is_read_again() -> None:
+    job = cut_job()
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=1)}}
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=2)}}
+    job.restart()
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))  # Spark had not noted that it was done
+    assert (6, 6, "X", 106) in [run[2:] for run in job.runs()]
+
+
 def test_what_a_micro_batch_has_read_below_the_cut_is_not_lost() -> None:
     """A copy elsewhere told of the cut before this log was read for the first time."""
     job = cut_job()

@@ -1,0 +1,41 @@
+"""A consumer that is given its partitions by number: it joins no group and commits nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from confluent_kafka import Consumer, KafkaException
+
+from offset_sync.model.errors import ClusterError
+
+# Consumer wants an id all the same. Where a log ends is to be told, not waited for.
+_OPTIONS = {
+    "group.id": "offset-sync-reader",
+    "client.id": "offset-sync",
+    "enable.auto.commit": "false",
+    "enable.auto.offset.store": "false",
+    "isolation.level": "read_committed",
+    "enable.partition.eof": "true",
+    "auto.offset.reset": "earliest",
+    "fetch.wait.max.ms": "50",
+    "log_level": "2",
+}
+
+
+@contextmanager
+def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[Consumer]:
+    """Yield a consumer of the cluster *alias*; *options* are the cluster's, *wanted* what it is for: that wins.
+
+    Raises ClusterError where the client refuses its options, or gives up inside.
+    """
+    try:
+        consumer = Consumer({**_OPTIONS, **options, **wanted, "error_cb": lambda error: None})
+    except (KafkaException, ValueError, TypeError) as error:
+        raise ClusterError(alias, f"the client refuses its options: {error}") from error
+    try:
+        yield consumer
+    except KafkaException as error:
+        raise ClusterError(alias, str(error.args[0])) from error
+    finally:
+        consumer.close()
