@@ -15,7 +15,8 @@ BENCH := PYTHONPATH=tests/support $(BIN)/python
 
 # Given on to what is run: make demo ARGS=--quick, make test-unit ARGS='-k decode'
 ARGS ?=
-# `make test` runs so many side by side; every worker of tests/spark and tests/broker has a JVM of its own, with brokers 4 GiB.
+# `make test` runs so many side by side in each of two lanes, 1 one lane after the other; every worker of tests/spark and
+# tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
 .PHONY: help install demo test test-unit test-spark test-broker test-browser soak bench-accuracy bench-mm2 bench-speed bench docs check format lock zip archive clean distclean

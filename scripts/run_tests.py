@@ -1,8 +1,9 @@
 """Run all groups of tests, whatever becomes of each, and count what failed. Standard library only.
 
-Each group is a pytest run of its own: tests/spark and tests/broker start their JVM with other options. The last line is
-``tests: 12 passed, 0 failed, 1 skipped``; the exit code is 1 where something failed. A group that ends without saying
-how its tests went counts as one failure, and so does too low a coverage.
+Each group is a pytest run of its own: tests/spark and tests/broker start their JVM with other options. What waits for
+brokers most of the time runs beside what computes, and each line says of which lane it is. The last line is ``tests: 12
+passed, 0 failed, 1 skipped``; the exit code is 1 where something failed. A group that ends without saying how its tests
+went counts as one failure, and so does too low a coverage.
 """
 
 from __future__ import annotations
@@ -15,19 +16,23 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parent.parent
 LEAST_COVERAGE = 90
 # Files are given to the workers in the order of tests/conftest.py, the long ones first.
 _BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
-GROUPS: Sequence[Sequence[str]] = (
-    ("tests/unit", "tests/browser", "tests/simulation", "--dist", "loadgroup"),
-    ("tests/spark", *_BY_FILE),
-    ("tests/broker", *_BY_FILE),
-)
+LANES: Mapping[str, Sequence[Sequence[str]]] = {
+    "unit, spark": (
+        ("tests/unit", "tests/browser", "tests/simulation", "--dist", "loadgroup"),
+        ("tests/spark", *_BY_FILE),
+    ),
+    "broker": (("tests/broker", *_BY_FILE),),
+}
 OPTIONS: Sequence[str] = ("--cov", "--cov-append", "--cov-report=", "--durations=10", "--durations-min=5")
 _NO_TESTS_COLLECTED = 5  # pytest's exit code, where -k chose none of a group
 
@@ -52,32 +57,48 @@ class Count:
 def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
     """Run all groups, report what they cover, and return the exit code."""
     parser = argparse.ArgumentParser(description="Run all tests and count what failed.")
-    parser.add_argument("--workers", metavar="N", help="how many run side by side in each group")
+    parser.add_argument("--workers", metavar="N", help="how many run side by side in each lane; 1: one lane at a time")
     known, chosen = parser.parse_known_args(words)
     side_by_side = ["-n", known.workers] if known.workers else []
     os.chdir(REPO)
-    for old in (REPO / ".coverage", *REPO.glob(".coverage.*")):
+    for old in (REPO / ".coverage", *REPO.glob(".coverage[.-]*")):
         old.unlink(missing_ok=True)
-    total = Count()
-    for group in GROUPS:
-        total += run_group([*group, *side_by_side, *OPTIONS, *chosen])
+    with ThreadPoolExecutor(1 if known.workers == "1" else len(LANES)) as pool:
+        counts = pool.map(partial(run_lane, options=[*side_by_side, *OPTIONS, *chosen]), LANES)
+        total = sum(counts, Count())
     # Some of the tests cover some of the code: only a whole run is judged.
     total += covered(0 if chosen else LEAST_COVERAGE)
     print(total, flush=True)
     return 1 if total.failed else 0
 
 
-def run_group(words: Sequence[str]) -> Count:
-    """Run pytest with *words* and return how its tests went."""
-    print(f"== {shlex.join(words)}", flush=True)
+def run_lane(lane: str, options: Sequence[str]) -> Count:
+    """Run the groups of *lane*, one after the other, and return how their tests went."""
+    return sum((run_group(lane, [*group, *options]) for group in LANES[lane]), Count())
+
+
+def run_group(lane: str, words: Sequence[str]) -> Count:
+    """Run pytest with *words*, print its lines as those of *lane*, and return how its tests went."""
+    tell = partial(_tell, lane)
+    tell(f"== {shlex.join(words)}")
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
-        command = [sys.executable, "-m", "pytest", *words, f"--junitxml={report}"]
-        exit_code = subprocess.run(command, check=False).returncode
-        count = counted(report, exit_code)
-    print(f"== {count} in {time.monotonic() - began:.0f} s", flush=True)
+        command = [sys.executable, "-u", "-m", "pytest", *words, f"--junitxml={report}"]
+        # Each lane measures into a file of its own.
+        environment = {**os.environ, "COVERAGE_FILE": str(REPO / f".coverage-{lane.split(',')[0]}")}
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        ) as process:
+            for line in process.stdout or ():
+                tell(line.rstrip("\n"))
+        count = counted(report, process.returncode)
+    tell(f"== {count} in {time.monotonic() - began:.0f} s")
     return count
+
+
+def _tell(lane: str, line: str) -> None:
+    print(f"{lane:<11} | {line}", flush=True)
 
 
 def counted(report: Path, exit_code: int) -> Count:
@@ -99,6 +120,9 @@ def counted(report: Path, exit_code: int) -> Count:
 
 def covered(least: int) -> Count:
     """Print what the tests cover; one failure where that is below *least* percent, or where nothing was measured."""
+    lanes = [str(each) for each in REPO.glob(".coverage-*")]
+    if lanes:
+        subprocess.run([sys.executable, "-m", "coverage", "combine", "--quiet", *lanes], check=False)
     command = [sys.executable, "-m", "coverage", "report", f"--fail-under={least}"]
     is_enough = subprocess.run(command, check=False).returncode == 0
     return Count(failed=0 if is_enough or not least else 1)

@@ -11,7 +11,7 @@ import itertools
 from collections import defaultdict
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 # How long an example takes says how busy the machine is, not whether the code is right. Pytest's timeout ends a hang.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -28,7 +28,18 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put stories in order, and the files that take longest first: a worker that got one last would end alone."""
     _tell_in_order(items)
+    _leave_examples_out_of_the_coverage(items)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def _leave_examples_out_of_the_coverage(items: list[pytest.Item]) -> None:
+    """Leave hypothesis's examples out of the coverage: measuring the same lines so often doubles what they take.
+
+    Other tests that try hundreds of cases say ``pytest.mark.no_cover`` themselves.
+    """
+    for item in items:
+        if is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker(pytest.mark.no_cover)
 
 
 def _tell_in_order(items: list[pytest.Item]) -> None:

@@ -12,7 +12,7 @@ from simulation.remedies import CLOSED, OPEN
 from simulation.shape import ON_REQUEST
 from simulation.soak import tried
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.no_cover]
 
 
 def test_nothing_is_lost_at_any_step_and_all_is_exact_after_quiet() -> None:

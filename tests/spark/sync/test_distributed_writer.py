@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -93,14 +94,15 @@ class SlowCommit:
 
 
 class Overtaken:
-    """A lease that is lost while the tasks write."""
+    """A lease that is lost as soon as *is_time*."""
 
-    def __init__(self) -> None:
-        self.looks = 0
+    def __init__(self, is_time: Callable[[], bool]) -> None:
+        self.is_time = is_time
+        self.lost_at = math.inf
 
     def renew(self) -> None:
-        self.looks += 1
-        if self.looks > 2:
+        if self.is_time():
+            self.lost_at = min(self.lost_at, time.monotonic())
             raise TakenOverError("by somebody")
 
     def is_open(self) -> bool:
@@ -110,17 +112,20 @@ class Overtaken:
 def test_tasks_have_a_time_of_their_own_and_end_when_the_driver_is_overtaken(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    began, fence = time.monotonic(), Overtaken()
+    def said() -> set[str]:
+        return {file.read_text() for file in tmp_path.iterdir()} - {""}
+
+    fence = Overtaken(lambda: bool(said()))
     with pytest.raises(TakenOverError, match="by somebody"):
         DistributedWriter(spark, SlowCommit(tmp_path), fence, groups_per_task=10).write(writes(groups=40))
-    assert time.monotonic() - began < 30
-    assert {file.read_text() for file in tmp_path.iterdir()} == {"TaskFence True"}
+    assert time.monotonic() - fence.lost_at < 30
+    assert said() == {"TaskFence True"}
     assert spark.range(3).count() == 3  # no other job is ended with them
 
 
 def test_a_driver_that_was_overtaken_starts_no_task(spark: SparkSession, tmp_path: Path) -> None:
-    fence = Overtaken()
-    fence.looks = 2
     with pytest.raises(TakenOverError):
-        DistributedWriter(spark, SlowCommit(tmp_path), fence, groups_per_task=10).write(writes(groups=40))
+        DistributedWriter(spark, SlowCommit(tmp_path), Overtaken(lambda: True), groups_per_task=10).write(
+            writes(groups=40)
+        )
     assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -33,20 +34,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_tests_are_counted_by_how_they_went(folder: Path) -> None:
     (folder / "test_all.py").write_text(ONE_OF_EACH)
-    assert run_group(["test_all.py"]) == Count(passed=1, failed=2, skipped=1)
+    assert run_group("here", ["test_all.py"]) == Count(passed=1, failed=2, skipped=1)
 
 
 def test_a_group_that_ends_without_a_word_is_a_failure(folder: Path) -> None:
-    assert run_group(["no-such-folder"]) == Count(failed=1)
+    assert run_group("here", ["no-such-folder"]) == Count(failed=1)
     (folder / "test_dies.py").write_text("import os\ndef test_dies(): os._exit(0)\n")
-    assert run_group(["test_dies.py"]).failed == 1
+    assert run_group("here", ["test_dies.py"]).failed == 1
     (folder / "test_none.py").write_text("import nothing_of_that_name\n")
-    assert run_group(["test_none.py"]).failed == 1
+    assert run_group("here", ["test_none.py"]).failed == 1
 
 
 def test_a_group_without_chosen_tests_is_none(folder: Path) -> None:
     (folder / "test_all.py").write_text(ONE_OF_EACH)
-    assert run_group(["test_all.py", "-k", "nothing"]) == Count()
+    assert run_group("here", ["test_all.py", "-k", "nothing"]) == Count()
 
 
 def test_a_failed_run_without_a_failed_test_counts_as_one(tmp_path: Path) -> None:
@@ -62,14 +63,38 @@ def test_a_broken_group_does_not_keep_the_others_from_running_and_the_last_line_
     for name in ("one", "two", "three"):
         (folder / f"test_{name}.py").write_text(ONE_OF_EACH if name == "three" else "def test_it(): pass\n")
     (folder / "test_one.py").write_text("import nothing_of_that_name\n")
-    monkeypatch.setattr(run_tests, "GROUPS", [("test_one.py",), ("test_two.py",), ("test_three.py",)])
+    lanes = {"quick": [("test_one.py",), ("test_two.py",)], "slow": [("test_three.py",)]}
+    monkeypatch.setattr(run_tests, "LANES", lanes)
     monkeypatch.setattr(run_tests, "OPTIONS", [])
     monkeypatch.setattr(run_tests, "covered", lambda _least: Count())
     assert main([]) == 1
     assert capfd.readouterr().out.splitlines()[-1] == "tests: 2 passed, 3 failed, 1 skipped"
-    monkeypatch.setattr(run_tests, "GROUPS", [("test_two.py",)])
+    monkeypatch.setattr(run_tests, "LANES", {"quick": [("test_two.py",)]})
     assert main([]) == 0
-    assert capfd.readouterr().out.splitlines()[-1] == "tests: 1 passed, 0 failed, 0 skipped"
+    *lines, last = capfd.readouterr().out.splitlines()
+    assert last == "tests: 1 passed, 0 failed, 0 skipped"
+    assert all(line.startswith("quick       | ") for line in lines)
+    assert any("test_two.py . " in line for line in lines)
+
+
+@pytest.mark.parametrize(("workers", "most"), [("1", 1), ("2", 2)])
+def test_lanes_run_side_by_side_and_one_by_one_where_one_worker_is_wanted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, workers: str, most: int
+) -> None:
+    running, at_once = set[str](), list[int]()
+
+    def run_lane(lane: str, options: list[str]) -> Count:
+        running.add(lane)
+        time.sleep(0.2)
+        at_once.append(len(running))
+        time.sleep(0.2)
+        running.discard(lane)
+        return Count(passed=1)
+
+    monkeypatch.setattr(run_tests, "run_lane", run_lane)
+    monkeypatch.setattr(run_tests, "covered", lambda _least: Count())
+    assert main(["--workers", workers]) == 0
+    assert max(at_once) == most
 
 
 def test_too_low_a_coverage_is_a_failure_and_part_of_the_tests_is_not_judged_by_it(folder: Path) -> None:
