@@ -7,19 +7,22 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka.admin import AclBinding, AclOperation, ResourcePatternType, ResourceType
 
+from broker.canary import PROC, files_with, pages_with, processes_with
 from broker.committed_offsets import commit, committed
 from broker.crafted_logs import copied_log, create_topics, native_log, write_log
-from broker.installation import Installation, install
+from broker.installation import Installation, install, until
 from broker.rights import minimal_rights, right, set_rights
 from broker.secured_clusters import SecuredClusters
 from offset_sync.config import load_config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
+from offset_sync_demo.kafka.broker_files import free_ports
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(900)]
 
 PLACE = ("secured", 0)
+CANARY = "c4n4ry"  # every password here begins so
 READ, DESCRIBE = AclOperation.READ, AclOperation.DESCRIBE
 # By name and not "*", which would bring Describe on our own groups along.
 GROUPS, OTHER = (right(ResourceType.GROUP, name, READ) for name in ("billing", "other"))
@@ -94,6 +97,37 @@ def test_offsets_that_may_be_seen_and_not_written_are_named(
     said = answer[TopicPartition(*PLACE)]
     assert said is not None
     assert said.startswith("GROUP_AUTHORIZATION_FAILED: clusters.dc2: the operation Read is not allowed; grant Read on")
+
+
+@pytest.mark.skipif(not PROC.is_dir(), reason="only Linux tells so what other users see of a process")
+def test_no_password_is_shown_by_a_job_that_runs_or_by_what_it_leaves(
+    secured: SecuredClusters, installation: Installation
+) -> None:
+    (port,) = free_ports(1)
+    (installation.folder / "events").mkdir()
+    settings = {
+        "spark.ui.enabled": "true",
+        "spark.ui.port": str(port),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": (installation.folder / "events").as_uri(),
+        "spark.local.dir": str(installation.folder / "scratch"),
+    }
+    words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    commit(secured.brokers["dc1"], {"billing": {PLACE: 11}})
+    with installation.started("sync_offsets", *words) as job:
+        until(lambda: committed(secured.brokers["dc2"], ["billing"])["billing"][PLACE].offset == 13, job=job)
+        assert processes_with(CANARY, job.process.pid) == []
+        assert pages_with(CANARY, f"http://127.0.0.1:{port}") == []
+        # Where tasks put what they shuffle and spill, while there is some.
+        assert files_with(CANARY, installation.folder, [installation.config_file]) == []
+        # What is looked for would be found.
+        assert processes_with("spark.eventLog.dir", job.process.pid)
+        assert pages_with("sync_offsets", f"http://127.0.0.1:{port}")
+        assert files_with(CANARY, installation.folder, []) == [str(installation.config_file)]
+        job.terminate()
+    assert files_with(CANARY, installation.folder, [installation.config_file]) == []
+    assert any(each.stat().st_size for each in (installation.folder / "events").rglob("*"))
 
 
 def test_a_wrong_password_is_one_line_that_does_not_quote_it(
