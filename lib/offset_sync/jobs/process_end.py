@@ -1,9 +1,10 @@
 """What ends a job's process from outside: a signal, heard whatever the main thread is doing, and a JVM that dies.
 
 Python runs its handlers of signals between two instructions of the main thread, which may wait for Spark or a cluster
-for a minute. So a thread of its own hears of them through a pipe that C writes to. A main thread that looks at the flag
-ends in its own way, and finishes what is in hand. One that does not look is busy starting, or with what it can repeat,
-and the process ends without it: the same as SIGKILL, which every job survives.
+for a minute, or hold the very lock that a handler would wait for. So a thread of its own hears of them through a pipe
+that C writes to, and sets the flag. A main thread that looks at the flag ends in its own way, and finishes what is in
+hand. One that does not look is busy starting, or with what it can repeat, and the process ends without it: the same as
+SIGKILL, which every job survives.
 """
 
 from __future__ import annotations
@@ -101,8 +102,8 @@ class ProcessEnd:
         return bool(self._signal)
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        """Note it, in the main thread and between any two of its instructions: it may hold the lock of the flag."""
         self._signal = self._signal or signal.Signals(number).name
-        self.stop.set()
 
     def _hear(self) -> None:
         with self._ear:
@@ -113,6 +114,7 @@ class ProcessEnd:
             else:
                 return
         self._on_signal(heard[0], None)
+        self.stop.set()
         logger.info("%s: stopping", self._signal)
         if not self.stop.is_heard.wait(PATIENCE_S) and not self._is_over.is_set():
             self._end(f"stopped by {self._signal}; the next start goes on from where this one was", is_stop=True)

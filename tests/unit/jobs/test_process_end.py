@@ -36,6 +36,12 @@ def polling(config, arguments, stop):
     time.sleep(5)  # what is in hand
     return ["finished"]
 
+def holding(config, arguments, stop):
+    ready()
+    while not stop.is_set():
+        with stop._cond: time.sleep(0.2)  # as Event.wait does for a moment
+    return ["finished"]
+
 def starting(config, arguments, stop):
     jvm = subprocess.Popen(["sleep", "300"])
     ready()
@@ -112,6 +118,18 @@ def test_a_job_that_looks_finishes_what_is_in_hand(start: Callable[..., subproce
     job.stdout.readline()
     job.terminate()
     assert ended(job, within=15.0) == (1, ["finished"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_comes_while_the_flag_is_locked_and_comes_twice_does_not_stop_the_process_for_ever(
+    start: Callable[..., subprocess.Popen[str]], number: signal.Signals
+) -> None:
+    job = start("holding")
+    assert job.stdout
+    job.stdout.readline()
+    for _ in range(2):  # as from a terminal and the program that started it
+        job.send_signal(number)
+    assert ended(job, within=5.0) == (1, ["finished"])
 
 
 @pytest.mark.parametrize("options", [(), ("--once",)])
