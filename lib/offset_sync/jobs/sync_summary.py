@@ -29,29 +29,31 @@ class SyncSummary:
     def caught_up(self) -> str:
         """Return what is known now that every log has been read to its end."""
         with self._state.lock:
-            keys, logs = len(self._state.offsets.keys), self._state.index.all_logs()
+            keys = len(self._state.offsets.keys)
             groups = len({key.group_id for key in self._state.offsets.keys})
-            runs = sum(len(log.runs) for log in logs.values())
-        return (
-            f"every log is read up to its end: syncing {to_count(keys)} partitions of {to_count(groups)} groups; "
-            f"the index has {to_count(runs)} runs of {to_count(len(logs))} logs"
-        )
+        return f"every log is read up to its end: syncing {to_count(keys)} partitions of {to_count(groups)} groups"
 
     def minute(self) -> str:
         """Return what has happened since the last call, what is withheld now, and the worst staleness per pair."""
         counts = self._metrics.totals()
         since, self._before = counts - self._before, counts
-        return f"since the last summary: {_work(since)}; {self._withheld()}; {self._staleness()}"
+        return f"since the last summary: {_work(since)}; {self._withheld()}; {self._staleness()}; {self._index()}"
 
     def ended(self) -> str:
         """Return what a run with ``--once`` has done."""
-        return f"done: {_work(self._metrics.totals())}; {self._withheld()}"
+        return f"done: {_work(self._metrics.totals())}; {self._withheld()}; {self._index()}"
 
     def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
         """Say it every minute until *stop* is set, once *is_ready* is."""
         while not stop.wait(EVERY_S):
             if is_ready.is_set():
                 logger.info("%s", self.minute())
+
+    def _index(self) -> str:
+        with self._state.lock:
+            logs = self._state.index.all_logs()
+            runs = sum(len(log.runs) for log in logs.values())
+        return f"the index has {to_count(runs)} runs of {to_count(len(logs))} logs"
 
     def _withheld(self) -> str:
         reasons: Counter[str] = Counter()

@@ -46,6 +46,8 @@ class TableStore:
 
         Raises TableError, with what to do, where that would lose rows.
         """
+        if not self._files.exists(self.root):
+            logger.info("creating the tables below %s", self.root)
         for table in tables:
             if (own := self._files.local(self.path(table))) is not None:
                 repair_log(own)
