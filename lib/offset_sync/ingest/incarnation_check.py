@@ -33,7 +33,7 @@ class EpochEnds(Protocol):
 
 
 class IncarnationCheck:
-    """Compares logs with what *tables* know; *epochs* are asked by alias. The queries of a job share it.
+    """Compares logs with what *tables* know; *epochs* are asked by alias. Queries that ask about the same share it.
 
     *late_ms* is how long a copy may be on its way. *reaches* says, by log, the first offset above all records of it
     that anybody has indexed, there or as copies. It reads a table, so it is called at most once, when a log's leader
@@ -45,7 +45,7 @@ class IncarnationCheck:
         tables: TableStore,
         epochs: Mapping[str, EpochEnds],
         reaches: Callable[[], Mapping[ClusterPartition, int]],
-        late_ms: int,
+        late_ms: int = 0,
     ) -> None:
         self._log, self._epochs, self._reaches, self._late_ms = IncarnationLog(tables), epochs, reaches, late_ms
         self._lock = threading.RLock()
@@ -83,6 +83,17 @@ class IncarnationCheck:
         for partition in metadata.ends:
             if self._log.noticed_since(ClusterPartition(cluster, *partition), moment):
                 raise OvertakenError(cluster, f"{partition!r} has begun another life while it was asked about")
+
+    def leader_epochs(self, alias: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
+        """Return the leader epochs of those *partitions* of a cluster that were ever asked about, as last heard."""
+        with self._lock:
+            found = {each: self._log.known(ClusterPartition(alias, *each)) for each in partitions}
+            return {each: known.leader_epoch for each, known in found.items() if known is not None}
+
+    def begin_after(self, at_ms: int) -> None:
+        """Have lives begin after *at_ms*: rows were written then, by somebody whose clock may have been ahead."""
+        with self._lock:
+            self._log.begin_after(at_ms)
 
     def to_read_again(self, alias: str) -> dict[TopicPartition, int]:
         """Return from where on logs of a cluster have to be read again, because they have other records since."""

@@ -1,4 +1,4 @@
-"""What is written down of the lives of logs: the table ``log_incarnations``, as the indexing job knows it."""
+"""What is written down of the lives of logs: the table ``log_incarnations``, as a job knows it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class IncarnationLog:
         self._tables = tables
         self._logs: dict[ClusterPartition, KnownLog] = {}
         self._indexed_ids: dict[tuple[str, str], set[str]] = {}
-        self._noticed_ms = 0
+        self._noticed_ms = self._latest_ms = 0
         self._noticed_at: dict[ClusterPartition, int] = {}
         self.moment = 0
         self.begun_ms: dict[TopicPartition, int] = {}
@@ -86,13 +86,19 @@ class IncarnationLog:
     def now(self) -> datetime:
         """Return the time, or the moment after the last row where the clock was set back since."""
         self._load()
-        return max(datetime.now(timezone.utc), datetime.fromtimestamp((self._noticed_ms + 1) / 1000, timezone.utc))
+        now = max(datetime.now(timezone.utc), _to_time(self._noticed_ms + 1))
+        self.begin_after(epoch_ms(now))
+        return now
+
+    def begin_after(self, at_ms: int) -> None:
+        """Let no row have a time before *at_ms*: what was read until then was read before."""
+        self._latest_ms = max(self._latest_ms, at_ms)
 
     def write(self, lives: list[Life]) -> None:
         """Append rows, and know them from then on."""
         if not lives:
             return
-        now = self.now()
+        now = max(self.now(), _to_time(self._latest_ms))
         rows: list[dict[str, Any]] = [{**life.log._asdict(), **life._asdict(), "noticed_at": now} for life in lives]
         self._tables.append(LOG_INCARNATIONS, pa.Table.from_pylist(rows, LOG_INCARNATIONS.arrow_schema))
         self.moment += 1
@@ -130,3 +136,7 @@ class IncarnationLog:
         unread = [each for each in (life.begins_at, before and before.unread_from) if each is not None]
         unread_from = None if life.reason == READ_AGAIN else min(unread, default=None)
         self._logs[life.log] = KnownLog(life.topic_id, life.leader_epoch, unread_from)
+
+
+def _to_time(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)

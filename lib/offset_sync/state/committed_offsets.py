@@ -118,8 +118,8 @@ class ClusterOffsets:
             key_id = int(records.key[row])
             column["genuine_offset"][key_id] = records.offset[row]
             column["genuine_at_ms"][key_id] = records.committed_at_ms[row]
-            _keep(self.metadata, key_id, records.metadata[row])
-            _keep(self.topic_id, key_id, records.topic_id[row])
+            keep_text(self.metadata, key_id, records.metadata[row])
+            keep_text(self.topic_id, key_id, records.topic_id[row])
 
     def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int, is_tagged: NDArray[np.bool_]) -> None:
         """Note what the cluster acknowledged as written by us; what carries our tag needs no other mark."""
@@ -129,6 +129,12 @@ class ClusterOffsets:
         column["actual_at_ms"][key] = at_ms
         column["actual_is_own"][key] = True
         column["is_deleted"][key] = False
+
+    def forget_believed(self, key: NDArray[np.intp]) -> None:
+        """Note that nobody knows what stands: whatever we wrote may be gone, and what is not may be written again."""
+        self.columns["actual_offset"][key] = ABSENT
+        self.columns["actual_is_own"][key] = False
+        self.columns["own_offset"][key] = NOTHING
 
     def deleted(self, key: NDArray[np.intp]) -> None:
         """Note that the cluster has deleted what we had written."""
@@ -184,7 +190,8 @@ def _last_of_each(key: NDArray[np.intp], chosen: NDArray[np.bool_]) -> NDArray[n
     return rows[first]
 
 
-def _keep(texts: dict[int, str], key_id: int, text: str | None) -> None:
+def keep_text(texts: dict[int, str], key_id: int, text: str | None) -> None:
+    """Note the *text* of a key, or that it has none."""
     if text:
         texts[key_id] = text
     else:
