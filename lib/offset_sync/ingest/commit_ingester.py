@@ -106,6 +106,9 @@ class CommitIngester:
         What is known of the cluster is then what the tables say in the light of its lives, as after a start. The driver
         before may have noticed one since the tables were read, so the first micro-batch looks as well.
         """
+        if not batch.looked.is_certain:
+            with state.lock:
+                state.offsets.clusters[self.alias].forget_acknowledged()
         if self._is_restored and not batch.looked.begun:
             return
         self._lives.refresh()

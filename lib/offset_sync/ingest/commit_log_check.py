@@ -25,13 +25,15 @@ class Looked(NamedTuple):
     """What was found out *at* a time that every row of the micro-batch bears.
 
     *again* is what has to be read once more, in the place of all that Spark has read of these logs. *begun* of them
-    have begun another life, *whole* are those of which nothing more is to be read again then.
+    have begun another life, *whole* are those of which nothing more is to be read again then. *is_certain*: what was
+    acknowledged before and not read yet will be read.
     """
 
     at: datetime
     again: Mapping[TopicPartition, OffsetRange] = {}
     begun: frozenset[TopicPartition] = frozenset()
     whole: frozenset[TopicPartition] = frozenset()
+    is_certain: bool = True
 
 
 class CommitLogs(Protocol):
@@ -84,7 +86,8 @@ class CommitLogCheck:
                 again[each] = OffsetRange(first, max(first, min(end[each], ends.log_end)))
                 # Up to where Spark goes on, or what comes to stand before that would be read by nobody.
                 whole |= {each} if ends.log_end >= end[each] else set()
-        return Looked(at, again, frozenset(begun.keys() & again.keys()), frozenset(whole & begun.keys()))
+        is_certain = not elected and before.keys() >= said.ends.keys()
+        return Looked(at, again, frozenset(begun.keys() & again.keys()), frozenset(whole & begun.keys()), is_certain)
 
     def was_read_again(self, looked: Looked) -> None:
         """Note that the logs that have begun another life need not be read again any more."""

@@ -37,7 +37,7 @@ class IncarnationCheck:
 
     *late_ms* is how long a copy may be on its way. *reaches* says, by log, the first offset above all records of it
     that anybody has indexed, there or as copies. It reads a table, so it is called at most once, when a log's leader
-    is another than it was.
+    is another than it was. Logs of topics, or *of_commits*: two jobs look after them, by two clocks.
     """
 
     def __init__(
@@ -46,8 +46,10 @@ class IncarnationCheck:
         epochs: Mapping[str, EpochEnds],
         reaches: Callable[[], Mapping[ClusterPartition, int]],
         late_ms: int = 0,
+        of_commits: bool = False,
     ) -> None:
-        self._log, self._epochs, self._reaches, self._late_ms = IncarnationLog(tables), epochs, reaches, late_ms
+        self._log, self._epochs = IncarnationLog(tables, of_commits=of_commits), epochs
+        self._reaches, self._late_ms = reaches, late_ms
         self._lock = threading.RLock()
         self._reach: dict[ClusterPartition, int] = {}
         self._is_read = False
@@ -168,7 +170,7 @@ class IncarnationCheck:
         self, log: ClusterPartition, read_to: Mapping[ClusterPartition, int], *, is_exact: bool = False
     ) -> int:
         if is_exact and not self._is_read:
-            self._is_read = True
             for each, reach in self._reaches().items():
                 self._reach[each] = max(reach, self._reach.get(each, 0))
+            self._is_read = True
         return max(self._reach.get(log, 0), read_to.get(log, 0))

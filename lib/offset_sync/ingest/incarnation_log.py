@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
 from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import ARRIVED, INDEXED_TOPICS, LOG_INCARNATIONS, READ_AGAIN, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
@@ -43,12 +43,13 @@ class KnownLog(NamedTuple):
 class IncarnationLog:
     """The table as it was when it was first asked for, and what was written since; whoever shares it brings a lock.
 
+    It has the logs of topics, or *of_commits*: whichever is written by the job that asks.
     *moment* counts what was written. *begun_ms* is when the last life of any log of a partition was noticed,
     *arrived_ms* when it was last written where a log had ended.
     """
 
-    def __init__(self, tables: TableStore) -> None:
-        self._tables = tables
+    def __init__(self, tables: TableStore, *, of_commits: bool) -> None:
+        self._tables, self._of_commits = tables, of_commits
         self._logs: dict[ClusterPartition, KnownLog] = {}
         self._indexed_ids: dict[tuple[str, str], set[str]] = {}
         self._noticed_ms = self._latest_ms = 0
@@ -121,6 +122,8 @@ class IncarnationLog:
             self._indexed_ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
         for row in self._tables.read(LOG_INCARNATIONS).toArrow().sort_by("noticed_at").to_pylist():
             log = ClusterPartition(row["cluster"], row["topic"], row["partition"])
+            if (log.topic == CONSUMER_OFFSETS) != self._of_commits:
+                continue
             life = Life(log, row["topic_id"], row["leader_epoch"], row["begins_at"], row["reason"])
             self._take_in(life, epoch_ms(row["noticed_at"]))
         self._is_loaded = True

@@ -102,12 +102,11 @@ class SyncJob:
         }
         seen = UnwrittenTables(spark, config.tables.root) if run.is_dry else self._tables
         self._lives = lives = CommitLogLives(seen)
+        epochs = {alias: LeaderEpochs(alias, config.admin_options(alias)) for alias in config.clusters}
         # One for each cluster: no cluster waits for another that is slow to answer.
         self._incarnations = {
-            a: IncarnationCheck(
-                seen, {a: LeaderEpochs(a, config.admin_options(a))}, lambda: highest_captured(seen, lives)
-            )
-            for a in config.clusters
+            alias: IncarnationCheck(seen, {alias: each}, lambda: highest_captured(seen, lives), of_commits=True)
+            for alias, each in epochs.items()
         }
         self._ingesters = {alias: self._ingester(alias, seen) for alias in config.clusters}
         self._batches = {alias: self._batch(alias) for alias in config.clusters}

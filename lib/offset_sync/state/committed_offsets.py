@@ -21,6 +21,8 @@ OWN_TAG = "offset-sync"
 """Metadata of a commit that we wrote, unless the source's own was carried over (``sync.metadata: carry``)."""
 
 NO_OWNER = -1
+_BELIEVED = ("actual_offset", "actual_at_ms", "actual_is_own", "is_deleted")
+"""What an acknowledged write says before the log does."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class ClusterOffsets:
         self.own_writes = OwnWrites()
         self.metadata: dict[int, str] = {}
         self.topic_id: dict[int, str] = {}
+        self._read_last: dict[int, list[int]] = {}  # what was known before we wrote, until the log brings more
 
     def record(self, records: CommitRecords) -> NDArray[np.bool_]:
         """Take in *records* and return which of them are our own; records read before change nothing.
@@ -84,6 +87,9 @@ class ClusterOffsets:
         column = self.columns
         last = _last_of_each(records.key, is_new)
         key = records.key[last]
+        if self._read_last:
+            for row in key.tolist():
+                self._read_last.pop(row, None)
         column["log_offset"][key] = records.log_offset[last]
         column["actual_offset"][key] = np.maximum(records.offset[last], ABSENT)
         column["actual_at_ms"][key] = records.committed_at_ms[last]
@@ -125,16 +131,19 @@ class ClusterOffsets:
         """Note what the cluster acknowledged as written by us; what carries our tag needs no other mark."""
         self.own_writes.acknowledge(key[~is_tagged], offset[~is_tagged])
         column = self.columns
+        for row, *before in zip(key.tolist(), *(column[name][key].tolist() for name in _BELIEVED), strict=True):
+            self._read_last.setdefault(row, before)
         column["actual_offset"][key] = offset
         column["actual_at_ms"][key] = at_ms
         column["actual_is_own"][key] = True
         column["is_deleted"][key] = False
 
-    def forget_believed(self, key: NDArray[np.intp]) -> None:
-        """Note that nobody knows what stands: whatever we wrote may be gone, and what is not may be written again."""
-        self.columns["actual_offset"][key] = ABSENT
-        self.columns["actual_is_own"][key] = False
-        self.columns["own_offset"][key] = NOTHING
+    def forget_acknowledged(self) -> None:
+        """Believe what was read last of what was written since: it may be gone. What is not the log will bring."""
+        for key, before in self._read_last.items():
+            for name, value in zip(_BELIEVED, before, strict=True):
+                self.columns[name][key] = value
+        self._read_last.clear()
 
     def deleted(self, key: NDArray[np.intp]) -> None:
         """Note that the cluster has deleted what we had written."""

@@ -50,7 +50,7 @@ def restore_commits(
         mine = rows.filter(pc.equal(rows.column("cluster"), alias))
         with state.lock:
             key = _ids(state, mine)
-            commits.forget_believed(np.setdiff1d(state.all_rows(), key))
+            commits.forget_acknowledged()
             for name in ("log_offset", "actual_offset", "genuine_offset", *_TIMES):
                 commits.columns[name][key] = mine.column(name).cast(pa.int64()).fill_null(-1).to_numpy()
             for name in ("actual_is_own", "is_deleted"):

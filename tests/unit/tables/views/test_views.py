@@ -100,9 +100,7 @@ def test_the_cost_of_a_failover_is_what_plain_python_finds_at_any_moment(
     moments = [exactly, BEGINS, *(BEGINS + draw.random() * LASTS for _ in range(20))]
     found = rows(connection, failover_cost(moments))
     wanted = [
-        row
-        for moment in moments
-        for row in cost_oracle.failover_cost(moment, *(made[table] for table in COUNTED))
+        row for moment in moments for row in cost_oracle.failover_cost(moment, *(made[table] for table in COUNTED))
     ]
     names = question("failover_cost")[0].names
     assert comparable(found, names) == comparable(wanted, names)
