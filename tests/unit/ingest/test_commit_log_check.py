@@ -131,13 +131,13 @@ def test_a_micro_batch_that_was_written_before_the_cut_does_not_keep_out_what_is
 
 
 def test_a_driver_that_has_read_the_tables_before_a_life_was_written_looks_with_its_first_micro_batch() -> None:
-    job = read_job(commit(9), commit(10, "other"))
+    job = read_job(commit(10, "other"), commit(9))
     early = job.restarted()
-    job.make_anew(commit(4), commit(5))
+    job.make_anew(commit(5), commit(1, "new"), commit(2, "new"))
     job.take_in()
     early.log, early.topic_id, early.done, early.ends_by_batch = job.log, job.topic_id, 1, job.ends_by_batch
     early.take_in()
-    assert early.genuine() == {"g": 5, "other": 10}
+    assert early.genuine() == {"g": 5, "other": 10, "new": 2}
 
 
 def test_what_comes_to_stand_where_spark_goes_on_beyond_is_read_all_the_same() -> None:
@@ -150,6 +150,18 @@ def test_what_comes_to_stand_where_spark_goes_on_beyond_is_read_all_the_same() -
     job.take_in()
     assert job.genuine() == {"g": 1, "new": 9}
     assert job.reasons()[-1] == (1, None, "READ_AGAIN")
+
+
+def test_a_log_that_was_cut_above_where_a_micro_batch_begins_is_read_up_to_where_that_ends() -> None:
+    job = read_job(commit(5))
+    job.log += [commit(number) for number in range(6, 11)]
+    job.ends_by_batch.append(6)
+    stale = job.log[1:]
+    job.cut(3, commit(9))
+    job.take_in(read=stale)
+    job.log += [commit(8), commit(3), commit(1, "new")]
+    job.take_in()
+    assert job.genuine() == {"g": 3, "new": 1}
 
 
 def test_what_was_read_before_another_leader_was_elected_is_read_again_and_there_once() -> None:
