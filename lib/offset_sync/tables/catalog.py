@@ -50,9 +50,10 @@ LOG_INCARNATIONS = Table(
         "topic_id | string | Kafka's id of the topic",
         "leader_epoch | int | newest leader epoch; null when the broker named none",
         "begins_at | bigint | first offset with other records than before; where the log ended (ARRIVED)",
-        "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: that was read since; ARRIVED: from begins_at on no "
-        "copy is of an earlier life of its origin's log; null: the log goes on",
-        "noticed_at | timestamp | when this was noticed; what was indexed or captured of this log later is of this life",
+        "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: that was read since; ARRIVED: from begins_at on "
+        "no copy is of an earlier life of its origin's log; null: the log goes on",
+        "noticed_at | timestamp | when this was noticed; what was indexed or captured of this log later is of this "
+        "life",
     ),
 )
 OFFSET_COMMITS = Table(

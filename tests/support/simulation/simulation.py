@@ -171,8 +171,7 @@ class Simulation:
             self.world.troubled |= touched
 
     def do_down(self, alias: str, place: TopicPartition, chance: float) -> None:
-        cluster = self.world.clusters[alias]
-        cluster.is_down = not cluster.is_down and chance < 0.5
+        self.world.clusters[alias].is_down = not self.world.clusters[alias].is_down and chance < 0.5
 
     def do_shrink(self, alias: str, place: TopicPartition, chance: float) -> None:
         lose_commits(self.world, self.persisted, alias, chance)
