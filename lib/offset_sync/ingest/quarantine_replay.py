@@ -27,7 +27,9 @@ logger = logging.getLogger(__name__)
 REPLAYED = "replayed: it is in offset_commits now"
 """The ``error`` of the second row."""
 _PLACE = ["cluster", "partition", "offset"]
-_LOG_PLACE = ["cluster", "log_partition", "log_offset", "captured_at"]
+_LOG_PLACE = ["cluster", "log_partition", "log_offset"]
+_RECORD = [*_LOG_PLACE, "captured_at"]
+"""In another life of the log another record stands at the same place."""
 
 
 def replay_quarantine(tables: TableStore) -> int:
@@ -57,10 +59,7 @@ def replay_quarantine(tables: TableStore) -> int:
 
 
 def _waiting(quarantine: DataFrame) -> DataFrame:
-    """Return the records of ``__consumer_offsets`` that have not been replayed, each once, as it was seen first.
-
-    In another life of the log another record stands at the same place.
-    """
+    """Return the records of ``__consumer_offsets`` that have not been replayed, each once, as it was seen first."""
     rows = quarantine.where(F.col("topic") == CONSUMER_OFFSETS)
     is_mark = F.col("error") == REPLAYED
     seen = rows.where(~is_mark).groupBy(*_PLACE, "key", "value").agg(F.min("seen_at").alias("seen_at"))
@@ -88,10 +87,10 @@ def _lacking(tables: TableStore, rows: pa.Table) -> pa.Table:
     """Return those of *rows* that ``offset_commits`` has not: a start that was killed may have entered them."""
     if tables.version(OFFSET_COMMITS) == 0:
         return rows
-    numbered = rows.select(_LOG_PLACE).append_column("row", pa.array(range(rows.num_rows), pa.int64()))
-    known = tables.read(OFFSET_COMMITS).select(*_LOG_PLACE)
+    numbered = rows.select(_RECORD).append_column("row", pa.array(range(rows.num_rows), pa.int64()))
+    known = tables.read(OFFSET_COMMITS).select(*_RECORD)
     found = F.broadcast(tables.spark.createDataFrame(numbered))
-    there = known.join(found, _LOG_PLACE, "inner").select("row").distinct().toArrow().column("row")
+    there = known.join(found, _RECORD, "inner").select("row").distinct().toArrow().column("row")
     return rows.filter(pc.invert(pc.is_in(numbered.column("row"), there.combine_chunks())))
 
 
