@@ -49,7 +49,7 @@ class IncarnationCheck:
         of_commits: bool = False,
     ) -> None:
         self._log, self._epochs = IncarnationLog(tables, of_commits=of_commits), epochs
-        self._reaches, self._late_ms = reaches, late_ms
+        self._reaches, self._late_ms, self._of_commits = reaches, late_ms, of_commits
         self._lock = threading.RLock()
         self._reach: dict[ClusterPartition, int] = {}
         self._is_read = False
@@ -130,9 +130,14 @@ class IncarnationCheck:
             if before is not None and before.topic_id != topic_id:
                 found.append(Life(log, topic_id, ends.leader_epoch, 0, RECREATED))
                 self._reach[log] = ends.log_end
-            elif before is None:
+            elif before is None and not (self._of_commits and ends.log_end < read_to.get(log, 0)):
                 found.append(Life(log, topic_id, ends.leader_epoch))
-            elif before.leader_epoch != ends.leader_epoch or ends.log_end < self._reach_of(log, read_to):
+            # A log of commits that is shorter than an earlier version, which wrote down no lives, has read it.
+            elif (
+                before is None
+                or before.leader_epoch != ends.leader_epoch
+                or ends.log_end < self._reach_of(log, read_to)
+            ):
                 asked[log] = ends
         found += self._elected(cluster, metadata, asked, read_to)
         for partition, ends in metadata.ends.items():

@@ -185,6 +185,16 @@ def test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader() -> Non
     assert [job.known(group)["actual_offset"] for group in ("g", "first")] == [5, -1]
 
 
+def test_a_log_that_is_shorter_than_an_earlier_version_has_read_it_is_read_from_its_beginning() -> None:
+    job = read_job(commit(9), commit(10, "other"), commit(11, "other"))
+    job.tables.versions.pop(LOG_INCARNATIONS.name)
+    job.make_anew(commit(4), commit(1, "new"))
+    fresh = job.restarted()
+    fresh.take_in()
+    assert fresh.genuine() == {"g": 4, "other": 11, "new": 1}
+    assert fresh.reasons() == [(0, 0, "LOG_TRUNCATED"), (0, None, "READ_AGAIN")]
+
+
 def test_a_cluster_that_does_not_answer_has_nothing_taken_in() -> None:
     job = read_job(commit(5))
     job.log.append(commit(8))
