@@ -130,15 +130,13 @@ class IncarnationCheck:
             if before is not None and before.topic_id != topic_id:
                 found.append(Life(log, topic_id, ends.leader_epoch, 0, RECREATED))
                 self._reach[log] = ends.log_end
+            # A log of commits that is shorter than an earlier version, which wrote down no lives, has read it was cut.
             elif before is None and not (self._of_commits and ends.log_end < read_to.get(log, 0)):
                 found.append(Life(log, topic_id, ends.leader_epoch))
-            # A log of commits that is shorter than an earlier version, which wrote down no lives, has read it.
-            elif (
-                before is None
-                or before.leader_epoch != ends.leader_epoch
-                or ends.log_end < self._reach_of(log, read_to)
-            ):
-                asked[log] = ends
+            else:
+                is_same_leader = before is not None and before.leader_epoch == ends.leader_epoch
+                if not is_same_leader or ends.log_end < self._reach_of(log, read_to):
+                    asked[log] = ends
         found += self._elected(cluster, metadata, asked, read_to)
         for partition, ends in metadata.ends.items():
             log = ClusterPartition(cluster, *partition)
