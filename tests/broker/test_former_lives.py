@@ -14,6 +14,7 @@ from broker.cluster_actions import Acts
 from broker.committed_offsets import Partition, commit
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import install
+from broker.segments import keep_records
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.values import TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
@@ -23,31 +24,10 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 
 REGROWN, THIRD, HEALTHY = "lives-regrown", "lives-third", "lives-healthy"
 TOPICS = (REGROWN, THIRD, HEALTHY)
-_BATCH_LENGTH_AT = 8
 
 
 def at(topic: str) -> Partition:
     return topic, 0
-
-
-def cut(cluster: EmbeddedCluster, topic: str, records: int) -> None:
-    """Let the log lose all but its first *records*, as after the election of a leader that lacked the others."""
-    cluster.kill()
-    (segment,) = cluster.directory.glob(f"logs/{topic}-0/*.log")
-    content = segment.read_bytes()
-    segment.write_bytes(content[: _end_of(content, records)])
-    cluster.start()
-
-
-def _end_of(segment: bytes, records: int) -> int:
-    """Return where the batch ends that holds the last of the first *records*; it has to end there."""
-    end = last = 0
-    while last < records:
-        base = int.from_bytes(segment[end : end + 8], "big")
-        last = base + int.from_bytes(segment[end + 23 : end + 27], "big") + 1
-        end += 12 + int.from_bytes(segment[end + _BATCH_LENGTH_AT : end + _BATCH_LENGTH_AT + 4], "big")
-    assert last == records, "cut inside a batch"
-    return end
 
 
 def make_anew(cluster: EmbeddedCluster, topic: str) -> None:
@@ -84,7 +64,7 @@ def lives(three_clusters: Clusters, spark_environment: None, tmp_path_factory: p
     commit(dc1, {f"{topic}-at-{offset}": {at(topic): offset} for topic in (REGROWN, HEALTHY) for offset in (4, 8, 10)})
     acts.play()
     # dc1 loses four records, which dc2 has, and gets six others at the same offsets, which go to dc2 too.
-    cut(dc1, REGROWN, 6)
+    keep_records(dc1, REGROWN, 0, 6)
     epoch_ends = LeaderEpochs("dc1", options_of(dc1)).ends({TopicPartition(REGROWN, 0): 0})
     write_log(dc1, {at(REGROWN): native_log("dc1", 12)})
     write_log(dc2, {at(REGROWN): copied_log("dc1", [*range(10), *range(6, 12)])})

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timezone
-from functools import cached_property, partial
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,76 +13,48 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets
+from offset_sync.ingest.commit_batch import CommitBatch, commit_rows, is_of_logs, rows_of, to_batch
+from offset_sync.ingest.commit_log_check import CommitLogs, Looked, UncheckedLogs
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
-from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
 from offset_sync.ingest.map_batches import map_batches
 from offset_sync.ingest.second_reader import ONLY_SPARK, OffsetRanges, RecordsAgain, ranges_of
 from offset_sync.ingest.unknown_versions import UnknownVersions
-from offset_sync.model.values import ABSENT, GroupPartition
-from offset_sync.state.committed_offsets import CommitRecords
+from offset_sync.model.values import CONSUMER_OFFSETS
+from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.restore import restore_missed
+from offset_sync.state.restore import restore_commits, restore_missed
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
-from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
-from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
-_LATEST_MS = 253_402_300_799_999
-"""The end of the year 9999, the last that every reader of the tables knows."""
 
 
-@dataclass(frozen=True)
-class CommitBatch:
-    """A decoded micro-batch: *records* of all kinds, and of them the *commits* in log order."""
+class Reading(NamedTuple):
+    """Who is asked about what was read: *logs* whether it is still there. *again* reads what Spark cannot or has not.
 
-    batch_id: int
-    captured_at: datetime
-    records: pa.Table
-    commits: pa.Table
+    *lives* are those of the logs of commits, as the state knows them; without them a log has only one.
+    """
 
-    @cached_property
-    def keys(self) -> Sequence[GroupPartition]:
-        """The key of each commit."""
-        columns = (self.commits.column(name).to_pylist() for name in GroupPartition._fields)
-        return [GroupPartition(*key) for key in zip(*columns, strict=True)]
-
-    @property
-    def commit_records(self) -> CommitRecords:
-        """The commits as the state takes them, their keys not looked up yet."""
-        commits = self.commits
-        return CommitRecords(
-            key=np.empty(0, np.intp),
-            offset=_numbers(commits, "committed_offset"),
-            is_tombstone=commits.column("is_tombstone").to_numpy(),
-            committed_at_ms=_committed_at_ms(commits),
-            log_offset=_numbers(commits, "log_offset"),
-            metadata=[text or "" for text in commits.column("metadata").to_pylist()],
-            topic_id=commits.column("topic_id").to_pylist(),
-        )
-
-    def of_kind(self, kind: str) -> pa.Table:
-        """Return the records of one kind."""
-        return self.records.filter(pc.equal(self.records.column("kind"), kind))
+    again: RecordsAgain = ONLY_SPARK
+    logs: CommitLogs = UncheckedLogs()
+    lives: CommitLogLives | None = None
 
 
 class CommitIngester:
-    """Decodes and writes down what the query of the cluster *alias* reads; *clusters* read side by side.
-
-    *again* reads what Spark cannot.
-    """
+    """Decodes and writes down what the query of the cluster *alias* reads; *clusters* read side by side."""
 
     def __init__(
-        self, alias: str, tables: TableStore, checkpoint: Checkpoint, clusters: int, again: RecordsAgain = ONLY_SPARK
+        self, alias: str, tables: TableStore, checkpoint: Checkpoint, clusters: int, reading: Reading | None = None
     ) -> None:
         self.alias = alias
         self._tables = tables
         self._checkpoint = checkpoint
         self._clusters = clusters
-        self._again = again
+        self._reading = reading or Reading()
+        self._lives = self._reading.lives or CommitLogLives(tables)
         self._versions = UnknownVersions(alias, CONSUMER_OFFSETS)
         self._taken_in: int | None = None  # not known, and not looked at
+        self._is_restored = False
 
     def note_taken_in(self, batch_id: int | None) -> None:
         """Note the last micro-batch that is in the state; None: not one is."""
@@ -104,19 +74,51 @@ class CommitIngester:
         except FileNotFoundError:  # cleaned up: so many were they
             since = {}
         until = self._checkpoint.start_offsets(batch_id)
-        return restore_missed(self._tables, state, self.alias, _by_partition(since), _by_partition(until))
+        places = _by_partition(since), _by_partition(until)
+        return restore_missed(self._tables, state, self.alias, *places, self._lives)
 
     def decode(self, records: DataFrame, batch_id: int) -> CommitBatch:
-        """Decode one micro-batch.
+        """Decode one micro-batch; of a log that has other records than before, those that it has now.
 
-        Raises UnknownVersionError where so many commits are of an unknown version that none may be passed.
+        Raises UnknownVersionError where so many commits are of an unknown version that none may be passed, and
+        ClusterError where nobody can tell whether what was read is still there.
         """
         at_most = self._checkpoint.record_limit(batch_id)
         by_spark = partial(map_batches, records, decode_batches, DECODED_SCHEMA, self._clusters, at_most)
-        decoded = self._again.map(by_spark, decode_batches, DECODED_SCHEMA, partial(self.ranges, batch_id))
-        batch = _to_batch(decoded, batch_id)
+        decoded = self._reading.again.map(by_spark, decode_batches, DECODED_SCHEMA, partial(self.ranges, batch_id))
+        # Asked after reading, and written down before anything that was read: so each row is of a life that is known.
+        looked = self._reading.logs.look(batch_id)
+        batch = to_batch(self._with_again(decoded, looked), batch_id, looked)
         self._versions.check(batch.records)
         return batch
+
+    def _with_again(self, decoded: pa.Table, looked: Looked) -> pa.Table:
+        """Return *decoded* with the logs that have to be read again as they are now."""
+        if not looked.again:
+            return decoded
+        rows = decode_batches(self._reading.again.rows(looked.again))
+        again = pa.Table.from_batches(list(rows), DECODED_SCHEMA)
+        return pa.concat_tables([decoded.filter(pc.invert(is_of_logs(decoded, looked.again))), again])
+
+    def restore_lost(self, state: SyncState, batch: CommitBatch) -> None:
+        """Bring *state* to what is still there, where a log has begun another life: before *batch* is taken in.
+
+        What is known of the cluster is then what the tables say in the light of its lives, as after a start. The driver
+        before may have noticed one since the tables were read, so the first micro-batch looks as well.
+        """
+        if not batch.looked.is_certain:
+            with state.lock:
+                state.offsets.clusters[self.alias].forget_acknowledged()
+        if self._is_restored and not batch.looked.begun:
+            return
+        self._lives.refresh()
+        if self._lives.is_new(self.alias):
+            restore_commits(self._tables, state, self._lives, [self.alias])
+        self._is_restored = True
+
+    def _append(self, batch: CommitBatch, is_own: NDArray[np.bool_], writer: tuple[str, int] | None) -> None:
+        for table, rows in rows_of(self.alias, batch, is_own).items():
+            self._tables.append(table, rows, writer)
 
     def ranges(self, batch_id: int) -> OffsetRanges:
         """Return what a micro-batch reads."""
@@ -125,7 +127,7 @@ class CommitIngester:
     def try_rows(self, rows: pa.RecordBatch) -> None:
         """Decode *rows* as those of a micro-batch, and write nothing."""
         records = pa.Table.from_batches(list(decode_batches([rows])), DECODED_SCHEMA)
-        batch = _to_batch(records, 0)
+        batch = to_batch(records, 0, UncheckedLogs().look(0))
         commit_rows(self.alias, batch, np.zeros(batch.commits.num_rows, np.bool_))
 
     def write(self, batch: CommitBatch, is_own: NDArray[np.bool_]) -> dict[str, int]:
@@ -140,83 +142,14 @@ class CommitIngester:
         ignored = pc.sum(batch.of_kind("ignored").column("records")).as_py()
         if ignored:
             logger.info("clusters.%s: %d records of other types ignored", self.alias, ignored)
-        same = {"cluster": self.alias, "captured_at": batch.captured_at, "seen_at": batch.captured_at}
-        of_log = same | {"topic": CONSUMER_OFFSETS}
-        places = {"partition": "log_partition", "offset": "log_offset"}
-        self._tables.append(QUARANTINE, _to_rows(QUARANTINE, malformed, of_log, places), writer)
-        self._tables.append(
-            GROUP_EVENTS, _to_rows(GROUP_EVENTS, _group_events(batch), same, {"at": "timestamp"}), writer
-        )
-        self._tables.append(OFFSET_COMMITS, commit_rows(self.alias, batch, is_own), writer)
+        if batch.looked.begun:
+            # By itself: it may be that this micro-batch was written before anybody knew, and counts as a repetition.
+            self._append(*batch.of_logs(batch.looked.begun, is_own), None)
+        self._append(*batch.of_logs(batch.looked.begun, is_own, others=True), writer)
+        self._reading.logs.was_read_again(batch.looked)
         own = int(is_own.sum())
         return {"genuine": len(is_own) - own, "own": own, "malformed": malformed.num_rows}
 
 
 def _by_partition(offsets: Offsets) -> dict[int, int]:
     return {partition: offset for (_, partition), offset in offsets.items()}
-
-
-def _to_batch(decoded: pa.Table, batch_id: int) -> CommitBatch:
-    at = decoded.schema.get_field_index("timestamp")
-    records = decoded.set_column(at, DECODED_SCHEMA.field(at), _known_time(decoded.column(at)))
-    commits = records.filter(pc.equal(records.column("kind"), "commit"))
-    commits = commits.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
-    return CommitBatch(batch_id, datetime.now(timezone.utc), records, commits)
-
-
-def commit_rows(alias: str, batch: CommitBatch, is_own: NDArray[np.bool_]) -> pa.Table:
-    """Return the commits of *batch* as rows of ``offset_commits``."""
-    same = {"cluster": alias, "captured_at": batch.captured_at}
-    return _to_rows(OFFSET_COMMITS, _history(batch, is_own), same, {})
-
-
-def _to_rows(table: Table, rows: pa.Table, same: dict[str, object], renamed: dict[str, str]) -> pa.Table:
-    """Return *rows* as *table* wants them: some columns the same in all, some under another name."""
-    columns = {}
-    for field in table.arrow_schema:
-        if field.name in same:
-            columns[field.name] = pa.repeat(pa.scalar(same[field.name], field.type), rows.num_rows)
-        else:
-            columns[field.name] = rows.column(renamed.get(field.name, field.name)).cast(field.type)
-    return pa.table(columns)
-
-
-def _history(batch: CommitBatch, is_own: NDArray[np.bool_]) -> pa.Table:
-    history = batch.commits.append_column("is_own", pa.array(is_own))
-    history = history.append_column("committed_at", _to_time(pa.array(_committed_at_ms(batch.commits))))
-    expires_at_ms = pc.min_element_wise(history.column("expires_at_ms"), _LATEST_MS, skip_nulls=False)
-    return history.append_column("expires_at", _to_time(expires_at_ms))
-
-
-def _group_events(batch: CommitBatch) -> pa.Table:
-    """Return the records that say who is active; a tombstone's kind ends in ``_removed``."""
-    names = {"group": "classic", "group_epoch": "epoch", "member": "member"}
-    chosen = batch.records.filter(pc.is_in(batch.records.column("kind"), pa.array(list(names))))
-    rows = zip(chosen.column("kind").to_pylist(), chosen.column("is_tombstone").to_pylist(), strict=True)
-    kinds = [names[kind] + ("_removed" if is_tombstone else "") for kind, is_tombstone in rows]
-    return chosen.set_column(chosen.column_names.index("kind"), "kind", pa.array(kinds, pa.string()))
-
-
-def _numbers(rows: pa.Table, name: str) -> Int64s:
-    """Return a column as int64, ABSENT where it is null (a tombstone has no offset)."""
-    numbers: Int64s = rows.column(name).cast(pa.int64()).fill_null(ABSENT).to_numpy()
-    return numbers
-
-
-def _committed_at_ms(commits: pa.Table) -> Int64s:
-    """Return the coordinator's commit time; the time its record was written where there is none, as in a tombstone.
-
-    A client may send any number, and one that no calendar has must not stop the stream.
-    """
-    written_ms = commits.column("timestamp").cast(pa.int64()).to_numpy() // 1000
-    committed_ms = _numbers(commits, "committed_at_ms")
-    times: Int64s = np.where((committed_ms < 0) | (committed_ms > _LATEST_MS), written_ms, committed_ms)
-    return times
-
-
-def _known_time(times: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.min_element_wise(times.cast(pa.int64()), _LATEST_MS * 1000, skip_nulls=False).cast(times.type)
-
-
-def _to_time(milliseconds: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    return milliseconds.cast(pa.timestamp("ms", tz="UTC")).cast(pa.timestamp("us", tz="UTC"))

@@ -9,10 +9,10 @@ from typing import Protocol
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
 from offset_sync.ingest.query_supervisor import BatchFunction, first_line
 from offset_sync.ingest.second_reader import OffsetRanges
 from offset_sync.model.errors import OffsetSyncError
+from offset_sync.model.values import CONSUMER_OFFSETS
 
 logger = logging.getLogger(__name__)
 TIMES = 3

@@ -33,11 +33,11 @@ class EpochEnds(Protocol):
 
 
 class IncarnationCheck:
-    """Compares logs with what *tables* know; *epochs* are asked by alias. The queries of a job share it.
+    """Compares logs with what *tables* know; *epochs* are asked by alias. Queries that ask about the same share it.
 
     *late_ms* is how long a copy may be on its way. *reaches* says, by log, the first offset above all records of it
     that anybody has indexed, there or as copies. It reads a table, so it is called at most once, when a log's leader
-    is another than it was.
+    is another than it was. Logs of topics, or *of_commits*: two jobs look after them, by two clocks.
     """
 
     def __init__(
@@ -45,9 +45,11 @@ class IncarnationCheck:
         tables: TableStore,
         epochs: Mapping[str, EpochEnds],
         reaches: Callable[[], Mapping[ClusterPartition, int]],
-        late_ms: int,
+        late_ms: int = 0,
+        of_commits: bool = False,
     ) -> None:
-        self._log, self._epochs, self._reaches, self._late_ms = IncarnationLog(tables), epochs, reaches, late_ms
+        self._log, self._epochs = IncarnationLog(tables, of_commits=of_commits), epochs
+        self._reaches, self._late_ms, self._of_commits = reaches, late_ms, of_commits
         self._lock = threading.RLock()
         self._reach: dict[ClusterPartition, int] = {}
         self._is_read = False
@@ -84,6 +86,17 @@ class IncarnationCheck:
             if self._log.noticed_since(ClusterPartition(cluster, *partition), moment):
                 raise OvertakenError(cluster, f"{partition!r} has begun another life while it was asked about")
 
+    def leader_epochs(self, alias: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
+        """Return the leader epochs of those *partitions* of a cluster that were ever asked about, as last heard."""
+        with self._lock:
+            found = {each: self._log.known(ClusterPartition(alias, *each)) for each in partitions}
+            return {each: known.leader_epoch for each, known in found.items() if known is not None}
+
+    def begin_after(self, at_ms: int) -> None:
+        """Have lives begin after *at_ms*: rows were written then, by somebody whose clock may have been ahead."""
+        with self._lock:
+            self._log.begin_after(at_ms)
+
     def to_read_again(self, alias: str) -> dict[TopicPartition, int]:
         """Return from where on logs of a cluster have to be read again, because they have other records since."""
         with self._lock:
@@ -117,10 +130,13 @@ class IncarnationCheck:
             if before is not None and before.topic_id != topic_id:
                 found.append(Life(log, topic_id, ends.leader_epoch, 0, RECREATED))
                 self._reach[log] = ends.log_end
-            elif before is None:
+            # A log of commits that is shorter than an earlier version, which wrote down no lives, has read it was cut.
+            elif before is None and not (self._of_commits and ends.log_end < read_to.get(log, 0)):
                 found.append(Life(log, topic_id, ends.leader_epoch))
-            elif before.leader_epoch != ends.leader_epoch or ends.log_end < self._reach_of(log, read_to):
-                asked[log] = ends
+            else:
+                is_same_leader = before is not None and before.leader_epoch == ends.leader_epoch
+                if not is_same_leader or ends.log_end < self._reach_of(log, read_to):
+                    asked[log] = ends
         found += self._elected(cluster, metadata, asked, read_to)
         for partition, ends in metadata.ends.items():
             log = ClusterPartition(cluster, *partition)
@@ -157,7 +173,7 @@ class IncarnationCheck:
         self, log: ClusterPartition, read_to: Mapping[ClusterPartition, int], *, is_exact: bool = False
     ) -> int:
         if is_exact and not self._is_read:
-            self._is_read = True
             for each, reach in self._reaches().items():
                 self._reach[each] = max(reach, self._reach.get(each, 0))
+            self._is_read = True
         return max(self._reach.get(log, 0), read_to.get(log, 0))

@@ -1,4 +1,4 @@
-"""What is written down of the lives of logs: the table ``log_incarnations``, as the indexing job knows it."""
+"""What is written down of the lives of logs: the table ``log_incarnations``, as a job knows it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
 from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import ARRIVED, INDEXED_TOPICS, LOG_INCARNATIONS, READ_AGAIN, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
@@ -43,15 +43,16 @@ class KnownLog(NamedTuple):
 class IncarnationLog:
     """The table as it was when it was first asked for, and what was written since; whoever shares it brings a lock.
 
+    It has the logs of topics, or *of_commits*: whichever is written by the job that asks.
     *moment* counts what was written. *begun_ms* is when the last life of any log of a partition was noticed,
     *arrived_ms* when it was last written where a log had ended.
     """
 
-    def __init__(self, tables: TableStore) -> None:
-        self._tables = tables
+    def __init__(self, tables: TableStore, *, of_commits: bool) -> None:
+        self._tables, self._of_commits = tables, of_commits
         self._logs: dict[ClusterPartition, KnownLog] = {}
         self._indexed_ids: dict[tuple[str, str], set[str]] = {}
-        self._noticed_ms = 0
+        self._noticed_ms = self._latest_ms = 0
         self._noticed_at: dict[ClusterPartition, int] = {}
         self.moment = 0
         self.begun_ms: dict[TopicPartition, int] = {}
@@ -86,13 +87,19 @@ class IncarnationLog:
     def now(self) -> datetime:
         """Return the time, or the moment after the last row where the clock was set back since."""
         self._load()
-        return max(datetime.now(timezone.utc), datetime.fromtimestamp((self._noticed_ms + 1) / 1000, timezone.utc))
+        now = max(datetime.now(timezone.utc), _to_time(self._noticed_ms + 1))
+        self.begin_after(epoch_ms(now))
+        return now
+
+    def begin_after(self, at_ms: int) -> None:
+        """Let no row have a time before *at_ms*: what was read until then was read before."""
+        self._latest_ms = max(self._latest_ms, at_ms)
 
     def write(self, lives: list[Life]) -> None:
         """Append rows, and know them from then on."""
         if not lives:
             return
-        now = self.now()
+        now = max(self.now(), _to_time(self._latest_ms))
         rows: list[dict[str, Any]] = [{**life.log._asdict(), **life._asdict(), "noticed_at": now} for life in lives]
         self._tables.append(LOG_INCARNATIONS, pa.Table.from_pylist(rows, LOG_INCARNATIONS.arrow_schema))
         self.moment += 1
@@ -115,6 +122,8 @@ class IncarnationLog:
             self._indexed_ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
         for row in self._tables.read(LOG_INCARNATIONS).toArrow().sort_by("noticed_at").to_pylist():
             log = ClusterPartition(row["cluster"], row["topic"], row["partition"])
+            if (log.topic == CONSUMER_OFFSETS) != self._of_commits:
+                continue
             life = Life(log, row["topic_id"], row["leader_epoch"], row["begins_at"], row["reason"])
             self._take_in(life, epoch_ms(row["noticed_at"]))
         self._is_loaded = True
@@ -130,3 +139,7 @@ class IncarnationLog:
         unread = [each for each in (life.begins_at, before and before.unread_from) if each is not None]
         unread_from = None if life.reason == READ_AGAIN else min(unread, default=None)
         self._logs[life.log] = KnownLog(life.topic_id, life.leader_epoch, unread_from)
+
+
+def _to_time(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)

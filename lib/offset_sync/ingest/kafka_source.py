@@ -10,9 +10,8 @@ from pyspark.sql import functions as F
 
 from offset_sync.config import Config, Mirror
 from offset_sync.kafka.range_reader import OffsetRange
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
 
-CONSUMER_OFFSETS = "__consumer_offsets"
 HEADER_BYTES = 1024
 """A header is cut after that: nothing that long is valid, cut or not, and it bounds the memory of a batch."""
 _EARLIEST = -2  # as Spark writes it

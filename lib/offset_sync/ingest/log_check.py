@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timezone
 from typing import NamedTuple, Protocol
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
+from offset_sync.ingest.due_logs import DueLogs
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.second_reader import OffsetRanges
@@ -21,8 +21,6 @@ from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
 
 _TRIES = 5
-ALL_LOGS_SECONDS = 60.0
-"""So often also logs are asked about of which nothing new was read: their end may be the same by chance."""
 
 
 class Logs(Protocol):
@@ -57,7 +55,7 @@ class LogCheck:
 
     def __init__(self, alias: str, asked: Asked, origins: OriginCheck, incarnations: IncarnationCheck) -> None:
         self._alias, self._asked, self._origins, self._incarnations = alias, asked, origins, incarnations
-        self._all_due_at = 0.0
+        self._due = DueLogs(alias, incarnations)
 
     def was_read_again(self, read: ReadBatch) -> None:
         """Take note that what *read* has was written down."""
@@ -69,7 +67,7 @@ class LogCheck:
         Asked after reading: what was there to be read was at its origin before, and in the life that is known then.
         *cut* makes such rows of the records of some ranges.
         """
-        wanted = self._to_ask(read)
+        wanted = self._due.of(read.start, read.end)
         for tries_left in reversed(range(_TRIES)):
             asked_at = datetime.now(timezone.utc)
             try:
@@ -95,14 +93,6 @@ class LogCheck:
         said |= self._asked.others.fetch_each(self._origins.origins(read.cut))
         read_to = {ClusterPartition(alias, *each): read.start.get((each.topic, each.partition), 0) for each in wanted}
         return here, said, self._incarnations.note(said, read_to, moment)
-
-    def _to_ask(self, read: ReadBatch) -> set[TopicPartition]:
-        """Return the logs to ask about: those that were read, those to be read again, and once in a while all."""
-        is_due = time.monotonic() >= self._all_due_at
-        if is_due:
-            self._all_due_at = time.monotonic() + ALL_LOGS_SECONDS
-        is_read = {TopicPartition(*place) for place, end in read.end.items() if is_due or end != read.start.get(place)}
-        return is_read | {each for each in self._incarnations.to_read_again(self._alias) if each in read.end}
 
     def _read_again(
         self, read: ReadBatch, places: Mapping[TopicPartition, Ends], cut: Callable[[DataFrame, OffsetRanges], pa.Table]

@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from offset_sync.ingest.commit_ingester import CommitBatch, commit_rows
+from offset_sync.ingest.commit_batch import CommitBatch, commit_rows
+from offset_sync.ingest.commit_log_check import Looked
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
-from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
+from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.tables.catalog import OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.store import TableStore
@@ -27,6 +28,8 @@ REPLAYED = "replayed: it is in offset_commits now"
 """The ``error`` of the second row."""
 _PLACE = ["cluster", "partition", "offset"]
 _LOG_PLACE = ["cluster", "log_partition", "log_offset"]
+_RECORD = [*_LOG_PLACE, "captured_at"]
+"""In another life of the log another record stands at the same place."""
 
 
 def replay_quarantine(tables: TableStore) -> int:
@@ -56,10 +59,13 @@ def replay_quarantine(tables: TableStore) -> int:
 
 
 def _waiting(quarantine: DataFrame) -> DataFrame:
-    """Return the records of ``__consumer_offsets`` that have not been replayed, each once."""
+    """Return the records of ``__consumer_offsets`` that have not been replayed, each once, as it was seen first."""
     rows = quarantine.where(F.col("topic") == CONSUMER_OFFSETS)
     is_mark = F.col("error") == REPLAYED
-    return rows.where(~is_mark).dropDuplicates(_PLACE).join(rows.where(is_mark).select(*_PLACE), _PLACE, "left_anti")
+    seen = rows.where(~is_mark).groupBy(*_PLACE, "key", "value").agg(F.min("seen_at").alias("seen_at"))
+    marks = rows.where(is_mark).groupBy(*_PLACE).agg(F.max("seen_at").alias("replayed_at"))
+    waiting = F.col("replayed_at").isNull() | (F.col("seen_at") > F.col("replayed_at"))
+    return seen.join(marks, _PLACE, "left").where(waiting)
 
 
 def _decoded(rows: pa.Table) -> pa.Table:
@@ -71,17 +77,20 @@ def _decoded(rows: pa.Table) -> pa.Table:
 
 def _rows(alias: str, decoded: pa.Table, now: datetime) -> pa.Table:
     is_own = pc.equal(decoded.column("metadata"), OWN_TAG).fill_null(False).to_numpy()
-    return commit_rows(alias, CommitBatch(0, now, decoded, decoded), is_own)
+    rows = commit_rows(alias, CommitBatch(0, Looked(now), decoded, decoded), is_own)
+    # When it was read, and not now: the log may have begun another life since.
+    seen_at = decoded.column("timestamp")
+    return rows.set_column(rows.column_names.index("captured_at"), "captured_at", seen_at)
 
 
 def _lacking(tables: TableStore, rows: pa.Table) -> pa.Table:
     """Return those of *rows* that ``offset_commits`` has not: a start that was killed may have entered them."""
     if tables.version(OFFSET_COMMITS) == 0:
         return rows
-    numbered = rows.select(_LOG_PLACE).append_column("row", pa.array(range(rows.num_rows), pa.int64()))
-    known = tables.read(OFFSET_COMMITS).select(*_LOG_PLACE)
+    numbered = rows.select(_RECORD).append_column("row", pa.array(range(rows.num_rows), pa.int64()))
+    known = tables.read(OFFSET_COMMITS).select(*_RECORD)
     found = F.broadcast(tables.spark.createDataFrame(numbered))
-    there = known.join(found, _LOG_PLACE, "inner").select("row").distinct().toArrow().column("row")
+    there = known.join(found, _RECORD, "inner").select("row").distinct().toArrow().column("row")
     return rows.filter(pc.invert(pc.is_in(numbered.column("row"), there.combine_chunks())))
 
 

@@ -41,6 +41,9 @@ class RecordsAgain(Protocol):
     ) -> pa.Table:
         """Return what *by_spark* returns, or the same made by *function* of the records in the same *ranges*."""
 
+    def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
+        """Yield the records of *ranges*, as Spark's source would."""
+
 
 class OnlySpark:
     """Nobody reads again."""
@@ -50,6 +53,10 @@ class OnlySpark:
     ) -> pa.Table:
         """Return what *by_spark* returns."""
         return by_spark()
+
+    def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
+        """Raise LookupError: nobody can."""
+        raise LookupError(f"nobody reads {sorted(ranges)} again")
 
 
 ONLY_SPARK = OnlySpark()

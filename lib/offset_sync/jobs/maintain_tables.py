@@ -18,6 +18,7 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
+from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.index_retention import Retention, Rows, lowest_commits
 from offset_sync.state.index_rows import borders
 from offset_sync.state.lease import Lease, held
@@ -131,7 +132,7 @@ class MaintainJob:
         index = RecordIndex(seen)
         index.refresh()
         state = SyncState(self._config, index)
-        restore_commits(self._tables, state)
+        restore_commits(self._tables, state, CommitLogLives(self._tables))
         keep = max(self._config.maintenance.keep_runs, self._config.sync.hole_grace)
         old_before_ms = int((time.time() - keep.total_seconds()) * 1000)
         rows = rows_by_partition(seen.runs)

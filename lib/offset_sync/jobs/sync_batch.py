@@ -10,11 +10,13 @@ from typing import Protocol
 import numpy as np
 from pyspark.sql import DataFrame
 
-from offset_sync.ingest.commit_ingester import CommitBatch, CommitIngester
+from offset_sync.ingest.commit_batch import CommitBatch
+from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
 from offset_sync.state import failpoints
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Recorded, SyncState
+from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
 
@@ -47,13 +49,14 @@ class SyncBatch:
         self._metrics = metrics
         self._is_ready = is_ready
         self._beside = ThreadPoolExecutor(1, thread_name_prefix=f"history {self._alias}")
-        self._last: tuple[int, Recorded] | None = None
+        self._last: tuple[int, Int64s, Recorded] | None = None
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
         """Decode, record, reconcile, and write down what was seen."""
         with self._metrics.batch(self._alias):
             missed = self._ingester.restore_missed(self._state, batch_id)
             batch = self._ingester.decode(records, batch_id)
+            self._ingester.restore_lost(self._state, batch)
             recorded = self._record(batch)
             self._ingester.note_taken_in(batch_id)
             # Beside the reconciling, for both mostly wait. The batch ends when both have, and comes again if one fails.
@@ -69,9 +72,10 @@ class SyncBatch:
             failpoints.failpoint(failpoints.AFTER_HISTORY)
 
     def _record(self, batch: CommitBatch) -> Recorded:
-        recorded = self._state.record(self._alias, batch.keys, batch.commit_records)
-        if self._last is not None and self._last[0] == batch.batch_id and len(self._last[1].rows) == len(recorded.rows):
+        records, last = batch.commit_records, self._last
+        recorded = self._state.record(self._alias, batch.keys, records)
+        if last is not None and last[0] == batch.batch_id and np.array_equal(last[1], records.log_offset):
             # It failed and comes again: which commits are ours was known then, and is forgotten since.
-            return self._last[1]
-        self._last = batch.batch_id, recorded
+            return last[2]
+        self._last = batch.batch_id, records.log_offset, recorded
         return recorded

@@ -12,9 +12,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.ingest.commit_ingester import CommitIngester
+from offset_sync.ingest.commit_ingester import CommitIngester, Reading
+from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.failing_batches import FailingBatches
-from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS, read_consumer_offsets
+from offset_sync.ingest.incarnation_check import IncarnationCheck
+from offset_sync.ingest.kafka_source import read_consumer_offsets
 from offset_sync.ingest.quarantine_replay import replay_quarantine
 from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
 from offset_sync.ingest.second_reader import SecondReader, offset_records
@@ -26,10 +28,14 @@ from offset_sync.jobs.spark_session import open_session
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.jobs.sync_run import Run, driving, rehearsing
 from offset_sync.jobs.sync_summary import SyncSummary
-from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
+from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.range_reader import RangeReader
+from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.cluster_metadata import MetadataFetcher
+from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
+from offset_sync.state.highest_indexed import highest_captured
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import restore_answers, restore_commits
 from offset_sync.state.sync_state import SyncState
@@ -94,7 +100,15 @@ class SyncJob:
             alias: SecondReader(alias, RangeReader(alias, config.admin_options(alias)), offset_records)
             for alias in config.clusters
         }
-        self._ingesters = {alias: self._ingester(alias) for alias in config.clusters}
+        seen = UnwrittenTables(spark, config.tables.root) if run.is_dry else self._tables
+        self._lives = lives = CommitLogLives(seen)
+        epochs = {alias: LeaderEpochs(alias, config.admin_options(alias)) for alias in config.clusters}
+        # One for each cluster: no cluster waits for another that is slow to answer.
+        self._incarnations = {
+            alias: IncarnationCheck(seen, {alias: each}, lambda: highest_captured(seen, lives), of_commits=True)
+            for alias, each in epochs.items()
+        }
+        self._ingesters = {alias: self._ingester(alias, seen) for alias in config.clusters}
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
         self._queries = QuerySupervisor(self._stop)
         for alias in config.clusters:
@@ -109,7 +123,9 @@ class SyncJob:
             for alias, checkpoint in done.items():
                 self._ingesters[alias].note_taken_in(checkpoint.last_committed())
             replay_quarantine(self._tables)
-        restore_commits(self._tables, self._state)
+        captured_ms = restore_commits(self._tables, self._state, self._lives)
+        for incarnations in self._incarnations.values():
+            incarnations.begin_after(captured_ms)
         restore_answers(self._tables, self._state)
         if self._config.sync.metadata == "carry":
             self._lease.settle()  # until the driver before notes nothing more
@@ -204,9 +220,11 @@ class SyncJob:
         writer = DistributedWriter(self._spark, target, self._lease)
         return writer if self._run.is_dry else WriteAheadWriter(alias, self._state, writer, self._intents)
 
-    def _ingester(self, alias: str) -> CommitIngester:
-        seen = UnwrittenTables(self._spark, self._config.tables.root) if self._run.is_dry else self._tables
-        return CommitIngester(alias, seen, self._checkpoint(alias), len(self._config.clusters), self._again[alias])
+    def _ingester(self, alias: str, seen: TableStore) -> CommitIngester:
+        checkpoint, asked = self._checkpoint(alias), MetadataFetcher({alias: self._admins[alias]}, DEADLINE_S)
+        logs = CommitLogCheck(alias, checkpoint, asked, self._incarnations[alias])
+        reading = Reading(self._again[alias], logs, self._lives)
+        return CommitIngester(alias, seen, checkpoint, len(self._config.clusters), reading)
 
     def _batch(self, alias: str) -> BatchFunction:
         ingester = self._ingesters[alias]

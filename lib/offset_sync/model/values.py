@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 ABSENT = -1
 """What stands in an array or a format for an offset or a time that is not there: all real ones are 0 or more."""
+CONSUMER_OFFSETS = "__consumer_offsets"
+"""The topic in which a cluster keeps what its groups have committed."""
 CLOCKS_APART_MS = 60_000
 """The clocks of two machines may differ by so much, where a time of one is compared with one of the other."""
 

@@ -21,6 +21,8 @@ OWN_TAG = "offset-sync"
 """Metadata of a commit that we wrote, unless the source's own was carried over (``sync.metadata: carry``)."""
 
 NO_OWNER = -1
+_BELIEVED = ("actual_offset", "actual_at_ms", "actual_is_own", "is_deleted")
+"""What an acknowledged write says before the log does."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class ClusterOffsets:
         self.own_writes = OwnWrites()
         self.metadata: dict[int, str] = {}
         self.topic_id: dict[int, str] = {}
+        self._read_last: dict[int, list[int]] = {}  # what was known before we wrote, until the log brings more
 
     def record(self, records: CommitRecords) -> NDArray[np.bool_]:
         """Take in *records* and return which of them are our own; records read before change nothing.
@@ -84,6 +87,9 @@ class ClusterOffsets:
         column = self.columns
         last = _last_of_each(records.key, is_new)
         key = records.key[last]
+        if self._read_last:
+            for row in key.tolist():
+                self._read_last.pop(row, None)
         column["log_offset"][key] = records.log_offset[last]
         column["actual_offset"][key] = np.maximum(records.offset[last], ABSENT)
         column["actual_at_ms"][key] = records.committed_at_ms[last]
@@ -118,17 +124,26 @@ class ClusterOffsets:
             key_id = int(records.key[row])
             column["genuine_offset"][key_id] = records.offset[row]
             column["genuine_at_ms"][key_id] = records.committed_at_ms[row]
-            _keep(self.metadata, key_id, records.metadata[row])
-            _keep(self.topic_id, key_id, records.topic_id[row])
+            keep_text(self.metadata, key_id, records.metadata[row])
+            keep_text(self.topic_id, key_id, records.topic_id[row])
 
     def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int, is_tagged: NDArray[np.bool_]) -> None:
         """Note what the cluster acknowledged as written by us; what carries our tag needs no other mark."""
         self.own_writes.acknowledge(key[~is_tagged], offset[~is_tagged])
         column = self.columns
+        for row, *before in zip(key.tolist(), *(column[name][key].tolist() for name in _BELIEVED), strict=True):
+            self._read_last.setdefault(row, before)
         column["actual_offset"][key] = offset
         column["actual_at_ms"][key] = at_ms
         column["actual_is_own"][key] = True
         column["is_deleted"][key] = False
+
+    def forget_acknowledged(self) -> None:
+        """Believe what was read last of what was written since: it may be gone. What is not the log will bring."""
+        for key, before in self._read_last.items():
+            for name, value in zip(_BELIEVED, before, strict=True):
+                self.columns[name][key] = value
+        self._read_last.clear()
 
     def deleted(self, key: NDArray[np.intp]) -> None:
         """Note that the cluster has deleted what we had written."""
@@ -184,7 +199,8 @@ def _last_of_each(key: NDArray[np.intp], chosen: NDArray[np.bool_]) -> NDArray[n
     return rows[first]
 
 
-def _keep(texts: dict[int, str], key_id: int, text: str | None) -> None:
+def keep_text(texts: dict[int, str], key_id: int, text: str | None) -> None:
+    """Note the *text* of a key, or that it has none."""
     if text:
         texts[key_id] = text
     else:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
 from offset_sync.tables.catalog import ARRIVED, LOG_INCARNATIONS, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.incarnations import Incarnation, kept_lengths, tell_lives_apart
@@ -95,15 +95,15 @@ class KnownIncarnations:
         return True
 
 
-def lives_of(rows: pa.Table) -> list[tuple[ClusterPartition, Incarnation]]:
-    """Return the lives that begin in rows of ``log_incarnations``."""
+def lives_of(rows: pa.Table, *, of_commits: bool = False) -> list[tuple[ClusterPartition, Incarnation]]:
+    """Return the lives that begin in rows of ``log_incarnations``: of topics, or *of_commits*."""
     return [
         (
             _log_of(row),
             Incarnation(row["begins_at"], epoch_ms(row["noticed_at"]), row["topic_id"], row["reason"] == RECREATED),
         )
         for row in rows.to_pylist()
-        if row["reason"] in (RECREATED, TRUNCATED)
+        if row["reason"] in (RECREATED, TRUNCATED) and (row["topic"] == CONSUMER_OFFSETS) == of_commits
     ]
 
 

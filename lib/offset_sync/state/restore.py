@@ -6,7 +6,7 @@ died is missing; the streams bring it again, and the reconcile pass looks at eve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import reduce
 from operator import or_
 
@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, GroupPartition, Outcome, State
-from offset_sync.state.committed_offsets import OWN_TAG, ClusterOffsets, CommitRecords
+from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.committed_offsets import OWN_TAG, ClusterOffsets, CommitRecords, keep_text
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.own_writes import NOTHING
 from offset_sync.state.sync_state import SyncState
@@ -28,15 +29,28 @@ _KEY = ["group_id", "topic", "partition"]
 _TIMES = ("actual_at_ms", "genuine_at_ms", "rewound_at_ms")
 
 
-def restore_commits(tables: TableStore, state: SyncState) -> None:
-    """Fill *state* with the last commit of every key and cluster, and the last genuine one."""
+def restore_commits(
+    tables: TableStore, state: SyncState, lives: CommitLogLives, only: Collection[str] | None = None
+) -> int:
+    """Fill *state* with the last commit of every key and cluster that stands, and the last genuine one.
+
+    Where the log of commits has begun another life nothing stands of what is gone, and a genuine commit that is gone
+    counts as long as no other one of its key stands: the group has read what it said. *only* these clusters, of which
+    everything known is replaced. Return when the newest row was captured, in milliseconds; 0 where there is none.
+    """
+    clusters = state.offsets.clusters if only is None else {alias: state.offsets.clusters[alias] for alias in only}
+    lives.refresh()
     if tables.version(OFFSET_COMMITS) == 0:
-        return
-    rows = _last_commits(tables.read(OFFSET_COMMITS)).toArrow()
-    for alias, commits in state.offsets.clusters.items():
+        return 0
+    commits_read = tables.read(OFFSET_COMMITS)
+    if only is not None:
+        commits_read = commits_read.where(F.col("cluster").isin(*only))
+    rows = _last_commits(lives.with_places(commits_read)).toArrow()
+    for alias, commits in clusters.items():
         mine = rows.filter(pc.equal(rows.column("cluster"), alias))
         with state.lock:
             key = _ids(state, mine)
+            commits.forget_acknowledged()
             for name in ("log_offset", "actual_offset", "genuine_offset", *_TIMES):
                 commits.columns[name][key] = mine.column(name).cast(pa.int64()).fill_null(-1).to_numpy()
             for name in ("actual_is_own", "is_deleted"):
@@ -46,10 +60,13 @@ def restore_commits(tables: TableStore, state: SyncState) -> None:
             commits.columns["own_offset"][key] = np.where(is_untagged, commits.columns["actual_offset"][key], NOTHING)
             for name, texts in (("metadata", commits.metadata), ("topic_id", commits.topic_id)):
                 values = zip(key.tolist(), mine.column(name).to_pylist(), strict=True)
-                texts.update({place: text for place, text in values if text})
+                for place, text in values:
+                    keep_text(texts, place, text)
+        lives.take(alias)
+    return int(pc.max(rows.column("captured_ms")).as_py() or 0)
 
 
-def follow_commits(tables: TableStore, state: SyncState, known: int) -> int:
+def follow_commits(tables: TableStore, state: SyncState, known: int, lives: CommitLogLives) -> int:
     """Take in what was appended after the version *known* of offset_commits; return the version that *state* is at.
 
     For whoever only reads the tables. What is read twice changes nothing.
@@ -57,8 +74,11 @@ def follow_commits(tables: TableStore, state: SyncState, known: int) -> int:
     version = tables.version(OFFSET_COMMITS, known)
     if version == known:
         return known
+    lives.refresh()  # after the version: a life is written before the rows of it
+    if begun := [alias for alias in state.offsets.clusters if lives.is_new(alias)]:
+        restore_commits(tables, state, lives, begun)
     rows = tables.rows_since(OFFSET_COMMITS, known, version)
-    rows = rows.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+    rows = _standing(rows, lives).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
     for alias, commits in state.offsets.clusters.items():
         mine = rows.filter(pc.equal(rows.column("cluster"), alias))
         with state.lock:
@@ -67,13 +87,23 @@ def follow_commits(tables: TableStore, state: SyncState, known: int) -> int:
 
 
 def restore_missed(
-    tables: TableStore, state: SyncState, alias: str, since: Mapping[int, int], until: Mapping[int, int]
+    tables: TableStore,
+    state: SyncState,
+    alias: str,
+    since: Mapping[int, int],
+    until: Mapping[int, int],
+    lives: CommitLogLives,
 ) -> KeyRows:
     """Take in what another driver has read of the cluster *alias*; return the rows of the keys.
 
     It has read from the offsets *since* up to *until*, by partition of the cluster's log of commits; one that is not in
-    *since* from its beginning. Not by way of the table's versions: most of what was appended lately is our own.
+    *since* from its beginning. Not by way of the table's versions: most of what was appended lately is our own. Where
+    the log has begun another life, offsets say nothing: all that is known of the cluster is restored.
     """
+    lives.refresh()
+    if lives.is_new(alias):
+        restore_commits(tables, state, lives, [alias])
+        return state.all_rows()
     below = [
         (F.col("log_partition") == partition) & (F.col("log_offset") >= since.get(partition, 0))
         for partition, end in until.items()
@@ -82,11 +112,15 @@ def restore_missed(
     if not below:
         return np.empty(0, np.intp)
     missed = tables.read(OFFSET_COMMITS).where((F.col("cluster") == alias) & reduce(or_, below))
-    rows = missed.toArrow().sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+    rows = _standing(missed.toArrow(), lives).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
     with state.lock:
         key = _ids(state, rows)
         state.offsets.clusters[alias].record_told(to_commit_records(rows, key), rows.column("is_own").to_numpy())
     return np.unique(key)
+
+
+def _standing(rows: pa.Table, lives: CommitLogLives) -> pa.Table:
+    return rows.filter(pa.array(lives.gone_ms(rows) == ABSENT))
 
 
 def to_commit_records(rows: pa.Table, key: KeyRows) -> CommitRecords:
@@ -103,27 +137,32 @@ def to_commit_records(rows: pa.Table, key: KeyRows) -> CommitRecords:
 
 
 def _last_commits(commits: DataFrame) -> DataFrame:
-    """Reduce the history to one row per cluster and key; a commit below the one before it is a rewind."""
+    """Reduce the history to one row per cluster and key; a commit below the one before it is a rewind.
+
+    A key of which nothing stands has no position since that was noticed. A tombstone that stands again, since what came
+    after it is gone, is not taken for a deletion: nobody has deleted what the group has said since.
+    """
     is_position = ~F.col("is_tombstone") & (F.col("committed_offset") >= 0)
     genuine = F.when(is_position & ~F.col("is_own"), F.col("committed_offset"))
-    in_log_order = Window.partitionBy("cluster", *_KEY).orderBy("log_offset")
+    in_log_order = Window.partitionBy("cluster", *_KEY).orderBy("place")
     before = F.last(genuine, ignorenulls=True).over(in_log_order.rowsBetween(Window.unboundedPreceding, -1))
-    place = F.col("log_offset")
+    place, stands = F.col("place"), F.col("gone_ms").isNull()
     genuine_place = F.when(genuine.isNotNull(), place)
     at_ms = F.unix_millis("committed_at")
     marked = commits.withColumn("genuine", genuine).withColumn("went_back_at", F.when(genuine < before, at_ms))
     return marked.groupBy("cluster", *_KEY).agg(
-        F.max("log_offset").alias("log_offset"),
-        F.max_by(F.when(is_position, F.col("committed_offset")), place).alias("actual_offset"),
-        F.max_by(at_ms, place).alias("actual_at_ms"),
-        F.max_by("is_own", place).alias("actual_is_own"),
+        F.max_by(F.when(stands, F.col("log_offset")), place).alias("log_offset"),
+        F.max_by(F.when(is_position & stands, F.col("committed_offset")), place).alias("actual_offset"),
+        F.max_by(F.coalesce("gone_ms", at_ms), place).alias("actual_at_ms"),
+        F.max_by(F.col("is_own") & stands, place).alias("actual_is_own"),
         F.max_by("metadata", place).alias("actual_metadata"),
-        F.max_by("is_tombstone", place).alias("is_deleted"),
+        (F.max_by("is_tombstone", place) & F.max_by("is_tombstone", "newest")).alias("is_deleted"),
         F.max_by("committed_offset", genuine_place).alias("genuine_offset"),
         F.max_by(at_ms, genuine_place).alias("genuine_at_ms"),
         F.max("went_back_at").alias("rewound_at_ms"),
         F.max_by("metadata", genuine_place).alias("metadata"),
         F.max_by("topic_id", genuine_place).alias("topic_id"),
+        F.unix_millis(F.max("captured_at")).alias("captured_ms"),
     )
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from offset_sync.config import Config
-from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.record_reader import RecordReader
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import RecordContent, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, RecordContent, TopicPartition
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.snapshot import MetadataByCluster
 

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.status.stream_lag import JobProgress, StreamLag
 
 logger = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
+from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import follow_commits, restore_answers, restore_commits
@@ -44,7 +45,8 @@ class LiveState:
         comparer = RecordComparer(config, self.clusters)
         self._reporter = StatusReporter(config, self.state, self.clusters, IndexCatchUp(self.state), comparer)
         self._version = self.tables.version(OFFSET_COMMITS)
-        restore_commits(self.tables, self.state)
+        self._lives = CommitLogLives(self.tables)
+        restore_commits(self.tables, self.state, self._lives)
         if given_up:  # what was withheld while the cluster answered has to stay so
             restore_answers(self.tables, self.state)
         logger.info(
@@ -67,7 +69,7 @@ class LiveState:
         """Bring the committed offsets up to date; return how far the jobs had read before."""
         # Asked first: what the jobs have read by then is in the tables when these are read after it.
         progress = self._progress.read(now_ms)
-        self._version = follow_commits(self.tables, self.state, self._version)
+        self._version = follow_commits(self.tables, self.state, self._version, self._lives)
         return progress
 
     def keys_of(self, groups: Collection[str]) -> KeyRows:

@@ -40,8 +40,9 @@ INDEXED_TOPICS = Table(
 )
 LOG_INCARNATIONS = Table(
     "log_incarnations",
-    "Lives of the logs that the index has met: a topic made anew and a log that was cut have other records at the same "
-    "offsets. A row is written before the first run of a life, and wherever a log goes on under another leader epoch.",
+    "Lives of the logs that were read, __consumer_offsets among them: a topic made anew and a log that was cut have "
+    "other records at the same offsets. A row is written before the first run or commit of a life, and wherever a log "
+    "goes on under another leader epoch.",
     columns(
         "cluster | string | alias of the cluster whose log this is",
         "topic | string | topic",
@@ -49,9 +50,10 @@ LOG_INCARNATIONS = Table(
         "topic_id | string | Kafka's id of the topic",
         "leader_epoch | int | newest leader epoch; null when the broker named none",
         "begins_at | bigint | first offset with other records than before; where the log ended (ARRIVED)",
-        "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: that is indexed; ARRIVED: from begins_at on no "
-        "copy is of an earlier life of its origin's log; null: the log goes on",
-        "noticed_at | timestamp | when this was noticed; runs of this log indexed later are of this life",
+        "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: that was read since; ARRIVED: from begins_at on "
+        "no copy is of an earlier life of its origin's log; null: the log goes on",
+        "noticed_at | timestamp | when this was noticed; what was indexed or captured of this log later is of this "
+        "life",
     ),
 )
 OFFSET_COMMITS = Table(
@@ -72,7 +74,7 @@ OFFSET_COMMITS = Table(
         "is_own | boolean | Offset Sync wrote it",
         "log_partition | int | partition of __consumer_offsets",
         "log_offset | bigint | offset in that partition",
-        "captured_at | timestamp | when Offset Sync read it",
+        "captured_at | timestamp | when Offset Sync read it; after every life of its log that was known then",
     ),
 )
 GROUP_EVENTS = Table(

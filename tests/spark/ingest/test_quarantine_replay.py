@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 import pyarrow as pa
 import pytest
@@ -13,6 +13,7 @@ from fakes.reconciler_site import config_of
 from fakes.tables import PowerFailure
 from offset_sync.ingest.quarantine_replay import REPLAYED, replay_quarantine
 from offset_sync.model.values import GroupPartition
+from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.sync_state import SyncState
@@ -71,7 +72,7 @@ def test_what_can_be_read_by_now_is_entered_once_and_marked(tables: TableStore) 
     assert commits(tables) == EXPECTED
     assert marks(tables) == [("X", 7), ("X", 9), ("Y", 7)]
     state = SyncState(config_of(["X", "Y"]), MemoryIndex())
-    restore_commits(tables, state)
+    restore_commits(tables, state, CommitLogLives(tables))
     (row,) = state.offsets.ids([GroupPartition("g", "t", 0)])
     genuine = {alias: int(each.columns["genuine_offset"][row]) for alias, each in state.offsets.clusters.items()}
     assert genuine == {"X": 5, "Y": 4}
@@ -84,6 +85,20 @@ def test_killed_between_the_commits_and_the_mark_each_is_there_once(tables: Tabl
     assert (commits(tables), marks(tables)) == (EXPECTED, [])
     assert replay_quarantine(tables) == 0
     assert (commits(tables), marks(tables)) == (EXPECTED, [("X", 7), ("X", 9), ("Y", 7)])
+
+
+def test_a_record_of_another_life_of_the_log_is_entered_too_as_read_when_it_was_seen(
+    tables: TableStore,
+) -> None:
+    fill(tables)
+    assert replay_quarantine(tables) == 3
+    later = quarantined("X", 7, commit_key("h", "t", 0), commit_value(8))
+    seen_at = datetime.now(timezone.utc) + timedelta(seconds=5)
+    tables.append(QUARANTINE, pa.Table.from_pylist([later | {"seen_at": seen_at}], QUARANTINE.arrow_schema))
+    assert replay_quarantine(tables) == 1
+    rows = tables.read(OFFSET_COMMITS).toArrow().to_pylist()
+    times = {row["group_id"]: row["captured_at"].astimezone(timezone.utc) for row in rows}
+    assert times == {"g": SEEN_AT, "h": seen_at}
 
 
 def test_without_a_quarantine_nothing_is_done(tables: TableStore) -> None:

@@ -15,6 +15,7 @@ from fakes.clusters import MemoryIndex
 from fakes.driver import GROUPS, MINUTES_MS, Driver, differences, driver, known, live, read_to_the_end
 from fakes.reconciler_site import ORDERS, Site
 from offset_sync.model.values import GroupPartition, Outcome, State
+from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.restore import (
     follow_commits,
@@ -58,7 +59,7 @@ def restarted(made: Driver, tables: TableStore) -> Driver:
     fresh.clusters, fresh.clock_ms[:] = made.clusters, made.clock_ms
     fresh.position = dict(made.position)
     fresh.is_ready.set()
-    restore_commits(tables, fresh.state)
+    restore_commits(tables, fresh.state, CommitLogLives(tables))
     restore_answers(tables, fresh.state)
     return fresh
 
@@ -127,12 +128,13 @@ def test_restoring_and_following_from_there_is_the_same_as_restoring_later(lived
     states = [SyncState(lived.config, MemoryIndex()) for _ in range(2)]
     tables.append(OFFSET_COMMITS, rows.slice(0, half))
     version = tables.version(OFFSET_COMMITS)
-    restore_commits(tables, states[0])
+    lives = CommitLogLives(tables)
+    restore_commits(tables, states[0], lives)
     tables.append(OFFSET_COMMITS, rows.slice(half))
     # From the version before: what it has restored comes once more.
     for known_version in (version - 1, version):
-        assert follow_commits(tables, states[0], known_version) == version + 1
-    restore_commits(tables, states[1])
+        assert follow_commits(tables, states[0], known_version, lives) == version + 1
+    restore_commits(tables, states[1], lives)
     followed, restored = (known(SimpleNamespace(offsets=state.offsets)) for state in states)  # type: ignore[arg-type]
     assert differences(followed, restored) == []
     assert len(restored) > 60
@@ -142,14 +144,15 @@ def test_what_another_driver_took_in_is_loaded_by_where_it_has_read(lived: Drive
     rows = lived.written.read(OFFSET_COMMITS).toArrow().sort_by("captured_at")
     tables.append(OFFSET_COMMITS, rows)
     whole, missing = (SyncState(lived.config, MemoryIndex()) for _ in range(2))
-    restore_commits(tables, whole)
+    lives = CommitLogLives(tables)
+    restore_commits(tables, whole, lives)
     of_x = rows.filter(pc.equal(rows.column("cluster"), "X")).sort_by("log_offset")
     border = of_x.column("log_offset")[of_x.num_rows // 2].as_py()
     end = pc.max(of_x.column("log_offset")).as_py() + 1
     early = of_x.filter(pc.less(of_x.column("log_offset"), border))
     told = missing.offsets.ids([GroupPartition(*key) for key in zip(*(early[n].to_pylist() for n in KEY), strict=True)])
     missing.offsets.clusters["X"].record_told(to_commit_records(early, told), early.column("is_own").to_numpy())
-    found = restore_missed(tables, missing, "X", {0: border}, {0: end})
+    found = restore_missed(tables, missing, "X", {0: border}, {0: end}, lives)
     assert {missing.offsets.keys[row] for row in found.tolist()} == {
         GroupPartition(row["group_id"], row["topic"], row["partition"])
         for row in of_x.to_pylist()
@@ -158,7 +161,7 @@ def test_what_another_driver_took_in_is_loaded_by_where_it_has_read(lived: Drive
     states = (known(SimpleNamespace(offsets=state.offsets)) for state in (missing, whole))  # type: ignore[arg-type]
     of_cluster = [{place: state for place, state in each.items() if place[0] == "X"} for each in states]
     assert differences(*of_cluster) == []
-    assert len(restore_missed(tables, missing, "X", {0: end}, {0: end})) == 0
+    assert len(restore_missed(tables, missing, "X", {0: end}, {0: end}, lives)) == 0
 
 
 def test_what_was_written_where_no_log_may_be_read_is_believed_to_stand_and_the_next_driver_goes_on(

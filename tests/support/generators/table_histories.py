@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from offset_sync.model.values import Outcome, State
-from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
+from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.report_tables import SYNC_STATUS
 
@@ -30,6 +30,7 @@ def random_history(seed: int, size: int = 120) -> dict[Table, pa.Table]:
         OFFSET_COMMITS: _commits(source, next_time, size),
         OFFSET_TRANSLATIONS: [_translation(source, next_time) for _ in range(size)],
         RECORD_RUNS: [_run(source, next_time) for _ in range(size)],
+        LOG_INCARNATIONS: [_life(source, next_time, size) for _ in range(size // 6)],
         SYNC_STATUS: [_status(source, next_time) for _ in range(size // 4)],
     }
     return {table: pa.Table.from_pylist(rows, table.arrow_schema) for table, rows in made.items()}
@@ -112,6 +113,20 @@ def _run(source: random.Random, next_time: Callable[[], datetime]) -> dict[str, 
         "min_timestamp": at,
         "max_timestamp": at,
         "indexed_at": at,
+    }
+
+
+def _life(source: random.Random, next_time: Callable[[], datetime], size: int) -> dict[str, Any]:
+    """A log of commits, or another, goes on, begins another life, or was read again since."""
+    return {
+        "cluster": source.choice(CLUSTERS),
+        "topic": source.choice(("t", "__consumer_offsets", "__consumer_offsets")),
+        "partition": source.randrange(len(GROUPS)),
+        "topic_id": "id",
+        "leader_epoch": source.randrange(9),
+        "begins_at": source.randrange(size),
+        "reason": source.choice(("TOPIC_RECREATED", "LOG_TRUNCATED", "LOG_TRUNCATED", "READ_AGAIN", None)),
+        "noticed_at": next_time(),
     }
 
 

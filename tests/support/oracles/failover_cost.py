@@ -10,28 +10,29 @@ from oracles.views import KEY, PAIR, Row, Rows, at, logs
 _STANDS = {"COMMITTED", "UNCHANGED", "NOT_FORWARD", "TARGET_ACTIVE"}
 
 
-def failover_cost(moment: datetime, commits: Rows, translations: Rows, runs: Rows) -> Rows:
+def failover_cost(moment: datetime, commits: Rows, translations: Rows, runs: Rows, lives: Rows) -> Rows:
     """Return a row per source, target, group, topic and partition."""
     answers = [row | {"since": row["committed_at"] or row["translated_at"]} for row in translations]
     answers = sorted((row for row in answers if row["since"] <= moment), key=lambda row: row["since"])
     ways = {at(row, (*PAIR, *KEY)) for row in translations}
     known = [row for row in runs if row["indexed_at"] <= moment and row["length"] > 0]
     found = []
-    for commit in owned(moment, commits):
+    history = logs(commits, lives)
+    for commit in owned(moment, history):
         for source, target, *key in ways:
             if source == commit["cluster"] and tuple(key) == at(commit, KEY):
                 mine = [row for row in answers if at(row, KEY) == tuple(key) and row["target_cluster"] == target]
-                own = logs(commits).get((target, *key), [])
+                own = history.get((target, *key), [])
                 theirs = [row for row in own if row["committed_at"] <= moment and _is_of_the_group(row)]
                 cost = _cost(commit, mine, theirs, _not_mirrored(commit, target, known))
                 found.append(cost | {"moment": moment, "target_cluster": target})
     return found
 
 
-def owned(moment: datetime, commits: Rows) -> Rows:
+def owned(moment: datetime, history: dict[tuple[Any, ...], Rows]) -> Rows:
     """Return, per key, the newest commit that a group itself has made anywhere, unless it was deleted by then."""
     last: dict[tuple[Any, ...], tuple[Row, Row | None]] = {}
-    for records in logs(commits).values():
+    for records in history.values():
         for row, after in zip(records, [*records[1:], None], strict=True):
             is_position = row["committed_offset"] is not None and row["committed_offset"] >= 0
             if row["is_own"] or not is_position or row["committed_at"] > moment:

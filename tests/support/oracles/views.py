@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 Row = dict[str, Any]
 Rows = list[Row]
 KEY = ("group_id", "topic", "partition")
 PAIR = ("source_cluster", "target_cluster")
+_EVER = datetime(1, 1, 1, tzinfo=timezone.utc)
 _COMMIT = (*PAIR, *KEY, "source_offset", "source_committed_at")
 
 
@@ -34,28 +35,46 @@ def millis(later: datetime | None, earlier: datetime | None) -> int | None:
     return None if later is None or earlier is None else (later - earlier) // timedelta(milliseconds=1)
 
 
+def with_lives(commits: Rows, lives: Rows) -> Rows:
+    """Return each record with when the place that it stands at began its life then, and whether it stands there yet."""
+    found = []
+    for row in commits:
+        begun = [
+            life["noticed_at"]
+            for life in lives
+            if (life["topic"], life["cluster"], life["partition"])
+            == ("__consumer_offsets", row["cluster"], row["log_partition"])
+            and life["reason"] in ("TOPIC_RECREATED", "LOG_TRUNCATED")
+            and life["begins_at"] <= row["log_offset"]
+        ]
+        since = max([_EVER, *(at for at in begun if at < row["captured_at"])])
+        found.append(row | {"life": since, "stands": all(at < row["captured_at"] for at in begun)})
+    return found
+
+
 def captured_once(commits: Rows) -> Rows:
     """Return each record of ``__consumer_offsets`` as it was captured first."""
-    copies = grouped(commits, ("cluster", "log_partition", "log_offset"))
+    copies = grouped(commits, ("cluster", "log_partition", "log_offset", "life"))
     return [min(same, key=lambda row: row["captured_at"]) for same in copies.values()]
 
 
-def logs(commits: Rows) -> dict[tuple[Any, ...], Rows]:
-    """Return the records of each key of each cluster in the order of the log."""
-    by_key = grouped(captured_once(commits), ("cluster", *KEY))
-    return {key: sorted(rows, key=lambda row: row["log_offset"]) for key, rows in by_key.items()}
+def logs(commits: Rows, lives: Rows) -> dict[tuple[Any, ...], Rows]:
+    """Return the records of each key of each cluster in the order of the log, life by life."""
+    by_key = grouped(captured_once(with_lives(commits, lives)), ("cluster", *KEY))
+    return {key: sorted(rows, key=lambda row: (row["life"], row["log_offset"])) for key, rows in by_key.items()}
 
 
-def current_offsets(commits: Rows) -> Rows:
-    """Return the newest record of each key, where it names a position."""
-    newest = [rows[-1] for rows in logs(commits).values()]
+def current_offsets(commits: Rows, lives: Rows) -> Rows:
+    """Return the newest record of each key that stands, where it names a position."""
+    standing = [[row for row in rows if row["stands"]] for rows in logs(commits, lives).values()]
+    newest = [max(rows, key=lambda row: row["log_offset"]) for rows in standing if rows]
     return [row for row in newest if row["committed_offset"] is not None and row["committed_offset"] >= 0]
 
 
-def offset_history(commits: Rows) -> Rows:
+def offset_history(commits: Rows, lives: Rows) -> Rows:
     """Return every record beside its neighbours."""
     found = []
-    for rows in logs(commits).values():
+    for rows in logs(commits, lives).values():
         for before, row, after in zip([None, *rows], rows, [*rows[1:], None], strict=False):
             here, previous = _position(row), None if before is None else _position(before)
             moved = _difference(here, previous)

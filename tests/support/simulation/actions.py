@@ -46,7 +46,7 @@ BY_FAULT = {
     "forget": ("forget", 0.2),
     "set_back": ("set_back", 0.1),
     "crash": ("crash", 0.2),
-    "shrink": ("shrink", 0.1),
+    "shrink": ("shrink", 0.4),
 }
 MIRROR_FAULTS = ("resend", "reorder", "drop", "late")
 WAITS_MS = (1, 5, 50, 1_000, 3_000, 20_000, 70_000, 50_000_000)

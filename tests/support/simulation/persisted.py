@@ -11,12 +11,15 @@ import pyarrow.compute as pc
 
 from offset_sync.config import Config
 from offset_sync.model.values import GroupPartition, Outcome
+from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.own_writes import Intent
 from offset_sync.state.restore import _restore_pair
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.intent_log import restore_intents
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.translation_history import to_rows
+from offset_sync.tables.catalog import OFFSET_COMMITS
+from oracles.commit_lives import replay
 
 _HELD = (Outcome.COMMITTED.name, Outcome.UNCHANGED.name)
 _KEY = ("source_cluster", "target_cluster", "group_id", "topic", "partition")
@@ -53,7 +56,7 @@ class Persisted:
     def __init__(self, clusters: Sequence[str]) -> None:
         self._plans: dict[str, tuple[int, int, int]] = dict.fromkeys(clusters, (0, 0, 0))
         self._is_done = dict.fromkeys(clusters, True)
-        self._commits: dict[str, dict[int, tuple[Any, list[bool]]]] = {alias: {} for alias in clusters}
+        self._commits: dict[str, dict[tuple[int, int], tuple[Any, list[bool]]]] = {alias: {} for alias in clusters}
         self._answers: list[pa.Table] = []
         self.intents = MemoryIntents()
 
@@ -71,13 +74,23 @@ class Persisted:
             self._plans[alias], self._is_done[alias] = (number + 1, first, min(log_end, first + most)), False
         return self._plans[alias]
 
+    def planned(self, alias: str) -> tuple[int, int]:
+        """Return from where to where the micro-batch in hand reads."""
+        return self._plans[alias][1:]
+
     def finish(self, alias: str) -> None:
         """Note that the micro-batch is done."""
         self._is_done[alias] = True
 
     def note_commits(self, alias: str, batch: Any, is_own: list[bool]) -> None:
-        """Take rows of offset_commits, once for each batch."""
-        self._commits[alias].setdefault(batch.batch_id, (batch, is_own))
+        """Take rows of offset_commits, once for each batch; where a log has begun another life by themselves."""
+        again = len(self._commits[alias]) + 1 if batch.looked.begun else 0
+        self._commits[alias].setdefault((batch.batch_id, again), (batch, is_own))
+
+    def reach(self, alias: str) -> int:
+        """Return the offset after the last commit that was written down, whatever stands there now."""
+        found = [each.commit_records.log_offset.max(initial=-1) + 1 for each, _ in self._commits[alias].values()]
+        return int(max(found, default=0))
 
     def note_answers(self, answers: list[Reconciliation], keys: Sequence[GroupPartition], config: Config) -> None:
         """Take rows of offset_translations, as the history writes them."""
@@ -92,9 +105,22 @@ class Persisted:
                 held = rows.filter(pc.is_in(rows.column("outcome"), pa.array(_HELD)))
                 self.intents.remove(Intent(*each) for each in zip(*(held.column(n).to_pylist() for n in names)))
 
-    def restore(self, state: SyncState) -> None:
+    def heard(self, alias: str) -> set[tuple[Any, ...]]:
+        """Return the commits that were written down: group, topic, partition, offset and time."""
+        batches = [(batch.keys, batch.commit_records) for batch, _ in self._commits[alias].values()]
+        return {
+            (*key, offset, at_ms)
+            for keys, records in batches
+            for key, offset, at_ms in zip(keys, records.offset.tolist(), records.committed_at_ms.tolist(), strict=True)
+        }
+
+    def restore(self, state: SyncState, lives: CommitLogLives) -> None:
         """Fill the *state* of a new driver, as ``state/restore.py`` does by Spark."""
+        lives.refresh()
         for alias, batches in self._commits.items():
+            if lives.is_new(alias):
+                self.restore_commits(state, alias, lives)
+                continue
             for _, (batch, is_own) in sorted(batches.items()):
                 key = state.offsets.ids(batch.keys)
                 records = batch.commit_records.with_key(key)
@@ -103,6 +129,12 @@ class Persisted:
             self._restore_answers(state)
         log: Any = self.intents
         restore_intents(log, state)
+
+    def restore_commits(self, state: SyncState, alias: str, lives: CommitLogLives) -> None:
+        """Have *state* know of a cluster what stands in its log, as ``restore_commits`` does by Spark."""
+        rows = [row for batch, is_own in self._commits[alias].values() for row in _to_rows(alias, batch, is_own)]
+        replay(state, alias, pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema), lives)
+        lives.take(alias)
 
     def _restore_answers(self, state: SyncState) -> None:
         last: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -121,3 +153,30 @@ class Persisted:
         for source, target in state.last_translations:
             is_pair = pc.and_(pc.equal(table["source_cluster"], source), pc.equal(table["target_cluster"], target))
             _restore_pair(table.filter(is_pair), state, source, target)
+
+
+def _to_rows(alias: str, batch: Any, is_own: list[bool]) -> list[dict[str, Any]]:
+    """Return the commits of *batch* as rows of offset_commits."""
+    records = batch.commit_records
+    return [
+        {
+            **key._asdict(),
+            "cluster": alias,
+            "committed_offset": None if is_tombstone else offset,
+            "is_tombstone": is_tombstone,
+            "committed_at": at_ms * 1000,
+            "metadata": records.metadata[number],
+            "topic_id": records.topic_id[number],
+            "is_own": is_own[number],
+            "log_partition": 0,
+            "log_offset": log_offset,
+            "captured_at": batch.looked.at,
+        }
+        for number, (key, offset, is_tombstone, at_ms, log_offset) in enumerate(
+            zip(
+                batch.keys,
+                *(getattr(records, n).tolist() for n in ("offset", "is_tombstone", "committed_at_ms", "log_offset")),
+                strict=True,
+            )
+        )
+    ]

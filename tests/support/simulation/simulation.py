@@ -9,6 +9,7 @@ from typing import Any
 from fakes.tables import MemoryTables, PowerFailure
 from offset_sync.model.values import TopicPartition
 from simulation.actions import Action, draw_actions
+from simulation.commit_checks import lose_commits
 from simulation.consumers import Group
 from simulation.index_driver import Indexer
 from simulation.log_checks import LogChecks
@@ -170,11 +171,10 @@ class Simulation:
             self.world.troubled |= touched
 
     def do_down(self, alias: str, place: TopicPartition, chance: float) -> None:
-        cluster = self.world.clusters[alias]
-        cluster.is_down = not cluster.is_down and chance < 0.5
+        self.world.clusters[alias].is_down = not self.world.clusters[alias].is_down and chance < 0.5
 
     def do_shrink(self, alias: str, place: TopicPartition, chance: float) -> None:
-        self.world.clusters[alias].lose_commits(len(self.world.clusters[alias].log))
+        lose_commits(self.world, self.persisted, alias, chance)
 
     def do_wait(self, milliseconds: int) -> None:
         until = self.world.clock_ms[0] + milliseconds

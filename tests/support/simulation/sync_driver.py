@@ -14,11 +14,13 @@ from fakes.clusters import to_records
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.config import Config
+from offset_sync.ingest.commit_log_check import Looked
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.fence import OpenFence
 from offset_sync.state.key_index import KeyRows
@@ -28,6 +30,8 @@ from offset_sync.sync.offset_writer import write_offsets
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.write_ahead import WriteAheadWriter
+from simulation.commit_checks import COMMITS, CommitChecks
+from simulation.index_driver import PatchedTime
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted
 from simulation.world import Position, World
@@ -42,6 +46,7 @@ class Read(NamedTuple):
     """A micro-batch of commits, as ``SyncBatch`` takes it from its ingester."""
 
     batch_id: int
+    looked: Looked
     keys: list[GroupPartition]
     commit_records: CommitRecords
 
@@ -60,14 +65,30 @@ class _Ingester:
         """Note nothing."""
 
     def decode(self, records: Any, batch_id: int) -> Read:
-        first, end = records
-        rows = self.driver.world.clusters[self.alias].log[first:end]
+        driver, (first, end) = self.driver, records
+        log = driver.world.clusters[self.alias].log
+        rows = log[first:end]
+        if "shrink" in driver.world.shape.faults:
+            driver.pause()
+        PatchedTime.now_ms = driver.now_ms()
+        looked = driver.checks[self.alias].check.look(batch_id)
+        if looked.again:
+            first, end = looked.again[COMMITS]
+            rows = log[first:end]
         keys = [GroupPartition(each.group_id, *each.place) for each in rows]
-        return Read(batch_id, keys, to_records(rows, [], first))
+        return Read(batch_id, looked, keys, to_records(rows, [], first))
+
+    def restore_lost(self, state: SyncState, batch: Read) -> None:
+        if not batch.looked.is_certain:
+            state.offsets.clusters[self.alias].forget_acknowledged()
+        self.driver.lives.refresh()
+        if self.driver.lives.is_new(self.alias):
+            self.driver.persisted.restore_commits(state, self.alias, self.driver.lives)
 
     def write(self, batch: Read, is_own: np.ndarray[Any, Any]) -> dict[str, int]:
         self.driver.pause()
         self.driver.persisted.note_commits(self.alias, batch, is_own.tolist())
+        self.driver.checks[self.alias].check.was_read_again(batch.looked)
         return {}
 
 
@@ -141,7 +162,10 @@ class SyncDriver:
         for alias in self.world.clusters:
             ingester: Any = _Ingester(self, alias)
             self.batches[alias] = SyncBatch(ingester, self.state, self, metrics, self.is_ready)
-        self.persisted.restore(self.state)
+        tables: Any = self.tables
+        self.lives = CommitLogLives(tables)
+        self.checks = {a: CommitChecks(self.world, a, tables, self.persisted) for a in self.world.clusters}
+        self.persisted.restore(self.state, self.lives)
 
     def sync(self, alias: str, most: int) -> None:
         """Run the next micro-batch of *alias*."""
@@ -150,10 +174,13 @@ class SyncDriver:
         plan = self.persisted.plan(alias, len(self.world.clusters[alias].log), most)
         if plan is not None:
             batch_id, first, end = plan
-            self.batches[alias]((first, end), batch_id)  # type: ignore[arg-type]
+            try:
+                self.batches[alias]((first, end), batch_id)  # type: ignore[arg-type]
+            except ClusterError:
+                return  # nobody can tell what was read: it comes again
             self.persisted.finish(alias)
         if not self.is_ready.is_set() and all(
-            cluster.is_down or self.persisted.position(a) >= len(cluster.log)
+            cluster.is_down or self.persisted.position(a) == len(cluster.log)
             for a, cluster in self.world.clusters.items()
         ):
             self.is_ready.set()

@@ -60,6 +60,8 @@ class SimCluster(MemoryCluster):
         super().__init__(alias, SkewedClock(world.clock_ms, skew_ms))  # type: ignore[arg-type]
         self.world = world
         self.ids = {place.topic: 0 for place in world.shape.places}
+        self.stood: list[tuple[Position, Value | None, Genuine | None]] = []  # what each record of commits said
+        self.commit_topic, self.commit_cuts = 0, list[int]()
 
     def answer(self) -> ClusterMetadata | ClusterError:
         """Say what is asked of a cluster."""
@@ -104,20 +106,51 @@ class SimCluster(MemoryCluster):
         self.world.values[where] = Value(offset, now, is_ours, self.world.logs[self.alias, where.place].life)
         self.world.touched.add(where)
 
+        self.stood.append((where, self.world.values[where], None if is_ours else self.world.genuine.get(where)))
+
     def remove(self, where: Position) -> None:
         """Delete a group's offset, which leaves a tombstone."""
         if self.world.values.pop(where, None) is not None:
             self.forget(where.group, where.place)
+            self.stood.append((where, None, None))
             self.world.deleted[where] = True
 
-    def lose_commits(self, count: int) -> None:
-        """Lose the last *count* records of ``__consumer_offsets``; the coordinator loads what is left."""
-        del self.log[max(0, len(self.log) - count) :]
-        self.group_offsets = {}
-        for record in self.log:
-            self.group_offsets.pop((record.group_id, record.place), None)
-            if record.offset is not None:
-                self.group_offsets[record.group_id, record.place] = GroupOffset(record.offset, record.metadata)
+    def say_nothing(self) -> None:
+        """Have a record more in ``__consumer_offsets``, of a group that is nobody's."""
+        where = Position(self.alias, "nobody", self.world.shape.places[0])
+        self.forget(where.group, where.place)
+        self.stood.append((where, None, None))
+
+    def lose_commits(self, kept: int, *, is_anew: bool) -> set[Position]:
+        """Lose all but the first *kept* records of ``__consumer_offsets``; the coordinator loads what is left.
+
+        Return of which nothing stands that the group has said: that stays said.
+        """
+        if is_anew:
+            self.commit_topic, kept, self.commit_cuts = self.commit_topic + 1, 0, []
+        else:
+            self.commit_cuts.append(kept)
+        lost = {where for where, *_ in self.stood[kept:]}
+        del self.log[kept:], self.stood[kept:]
+        last = {where: value for where, value, _ in self.stood if where in lost}
+        genuine = {where: each for where, _, each in self.stood if where in lost and each is not None}
+        for where in lost:
+            self._load(where, last.get(where))
+            if where in genuine:
+                self.world.genuine[where] = genuine[where]
+            self.world.gone.add(where)
+            self.world.rewound_ms.pop(where, None)
+            if last.get(where) is not None:
+                self.world.deleted.pop(where, None)
+        return lost - genuine.keys()
+
+    def _load(self, where: Position, value: Value | None) -> None:
+        self.group_offsets.pop((where.group, where.place), None)
+        self.world.values.pop(where, None)
+        if value is not None:
+            record = next(r for r in reversed(self.log) if (r.group_id, r.place) == (where.group, where.place))
+            self.group_offsets[where.group, where.place] = GroupOffset(value.offset, record.metadata)
+            self.world.values[where] = value
 
 
 class World:
@@ -141,6 +174,8 @@ class World:
         self.troubled: set[tuple[str, TopicPartition]] = set()  # logs that were cut or made anew
         self.beyond: set[tuple[Position, int, int]] = set()
         self.brought: dict[Position, int] = {}  # what the sync wrote last
+        self.gone: set[Position] = set()  # its coordinator has lost commits
+        self.unheard: set[tuple[str, TopicPartition]] = set()  # ... before the sync has read them
         self.raced: set[Position] = set()  # somebody committed the same value while we were about to write another
         self.is_index_lacking = False
         self.on_write: Callable[[Position, int], None] = lambda where, offset: None

@@ -41,7 +41,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """What is loaded: each time a key of the group ``missed``."""
     asked: Asked = []
 
-    def load(_: Any, state: SyncState, alias: str, since: Mapping[int, int], until: Mapping[int, int]) -> KeyRows:
+    def load(
+        _: Any, state: SyncState, alias: str, since: Mapping[int, int], until: Mapping[int, int], lives: Any
+    ) -> KeyRows:
         assert alias == "X"
         asked.append((dict(since), dict(until)))
         return np.asarray(state.offsets.ids([GroupPartition("missed", "orders", 0)]))

@@ -1,5 +1,6 @@
 -- What every group has committed at every cluster: the newest record of each key. A key whose newest record is a
--- tombstone, or names no position, has no row. Records captured twice count once, as they were captured first.
+-- tombstone, or names no position, has no row. Records captured twice count once, as they were captured first;
+-- those that their log has lost since, as a topic made anew or by an election, do not count.
 --
 -- cluster | string | alias of the cluster where the commit was made
 -- group_id | string | consumer group
@@ -22,5 +23,14 @@ FROM (
     PARTITION BY cluster, group_id, topic, partition ORDER BY log_offset DESC, captured_at
   ) AS newest_first
   FROM offset_commits
+  WHERE NOT EXISTS (
+    SELECT 1 FROM log_incarnations
+    WHERE log_incarnations.topic = '__consumer_offsets'
+      AND log_incarnations.reason IN ('TOPIC_RECREATED', 'LOG_TRUNCATED')
+      AND log_incarnations.cluster = offset_commits.cluster
+      AND log_incarnations.partition = offset_commits.log_partition
+      AND log_incarnations.begins_at <= offset_commits.log_offset
+      AND log_incarnations.noticed_at >= offset_commits.captured_at
+  )
 ) AS numbered
 WHERE newest_first = 1 AND committed_offset >= 0

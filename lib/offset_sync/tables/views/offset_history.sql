@@ -1,5 +1,6 @@
 -- Every commit record of every group, in the order of the log: how long it stood and how far it moved. Records
--- captured twice, as after a start with a new checkpoint, are here once.
+-- captured twice, as after a start with a new checkpoint, are here once. Where a log was made anew or cut, what it
+-- has lost comes before what has stood there since.
 --
 -- cluster | string | alias of the cluster where the commit was made
 -- group_id | string | consumer group
@@ -18,14 +19,31 @@
 -- captured_at | timestamp | when Offset Sync read it
 -- log_partition | int | partition of __consumer_offsets
 -- log_offset | bigint | offset in that partition
-WITH records AS (
+WITH lives AS (
+  SELECT cluster, partition AS log_partition, begins_at, noticed_at
+  FROM log_incarnations
+  WHERE topic = '__consumer_offsets' AND reason IN ('TOPIC_RECREATED', 'LOG_TRUNCATED')
+),
+captures AS (
+  SELECT
+    offset_commits.*,
+    max(lives.noticed_at) OVER (
+      PARTITION BY offset_commits.cluster, group_id, topic, partition,
+        offset_commits.log_partition, log_offset, captured_at
+    ) AS life_since
+  FROM offset_commits LEFT JOIN lives
+    ON lives.cluster = offset_commits.cluster AND lives.log_partition = offset_commits.log_partition
+    AND lives.begins_at <= offset_commits.log_offset AND lives.noticed_at < offset_commits.captured_at
+),
+records AS (
   SELECT
     *,
     CASE WHEN committed_offset >= 0 THEN committed_offset END AS position,
     row_number() OVER (
-      PARTITION BY cluster, group_id, topic, partition, log_partition, log_offset ORDER BY captured_at
+      PARTITION BY cluster, group_id, topic, partition, log_partition, log_offset, life_since
+      ORDER BY captured_at
     ) AS capture
-  FROM offset_commits
+  FROM captures
 ),
 neighbours AS (
   SELECT
@@ -35,7 +53,9 @@ neighbours AS (
     lead(is_tombstone) OVER in_order AS is_deleted_next
   FROM records
   WHERE capture = 1
-  WINDOW in_order AS (PARTITION BY cluster, group_id, topic, partition ORDER BY log_offset)
+  WINDOW in_order AS (
+    PARTITION BY cluster, group_id, topic, partition ORDER BY life_since NULLS FIRST, log_offset
+  )
 )
 SELECT
   cluster, group_id, topic, partition, committed_offset, previous_offset,

@@ -1,0 +1,160 @@
+"""A decoded micro-batch of ``__consumer_offsets``, and the rows of the tables that say what was in it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from offset_sync.ingest.commit_log_check import Looked
+from offset_sync.ingest.decode_commits import DECODED_SCHEMA
+from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, GroupPartition, TopicPartition
+from offset_sync.state.committed_offsets import CommitRecords
+from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
+from offset_sync.tables.definition import Table
+from offset_sync.translate.index.runs import Int64s
+
+_LATEST_MS = 253_402_300_799_999
+"""The end of the year 9999, the last that every reader of the tables knows."""
+
+
+@dataclass(frozen=True)
+class CommitBatch:
+    """A decoded micro-batch: *records* of all kinds, and of them the *commits* in log order.
+
+    *looked* is what was found out about the logs that they stand in.
+    """
+
+    batch_id: int
+    looked: Looked
+    records: pa.Table
+    commits: pa.Table
+
+    @property
+    def captured_at(self) -> datetime:
+        """The time that every row of it bears."""
+        return self.looked.at
+
+    @cached_property
+    def keys(self) -> Sequence[GroupPartition]:
+        """The key of each commit."""
+        columns = (self.commits.column(name).to_pylist() for name in GroupPartition._fields)
+        return [GroupPartition(*key) for key in zip(*columns, strict=True)]
+
+    @property
+    def commit_records(self) -> CommitRecords:
+        """The commits as the state takes them, their keys not looked up yet."""
+        commits = self.commits
+        return CommitRecords(
+            key=np.empty(0, np.intp),
+            offset=_numbers(commits, "committed_offset"),
+            is_tombstone=commits.column("is_tombstone").to_numpy(),
+            committed_at_ms=_committed_at_ms(commits),
+            log_offset=_numbers(commits, "log_offset"),
+            metadata=[text or "" for text in commits.column("metadata").to_pylist()],
+            topic_id=commits.column("topic_id").to_pylist(),
+        )
+
+    def of_logs(
+        self, logs: Collection[TopicPartition], is_own: NDArray[np.bool_], *, others: bool = False
+    ) -> tuple[CommitBatch, NDArray[np.bool_]]:
+        """Return what stands in *logs*, or in all *others*, and *is_own* of its commits."""
+        is_record, is_commit = is_of_logs(self.records, logs), is_of_logs(self.commits, logs)
+        if others:
+            is_record, is_commit = pc.invert(is_record), pc.invert(is_commit)
+        chosen = replace(self, records=self.records.filter(is_record), commits=self.commits.filter(is_commit))
+        return chosen, is_own[is_commit.to_numpy()]
+
+    def of_kind(self, kind: str) -> pa.Table:
+        """Return the records of one kind."""
+        return self.records.filter(pc.equal(self.records.column("kind"), kind))
+
+
+def is_of_logs(records: pa.Table, logs: Collection[TopicPartition]) -> pa.ChunkedArray:
+    """Return which of the decoded *records* stand in *logs*; those that count what was ignored stand in none."""
+    return pc.is_in(records.column("log_partition"), pa.array([each.partition for each in logs], pa.int32()))
+
+
+def to_batch(decoded: pa.Table, batch_id: int, looked: Looked) -> CommitBatch:
+    """Return decoded records as the micro-batch that they are."""
+    at = decoded.schema.get_field_index("timestamp")
+    records = decoded.set_column(at, DECODED_SCHEMA.field(at), _known_time(decoded.column(at)))
+    commits = records.filter(pc.equal(records.column("kind"), "commit"))
+    commits = commits.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+    return CommitBatch(batch_id, looked, records, commits)
+
+
+def rows_of(alias: str, batch: CommitBatch, is_own: NDArray[np.bool_]) -> dict[Table, pa.Table]:
+    """Return what the tables get of *batch*, with *is_own* of each commit."""
+    same = {"cluster": alias, "captured_at": batch.captured_at, "seen_at": batch.captured_at}
+    of_log = same | {"topic": CONSUMER_OFFSETS}
+    places = {"partition": "log_partition", "offset": "log_offset"}
+    return {
+        QUARANTINE: _to_rows(QUARANTINE, batch.of_kind("malformed"), of_log, places),
+        GROUP_EVENTS: _to_rows(GROUP_EVENTS, _group_events(batch), same, {"at": "timestamp"}),
+        OFFSET_COMMITS: commit_rows(alias, batch, is_own),
+    }
+
+
+def commit_rows(alias: str, batch: CommitBatch, is_own: NDArray[np.bool_]) -> pa.Table:
+    """Return the commits of *batch* as rows of ``offset_commits``."""
+    same = {"cluster": alias, "captured_at": batch.captured_at}
+    return _to_rows(OFFSET_COMMITS, _history(batch, is_own), same, {})
+
+
+def _to_rows(table: Table, rows: pa.Table, same: dict[str, object], renamed: dict[str, str]) -> pa.Table:
+    """Return *rows* as *table* wants them: some columns the same in all, some under another name."""
+    columns = {}
+    for field in table.arrow_schema:
+        if field.name in same:
+            columns[field.name] = pa.repeat(pa.scalar(same[field.name], field.type), rows.num_rows)
+        else:
+            columns[field.name] = rows.column(renamed.get(field.name, field.name)).cast(field.type)
+    return pa.table(columns)
+
+
+def _history(batch: CommitBatch, is_own: NDArray[np.bool_]) -> pa.Table:
+    history = batch.commits.append_column("is_own", pa.array(is_own))
+    history = history.append_column("committed_at", _to_time(pa.array(_committed_at_ms(batch.commits))))
+    expires_at_ms = pc.min_element_wise(history.column("expires_at_ms"), _LATEST_MS, skip_nulls=False)
+    return history.append_column("expires_at", _to_time(expires_at_ms))
+
+
+def _group_events(batch: CommitBatch) -> pa.Table:
+    """Return the records that say who is active; a tombstone's kind ends in ``_removed``."""
+    names = {"group": "classic", "group_epoch": "epoch", "member": "member"}
+    chosen = batch.records.filter(pc.is_in(batch.records.column("kind"), pa.array(list(names))))
+    rows = zip(chosen.column("kind").to_pylist(), chosen.column("is_tombstone").to_pylist(), strict=True)
+    kinds = [names[kind] + ("_removed" if is_tombstone else "") for kind, is_tombstone in rows]
+    return chosen.set_column(chosen.column_names.index("kind"), "kind", pa.array(kinds, pa.string()))
+
+
+def _numbers(rows: pa.Table, name: str) -> Int64s:
+    """Return a column as int64, ABSENT where it is null (a tombstone has no offset)."""
+    numbers: Int64s = rows.column(name).cast(pa.int64()).fill_null(ABSENT).to_numpy()
+    return numbers
+
+
+def _committed_at_ms(commits: pa.Table) -> Int64s:
+    """Return the coordinator's commit time; the time its record was written where there is none, as in a tombstone.
+
+    A client may send any number, and one that no calendar has must not stop the stream.
+    """
+    written_ms = commits.column("timestamp").cast(pa.int64()).to_numpy() // 1000
+    committed_ms = _numbers(commits, "committed_at_ms")
+    times: Int64s = np.where((committed_ms < 0) | (committed_ms > _LATEST_MS), written_ms, committed_ms)
+    return times
+
+
+def _known_time(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.min_element_wise(times.cast(pa.int64()), _LATEST_MS * 1000, skip_nulls=False).cast(times.type)
+
+
+def _to_time(milliseconds: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    return milliseconds.cast(pa.timestamp("ms", tz="UTC")).cast(pa.timestamp("us", tz="UTC"))

@@ -1,0 +1,28 @@
+"""Which logs of a cluster are asked about after a micro-batch: asking costs a request, so not all of them each time."""
+
+from __future__ import annotations
+
+import time
+
+from offset_sync.ingest.checkpoint import Offsets
+from offset_sync.ingest.incarnation_check import IncarnationCheck
+from offset_sync.model.values import TopicPartition
+
+ALL_LOGS_SECONDS = 60.0
+"""So often also logs are asked about of which nothing new was read: their end may be the same by chance."""
+
+
+class DueLogs:
+    """Logs of the cluster *alias*, of which *incarnations* know what has to be read again."""
+
+    def __init__(self, alias: str, incarnations: IncarnationCheck) -> None:
+        self._alias, self._incarnations = alias, incarnations
+        self._all_due_at = 0.0
+
+    def of(self, start: Offsets, end: Offsets) -> set[TopicPartition]:
+        """Return the logs to ask about: those that were read, those to be read again, and once in a while all."""
+        is_due = time.monotonic() >= self._all_due_at
+        if is_due:
+            self._all_due_at = time.monotonic() + ALL_LOGS_SECONDS
+        is_read = {TopicPartition(*place) for place, offset in end.items() if is_due or offset != start.get(place)}
+        return is_read | {each for each in self._incarnations.to_read_again(self._alias) if each in end}

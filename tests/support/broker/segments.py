@@ -1,0 +1,27 @@
+"""Segment files of a broker that is not running."""
+
+from __future__ import annotations
+
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+
+_BATCH_LENGTH_AT = 8
+
+
+def keep_records(cluster: EmbeddedCluster, topic: str, partition: int, records: int) -> None:
+    """Let a log lose all but its first *records*, as after the election of a leader that lacked the others."""
+    cluster.kill()
+    (segment,) = cluster.directory.glob(f"logs/{topic}-{partition}/*.log")
+    content = segment.read_bytes()
+    segment.write_bytes(content[: _end_of(content, records)])
+    cluster.start()
+
+
+def _end_of(segment: bytes, records: int) -> int:
+    """Return where the batch ends that holds the last of the first *records*; it has to end there."""
+    end = last = 0
+    while last < records:
+        base = int.from_bytes(segment[end : end + 8], "big")
+        last = base + int.from_bytes(segment[end + 23 : end + 27], "big") + 1
+        end += 12 + int.from_bytes(segment[end + _BATCH_LENGTH_AT : end + _BATCH_LENGTH_AT + 4], "big")
+    assert last == records, "cut inside a batch"
+    return end

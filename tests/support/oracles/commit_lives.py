@@ -1,0 +1,71 @@
+"""What is known of a cluster's commits where its log has begun other lives: row by row, without SQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.committed_offsets import ClusterOffsets
+from offset_sync.state.own_writes import NOTHING
+from offset_sync.state.restore import to_commit_records
+from offset_sync.state.sync_state import SyncState
+
+_DEFAULTS: dict[str, Any] = dict.fromkeys(("log_offset", "actual_offset", "actual_at_ms", "genuine_offset"), ABSENT)
+_DEFAULTS |= {"genuine_at_ms": ABSENT, "rewound_at_ms": ABSENT, "own_offset": NOTHING}
+_DEFAULTS |= {"actual_is_own": False, "is_deleted": False}
+Row = dict[str, Any]
+
+
+def replay(state: SyncState, alias: str, rows: pa.Table, lives: CommitLogLives) -> None:
+    """Have *state* know of the cluster *alias* what its *rows* of offset_commits say, one after the other.
+
+    First what is gone, life by life; then nothing stands; then what does.
+    """
+    commits = state.offsets.clusters[alias]
+    commits.forget_acknowledged()
+    for name, value in _DEFAULTS.items():
+        commits.columns[name][:] = value
+    marked = rows.append_column("life", pa.array(lives.life_ms(rows)))
+    marked = marked.append_column("gone", pa.array(lives.gone_ms(rows))).to_pylist()
+    marked.sort(key=lambda row: (row["life"], row["log_offset"], row["captured_at"]))
+    newest = {_key(row): row for row in marked}
+    gone = [row for row in marked if row["gone"] != ABSENT]
+    for row in gone:
+        commits.columns["log_offset"][:] = ABSENT
+        _take_in(state, commits, row)
+    commits.columns["log_offset"][:] = ABSENT
+    commits.columns["actual_offset"][:] = ABSENT
+    commits.columns["own_offset"][:] = NOTHING
+    commits.columns["actual_is_own"][:] = False
+    for row in gone:
+        commits.columns["actual_at_ms"][state.offsets.ids([_key(row)])] = row["gone"]
+    for row in marked:
+        if row["gone"] == ABSENT:
+            _take_in(state, commits, row)
+    for key, row in newest.items():
+        commits.columns["is_deleted"][state.offsets.ids([key])] &= row["is_tombstone"]
+
+
+def _key(row: Row) -> GroupPartition:
+    return GroupPartition(row["group_id"], row["topic"], row["partition"])
+
+
+def _take_in(state: SyncState, commits: ClusterOffsets, row: Row) -> None:
+    one = pa.Table.from_pylist([row], _SCHEMA)
+    commits.record_told(to_commit_records(one, state.offsets.ids([_key(row)])), np.array([row["is_own"]]))
+
+
+_SCHEMA = pa.schema(
+    [
+        ("committed_offset", pa.int64()),
+        ("is_tombstone", pa.bool_()),
+        ("committed_at", pa.timestamp("us", "UTC")),
+        ("log_offset", pa.int64()),
+        ("metadata", pa.string()),
+        ("topic_id", pa.string()),
+    ]
+)

@@ -1,0 +1,231 @@
+"""``__consumer_offsets`` is cut or made anew: noticed, read again, and what is known is what its coordinator holds."""
+
+from __future__ import annotations
+
+from datetime import timezone
+
+import numpy as np
+import pytest
+
+from fakes.commit_log import LOG, CommitLogJob, commit, restore, tombstone
+from fakes.tables import PowerFailure
+from offset_sync.ingest import commit_ingester
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import GroupPartition, TopicPartition
+from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS
+
+
+@pytest.fixture(autouse=True)
+def by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restore without Spark."""
+    monkeypatch.setattr(commit_ingester, "restore_commits", restore)
+
+
+def read_job(*records: tuple[bytes | None, bytes | None]) -> CommitLogJob:
+    """Return a job that has read a log of these records."""
+    job = CommitLogJob(log=list(records))
+    job.take_in()
+    return job
+
+
+NOTHING = {"log_offset": -1, "actual_offset": -1, "actual_is_own": False}
+
+
+@pytest.mark.parametrize("more", [0, 5], ids=["shorter", "longer"])
+def test_a_log_that_was_made_anew_is_read_from_its_beginning(more: int) -> None:
+    job = read_job(commit(9), commit(10, "other"), commit(11, "third"))
+    job.make_anew(commit(4, at_ms=1_700_000_100_000), *(commit(number, "more") for number in range(more + 1)))
+    job.take_in()
+    assert job.genuine() == {"g": 4, "other": 10, "third": 11, "more": more}
+    assert job.known() == {"log_offset": 0, "actual_offset": 4, "actual_is_own": False} | {
+        "genuine_offset": 4,
+        "is_deleted": False,
+    }
+    assert job.reasons() == [(0, None, None), (0, 0, "TOPIC_RECREATED"), (0, None, "READ_AGAIN")]
+    assert job.reconciled[-1] == (["g", "more"], 1)
+    assert job.commits("log_offset", "group_id").count((0, "g")) == 2, "one of each life"
+
+
+def test_nothing_stands_of_a_key_that_the_new_log_has_not_and_what_the_group_has_said_stays_said() -> None:
+    job = read_job(commit(9), commit(7, "ours", metadata=OWN_TAG), tombstone("gone"))
+    job.make_anew(commit(1, "new"))
+    job.take_in()
+    assert job.known() == NOTHING | {"genuine_offset": 9, "is_deleted": False}
+    assert job.known("ours") == NOTHING | {"genuine_offset": -1, "is_deleted": False}, "to be written again"
+    assert job.known("gone") == NOTHING | {"genuine_offset": -1, "is_deleted": True}
+
+
+def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_from_the_cut() -> None:
+    job = read_job(commit(5), commit(6, "other"), commit(9), commit(9, "other"))
+    job.cut(2, commit(7), commit(1, "new"), commit(2, "new"))
+    job.take_in()
+    assert job.genuine() == {"g": 7, "other": 6, "new": 2}
+    assert job.known("other") == {"log_offset": 1, "actual_offset": 6, "actual_is_own": False} | {
+        "genuine_offset": 6,
+        "is_deleted": False,
+    }
+    assert job.read_again == [{LOG: (2, 5)}]
+    assert job.reasons()[1:] == [(1, 2, "LOG_TRUNCATED"), (1, None, "READ_AGAIN")]
+
+
+def test_an_own_write_that_stands_again_is_ours_though_it_has_no_tag() -> None:
+    job = CommitLogJob(log=[commit(7, metadata="m"), commit(9)])
+    key = job.offsets.ids([GroupPartition("g", "orders", 0)])
+    job.offsets.clusters["X"].acknowledge(key, np.array([7]), 0, np.array([False]))
+    job.take_in()
+    assert job.known()["genuine_offset"] == 9
+    job.cut(1, commit(1, "new"), commit(2, "new"))
+    job.take_in()
+    assert (job.known()["actual_offset"], job.known()["actual_is_own"]) == (7, True)
+    assert sorted(job.commits("committed_offset", "is_own")) == [(1, False), (2, False), (7, True), (9, False)]
+
+
+def test_a_deletion_that_stands_again_was_followed_by_what_is_gone_and_does_not_count() -> None:
+    job = read_job(commit(5), tombstone(), commit(9))
+    job.cut(2, commit(1, "new"), commit(2, "new"))
+    job.take_in()
+    assert job.known() == {"log_offset": 1, "actual_offset": -1, "actual_is_own": False} | {
+        "genuine_offset": 5,
+        "is_deleted": False,
+    }
+
+
+def test_the_next_driver_knows_what_this_one_has_noticed_and_notices_nothing_anew() -> None:
+    job = read_job(commit(5), commit(6, "other"), commit(9))
+    job.cut(1, commit(3), commit(2, "new"), commit(8, "other"))
+    job.take_in()
+    before, lives = (job.known(), job.known("other"), job.known("new")), len(job.reasons())
+    fresh = job.restarted()
+    assert (fresh.known(), fresh.known("other"), fresh.known("new")) == before
+    fresh.log.append(commit(4))
+    fresh.take_in()
+    assert (fresh.genuine()["g"], fresh.read_again, len(fresh.reasons())) == (4, [], lives)
+
+
+@pytest.mark.parametrize("table", [LOG_INCARNATIONS, OFFSET_COMMITS], ids=lambda table: table.name)
+def test_a_driver_that_dies_on_the_way_leaves_it_to_the_next(table: object) -> None:
+    job = read_job(commit(9), commit(10, "other"))
+    job.make_anew(commit(4), commit(5), commit(6))
+    job.tables.dies_at = table  # type: ignore[assignment]
+    with pytest.raises(PowerFailure):
+        job.take_in()
+    fresh = job.restarted()
+    fresh.take_in()
+    assert fresh.genuine() == {"g": 6, "other": 10}
+    assert [row for row in fresh.commits("log_offset", "committed_offset") if row[1] < 9] == [(0, 4), (1, 5), (2, 6)]
+    assert fresh.reasons()[-1] == (0, None, "READ_AGAIN")
+
+
+def test_a_micro_batch_that_was_written_before_the_cut_does_not_keep_out_what_is_read_again() -> None:
+    job = read_job(commit(5))
+    job.log += [commit(8), commit(9)]
+    job.take_in()
+    job.done = 1  # Spark had not noted that it was done
+    job.cut(2, commit(3), commit(4))
+    fresh = job.restarted()
+    fresh.take_in()
+    assert fresh.genuine() == {"g": 3}, "what was written down is not read a second time, so it is looked up"
+    fresh.take_in()
+    assert fresh.genuine() == {"g": 4}
+
+
+def test_a_driver_that_has_read_the_tables_before_a_life_was_written_looks_with_its_first_micro_batch() -> None:
+    job = read_job(commit(10, "other"), commit(9))
+    early = job.restarted()
+    job.make_anew(commit(5), commit(1, "new"), commit(2, "new"))
+    job.take_in()
+    early.log, early.topic_id, early.done, early.ends_by_batch = job.log, job.topic_id, 1, job.ends_by_batch
+    early.take_in()
+    assert early.genuine() == {"g": 5, "other": 10, "new": 2}
+
+
+def test_what_comes_to_stand_where_spark_goes_on_beyond_is_read_all_the_same() -> None:
+    job = read_job(commit(5), commit(6))
+    job.ends_by_batch.append(6)  # planned while the log was longer
+    job.cut(1, commit(3))
+    job.take_in(read=[])
+    assert job.reasons()[-1] == (1, 1, "LOG_TRUNCATED"), "there is more to be read"
+    job.log += [commit(2), commit(1), commit(7, "new"), commit(8, "new"), commit(9, "new")]
+    job.take_in()
+    assert job.genuine() == {"g": 1, "new": 9}
+    assert job.reasons()[-1] == (1, None, "READ_AGAIN")
+
+
+def test_a_log_that_was_cut_above_where_a_micro_batch_begins_is_read_up_to_where_that_ends() -> None:
+    job = read_job(commit(5))
+    job.log += [commit(number) for number in range(6, 11)]
+    job.ends_by_batch.append(6)
+    stale = job.log[1:]
+    job.cut(3, commit(9))
+    job.take_in(read=stale)
+    job.log += [commit(8), commit(3), commit(1, "new")]
+    job.take_in()
+    assert job.genuine() == {"g": 3, "new": 1}
+
+
+def test_what_was_read_before_another_leader_was_elected_is_read_again_and_there_once() -> None:
+    job = read_job(commit(5))
+    job.log += [commit(8), commit(9)]
+    stale = job.log[1:]
+    job.ends_by_batch.append(3)
+    job.cut(2, commit(7))
+    job.take_in(read=stale)
+    assert job.genuine() == {"g": 7}
+    assert job.commits("log_offset", "committed_offset") == [(0, 5), (1, 8), (2, 7)]
+    assert job.reasons() == [(0, None, None), (1, None, None)]
+
+
+def test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader() -> None:
+    job = read_job(commit(5, metadata=OWN_TAG))
+    key = job.offsets.ids([GroupPartition("g", "orders", 0), GroupPartition("first", "orders", 0)])
+    job.offsets.clusters["X"].acknowledge(key, np.array([12, 13]), 0, np.array([True, True]))
+    job.cut(1, commit(1, "new"))
+    job.take_in()
+    assert [job.known(group)["actual_offset"] for group in ("g", "first")] == [5, -1]
+
+
+def test_a_log_that_is_shorter_than_an_earlier_version_has_read_it_is_read_from_its_beginning() -> None:
+    job = read_job(commit(9), commit(10, "other"), commit(11, "other"))
+    job.tables.versions.pop(LOG_INCARNATIONS.name)
+    job.make_anew(commit(4), commit(1, "new"))
+    fresh = job.restarted()
+    fresh.take_in()
+    assert fresh.genuine() == {"g": 4, "other": 11, "new": 1}
+    assert fresh.reasons() == [(0, 0, "LOG_TRUNCATED"), (0, None, "READ_AGAIN")]
+
+
+def test_a_cluster_that_does_not_answer_has_nothing_taken_in() -> None:
+    job = read_job(commit(5))
+    job.log.append(commit(8))
+    job.is_silent = True
+    with pytest.raises(ClusterError, match="does not answer"):
+        job.take_in()
+    assert (job.genuine(), job.commits("committed_offset")) == ({"g": 5}, [(5,)])
+
+
+def test_partitions_that_a_new_log_has_no_longer_are_gone_with_the_rest() -> None:
+    job = read_job(commit(9))
+    last = TopicPartition(LOG.topic, 11)
+    job.start_offsets = lambda batch_id: {LOG: 1, last: 4}  # type: ignore[method-assign, assignment]
+    job.make_anew(commit(4))
+    job.ends_by_batch.append(1)
+    job.ingest(1)
+    assert [row for row in job.tables.rows(LOG_INCARNATIONS, "partition", "begins_at") if row[0] == 11] == [(11, 0)]
+
+
+def test_a_life_begins_after_all_that_a_driver_with_a_fast_clock_has_written() -> None:
+    job = read_job(commit(9))
+    ahead_ms = 4_000_000_000_000
+    job.incarnations.begin_after(ahead_ms)
+    job.make_anew(commit(3), commit(4))
+    job.take_in()
+    noticed = max(at for (at,) in job.tables.rows(LOG_INCARNATIONS, "noticed_at"))
+    assert noticed.replace(tzinfo=timezone.utc).timestamp() * 1000 >= ahead_ms
+    assert job.genuine() == {"g": 4}
+
+
+def test_a_log_of_which_nothing_new_was_read_is_not_asked_about() -> None:
+    job = read_job(commit(9))
+    job.take_in()
+    assert job.asked == [{LOG}, set()]
