@@ -44,7 +44,6 @@ class _Supervised:
     failures: int = 0
     retry_at: float = 0.0
     error: str | None = None
-    is_done: bool = False
     was_started: bool = False  # at least one start has come to its end
     ends_by: float | None = None  # it is being ended, to be started anew; by then it is interrupted
     ending: threading.Thread | None = None
@@ -139,16 +138,18 @@ class QuerySupervisor:
             if not supervised.start.has_ended:
                 return False
             self._take(name, supervised)
-            supervised.is_done = supervised.query is None
-        if supervised.query is not None and not supervised.query.isActive:
+        if supervised.query is None:
+            return True  # it could not be started, or there is nothing to read
+        if not supervised.query.isActive:
             supervised.error = supervised.error or _failure(supervised.query)
-            supervised.is_done = True
-        return supervised.is_done
+        return not supervised.query.isActive
 
     def _start(self, name: str, supervised: _Supervised) -> None:
-        supervised.start = QueryStart(name, supervised.starter)
+        supervised.start = start = QueryStart(name, supervised.starter)
         # Most starts end at once. All together wait no longer than one poll, however many clusters are silent.
-        supervised.start.join(_POLL_SECONDS / len(self._queries))
+        start.join(_POLL_SECONDS / len(self._queries))
+        if start.has_ended:
+            self._take(name, supervised)
 
     def _take(self, name: str, supervised: _Supervised) -> None:
         """Take what a start has come to; one that has not ended yet is given up."""
@@ -185,8 +186,6 @@ class QuerySupervisor:
             self._back_off(name, supervised)
         if time.monotonic() >= supervised.retry_at:
             self._start(name, supervised)
-            if supervised.start is not None and supervised.start.has_ended:
-                self._take(name, supervised)
 
     def _is_ending(self, query: StreamingQuery, supervised: _Supervised) -> bool:
         """Return whether a query that is to be started anew still has to end, and have it ended when it can be."""

@@ -91,11 +91,11 @@ class ClusterAdmin:
         return self._topics.partition_count(topic, deadline)
 
     def ends(self, partitions: Iterable[TopicPartition], deadline: float = DEADLINE_S) -> dict[TopicPartition, LogEnds]:
-        """Return the log ends; partitions that do not exist, may not be described or have no leader are left out."""
+        """Return the log ends; partitions that are not there, or of which nobody can tell now, are left out."""
         return self._topics.ends(partitions, deadline)
 
     def reaches(self, is_wanted: Callable[[str], bool], deadline: float = DEADLINE_S) -> dict[TopicPartition, Reach]:
-        """Return how far each partition of the wanted topics can be read; those without a leader are left out."""
+        """Return how far each partition of the wanted topics can be read; where nobody can tell now it is left out."""
         return self._topics.reaches(is_wanted, deadline)
 
     def committed_offsets(
