@@ -19,6 +19,7 @@ from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
+from offset_sync.state.silence import named
 
 _TRIES = 5
 ALL_LOGS_SECONDS = 60.0
@@ -91,10 +92,21 @@ class LogCheck:
         here = self._asked.own.fetch_each({alias: wanted})[alias]
         if isinstance(here, ClusterError):
             raise here
+        self._refuse_unknown(read, here)
         said: dict[str, ClusterMetadata | ClusterError] = {alias: here}
         said |= self._asked.others.fetch_each(self._origins.origins(read.cut))
         read_to = {ClusterPartition(alias, *each): read.start.get((each.topic, each.partition), 0) for each in wanted}
         return here, said, self._incarnations.note(said, read_to, moment)
+
+    def _refuse_unknown(self, read: ReadBatch, here: ClusterMetadata) -> None:
+        """Raise ClusterError where nobody can tell the life of a log that was read: its records may be of any.
+
+        Logs that were not read may be silent: of them nothing is written down.
+        """
+        places = {TopicPartition(*place) for place, end in read.end.items() if end != read.start.get(place)}
+        unknown = {each for each in places if each.topic in here.topics and here.log_end(each) is None}
+        if unknown:
+            raise ClusterError(self._alias, f"no answer about {named(unknown)}, which was read: it is read once more")
 
     def _to_ask(self, read: ReadBatch) -> set[TopicPartition]:
         """Return the logs to ask about: those that were read, those to be read again, and once in a while all."""
