@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
@@ -21,8 +22,9 @@ def proxy() -> Iterator[Proxy]:
     echo = socket.create_server(("127.0.0.1", 0))
 
     def serve(connection: socket.socket) -> None:
-        while data := connection.recv(1 << 16):
-            connection.sendall(data)
+        with contextlib.suppress(ConnectionResetError):
+            while data := connection.recv(1 << 16):
+                connection.sendall(data)
 
     def accept() -> None:
         while True:
