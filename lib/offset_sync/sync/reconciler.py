@@ -138,7 +138,7 @@ class Reconciler:
             translated, plan = self._plan(source, target, commits, snapshot, request)
             outcomes = self._write(target, plan)
             reconciliation = self._apply(translated, plan, outcomes, snapshot, request)
-        self._history.append(reconciliation)
+            self._history.append(reconciliation)  # in the order in which targets were written
         return reconciliation.failures(self._state.offsets.keys)
 
     def _plan(
