@@ -28,7 +28,7 @@ class Client:
     """
 
     def __init__(self, says: Mapping[int, Iterator[int | str | None]]) -> None:
-        self.says, self.asked = says, list[tuple[int, int]]()
+        self.says, self.asked, self.silent_brokers = says, list[tuple[int, int]](), 0
 
     def poll(self, timeout: float) -> int:
         return 0
@@ -37,6 +37,9 @@ class Client:
         return SimpleNamespace(topics={"orders": None})
 
     def describe_topics(self, topics: Any, request_timeout: float) -> dict[str, Future[Any]]:
+        if self.silent_brokers:
+            self.silent_brokers -= 1
+            return {"orders": Future()}
         bits = SimpleNamespace(get_most_significant_bits=lambda: 0, get_least_significant_bits=lambda: 5)
         led = [SimpleNamespace(id=each.partition, leader=SimpleNamespace(id=each.partition % 2)) for each in PLACES]
         return {"orders": answer_of(SimpleNamespace(topic_id=bits, partitions=led, is_internal=False))}
@@ -116,3 +119,9 @@ def test_one_that_may_not_be_described_or_is_gone_meanwhile_is_left_out() -> Non
     for error in ("TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PART"):
         admin, _ = admin_of(always(7), always(error))
         assert set(admin.ends(PLACES, deadline=30)) == set(EVEN)
+
+
+def test_a_broker_that_is_silent_about_topics_leaves_time_to_ask_another_one() -> None:
+    admin, client = admin_of(always(7), always(7))
+    client.silent_brokers = 1
+    assert set(admin.describe(["orders"], deadline=3)) == {"orders"}
