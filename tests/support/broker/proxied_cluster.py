@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import subprocess
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from broker.proxy import Proxy
 from offset_sync_demo.kafka.broker_files import free_ports, java_command, write_broker_files
-from offset_sync_demo.kafka.brokers import EmbeddedCluster, _spawn
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 
 @dataclass
@@ -88,10 +89,14 @@ def _prepared(alias: str, count: int, directory: Path) -> ProxiedCluster:
     return made
 
 
-def _format(cluster: ProxiedCluster) -> list:  # type: ignore[type-arg]
+def _format(cluster: ProxiedCluster) -> list[subprocess.Popen[bytes]]:
+    """Begin to write every broker's identity, all with the same cluster id."""
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    arguments = ("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "--config")
-    return [
-        _spawn(java_command(each.directory, *arguments, str(each.directory / "server.properties")), each.directory)
-        for each in cluster.brokers
-    ]
+    tools = []
+    for each in cluster.brokers:
+        properties = str(each.directory / "server.properties")
+        # The id could begin with a dash, which the tool would take for an option: hence '='.
+        arguments = ("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "--config", properties)
+        command = java_command(each.directory, *arguments)
+        tools.append(subprocess.Popen(command, cwd=each.directory, stdout=subprocess.DEVNULL, start_new_session=True))
+    return tools
