@@ -16,6 +16,7 @@ from offset_sync.kafka.error_codes import (
     RETRIABLE,
     UNSTABLE,
     NotAuthorizedError,
+    SilentError,
     TransientError,
     group_refusal,
     with_remedy,
@@ -215,7 +216,10 @@ class ClusterAdmin:
         if isinstance(answer, RequestFailure):
             if answer.error == "GROUP_AUTHORIZATION_FAILED":
                 return self._group_error(group, group_refusal("Describe"))
-            return self._group_error(group, f"{answer.error}: {answer.message}", answer.error in RETRIABLE)
+            reason = f"{answer.error}: {answer.message}"
+            if is_unreachable(answer):
+                return SilentError(self.alias, named_group(group, reason))
+            return self._group_error(group, reason, answer.error in RETRIABLE)
         for each in answer:
             if each.error is not None and each.error not in ABSENT_TOPIC:
                 is_transient = each.error in RETRIABLE - {UNSTABLE}
@@ -228,7 +232,12 @@ class ClusterAdmin:
 
     def _group_error(self, group: str, reason: str, is_transient: bool = False) -> ClusterError:
         kind = TransientError if is_transient else ClusterError
-        return kind(self.alias, f"group {group[:_SHOWN_CHARACTERS]!a}: {reason}")
+        return kind(self.alias, named_group(group, reason))
+
+
+def named_group(group: str, reason: str) -> str:
+    """Return *reason* with the group that it is about."""
+    return f"group {group[:_SHOWN_CHARACTERS]!a}: {reason}"
 
 
 def _partition_of(write: OffsetWrite) -> TopicPartition:
