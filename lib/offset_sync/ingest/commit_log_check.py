@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import NamedTuple, Protocol
 
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets
-from offset_sync.ingest.due_logs import DueLogs
+from offset_sync.ingest.due_logs import DueLogs, refuse_unknown
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.log_check import Logs
 from offset_sync.kafka.range_reader import OffsetRange
@@ -74,6 +74,7 @@ class CommitLogCheck:
         wanted = self._due.of(start, end) | {TopicPartition(*place) for place in start if place not in end}
         moment, before = self._incarnations.moment(), self._incarnations.leader_epochs(self._alias, wanted)
         said = self._ask(wanted)
+        refuse_unknown(self._alias, said, start, end)
         at = self._incarnations.note({self._alias: said}, self._read_to(said, start, end), moment)
         begun = self._incarnations.to_read_again(self._alias)
         # Under another leader: what was read before it was asked may be gone, and not have been known to anybody.

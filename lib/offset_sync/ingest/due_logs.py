@@ -6,7 +6,10 @@ import time
 
 from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.ingest.incarnation_check import IncarnationCheck
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.silence import named
 
 ALL_LOGS_SECONDS = 60.0
 """So often also logs are asked about of which nothing new was read: their end may be the same by chance."""
@@ -26,3 +29,14 @@ class DueLogs:
             self._all_due_at = time.monotonic() + ALL_LOGS_SECONDS
         is_read = {TopicPartition(*place) for place, offset in end.items() if is_due or offset != start.get(place)}
         return is_read | {each for each in self._incarnations.to_read_again(self._alias) if each in end}
+
+
+def refuse_unknown(alias: str, said: ClusterMetadata, start: Offsets, end: Offsets) -> None:
+    """Raise ClusterError where nobody can tell the life of a log that was read: its records may be of any.
+
+    Logs of *alias* that were not read may be silent: of them nothing is written down. Errs to reading once more.
+    """
+    places = {TopicPartition(*place) for place, offset in end.items() if offset != start.get(place)}
+    unknown = {each for each in places if each.topic in said.topics and said.log_end(each) is None}
+    if unknown:
+        raise ClusterError(alias, f"no answer about {named(unknown)}, which was read: it is read once more")

@@ -8,7 +8,7 @@ what was noticed stands in ``log_incarnations``.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Protocol
 
@@ -30,6 +30,9 @@ class EpochEnds(Protocol):
 
     def ends(self, epochs: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         """Return the first offset after the records of each epoch; raise ClusterError where one is not answered."""
+
+
+Said = Mapping[str, "ClusterMetadata | ClusterError"]
 
 
 class IncarnationCheck:
@@ -61,7 +64,7 @@ class IncarnationCheck:
 
     def note(
         self,
-        said: Mapping[str, ClusterMetadata | ClusterError],
+        said: Said,
         read_to: Mapping[ClusterPartition, int],
         moment: int,
     ) -> datetime:
@@ -73,18 +76,24 @@ class IncarnationCheck:
         records differ, it is the beginning of the log. Raises OvertakenError where somebody else has noticed more.
         """
         with self._lock:
+            self._refuse_overtaken(said, moment)
+            asked = {log: ends for log, _, ends in _logs(said) if self._is_questionable(log, said, read_to)}
+        # Not under the lock, for that is of all clusters, and a leader may be silent.
+        ends_of_epoch = self._ends_of_epochs(asked)
+        with self._lock:
+            self._refuse_overtaken(said, moment)
             lives: list[Life] = []
-            for cluster, metadata in said.items():
-                if isinstance(metadata, ClusterMetadata):
-                    self._refuse_overtaken(cluster, metadata, moment)
-                    lives += self._lives(cluster, metadata, read_to)
+            for log, topic_id, ends in _logs(said):
+                if log not in asked and self._is_questionable(log, said, read_to):
+                    raise OvertakenError(log.cluster, f"{log!r} was noticed to be longer while others were asked about")
+                lives += self._lives(Life(log, topic_id, ends.leader_epoch), ends, read_to, ends_of_epoch)
             self._log.write(lives)
             return self._log.now()
 
-    def _refuse_overtaken(self, cluster: str, metadata: ClusterMetadata, moment: int) -> None:
-        for partition in metadata.ends:
-            if self._log.noticed_since(ClusterPartition(cluster, *partition), moment):
-                raise OvertakenError(cluster, f"{partition!r} has begun another life while it was asked about")
+    def _refuse_overtaken(self, said: Said, moment: int) -> None:
+        for log, _, _ in _logs(said):
+            if self._log.noticed_since(log, moment):
+                raise OvertakenError(log.cluster, f"{log!r} has begun another life while it was asked about")
 
     def leader_epochs(self, alias: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
         """Return the leader epochs of those *partitions* of a cluster that were ever asked about, as last heard."""
@@ -122,47 +131,55 @@ class IncarnationCheck:
             known = [(log, each) for log in logs if (each := self._log.known(log)) is not None]
             self._log.write([Life(log, each.topic_id, each.leader_epoch, None, READ_AGAIN) for log, each in known])
 
-    def _lives(self, cluster: str, metadata: ClusterMetadata, read_to: Mapping[ClusterPartition, int]) -> list[Life]:
-        found, asked = [], dict[ClusterPartition, Ends]()
-        for partition, ends in metadata.ends.items():
-            log, topic_id = ClusterPartition(cluster, *partition), metadata.topics[partition.topic].topic_id
-            before = self._log.known(log)
-            if before is not None and before.topic_id != topic_id:
-                found.append(Life(log, topic_id, ends.leader_epoch, 0, RECREATED))
-                self._reach[log] = ends.log_end
+    def _is_questionable(self, log: ClusterPartition, said: Said, read_to: Mapping[ClusterPartition, int]) -> bool:
+        """Return whether a log is under another leader, or shorter than it was: its leader has to be asked why."""
+        before, metadata = self._log.known(log), said[log.cluster]
+        assert isinstance(metadata, ClusterMetadata)
+        ends = metadata.ends[log.topic_partition]
+        if before is None:
             # A log of commits that is shorter than an earlier version, which wrote down no lives, has read it was cut.
-            elif before is None and not (self._of_commits and ends.log_end < read_to.get(log, 0)):
-                found.append(Life(log, topic_id, ends.leader_epoch))
-            else:
-                is_same_leader = before is not None and before.leader_epoch == ends.leader_epoch
-                if not is_same_leader or ends.log_end < self._reach_of(log, read_to):
-                    asked[log] = ends
-        found += self._elected(cluster, metadata, asked, read_to)
-        for partition, ends in metadata.ends.items():
-            log = ClusterPartition(cluster, *partition)
-            self._reach[log] = max(ends.log_end, self._reach.get(log, 0))
+            return self._of_commits and ends.log_end < read_to.get(log, 0)
+        if before.topic_id != metadata.topics[log.topic].topic_id:
+            return False
+        return before.leader_epoch != ends.leader_epoch or ends.log_end < self._reach_of(log, read_to)
+
+    def _ends_of_epochs(self, asked: Collection[ClusterPartition]) -> dict[ClusterPartition, int | None]:
+        """Return where the epoch ends that was known of each log, None where none was.
+
+        Raises ClusterError where a leader that has just said where its log ends does not answer that: whatever was read
+        meanwhile would be of a life that nobody knows. Errs to waiting.
+        """
+        found: dict[ClusterPartition, int | None] = dict.fromkeys(asked)
+        for cluster in {log.cluster for log in asked}:
+            logs = {log.topic_partition: log for log in asked if log.cluster == cluster}
+            epochs = {each: epoch for each, log in logs.items() if (epoch := self._epoch_of(log)) is not None}
+            answers = self._epochs[cluster].ends(epochs) if epochs else {}
+            found |= {logs[each]: end for each, end in answers.items()}
         return found
 
-    def _elected(
+    def _lives(
         self,
-        cluster: str,
-        metadata: ClusterMetadata,
-        asked: Mapping[ClusterPartition, Ends],
+        now: Life,
+        ends: Ends,
         read_to: Mapping[ClusterPartition, int],
+        ends_of_epoch: Mapping[ClusterPartition, int | None],
     ) -> list[Life]:
-        """Return what logs are under another leader, or shorter than they were."""
-        epochs = {log.topic_partition: epoch for log in asked if (epoch := self._epoch_of(log)) is not None}
-        ends_of_epoch = self._epochs[cluster].ends(epochs) if epochs else {}
-        found = []
-        for log, ends in asked.items():
-            topic_id, reach = metadata.topics[log.topic].topic_id, self._reach_of(log, read_to, is_exact=True)
-            end = ends_of_epoch.get(log.topic_partition)
-            is_cut = ends.log_end < reach if end is None else end < reach
-            if is_cut:
-                found.append(Life(log, topic_id, ends.leader_epoch, end or 0, TRUNCATED))
+        """Return what is to be written down of a log; *now* is its life where it has begun no other one."""
+        log, found = now.log, list[Life]()
+        before, is_asked = self._log.known(log), log in ends_of_epoch
+        if before is not None and before.topic_id != now.topic_id:
+            found.append(now._replace(begins_at=0, reason=RECREATED))
+            self._reach[log] = ends.log_end
+        elif is_asked:
+            reach, end = self._reach_of(log, read_to, is_exact=True), ends_of_epoch[log]
+            if ends.log_end < reach if end is None else end < reach:
+                found.append(now._replace(begins_at=end or 0, reason=TRUNCATED))
                 self._reach[log] = ends.log_end
-            elif self._epoch_of(log) != ends.leader_epoch:
-                found.append(Life(log, topic_id, ends.leader_epoch))
+            elif before is None or before.leader_epoch != ends.leader_epoch:
+                found.append(now)
+        elif before is None:
+            found.append(now)
+        self._reach[log] = max(ends.log_end, self._reach.get(log, 0))
         return found
 
     def _epoch_of(self, log: ClusterPartition) -> int | None:
@@ -177,3 +194,11 @@ class IncarnationCheck:
                 self._reach[each] = max(reach, self._reach.get(each, 0))
             self._is_read = True
         return max(self._reach.get(log, 0), read_to.get(log, 0))
+
+
+def _logs(said: Said) -> Iterator[tuple[ClusterPartition, str, Ends]]:
+    """Yield every log that a cluster tells of, with its topic's id and its ends."""
+    for cluster, metadata in said.items():
+        if isinstance(metadata, ClusterMetadata):
+            for partition, ends in metadata.ends.items():
+                yield ClusterPartition(cluster, *partition), metadata.topics[partition.topic].topic_id, ends

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
-from offset_sync.ingest.due_logs import DueLogs
+from offset_sync.ingest.due_logs import DueLogs, refuse_unknown
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.second_reader import OffsetRanges
@@ -89,6 +89,7 @@ class LogCheck:
         here = self._asked.own.fetch_each({alias: wanted})[alias]
         if isinstance(here, ClusterError):
             raise here
+        refuse_unknown(alias, here, read.start, read.end)
         said: dict[str, ClusterMetadata | ClusterError] = {alias: here}
         said |= self._asked.others.fetch_each(self._origins.origins(read.cut))
         read_to = {ClusterPartition(alias, *each): read.start.get((each.topic, each.partition), 0) for each in wanted}

@@ -1,4 +1,8 @@
-"""Run streaming queries side by side: a failing one is started again and never stops the others."""
+"""Run streaming queries side by side: a failing one is started again and never stops the others.
+
+Nothing here waits for a cluster: a start that a silent one holds up, and a query that does not come to an end, are
+looked at again with the next poll, and the others go on meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from offset_sync.ingest.query_start import QueryStart, QueryStarter
 from offset_sync.kafka.error_codes import explained
 from offset_sync.model.errors import TakenOverError
 from offset_sync.tables.delta.jvm import silence_batches
@@ -19,14 +23,6 @@ from offset_sync.tables.delta.jvm import silence_batches
 logger = logging.getLogger(__name__)
 
 BatchFunction = Callable[[DataFrame, int], None]
-
-
-class QueryStarter(Protocol):
-    """Who starts one query."""
-
-    def start(self) -> StreamingQuery | None:
-        """Start it; None: there is nothing to read yet, ask again later."""
-
 
 FIRST_BACK_OFF_SECONDS = 1.0
 LONGEST_BACK_OFF_SECONDS = 60.0
@@ -43,50 +39,20 @@ class StopRequestedError(Exception):
 @dataclass
 class _Supervised:
     starter: QueryStarter
+    start: QueryStart | None = None  # while it is under way
     query: StreamingQuery | None = None
     failures: int = 0
     retry_at: float = 0.0
     error: str | None = None
-    is_done: bool = field(default=False)
-
-
-class _Starting:
-    """The start of a query, in a thread of its own: a stop must not wait for a silent cluster."""
-
-    def __init__(self, name: str, starter: QueryStarter) -> None:
-        self._starter, self._lock = starter, threading.Lock()
-        self._query: StreamingQuery | None = None
-        self._problem: Exception | None = None
-        self._is_given_up = False
-        self._thread = threading.Thread(target=self._run, name=f"start {name}", daemon=True)
-        self._thread.start()
+    was_started: bool = False  # at least one start has come to its end
+    ends_by: float | None = None  # it is being ended, to be started anew; by then it is interrupted
+    ending: threading.Thread | None = None
 
     @property
-    def has_ended(self) -> bool:
-        return not self._thread.is_alive()
-
-    def join(self, seconds: float) -> None:
-        """Wait a little for its end."""
-        self._thread.join(seconds)
-
-    def take(self) -> StreamingQuery | None:
-        """Return the query, or raise why there is none; one that is not there yet is stopped when it is."""
-        with self._lock:
-            self._is_given_up = not self.has_ended
-            if self._problem is not None:
-                raise self._problem
-            return self._query
-
-    def _run(self) -> None:
-        try:
-            query = self._starter.start()
-        except Exception as problem:
-            self._problem = problem
-            return
-        with self._lock:
-            self._query = query
-            if self._is_given_up and query is not None:
-                query.stop()
+    def has_caught_up(self) -> bool:
+        if self.error is not None or (self.query is None and self.was_started):
+            return True
+        return self.query is not None and _has_caught_up(self.query)
 
 
 class QuerySupervisor:
@@ -121,14 +87,13 @@ class QuerySupervisor:
         """Start every query, wait for all to end, and return one line for each that failed or was stopped before."""
         for name, supervised in self._queries.items():
             self._start(name, supervised)
-            supervised.is_done = supervised.query is None
-        while not self._stop.is_set() and not all(self._has_ended(s) for s in self._queries.values()):
+        while not self._stop.is_set() and not all(self._has_ended(n, s) for n, s in self._queries.items()):
             time.sleep(_POLL_SECONDS)
-        for supervised in self._queries.values():
-            if not self._has_ended(supervised):
-                supervised.error = STOPPED
+        unfinished = [supervised for name, supervised in self._queries.items() if not self._has_ended(name, supervised)]
         self.stop()
-        return {name: s.error for name, s in self._queries.items() if s.error}
+        for supervised in unfinished:
+            supervised.error = STOPPED
+        return self.errors()
 
     def failures(self) -> list[str]:
         """Return one line for each query that failed; queries are named after their clusters."""
@@ -145,59 +110,94 @@ class QuerySupervisor:
 
     def have_caught_up(self) -> bool:
         """Return whether every query has read its log up to the end once, or cannot read it now."""
-        return all(s.error is not None or s.query is None or _has_caught_up(s.query) for s in self._queries.values())
+        return all(supervised.has_caught_up for supervised in self._queries.values())
 
     def errors(self) -> dict[str, str]:
         """Return the present error of every query that is not running."""
         return {name: s.error for name, s in self._queries.items() if s.error}
 
     def restart(self, name: str, patience_seconds: float = 10.0) -> None:
-        """Stop a query, which is started again at the next poll: what it was started with has changed."""
-        supervised = self._queries[name]
-        if supervised.query is not None:
-            _let_end(supervised.query, time.monotonic() + patience_seconds)
-            supervised.query = None
+        """Have a query end between two micro-batches and started again: what it was started with has changed.
+
+        It is not waited for. Past *patience_seconds* the micro-batch in hand is interrupted.
+        """
+        self._queries[name].ends_by = time.monotonic() + patience_seconds
 
     def stop(self, patience_seconds: float = 60.0) -> None:
         """End all queries, letting the micro-batch in hand finish; past *patience_seconds* it is interrupted."""
         self._stop.set()
         deadline = time.monotonic() + patience_seconds
-        for supervised in self._queries.values():
+        for name, supervised in self._queries.items():
+            if supervised.start is not None:
+                self._take(name, supervised)
             if supervised.query is not None:
                 _let_end(supervised.query, deadline)
 
-    def _has_ended(self, supervised: _Supervised) -> bool:
-        if supervised.query is not None and not supervised.query.isActive:
+    def _has_ended(self, name: str, supervised: _Supervised) -> bool:
+        if supervised.start is not None:
+            if not supervised.start.has_ended:
+                return False
+            self._take(name, supervised)
+        if supervised.query is None:
+            return True  # it could not be started, or there is nothing to read
+        if not supervised.query.isActive:
             supervised.error = supervised.error or _failure(supervised.query)
-            supervised.is_done = True
-        return supervised.is_done
+        return not supervised.query.isActive
 
     def _start(self, name: str, supervised: _Supervised) -> None:
-        starting = _Starting(name, supervised.starter)
-        while not starting.has_ended and not self._stop.is_set():
-            starting.join(_POLL_SECONDS)
+        supervised.start = start = QueryStart(name, supervised.starter)
+        # Most starts end at once. All together wait no longer than one poll, however many clusters are silent.
+        start.join(_POLL_SECONDS / len(self._queries))
+        if start.has_ended:
+            self._take(name, supervised)
+
+    def _take(self, name: str, supervised: _Supervised) -> None:
+        """Take what a start has come to; one that has not ended yet is given up."""
+        start, supervised.start = supervised.start, None
+        assert start is not None
+        supervised.was_started = True
         try:
-            supervised.query = starting.take()
+            supervised.query = start.take()
             supervised.error = None
         except Exception as problem:
             supervised.query = None
             supervised.error = first_line(str(problem)) or type(problem).__name__
             self._back_off(name, supervised)
+            return
+        if supervised.query is None:
+            supervised.retry_at = time.monotonic() + FIRST_BACK_OFF_SECONDS
 
     def _revive(self, name: str, supervised: _Supervised) -> None:
+        if supervised.start is not None and supervised.start.has_ended:
+            self._take(name, supervised)
         query = supervised.query
+        if supervised.start is not None or (query is not None and self._is_ending(query, supervised)):
+            return
         if query is not None and query.isActive:
             if supervised.failures and query.lastProgress is not None:
                 supervised.failures = 0
             return
-        if query is not None:
+        if supervised.ends_by is not None:
+            supervised.query = supervised.ends_by = supervised.ending = None
+            supervised.retry_at = 0.0
+        elif query is not None:
             supervised.error = _failure(query) or "ended without an error"
             supervised.query = None
             self._back_off(name, supervised)
         if time.monotonic() >= supervised.retry_at:
             self._start(name, supervised)
-            if supervised.query is None and supervised.error is None:
-                supervised.retry_at = time.monotonic() + FIRST_BACK_OFF_SECONDS
+
+    def _is_ending(self, query: StreamingQuery, supervised: _Supervised) -> bool:
+        """Return whether a query that is to be started anew still has to end, and have it ended when it can be."""
+        if supervised.ends_by is None or not query.isActive:
+            return False
+        is_idle = not query.status["isTriggerActive"]
+        if supervised.ending is None and (is_idle or time.monotonic() > supervised.ends_by):
+            # Spark waits there for the query's last word, which a silent cluster may hold up.
+            supervised.ending = threading.Thread(target=query.stop, name=f"end {query.name}", daemon=True)
+            supervised.ending.start()
+            supervised.ending.join(_POLL_SECONDS)
+        return query.isActive
 
     def _back_off(self, name: str, supervised: _Supervised) -> None:
         wait = min(FIRST_BACK_OFF_SECONDS * 2**supervised.failures, LONGEST_BACK_OFF_SECONDS)

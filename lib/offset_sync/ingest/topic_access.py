@@ -17,7 +17,10 @@ _DEADLINE_S = 5.0
 
 
 class TopicAccess:
-    """What *admins* say of the rights to the included topics; each error is logged when it is new."""
+    """What *admins* say of the rights to the included topics; each error is logged when it is new.
+
+    Every method waits for the clusters, so none belongs into a loop that serves more than one. Threads may share it.
+    """
 
     def __init__(self, config: Config, admins: Mapping[str, ClusterAdmin], clock: Clock = SYSTEM_CLOCK) -> None:
         self._config, self._admins, self._clock = config, admins, clock
@@ -39,14 +42,15 @@ class TopicAccess:
 
     def refusals(self) -> list[str]:
         """Return one line for each topic that was refused when its cluster was last asked."""
-        return [str(error) for refused in self._refused.values() for error in refused.values()]
+        return [str(error) for refused in list(self._refused.values()) for error in refused.values()]
 
     def granted(self) -> list[str]:
         """Return the clusters at which a topic that may not be read now may be read, or is gone; asks now and then."""
         if self._clock.now() < self._ask_again_at:
             return []
         self._ask_again_at = self._clock.now() + EVERY_S
-        return [alias for alias, refused in self._refused.items() if refused and self._is_changed(alias, set(refused))]
+        known = list(self._refused.items())  # a query that is being started may add to it
+        return [alias for alias, refused in known if refused and self._is_changed(alias, set(refused))]
 
     def _is_changed(self, alias: str, refused: set[str]) -> bool:
         admin = self._admins[alias]

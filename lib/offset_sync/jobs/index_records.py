@@ -35,6 +35,7 @@ from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.state.lease import Lease, held
 from offset_sync.tables.store import TableStore
 
+_POLL_S = 0.2
 _ORIGIN_DEADLINE_S = 1.0
 """An origin that is silent for longer is believed, and not asked again for some seconds: no index waits for another."""
 
@@ -77,8 +78,6 @@ def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) 
         queries.add(alias, _RecordQuery(config, admin, access, parts))
 
     def every_poll() -> None:
-        for alias in access.granted():
-            queries.restart(alias)
         if queries.have_caught_up() and len(queries.errors()) < len(admins):
             output.caught_up()
 
@@ -87,8 +86,17 @@ def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) 
         queries.run_once()
         output.end()
         return queries.failures() + access.refusals()
+    watching = threading.Thread(target=_watch_rights, args=(access, queries, lease.stop), name="rights", daemon=True)
+    watching.start()
     queries.run_until_stopped(every_poll)
     return []
+
+
+def _watch_rights(access: TopicAccess, queries: QuerySupervisor, stop: threading.Event) -> None:
+    """Start queries anew whose topics may be read now; in a thread, for a silent cluster lets one wait."""
+    while not stop.wait(_POLL_S):
+        for alias in access.granted():
+            queries.restart(alias)
 
 
 class _Parts(NamedTuple):

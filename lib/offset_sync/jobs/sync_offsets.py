@@ -90,7 +90,8 @@ class SyncJob:
         self._metrics = SyncMetrics(config)
         self._positions = Positions(self._state, self._metrics.waiting, config.metrics.worst)
         self._summary = SyncSummary(self._state, self._metrics, self._positions)
-        fetcher, history = MetadataFetcher(self._admins), CountedHistory(self._history, self._metrics)
+        fetcher = MetadataFetcher(self._admins, on_return=lambda: self._loop.soon())
+        history = CountedHistory(self._history, self._metrics)
         writers = {alias: self._writer(alias) for alias in config.clusters}
         self._reconciler = Reconciler(config, self._state, fetcher, writers, history)
         targets = {} if run.is_dry else {a: FencedDeleter(admin, run.lease) for a, admin in self._admins.items()}
@@ -156,6 +157,7 @@ class SyncJob:
         self._queries.run_until_stopped(self._note_readiness)
         reconciling.join()
         speaking.join()
+        self._reconciler.close()
         self._history.close()
         if endpoint is not None:
             endpoint.close()

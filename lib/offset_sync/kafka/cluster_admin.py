@@ -16,6 +16,7 @@ from offset_sync.kafka.error_codes import (
     RETRIABLE,
     UNSTABLE,
     NotAuthorizedError,
+    SilentError,
     TransientError,
     group_refusal,
     with_remedy,
@@ -91,11 +92,11 @@ class ClusterAdmin:
         return self._topics.partition_count(topic, deadline)
 
     def ends(self, partitions: Iterable[TopicPartition], deadline: float = DEADLINE_S) -> dict[TopicPartition, LogEnds]:
-        """Return the log ends; partitions that do not exist, may not be described or have no leader are left out."""
+        """Return the log ends; partitions that are not there, or of which nobody can tell now, are left out."""
         return self._topics.ends(partitions, deadline)
 
     def reaches(self, is_wanted: Callable[[str], bool], deadline: float = DEADLINE_S) -> dict[TopicPartition, Reach]:
-        """Return how far each partition of the wanted topics can be read; those without a leader are left out."""
+        """Return how far each partition of the wanted topics can be read; where nobody can tell now it is left out."""
         return self._topics.reaches(is_wanted, deadline)
 
     def committed_offsets(
@@ -215,7 +216,10 @@ class ClusterAdmin:
         if isinstance(answer, RequestFailure):
             if answer.error == "GROUP_AUTHORIZATION_FAILED":
                 return self._group_error(group, group_refusal("Describe"))
-            return self._group_error(group, f"{answer.error}: {answer.message}", answer.error in RETRIABLE)
+            reason = f"{answer.error}: {answer.message}"
+            if is_unreachable(answer):
+                return SilentError(self.alias, named_group(group, reason))
+            return self._group_error(group, reason, answer.error in RETRIABLE)
         for each in answer:
             if each.error is not None and each.error not in ABSENT_TOPIC:
                 is_transient = each.error in RETRIABLE - {UNSTABLE}
@@ -228,7 +232,12 @@ class ClusterAdmin:
 
     def _group_error(self, group: str, reason: str, is_transient: bool = False) -> ClusterError:
         kind = TransientError if is_transient else ClusterError
-        return kind(self.alias, f"group {group[:_SHOWN_CHARACTERS]!a}: {reason}")
+        return kind(self.alias, named_group(group, reason))
+
+
+def named_group(group: str, reason: str) -> str:
+    """Return *reason* with the group that it is about."""
+    return f"group {group[:_SHOWN_CHARACTERS]!a}: {reason}"
 
 
 def _partition_of(write: OffsetWrite) -> TopicPartition:

@@ -17,6 +17,10 @@ class TransientError(ClusterError):
     """The same request may well succeed a little later."""
 
 
+class SilentError(TransientError):
+    """No answer came at all: a group's coordinator is silent, and may be for long."""
+
+
 class NotAuthorizedError(ClusterError):
     """We may not describe a topic, or not read it.
 

@@ -12,7 +12,8 @@ from confluent_kafka import IsolationLevel
 from confluent_kafka.admin import AclOperation, TopicDescription  # type: ignore[attr-defined]
 
 from offset_sync.kafka.error_codes import NotAuthorizedError
-from offset_sync.kafka.topic_requests import EARLIEST, LATEST, TopicRequests, allowed
+from offset_sync.kafka.log_offsets import EARLIEST, LATEST, LogOffsets
+from offset_sync.kafka.topic_requests import TopicRequests, allowed
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 
@@ -58,6 +59,7 @@ class TopicMetadata:
 
     def __init__(self, alias: str, options: Mapping[str, str]) -> None:
         self._requests = TopicRequests(alias, options)
+        self._offsets = LogOffsets(self._requests)
 
     def listed(self, deadline: float) -> dict[str, TopicInfo]:
         """Return id and partition count of every topic that we may describe and that is not internal."""
@@ -101,32 +103,35 @@ class TopicMetadata:
         return None if found is None else found.partitions
 
     def ends(self, partitions: Iterable[TopicPartition], deadline: float) -> dict[TopicPartition, LogEnds]:
-        """Return the log ends; partitions that do not exist, may not be described or have no leader are left out.
+        """Return the log ends; left out is what nobody can tell now, or what is not there.
 
-        Partitions without a leader are not asked for, because librdkafka would let the whole request wait for them.
-        The log start is read first, so if retention deletes in between it is too small, never too large.
+        That are partitions that do not exist or may not be described, and those whose leader is away or silent: it
+        keeps no other partition waiting for long. Partitions without a leader are not asked for, because librdkafka
+        would let the whole request wait for them. The log start is read first, so if retention deletes in between it
+        is too small, never too large.
         """
         ends_at = time.monotonic() + deadline
         wanted = set(partitions)
         described = allowed(self._requests.described({each.topic for each in wanted}, ends_at))
-        with_leader = {TopicPartition(name, number) for name in described for number in _led(described[name])}
-        asked = sorted(wanted & with_leader)
-        starts = self._requests.offsets(asked, EARLIEST, ends_at)
-        stops = self._requests.positions([each for each in asked if each in starts], LATEST, ends_at)
-        return {each: LogEnds(starts[each], max(starts[each], end), epoch) for each, (end, epoch) in stops.items()}
+        leaders = {each: leader for each, leader in _leaders(described).items() if each in wanted}
+        starts = self._offsets.read(leaders, EARLIEST, ends_at)
+        stops = self._offsets.read({each: leaders[each] for each in starts}, LATEST, ends_at)
+        return {
+            each: LogEnds(starts[each].offset, max(starts[each].offset, end), epoch)
+            for each, (end, epoch) in stops.items()
+        }
 
     def reaches(self, is_wanted: Callable[[str], bool], deadline: float) -> dict[TopicPartition, Reach]:
-        """Return how far each partition of the wanted topics can be read; those without a leader are left out.
+        """Return how far each partition of the wanted topics can be read; left out is what nobody can tell now.
 
         The stable end is read first, so if a transaction commits in between it is too small, never too large.
         """
         ends_at = time.monotonic() + deadline
         names = [name for name in self._requests.names(ends_at) if is_wanted(name)]
-        described = allowed(self._requests.described(names, ends_at))
-        asked = [TopicPartition(name, number) for name in sorted(described) for number in _led(described[name])]
-        stable = self._requests.offsets(asked, LATEST, ends_at, isolation_level=IsolationLevel.READ_COMMITTED)
-        high = self._requests.offsets([each for each in asked if each in stable], LATEST, ends_at)
-        return {each: Reach(stable[each], max(stable[each], high[each])) for each in asked if each in high}
+        leaders = _leaders(allowed(self._requests.described(names, ends_at)))
+        stable = self._offsets.read(leaders, LATEST, ends_at, isolation_level=IsolationLevel.READ_COMMITTED)
+        high = self._offsets.read({each: leaders[each] for each in stable}, LATEST, ends_at)
+        return {each: Reach(stable[each].offset, max(stable[each].offset, high[each].offset)) for each in high}
 
 
 def to_topic_info(description: TopicDescription) -> TopicInfo:
@@ -136,7 +141,12 @@ def to_topic_info(description: TopicDescription) -> TopicInfo:
     return TopicInfo(str(uuid.UUID(int=(high & _BITS) << 64 | low & _BITS)), len(description.partitions))
 
 
-def _led(description: TopicDescription) -> list[int]:
-    """Return the partitions that have a leader now."""
-    partitions: list[Any] = description.partitions
-    return [each.id for each in partitions if each.leader is not None]
+def _leaders(described: Mapping[str, TopicDescription]) -> dict[TopicPartition, int]:
+    """Return the number of the broker that leads each partition which has a leader now."""
+    partitions: dict[str, list[Any]] = {name: each.partitions for name, each in sorted(described.items())}
+    return {
+        TopicPartition(name, each.id): each.leader.id
+        for name in partitions
+        for each in partitions[name]
+        if each.leader is not None
+    }

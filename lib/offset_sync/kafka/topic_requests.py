@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
@@ -9,21 +10,18 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cached_property
 from typing import Any, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
-from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient, TopicDescription  # type: ignore[attr-defined]
 
 from offset_sync.kafka.error_codes import ABSENT_TOPIC, NOT_AUTHORIZED, RETRIABLE, NotAuthorizedError
 from offset_sync.kafka.request_limits import is_topic_name
 from offset_sync.kafka.retry import attempts
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
 
-EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _REQUEST_S = 6.0
+_SHORTEST_TRY_S = 1.0
 _SHORTEST_S = 0.001  # to the client, 0 means 'for ever' or an error
-_GRACE_S = 0.5
+_GRACE_S = 0.1
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
@@ -50,7 +48,7 @@ class TopicRequests:
                 failure = error_name(error)
                 if failure not in RETRIABLE:
                     break
-        raise self._error(f"{failure} for the list of topics")
+        raise self.error(f"{failure} for the list of topics")
 
     def described(
         self, topics: Iterable[str], ends_at: float, *, with_rights: bool = False
@@ -66,44 +64,29 @@ class TopicRequests:
 
         return self._collect(ask, [name for name in dict.fromkeys(topics) if is_topic_name(name)], ends_at)
 
-    def offsets(
-        self, partitions: list[TopicPartition], spec: OffsetSpec, ends_at: float, **options: IsolationLevel
-    ) -> dict[TopicPartition, int]:
-        """Return the offset that *spec* means in each partition; those that do not exist are left out."""
-        return {each: offset for each, (offset, _) in self.positions(partitions, spec, ends_at, **options).items()}
-
-    def positions(
-        self, partitions: list[TopicPartition], spec: OffsetSpec, ends_at: float, **options: IsolationLevel
-    ) -> dict[TopicPartition, tuple[int, int | None]]:
-        """Return the offset that *spec* means in each partition that exists, and the leader epoch if it is known."""
-
-        def ask(wanted: list[TopicPartition], timeout_s: float) -> Mapping[TopicPartition, Future[Any]]:
-            specs = {ClientPartition(each.topic, each.partition): spec for each in wanted}
-            futures = self._client.list_offsets(specs, request_timeout=timeout_s, **options)
-            return {TopicPartition(each.topic, each.partition): future for each, future in futures.items()}
-
-        found = allowed(self._collect(ask, partitions, ends_at))
-        return {each: (result.offset, result.leader_epoch) for each, result in found.items() if result.offset >= 0}
+    def offsets(self, specs: Mapping[_Key, Any], **options: Any) -> Mapping[_Key, Future[Any]]:
+        """Ask once where logs begin or end; *options* are those of ``AdminClient.list_offsets``."""
+        return self._client.list_offsets(dict(specs), **options)  # type: ignore[arg-type,return-value]
 
     def _collect(
         self, ask: Callable[[list[_Key], float], Mapping[_Key, Future[_Value]]], wanted: list[_Key], ends_at: float
     ) -> dict[_Key, _Value | NotAuthorizedError]:
-        """Ask until each key, a topic or a partition, is answered, refused or known to be absent."""
+        """Ask until each topic is answered, refused or known to be absent."""
         found: dict[_Key, _Value | NotAuthorizedError] = {}
         failures: dict[_Key, str] = {}
         for left in attempts(ends_at) if wanted else ():
             timeout_s = _timeout_s(left)
             failures = {}
+            until = time.monotonic() + timeout_s + _GRACE_S
             for key, future in ask(wanted, timeout_s).items():
                 try:
-                    found[key] = future.result(timeout_s + _GRACE_S)
+                    found[key] = future.result(max(0.0, until - time.monotonic()))
                 except FutureTimeout:
                     failures[key] = "_TIMED_OUT"
                 except KafkaException as error:
                     name = error_name(error)
                     if name in NOT_AUTHORIZED:
-                        topic = key.topic if isinstance(key, TopicPartition) else str(key)
-                        found[key] = NotAuthorizedError(self.alias, topic)
+                        found[key] = NotAuthorizedError(self.alias, str(key))
                     elif name not in ABSENT_TOPIC:
                         failures[key] = name
             wanted = [key for key, name in failures.items() if name in RETRIABLE]
@@ -111,7 +94,7 @@ class TopicRequests:
                 break
         if failures:
             key, name = next(iter(failures.items()))
-            raise self._error(f"{name} for {key!r}" + (f" and {len(failures) - 1} more" if len(failures) > 1 else ""))
+            raise self.error(f"{name} for {key!r}" + (f" and {len(failures) - 1} more" if len(failures) > 1 else ""))
         return found
 
     @cached_property
@@ -127,7 +110,8 @@ class TopicRequests:
         if error.name() != "_ALL_BROKERS_DOWN" or not self._client_errors:
             self._client_errors.append(error)
 
-    def _error(self, message: str) -> ClusterError:
+    def error(self, message: str) -> ClusterError:
+        """Return *message* as an error of the cluster, with what the client last complained of."""
         self._client.poll(0)
         cause = f" ({self._client_errors[-1].str()})" if self._client_errors else ""
         return ClusterError(self.alias, message + cause)
@@ -144,4 +128,5 @@ def error_name(error: KafkaException) -> str:
 
 
 def _timeout_s(left_s: float) -> float:
-    return max(_SHORTEST_S, min(_REQUEST_S, left_s))
+    """Return how long one try may take: half of what is left, for the next may go to a broker that is not silent."""
+    return max(_SHORTEST_S, min(_REQUEST_S, left_s, max(left_s / 2, _SHORTEST_TRY_S)))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
+from offset_sync.state.silence import RETRY_S, Silence
 
-logger = logging.getLogger(__name__)
-SILENCE_SECONDS = 10.0
-"""A cluster that did not answer is not asked again for so long: every pass would wait for it."""
+_LEAST_S = 0.1
+"""A cluster that has used up the deadline for its topics is asked for so long for the ends of its logs."""
 
 
 class Topic(Protocol):
@@ -52,7 +51,7 @@ class Cluster(Protocol):
         """Return what is known of each topic that exists; the error of one that may not be asked for."""
 
     def ends(self, partitions: Collection[TopicPartition], deadline: float) -> Mapping[TopicPartition, Ends]:
-        """Return the log ends of each partition that exists."""
+        """Return the log ends of each partition that exists and whose leader answers."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +75,22 @@ class ClusterMetadata:
 
 
 class MetadataFetcher:
-    """Asks clusters side by side and remembers which ones do not answer."""
+    """Asks clusters side by side, within *deadline_seconds* each; what is silent is asked again in the background.
 
-    def __init__(self, clusters: Mapping[str, Cluster], deadline_seconds: float = 5.0) -> None:
+    Until it answers nobody waits for it: a silent cluster is its error, and the log ends of partitions whose leader is
+    silent are left out. *on_return* is called, in another thread, when something answers again.
+    """
+
+    def __init__(
+        self,
+        clusters: Mapping[str, Cluster],
+        deadline_seconds: float = 5.0,
+        on_return: Callable[[], None] = lambda: None,
+        retry_seconds: float = RETRY_S,
+    ) -> None:
         self._clusters = clusters
         self._deadline = deadline_seconds
-        self._silent: dict[str, tuple[float, ClusterError]] = {}
+        self._silence = Silence(self._silent, on_return, retry_seconds)
 
     def fetch(
         self, aliases: Collection[str], partitions: Collection[TopicPartition]
@@ -92,23 +101,37 @@ class MetadataFetcher:
     def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata | ClusterError]:
         """Return what each cluster says of its partitions, or why it said nothing."""
         with ThreadPoolExecutor(max_workers=max(1, len(wanted))) as pool:
-            return dict(zip(wanted, pool.map(self._ask, wanted.keys(), wanted.values()), strict=True))
+            return dict(zip(wanted, pool.map(self._answer, wanted.keys(), wanted.values()), strict=True))
 
-    def _ask(self, alias: str, partitions: Collection[TopicPartition]) -> ClusterMetadata | ClusterError:
-        since, error = self._silent.get(alias, (-SILENCE_SECONDS, None))
-        if error is not None and time.monotonic() - since < SILENCE_SECONDS:
+    def _answer(self, alias: str, partitions: Collection[TopicPartition]) -> ClusterMetadata | ClusterError:
+        error, silent = self._silence.of(alias)
+        if error is not None:
             return error
-        cluster = self._clusters[alias]
         try:
-            answers = cluster.describe(sorted({partition.topic for partition in partitions}), self._deadline)
-            topics = {name: each for name, each in answers.items() if not isinstance(each, ClusterError)}
-            refused = {name: each for name, each in answers.items() if isinstance(each, ClusterError)}
-            known = [p for p in partitions if p.topic in topics and p.partition < topics[p.topic].partitions]
-            metadata = ClusterMetadata(topics, cluster.ends(known, self._deadline), refused)
+            metadata = self._ask(alias, partitions, silent)
         except ClusterError as problem:
-            if error is None:
-                logger.error("%s", problem)
-            self._silent[alias] = (time.monotonic(), problem)
+            self._silence.note(alias, problem, partitions)
             return problem
-        self._silent.pop(alias, None)
+        self._silence.note(alias, None, _unanswered(metadata, partitions) - silent)
         return metadata
+
+    def _ask(
+        self, alias: str, partitions: Collection[TopicPartition], silent: Set[TopicPartition] = frozenset()
+    ) -> ClusterMetadata:
+        cluster, ends_at = self._clusters[alias], time.monotonic() + self._deadline
+        answers = cluster.describe(sorted({partition.topic for partition in partitions}), self._deadline)
+        topics = {name: each for name, each in answers.items() if not isinstance(each, ClusterError)}
+        refused = {name: each for name, each in answers.items() if isinstance(each, ClusterError)}
+        asked = [p for p in partitions if _exists(topics, p) and p not in silent]
+        return ClusterMetadata(topics, cluster.ends(asked, max(_LEAST_S, ends_at - time.monotonic())), refused)
+
+    def _silent(self, alias: str, partitions: Collection[TopicPartition]) -> Collection[TopicPartition]:
+        return _unanswered(self._ask(alias, partitions), partitions)
+
+
+def _exists(topics: Mapping[str, Topic], partition: TopicPartition) -> bool:
+    return partition.topic in topics and partition.partition < topics[partition.topic].partitions
+
+
+def _unanswered(metadata: ClusterMetadata, partitions: Collection[TopicPartition]) -> set[TopicPartition]:
+    return {each for each in partitions if _exists(metadata.topics, each) and each not in metadata.ends}

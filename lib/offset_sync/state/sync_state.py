@@ -67,6 +67,11 @@ class SyncState:
                 self.offsets, self.keys, [pair[0] for pair in self.last_translations if pair[1] == target], rows
             )
 
+    def rows_of(self, source: str, rows: KeyRows) -> KeyRows:
+        """Return those of *rows* that *source* owns and has not deleted, by partition."""
+        with self.lock:
+            return owned_rows(self.offsets, self.keys, [source], rows)[source]
+
     def owned(self) -> Iterator[tuple[str, str, KeyRows]]:
         """Yield every pair with the rows that count for it: those that its source owns."""
         for target in dict.fromkeys(target for _, target in self.last_translations):

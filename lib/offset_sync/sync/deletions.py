@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from offset_sync.kafka.error_codes import UNREACHABLE
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.committed_offsets import owners
@@ -57,7 +58,10 @@ def deleted_at_owner(state: SyncState, source: str, target: str) -> dict[str, di
 
 
 def follow_deletions(state: SyncState, targets: Mapping[str, OffsetDeleter]) -> list[str]:
-    """Delete what owners have deleted; return one line per group for which that could not be done."""
+    """Delete what owners have deleted; return one line per group for which that could not be done.
+
+    A target that is silent is not asked for its other groups as well: each would wait for it, and the next pass comes.
+    """
     failures = []
     for source, target in state.last_translations:
         for group_id, partitions in deleted_at_owner(state, source, target).items():
@@ -71,4 +75,6 @@ def follow_deletions(state: SyncState, targets: Mapping[str, OffsetDeleter]) -> 
             left = sorted({error for error in errors.values() if error is not None})
             if left:
                 failures.append(f"{source} to {target}: {group_id} not deleted: {', '.join(left)}")
+            if not UNREACHABLE.isdisjoint(left):
+                break
     return failures

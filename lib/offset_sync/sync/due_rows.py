@@ -6,7 +6,6 @@ records the new commit reconciles it, so such a row is left to them.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -24,9 +23,9 @@ from offset_sync.sync.write_plan import refresh_due
 
 
 class Due(NamedTuple):
-    """What may have to be done at one target: the commits of each source, and how far their logs are indexed."""
+    """What may have to be done in one direction: commits of the source, and how far both sides' logs are indexed."""
 
-    commits: dict[str, Commits]
+    commits: Commits
     partitions: set[TopicPartition]
     frontiers: dict[ClusterPartition, int]
 
@@ -36,23 +35,19 @@ class DueRows:
 
     def __init__(self, config: Config, state: SyncState, translator: Translator) -> None:
         self._state, self._translator = state, translator
-        self._pairs = config.pairs()
         self._refresh_ms = to_ms(config.sync.refresh_interval)
 
-    def before_asking(self, target: str, request: ReconcileRequest) -> Due:
-        """Return what to ask about; the frontiers are taken before the clusters are asked."""
+    def before_asking(self, source: str, target: str, request: ReconcileRequest) -> Due | None:
+        """Return what to ask about, None for nothing; the frontiers are taken before the clusters are asked."""
         state = self._state
         with state.lock:
-            owned = state.owned_rows(target, np.unique(request.rows))
-            rows = {
-                source: chosen
-                for source, candidates in owned.items()
-                if source in request.sources and (source, target) in self._pairs
-                if len(chosen := self._candidates(source, target, candidates, request.selection))
-            }
-            partitions = {each for one in rows.values() for each in state.keys.partitions_of(one)}
-            frontiers = self._translator.frontiers([target, *rows], partitions)
-            return Due({source: state.commits(source, one) for source, one in rows.items()}, partitions, frontiers)
+            owned = state.rows_of(source, np.unique(request.rows))
+            rows = self._candidates(source, target, owned, request.selection)
+            if len(rows) == 0:
+                return None
+            partitions = set(state.keys.partitions_of(rows))
+            frontiers = self._translator.frontiers([target, source], partitions)
+            return Due(state.commits(source, rows), partitions, frontiers)
 
     def after_asking(
         self, source: str, target: str, commits: Commits, snapshot: Snapshot, request: ReconcileRequest
@@ -60,7 +55,7 @@ class DueRows:
         """Return those of *commits* that still count, and in the regular pass only those that are not settled."""
         state = self._state
         with state.lock:
-            counts = np.isin(commits.key, state.owned_rows(target, commits.key).get(source, []))
+            counts = np.isin(commits.key, state.rows_of(source, commits.key))
             now = state.commits(source, commits.key)
             chosen = counts & (now.offset == commits.offset) & (now.at_ms == commits.at_ms)
             if request.selection is Selection.UNSETTLED:
@@ -95,8 +90,3 @@ class DueRows:
         is_settled = last.is_settled(commits.key, commits.offset, commits.at_ms)
         is_settled &= there["actual_offset"][commits.key] == last.columns["wanted"][commits.key]
         return is_settled & ~refresh_due(there, commits.key, self.refresh_before_ms())
-
-
-def targets_of(pairs: Collection[tuple[str, str]], sources: Collection[str]) -> list[str]:
-    """Return the clusters that something of *sources* is translated to."""
-    return list(dict.fromkeys(target for source, target in pairs if source in sources))

@@ -13,7 +13,7 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Protocol
 
-from offset_sync.kafka.error_codes import ACTIVE_GROUP, RETRIABLE, TransientError
+from offset_sync.kafka.error_codes import ACTIVE_GROUP, RETRIABLE, SilentError, TransientError
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock, attempts
 from offset_sync.model.errors import ClusterError, TableError
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
@@ -21,6 +21,8 @@ from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.fence import Fence
 
 GROUPS_AT_ONCE = 1000
+_SILENT_TRIES = 2
+"""So often groups are tried whose coordinators are all that is silent: the target's other groups wait meanwhile."""
 _READ_S = 3.0  # groups that do not answer by then are read with the next try, after the others have been written
 
 
@@ -107,6 +109,7 @@ class _Batch:
     _outcomes: dict[GroupPartition, WriteOutcome] = field(default_factory=dict)
     _previous: dict[GroupPartition, int | None] = field(default_factory=dict)  # what stood there before our first try
     _errors: dict[GroupPartition, str] = field(default_factory=dict)  # of the last try
+    _silent_tries: int = 0  # in a row, in which no group that was left has answered
 
     def run(self, ends_at: float) -> ClusterError | None:
         """Conclude what can be concluded until *ends_at*; return the error of a cluster that does not answer."""
@@ -119,7 +122,7 @@ class _Batch:
                 unreachable = error
             except ClusterError as error:
                 return error
-            if not self.pending:
+            if not self.pending or self._silent_tries >= _SILENT_TRIES:
                 break
         return unreachable
 
@@ -141,6 +144,8 @@ class _Batch:
         """Read the target, conclude what needs no write or cannot be read, and return what is to be written."""
         groups = list(dict.fromkeys(write.group_id for write in self.pending.values()))
         found = self.admin.committed_offsets(groups, deadline=deadline)
+        is_silent = all(isinstance(each, SilentError) for each in found.values())
+        self._silent_tries = self._silent_tries + 1 if is_silent else 0
         keys = list(self.pending)  # a copy: what is concluded leaves it
         return [key for key in keys if self._is_to_be_written(key, found[key.group_id])]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -17,6 +17,8 @@ from offset_sync.sync.reconciler import Reconciler
 
 logger = logging.getLogger(__name__)
 _POLL_SECONDS = 0.2
+_PATIENCE_SECONDS = 0.5
+"""So long what waits for the index waits for the pass over everything; past that they go on side by side."""
 
 
 class PassTimer(Protocol):
@@ -42,6 +44,7 @@ class ReconcileLoop:
         self._targets = targets if options.deletes == "follow" else {}
         self._timer = timer
         self._interval = options.reconcile_interval.total_seconds()
+        self._is_first, self._due_at = True, 0.0
         self._pause = min(options.trigger_interval.total_seconds(), self._interval)
 
     def full_pass(self, *, is_first: bool) -> list[str]:
@@ -52,23 +55,39 @@ class ReconcileLoop:
                 failures += follow_deletions(self._state, self._targets)
             return failures
 
+    def soon(self) -> None:
+        """Have everything looked at with the next turn: what was silent answers again."""
+        self._due_at = 0.0
+
     def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
         """Make passes until *stop* is set; the first, of everything, as soon as *is_ready* is."""
-        is_first, due_at = True, 0.0
-        while not stop.wait(_POLL_SECONDS if is_first else self._pause):
+        full: threading.Thread | None = None
+        while not stop.wait(_POLL_SECONDS if self._is_first else self._pause):
             if not is_ready.is_set():
                 continue
-            is_due = is_first or time.monotonic() >= due_at
-            due_at = time.monotonic() + self._interval if is_due else due_at
-            try:
-                failures = (
-                    self.full_pass(is_first=is_first) if is_due else self._reconciler.reconcile_waiting_for_index()
-                )
-                is_first = False
-            except TakenOverError:
-                return  # the job is stopping, and says why
-            except Exception:  # keep the loop alive: the next pass sees the same state and tries again
-                logger.exception("reconcile pass failed")
+            if (full is None or not full.is_alive()) and (self._is_first or time.monotonic() >= self._due_at):
+                self._due_at = time.monotonic() + self._interval
+                # Beside: of a silent cluster it waits for each request, and the others' index grows meanwhile.
+                full = threading.Thread(target=self._make, args=(self._make_full,), name="full pass", daemon=True)
+                full.start()
+                full.join(_PATIENCE_SECONDS)
                 continue
-            for failure in failures:
-                logger.warning("%s", failure)
+            self._make(self._reconciler.reconcile_waiting_for_index)
+        if full is not None:
+            full.join()
+
+    def _make_full(self) -> list[str]:
+        failures = self.full_pass(is_first=self._is_first)
+        self._is_first = False
+        return failures
+
+    def _make(self, make_pass: Callable[[], list[str]]) -> None:
+        try:
+            failures = make_pass()
+        except TakenOverError:
+            return  # the job is stopping, and says why
+        except Exception:  # keep the loop alive: the next pass sees the same state and tries again
+            logger.exception("reconcile pass failed")
+            return
+        for failure in failures:
+            logger.warning("%s", failure)

@@ -1,14 +1,15 @@
 """The pass that micro-batches and the reconcile loop share: compare desired offsets with the actual ones, repair.
 
 Desired is t(latest genuine commit of the owner), actual what the target's coordinator holds. Nothing here depends on
-how often or in which order it is called, so any step may be repeated, by any driver, at any time.
+how often or in which order it is called, so any step may be repeated, by any driver, at any time. So a direction that
+takes long is left behind: what is not written yet stays due.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import Commits, Snapshot
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
-from offset_sync.sync.due_rows import DueRows, targets_of
+from offset_sync.sync.direction_queue import DirectionQueue
+from offset_sync.sync.due_rows import DueRows
 from offset_sync.sync.reconciliation import (
     Fetcher,
     OffsetWriter,
@@ -30,11 +32,17 @@ from offset_sync.sync.reconciliation import (
 )
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes
 
+PATIENCE_S = 0.5
+"""So long whoever goes on reading waits for a direction: longer than almost any takes while its clusters are well."""
+
 
 class Reconciler:
     """Reconciles what *state* knows: *fetcher* asks the clusters, *writers* commit at each target, *history* is told.
 
-    Threads may share it. The state's lock is never held while a cluster is asked.
+    Threads may share it. Each direction has a thread of its own, which does one thing after the other: so an older
+    answer never overtakes a newer one of the same direction. The lock of a target is held from where it is made sure
+    that the source still owns what is answered until it is written: so neither does one of another source. Neither that
+    lock nor the state's is held while clusters are asked for metadata.
     """
 
     def __init__(
@@ -55,10 +63,16 @@ class Reconciler:
         self._sources = tuple(dict.fromkeys(source for source, _ in self._pairs))
         self._target_locks = {target: threading.Lock() for _, target in self._pairs}
         self._due = DueRows(config, state, self._translator)
+        self._queues = {pair: self._queue(*pair) for pair in self._pairs}
 
     def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
-        """Reconcile *rows* that *source* committed in a micro-batch, where it owns them; return a line per failure."""
-        return self._reconcile(ReconcileRequest.batch(source, rows, batch_id))
+        """Reconcile *rows* that *source* committed in a micro-batch, where it owns them; return a line per failure.
+
+        A direction that takes long is left behind, and nobody waits for it again before it has caught up: its log lines
+        come later, and what was brought meanwhile is reconciled in one go. A driver that dies before has it done by the
+        first pass of the next one, which knows the commits from the history.
+        """
+        return self._reconcile(ReconcileRequest.batch(source, rows, batch_id), PATIENCE_S)
 
     def reconcile_keys(self, source: str, rows: KeyRows) -> list[str]:
         """Reconcile *rows* that *source* owns, whatever was answered before; return one line per failure."""
@@ -74,43 +88,58 @@ class Reconciler:
         return self._reconcile(request(self._sources, rows))
 
     def reconcile_waiting_for_index(self) -> list[str]:
-        """Reconcile what waits for the index, where it has grown since the last call; return one line per failure."""
+        """Reconcile what waits for the index, where it has grown since the last call; return one line per failure.
+
+        A direction that takes long is left behind.
+        """
         self._state.index.refresh()
         grown = self._state.index.take_grown()
         with self._state.lock:
             rows = [self._state.keys.keys_in(partition) for partition in grown]
         if not rows:
             return []
-        return self._reconcile(ReconcileRequest.waiting_for_index(self._sources, np.concatenate(rows)))
+        return self._reconcile(ReconcileRequest.waiting_for_index(self._sources, np.concatenate(rows)), PATIENCE_S)
 
-    def _reconcile(self, request: ReconcileRequest) -> list[str]:
+    def close(self) -> None:
+        """Begin nothing more of what waits, and return when what is under way has ended."""
+        for queue in self._queues.values():
+            queue.close()
+
+    def _reconcile(self, request: ReconcileRequest, patience_s: float | None = None) -> list[str]:
         if len(request.rows) == 0:
             return []
         self._state.index.refresh()
-        targets = targets_of(self._pairs, request.sources)
-        with ThreadPoolExecutor(max_workers=max(1, len(targets))) as pool:
-            passes = [pool.submit(self._reconcile_target, target, request) for target in targets]
-            return [line for each in passes for line in each.result()]
+        asked = []
+        for (source, _), queue in self._queues.items():
+            if source in request.sources:
+                was_late = queue.is_late and patience_s is not None
+                asked.append((queue, queue.submit(request.of(source)), was_late))
+        done, _ = wait([answer for _, answer, was_late in asked if not was_late], patience_s)
+        for queue, answer, _ in asked:
+            if answer not in done:
+                queue.leave(answer)
+        return [line for _, answer, _ in asked if answer in done for line in answer.result()]
 
-    def _reconcile_target(self, target: str, request: ReconcileRequest) -> list[str]:
-        # This lock spans computing and committing: an older answer must not overtake a newer one on its way.
+    def _queue(self, source: str, target: str) -> DirectionQueue:
+        def reconcile(request: ReconcileRequest) -> list[str]:
+            return self._reconcile_direction(source, target, request)
+
+        return DirectionQueue(f"{source} to {target}", reconcile)
+
+    def _reconcile_direction(self, source: str, target: str, request: ReconcileRequest) -> list[str]:
+        due = self._due.before_asking(source, target, request)
+        if due is None:
+            return []
+        snapshot = Snapshot(self._fetcher.fetch([target, source], due.partitions), due.frontiers)
         with self._target_locks[target]:
-            due = self._due.before_asking(target, request)
-            if not due.commits:
+            commits = self._due.after_asking(source, target, due.commits, snapshot, request)
+            if len(commits.key) == 0:
                 return []
-            metadata = self._fetcher.fetch([target, *due.commits], due.partitions)
-            snapshot = Snapshot(metadata, due.frontiers)
-            failures = []
-            for source, candidates in due.commits.items():
-                commits = self._due.after_asking(source, target, candidates, snapshot, request)
-                if len(commits.key) == 0:
-                    continue
-                translated, plan = self._plan(source, target, commits, snapshot, request)
-                outcomes = self._write(target, plan)
-                reconciliation = self._apply(translated, plan, outcomes, snapshot, request)
-                self._history.append(reconciliation)
-                failures += reconciliation.failures(self._state.offsets.keys)
-            return failures
+            translated, plan = self._plan(source, target, commits, snapshot, request)
+            outcomes = self._write(target, plan)
+            reconciliation = self._apply(translated, plan, outcomes, snapshot, request)
+            self._history.append(reconciliation)  # in the order in which targets were written
+        return reconciliation.failures(self._state.offsets.keys)
 
     def _plan(
         self, source: str, target: str, commits: Commits, snapshot: Snapshot, request: ReconcileRequest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Protocol
 
@@ -54,6 +54,14 @@ class ReconcileRequest:
     def waiting_for_index(cls, sources: Collection[str], rows: KeyRows) -> ReconcileRequest:
         """Return the request of the pass that follows the growing index."""
         return cls(Selection.WAITING, rows, sources)
+
+    def of(self, source: str) -> ReconcileRequest:
+        """Return the part of it that concerns what *source* owns."""
+        return replace(self, sources=(source,))
+
+    def joined(self, later: ReconcileRequest) -> ReconcileRequest:
+        """Return one request for both, which are of the same kind; what comes of it counts as the later one's."""
+        return replace(later, rows=np.union1d(self.rows, later.rows))
 
     @property
     def asks_everything(self) -> bool:

@@ -58,6 +58,7 @@ class Job:
     ends_at_x: int = 1000
     logs: dict[str, dict[Partition, MemoryEnds]] = field(default_factory=dict)
     epoch_ends: dict[Partition, int] = field(default_factory=dict)
+    without_ends: set[Partition] = field(default_factory=set)
     read_again: list[tuple[Partition, int, Headers | None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -87,6 +88,8 @@ class Job:
         default = MemoryEnds(0, 1 << 40 if alias == "Y" else self.ends_at_x)
         logs = self.logs.get(alias, {})
         ends = {each: logs.get((each.topic, each.partition), default) for each in partitions if each.topic in there}
+        if alias == "Y":
+            ends = {each: end for each, end in ends.items() if (each.topic, each.partition) not in self.without_ends}
         return ClusterMetadata(there, ends)
 
     def ends(self, epochs: dict[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -54,6 +54,7 @@ class Query:
     """A streaming query that does what it is told."""
 
     isActive: bool = True
+    name: str = "a query"
     error: str | None = None
     status: dict[str, Any] = field(default_factory=lambda: dict(WAITING))
     lastProgress: dict[str, Any] | None = None

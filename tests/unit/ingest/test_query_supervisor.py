@@ -219,25 +219,20 @@ def test_a_query_that_is_restarted_ends_between_two_batches_and_starts_anew_with
     group.add("dc1", starts)
     clock.after(5, lambda: busy.status.update(isTriggerActive=False))
     ended_at: list[float] = []
-
-    def restart_once() -> None:
-        if not ended_at:
-            group.restart("dc1")
-            ended_at.append(clock.seconds)
-
+    busy.stop = lambda: (ended_at.append(clock.seconds), busy.end())  # type: ignore[method-assign,assignment,return-value]
+    clock.after(1, lambda: group.restart("dc1"))
     clock.after(20, stop.set)
-    group.run_until_stopped(restart_once)
-    assert not busy.isActive
-    assert ended_at[0] == pytest.approx(105, abs=0.1)
+    group.run_until_stopped()
+    assert ended_at == [pytest.approx(105, abs=0.3)]
     assert starts.times == [100, pytest.approx(ended_at[0], abs=0.3)]
     assert not caplog.records
     assert group.errors() == {}
 
 
-def test_a_query_that_does_not_come_to_an_end_is_interrupted(group: QuerySupervisor, clock: Clock) -> None:
+def test_a_query_that_does_not_come_to_an_end_is_interrupted(group: QuerySupervisor, clock: Clock, stop: Stop) -> None:
     busy = Query(status={**WAITING, "isTriggerActive": True})
-    group.add("dc1", Starts(clock, iter([busy])))
-    group._revive("dc1", group._queries["dc1"])
-    group.restart("dc1", patience_seconds=7)
+    group.add("dc1", starts := Starts(clock, iter([busy, Query()])))
+    clock.after(1, lambda: group.restart("dc1", patience_seconds=7))
+    run_for(group, clock, stop, 20)
     assert not busy.isActive
-    assert clock.seconds == pytest.approx(107, abs=0.1)
+    assert starts.times == [100, pytest.approx(108, abs=0.5)]

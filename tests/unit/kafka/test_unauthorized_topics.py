@@ -63,7 +63,7 @@ class Client:
 
     def _answer(self, name: str, answer: object = None) -> Future[Any]:
         bits = SimpleNamespace(get_most_significant_bits=lambda: 0, get_least_significant_bits=lambda: 5)
-        led = [SimpleNamespace(id=0, leader=object())]
+        led = [SimpleNamespace(id=0, leader=SimpleNamespace(id=1))]
         future: Future[Any] = Future()
         if name in self._known:
             future.set_result(answer or SimpleNamespace(topic_id=bits, partitions=led, is_internal=False))

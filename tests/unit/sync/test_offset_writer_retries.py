@@ -6,7 +6,7 @@ import pytest
 
 from fakes.target_cluster import Target, once, outcomes, write, write_batch
 from offset_sync.kafka.cluster_admin import Committed
-from offset_sync.kafka.error_codes import RETRIABLE, TransientError
+from offset_sync.kafka.error_codes import RETRIABLE, SilentError, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, Rule, TopicPartition
 from offset_sync.sync.offset_writer import GROUPS_AT_ONCE
@@ -135,3 +135,18 @@ def test_a_batch_done_twice_changes_nothing_the_second_time() -> None:
     before = dict(target.offsets["group"])
     assert outcomes(write_batch(target, *writes)) == [Outcome.UNCHANGED] * 3
     assert target.offsets["group"] == before
+
+
+def test_groups_of_a_silent_coordinator_are_given_up_soon_for_the_target_has_other_groups() -> None:
+    silent = [SilentError("dc2", "group 'silent': no answer of the group's coordinator in time") for _ in range(99)]
+    target = Target(read_errors={"silent": silent})
+    results = write_batch(target, write("silent"), write("other"), deadline=60.0)
+    assert outcomes(results) == [Outcome.FAILED, Outcome.COMMITTED]
+    assert "no answer of the group's coordinator" in str(results[0].error)
+    assert target.seconds < 12
+    assert target.reads == [["other", "silent"], ["silent"], ["silent"]]
+
+
+def test_a_coordinator_that_answers_again_meanwhile_is_written_to() -> None:
+    target = Target(read_errors={"silent": [SilentError("dc2", "no answer")]})
+    assert outcomes(write_batch(target, write("silent"))) == [Outcome.COMMITTED]

@@ -27,6 +27,7 @@ class Driver:
     fails_first: int = 0
     reconcile_interval: str = "10m"
     calls: list[str] = field(default_factory=list)
+    wakes: bool = False
 
     def __post_init__(self) -> None:
         self.stop, self.is_ready = threading.Event(), threading.Event()
@@ -40,6 +41,8 @@ class Driver:
 
     def _note(self, call: str) -> list[str]:
         self.calls.append(call)
+        if self.wakes and len(self.calls) == 2:
+            self.loop.soon()
         if len(self.calls) == ENOUGH:
             self.stop.set()
         if len(self.calls) <= self.fails_first:
@@ -51,7 +54,8 @@ class Driver:
         sync = {"trigger_interval": "5ms", "reconcile_interval": self.reconcile_interval}
         site = Site(config_of(["X", "Y"], sync=sync))
         reconciler: Any = self
-        ReconcileLoop(site.config.sync, site.state, reconciler, {}, NoTimer()).run(self.stop, self.is_ready)
+        self.loop = ReconcileLoop(site.config.sync, site.state, reconciler, {}, NoTimer())
+        self.loop.run(self.stop, self.is_ready)
         return self.calls
 
 
@@ -68,6 +72,30 @@ def test_a_first_pass_that_fails_is_tried_again_as_the_first() -> None:
 @pytest.mark.timeout(120)
 def test_everything_is_looked_at_again_when_the_interval_is_over() -> None:
     assert Driver(reconcile_interval="1ms").run() == ["first", "all", "all", "all"]
+
+
+@pytest.mark.timeout(120)
+def test_a_pass_over_everything_that_hangs_does_not_hold_up_what_waits_for_the_index() -> None:
+    driver, goes_on, note, went_on = Driver(), threading.Event(), Driver._note, list[bool]()
+
+    def hang(self: Driver, call: str) -> list[str]:
+        if call == "waiting":
+            goes_on.set()
+        found = note(self, call)
+        if call == "first":
+            went_on.append(goes_on.wait(10))
+        return found
+
+    driver._note = hang.__get__(driver)  # type: ignore[method-assign]
+    assert driver.run() == ["first", "waiting", "waiting", "waiting"]
+    assert went_on == [True]
+
+
+@pytest.mark.timeout(120)
+def test_everything_is_looked_at_soon_when_something_answers_again() -> None:
+    driver = Driver()
+    driver.wakes = True
+    assert driver.run() == ["first", "waiting", "all", "waiting"]
 
 
 @pytest.mark.parametrize(("deletes", "left"), [("follow", None), ("ignore", 6)])

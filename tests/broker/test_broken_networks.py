@@ -1,0 +1,190 @@
+"""Silence, one-way loss, delay, resets and lost answers between us and brokers: who waits for them, and who does not.
+
+The silences are as long as it takes to run into each deadline; the deadlines are shorter than those of the jobs.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import pytest
+
+from broker.committed_offsets import committed
+from broker.crafted_logs import copied_log, create_topics, native_log, write_log
+from broker.live_directions import SHIFT, LiveDirections, until
+from broker.proxied_cluster import ProxiedCluster, proxied_clusters
+from broker.proxy import TO_BROKER, TO_CLIENT
+from offset_sync.model.values import GroupPartition
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+RECORDS, PARTITIONS = 40, 6
+ANOTHER_DIRECTION_S = 1.0
+COMMIT_KEY = 8
+Clusters = dict[str, ProxiedCluster]
+
+
+@pytest.fixture(scope="module")
+def networks(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
+    """X, where records are produced, Y and Z, where they are copied to; Y has three brokers."""
+    with proxied_clusters({"X": 1, "Y": 3, "Z": 1}, tmp_path_factory.mktemp("networks")) as clusters:
+        for alias, each in clusters.items():
+            create_topics(each.direct, {"orders": PARTITIONS})
+            entries = native_log("X", RECORDS) if alias == "X" else [*copied_log("X", range(RECORDS), first=SHIFT)]
+            padding = [] if alias == "X" else [None] * SHIFT
+            write_log(each.direct, {("orders", number): [*padding, *entries] for number in range(PARTITIONS)})
+            committed(each.direct, ["anybody"])  # until the coordinators are there
+        yield clusters
+
+
+@pytest.fixture
+def live(networks: Clusters) -> Iterator[LiveDirections]:
+    made = LiveDirections({alias: each.bootstrap_servers for alias, each in networks.items()}, PARTITIONS, RECORDS)
+    yield made
+    for each in networks.values():
+        each.heal()
+    made.reconciler.close()
+
+
+@contextmanager
+def broken(cluster: ProxiedCluster, breaks: Callable[[ProxiedCluster], None]) -> Iterator[None]:
+    breaks(cluster)
+    try:
+        yield
+    finally:
+        cluster.heal()
+
+
+def offsets(cluster: EmbeddedCluster, group: str) -> dict[int, int]:
+    """Return what stands there, by partition, however the network is."""
+    return {partition: value.offset for (_, partition), value in committed(cluster, [group])[group].items()}
+
+
+def of_all(group: str, offset: int) -> Mapping[GroupPartition, int]:
+    return {GroupPartition(group, "orders", number): offset for number in range(PARTITIONS)}
+
+
+def is_everywhere(cluster: ProxiedCluster, group: str, offset: int) -> bool:
+    return offsets(cluster.direct, group) == dict.fromkeys(range(PARTITIONS), offset + SHIFT)
+
+
+def pause(cluster: ProxiedCluster) -> None:
+    for broker in cluster.brokers:
+        broker.pause()
+
+
+BREAKS: dict[str, Callable[[ProxiedCluster], None]] = {
+    "nothing comes through": lambda cluster: cluster.hold(),
+    "only answers are lost": lambda cluster: cluster.hold(TO_CLIENT),
+    "only requests are lost": lambda cluster: cluster.hold(TO_BROKER),
+    "its brokers are frozen": pause,
+}
+
+
+@pytest.mark.parametrize("breaks", BREAKS.values(), ids=BREAKS)
+def test_a_silent_cluster_delays_no_direction_between_others_and_catches_up(
+    networks: Clusters, live: LiveDirections, group_name: str, breaks: Callable[[ProxiedCluster], None]
+) -> None:
+    live.batch("X", of_all(group_name, 1))
+    until(lambda: is_everywhere(networks["Z"], group_name, 1))
+    own = dict.fromkeys(of_all(f"{group_name}-of-y", 5), 5 + SHIFT)
+    delays, stop = [], threading.Event()
+
+    def repair() -> None:
+        while not stop.wait(0.2):
+            live.reconciler.reconcile_all()
+
+    repairing = threading.Thread(target=repair)
+    with broken(networks["Y"], breaks):
+        live.committed("Y", own)
+        repairing.start()  # which asks the silent cluster, as source and as target
+        for offset in range(2, 12):
+            began = time.monotonic()
+            live.batch("X", of_all(group_name, offset), offset)
+            until(lambda wanted=offset: is_everywhere(networks["Z"], group_name, wanted))
+            delays.append(time.monotonic() - began)
+            time.sleep(0.4)
+    took = until(lambda: is_everywhere(networks["Y"], group_name, 11))
+    stop.set()
+    repairing.join()
+    print(f"\n{group_name}: X to Z {max(delays):.2f} s at most, median {sorted(delays)[5]:.2f}; Y {took:.1f} s after")
+    assert max(delays) <= ANOTHER_DIRECTION_S
+    assert took < 30
+
+
+def test_one_silent_leader_of_three_keeps_back_its_own_partitions_and_groups(
+    networks: Clusters, live: LiveDirections, group_name: str
+) -> None:
+    cluster = networks["Y"]
+    led = leaders(cluster, "orders")
+    silent = next(node for node in set(led.values()) if node != 1)
+    groups = [f"{group_name}-{number}" for number in range(12)]
+    live.batch("X", {key: 1 for group in groups for key in of_all(group, 1)})
+    until(lambda: all(is_everywhere(cluster, group, 1) for group in groups))
+    reached = {number: SHIFT + 2 for number, node in led.items() if node != silent}
+    cluster.proxies[silent - 1].hold()
+    live.batch("X", {key: 2 for group in groups for key in of_all(group, 2)})
+    coordinated = [group for group in groups if coordinator(cluster, group) != silent]
+    assert coordinated
+    took = until(lambda: all(offsets(cluster.direct, group).items() >= reached.items() for group in coordinated))
+    kept = [offsets(cluster.direct, group)[number] for group in groups for number in led.keys() - reached.keys()]
+    assert set(kept) == {SHIFT + 1}, "of a leader that says nothing nobody knows whether its log is the same"
+    cluster.heal()
+    until(lambda: live.has_returned)
+    healed = until(lambda: not live.reconciler.reconcile_all() and all(is_everywhere(cluster, g, 2) for g in groups))
+    print(f"\none leader silent: the others' partitions after {took:.1f} s, all {healed:.1f} s after it answers")
+    assert took < 10
+
+
+def leaders(cluster: ProxiedCluster, topic: str) -> dict[int, int]:
+    found = admin_of(cluster.direct).list_topics(topic, timeout=60).topics[topic].partitions
+    return {number: each.leader for number, each in found.items()}
+
+
+def coordinator(cluster: ProxiedCluster, group: str) -> int:
+    admin = admin_of(cluster.direct)
+    return int(admin.describe_consumer_groups([group])[group].result(60).coordinator.id)
+
+
+def test_answers_that_are_lost_after_the_commit_change_nothing_that_stands_there(
+    networks: Clusters, live: LiveDirections, group_name: str
+) -> None:
+    live.batch("X", of_all(group_name, 1))
+    until(lambda: is_everywhere(networks["Z"], group_name, 1))
+    (proxy,) = networks["Z"].proxies
+    proxy.swallow_answers(COMMIT_KEY)
+    live.batch("X", of_all(group_name, 7))
+    until(lambda: proxy.has_swallowed)
+    until(lambda: is_everywhere(networks["Z"], group_name, 7))
+    live.batch("X", of_all(group_name, 4))  # set back, while nobody knows what stands there
+    proxy.heal()
+    until(lambda: not live.reconciler.reconcile_all() and is_everywhere(networks["Z"], group_name, 4))
+
+
+def test_slow_links_that_are_reset_again_and_again_only_delay(
+    networks: Clusters, live: LiveDirections, group_name: str
+) -> None:
+    (proxy,) = networks["Z"].proxies
+    proxy.delay(0.1)  # on each way
+    stop = threading.Event()
+
+    def reset() -> None:
+        while not stop.wait(3.0):
+            proxy.reset()
+
+    resetting = threading.Thread(target=reset)
+    resetting.start()
+    try:
+        for offset in range(1, 6):
+            live.batch("X", of_all(group_name, offset), offset)
+            stands = offsets(networks["Z"].direct, group_name)
+            assert all(value <= offset + SHIFT for value in stands.values())
+        took = until(lambda: not live.reconciler.reconcile_all() and is_everywhere(networks["Z"], group_name, 5))
+    finally:
+        stop.set()
+        resetting.join()
+    print(f"\n200 ms and resets: {took:.1f} s")

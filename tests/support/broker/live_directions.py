@@ -1,0 +1,78 @@
+"""The real state, reconciler and clients between real clusters, without Spark: commits are recorded by hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from builders.logs import log
+from fakes.clusters import CommitRecord, MemoryIndex, to_records
+from fakes.reconciler_site import config_of
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import GroupPartition, TopicPartition
+from offset_sync.state.cluster_metadata import MetadataFetcher
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.reconciler import Reconciler
+from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.sync.target_writer import TargetWriter
+
+FETCH_S, COMMIT_S, RETRY_S = 3.0, 4.0, 0.5
+"""The deadlines of the tests: five, fifteen and two seconds in the jobs."""
+SHIFT = 2
+"""So many offsets higher the records of X stand everywhere else."""
+
+
+class LiveDirections:
+    """Directions between the clusters at *servers*, by alias; X's *records* of each of orders' partitions are indexed.
+
+    *read* tells what stands at a cluster, past all broken networks.
+    """
+
+    def __init__(self, servers: Mapping[str, str], partitions: int, records: int) -> None:
+        self.config = config_of(list(servers))
+        options = {alias: {"bootstrap.servers": each} for alias, each in servers.items()}
+        admins = {alias: ClusterAdmin(alias, each) for alias, each in options.items()}
+        index = MemoryIndex()
+        for alias, admin in admins.items():
+            orders = admin.describe(["orders"])["orders"]
+            assert not isinstance(orders, ClusterError)
+            index.ids[alias, "orders"] = {orders.topic_id}
+            for number in range(partitions):
+                text = f"X0:{records}" if alias == "X" else f"{'. ' * SHIFT}X0:{records}"
+                index.extend(log(alias, text), TopicPartition("orders", number))
+        self.state = SyncState(self.config, index)
+        self.reconciliations: list[Reconciliation] = []
+        self._returned: list[float] = []
+        fetcher = MetadataFetcher(admins, FETCH_S, lambda: self._returned.append(time.monotonic()), RETRY_S)
+        writers = {alias: TargetWriter(alias, each, 500, COMMIT_S, False) for alias, each in options.items()}
+        self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self.reconciliations)
+        self._log_offsets = dict.fromkeys(servers, 0)
+
+    @property
+    def has_returned(self) -> bool:
+        """True once something that was silent has answered again."""
+        return bool(self._returned)
+
+    def committed(self, alias: str, offsets: Mapping[GroupPartition, int]) -> KeyRows:
+        """Take in commits of groups at a cluster, as its log would bring them."""
+        at_ms, first = round(time.time() * 1000), self._log_offsets[alias]
+        self._log_offsets[alias] += len(offsets)
+        records = [CommitRecord(key.group_id, key.topic_partition, offset, at_ms) for key, offset in offsets.items()]
+        return self.state.record(alias, list(offsets), to_records(records, [], first)).genuine
+
+    def batch(self, alias: str, offsets: Mapping[GroupPartition, int], batch_id: int = 1) -> float:
+        """Take in a micro-batch and reconcile it; return how many seconds that took."""
+        began = time.monotonic()
+        self.reconciler.reconcile_batch(alias, self.committed(alias, offsets), batch_id)
+        return time.monotonic() - began
+
+
+def until(is_so: Callable[[], object], seconds: float = 60.0) -> float:
+    """Return after how many seconds it is so; AssertionError when it is not in time."""
+    began = time.monotonic()
+    while not is_so():
+        assert time.monotonic() - began < seconds, "not in time"
+        time.sleep(0.05)
+    return time.monotonic() - began

@@ -1,0 +1,58 @@
+"""Leaders that are silent when the index asks about what it has read: who waits for them, and who does not."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from fakes.clusters import MemoryEnds
+from fakes.indexing import ORDERS, SECOND, Job, Plan
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata
+
+
+def test_what_was_read_of_a_log_whose_leader_is_silent_since_is_not_written_down() -> None:
+    """It may be of another life: the micro-batch comes again."""
+    job = Job(Plan({ORDERS: 0, SECOND: 0}, [{ORDERS: 2, SECOND: 2}]), without_ends={SECOND})
+    with pytest.raises(ClusterError, match="no answer about orders-1, which was read"):
+        job.index(0, (ORDERS, 0, None), (ORDERS, 1, None), (SECOND, 0, None), (SECOND, 1, None))
+    assert job.runs() == []
+    job.without_ends.clear()
+    job.index(0, (ORDERS, 0, None), (ORDERS, 1, None), (SECOND, 0, None), (SECOND, 1, None))
+    assert {run[:4] for run in job.runs() if run[3]} == {("orders", 0, 0, 2), ("orders", 1, 0, 2)}
+
+
+def test_a_log_of_which_nothing_was_read_may_be_silent() -> None:
+    job = Job(Plan({ORDERS: 0, SECOND: 5}, [{ORDERS: 2, SECOND: 5}]), without_ends={SECOND})
+    job.index(0, (ORDERS, 0, None), (ORDERS, 1, None))
+    assert ("orders", 0, 0, 2) in {run[:4] for run in job.runs()}
+
+
+def test_a_leader_that_does_not_say_where_an_epoch_ended_holds_up_no_other_cluster() -> None:
+    job = Job(Plan({}, []))
+    said = {
+        alias: {alias: ClusterMetadata(job.topics, {TopicPartition(*ORDERS): MemoryEnds(0, 9, leader_epoch=1)})}
+        for alias in ("X", "Y")
+    }
+    elected = {"X": ClusterMetadata(job.topics, {TopicPartition(*ORDERS): MemoryEnds(0, 9, leader_epoch=2)})}
+    is_asked, goes_on = threading.Event(), threading.Event()
+
+    def silent(epochs: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+        is_asked.set()
+        assert goes_on.wait(30)
+        return dict.fromkeys(epochs, 9)
+
+    check = job.incarnations
+    check.note(said["X"], {}, check.moment())
+    job.ends = silent  # type: ignore[method-assign]
+    waiting = threading.Thread(target=check.note, args=(elected, {}, check.moment()), daemon=True)
+    waiting.start()
+    assert is_asked.wait(10)
+    other = threading.Thread(target=check.note, args=(said["Y"], {}, check.moment()), daemon=True)
+    other.start()
+    other.join(10)
+    assert (other.is_alive(), waiting.is_alive()) == (False, True)
+    goes_on.set()
+    waiting.join(10)

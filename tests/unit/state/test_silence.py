@@ -1,0 +1,136 @@
+"""What is silent is waited for once, then asked in the background, and told from when on it answers again."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from fakes.clusters import MemoryEnds, MemoryTopic
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
+from offset_sync.state import silence
+from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
+
+ORDERS = [TopicPartition("orders", number) for number in range(3)]
+RETRY_S = 0.02
+
+
+@dataclass
+class Cluster:
+    """A cluster that may be silent as a whole, or about some partitions; it remembers who asked it."""
+
+    is_down: bool = False
+    silent: set[TopicPartition] = field(default_factory=set)
+    askers: list[str] = field(default_factory=list)
+    topics: dict[str, MemoryTopic] = field(default_factory=lambda: {"orders": MemoryTopic("id", 3)})
+
+    def describe(self, topics: Collection[str], deadline: float) -> Mapping[str, MemoryTopic]:
+        self.askers.append(threading.current_thread().name)
+        if self.is_down:
+            raise ClusterError("x", "does not answer")
+        return self.topics
+
+    def ends(self, partitions: Collection[TopicPartition], deadline: float) -> Mapping[TopicPartition, MemoryEnds]:
+        return {place: MemoryEnds(0, 9) for place in partitions if place not in self.silent}
+
+    @property
+    def waited_for(self) -> int:
+        """How often somebody else than the background has asked."""
+        return sum(not name.startswith("silent") for name in self.askers)
+
+
+@dataclass
+class Site:
+    """A cluster x that is asked, and how often it was told that something answers again."""
+
+    x: Cluster = field(default_factory=Cluster)
+    returned: list[bool] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        clusters = {"x": self.x, "y": Cluster()}
+        self.fetcher = MetadataFetcher(clusters, 3, lambda: self.returned.append(True), RETRY_S)
+
+    def fetch(self) -> ClusterMetadata | ClusterError:
+        looks = self.fetcher.fetch(["x", "y"], ORDERS)
+        assert isinstance(looks["y"], ClusterMetadata)
+        return looks["x"]
+
+    def known(self) -> set[TopicPartition]:
+        look = self.fetch()
+        return set(look.ends) if isinstance(look, ClusterMetadata) else set()
+
+
+def until(is_so: Callable[[], object]) -> None:
+    ends_at = time.monotonic() + 10
+    while not is_so():
+        assert time.monotonic() < ends_at
+        time.sleep(0.01)
+
+
+def test_a_silent_cluster_is_waited_for_once_and_asked_in_the_background_until_it_answers() -> None:
+    site = Site(Cluster(is_down=True))
+    for _ in range(3):
+        assert isinstance(site.fetch(), ClusterError)
+    until(lambda: len(site.x.askers) > 5)
+    assert (site.x.waited_for, site.returned) == (1, [])
+    site.x.is_down = False
+    until(lambda: site.known() == set(ORDERS))
+    until(lambda: site.returned == [True])
+    asked = len(site.x.askers)
+    time.sleep(5 * RETRY_S)
+    assert len(site.x.askers) == asked, "nothing is silent any more"
+
+
+def test_partitions_of_a_silent_leader_are_left_out_until_they_answer_and_the_others_told_meanwhile() -> None:
+    site = Site(Cluster(silent={ORDERS[1], ORDERS[2]}))
+    for _ in range(3):
+        assert site.known() == {ORDERS[0]}
+    site.x.silent = {ORDERS[2]}
+    until(lambda: site.known() == {ORDERS[0], ORDERS[1]})
+    site.x.silent = set()
+    until(lambda: site.known() == set(ORDERS))
+    until(lambda: len(site.returned) == 2)
+
+
+def test_a_partition_that_is_gone_is_not_waited_for() -> None:
+    site = Site(Cluster(silent={ORDERS[2]}))
+    site.fetch()
+    site.x.topics["orders"] = MemoryTopic("id", 2)
+    until(lambda: site.returned)
+    asked = len(site.x.askers)
+    time.sleep(5 * RETRY_S)
+    assert len(site.x.askers) == asked
+
+
+def test_what_nobody_wants_to_know_any_more_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silence, "FORGOTTEN_S", 0.1)
+    site = Site(Cluster(is_down=True))
+    site.fetch()
+    until(lambda: not any(each.name == "silent x" for each in threading.enumerate()))
+    assert site.returned == []
+    site.fetch()
+    assert site.x.waited_for == 2, "it was forgotten, so the next one asks anew"
+
+
+def test_each_silence_is_said_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    def said(level: int) -> list[str]:
+        return [record.getMessage() for record in caplog.records if record.levelno == level]
+
+    with caplog.at_level(logging.INFO):
+        site = Site(Cluster(silent={ORDERS[1], ORDERS[2]}))
+        for _ in range(3):
+            site.fetch()
+        assert said(logging.WARNING) == ["clusters.x: no answer about orders-1 and 1 more"]
+        site.x.silent, site.x.is_down = set(), True
+        until(lambda: len(site.x.askers) > 8)
+        site.x.is_down = False
+        until(lambda: said(logging.INFO) == ["clusters.x: answers again"])
+        site.x.is_down = True
+        site.fetch()
+        until(lambda: len(site.x.askers) > 12)
+        assert said(logging.ERROR) == ["clusters.x: does not answer"]

@@ -1,0 +1,161 @@
+"""A direction that takes long is left behind: the others go on, and what was brought meanwhile is done in one go."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from builders.logs import log
+from fakes.reconciler_site import ORDERS, Site, config_of
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
+from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.sync.reconciler import PATIENCE_S
+
+
+@dataclass
+class Hanging(Site):
+    """Clusters X, Y and Z with X's records; writes to, and questions about, some of them do not return for now."""
+
+    hanging_target: str = ""
+    hanging_question: frozenset[str] = frozenset()
+    goes_on: threading.Event = field(default_factory=threading.Event)
+    hangs: threading.Event = field(default_factory=threading.Event)
+    fails: Exception | None = None
+
+    def write(self, target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+        if target == self.hanging_target:
+            self._hang()
+            if self.fails:
+                raise self.fails
+        return super().write(target, writes)
+
+    def fetch(
+        self, aliases: Collection[str], partitions: Collection[TopicPartition]
+    ) -> dict[str, ClusterMetadata | ClusterError]:
+        said = super().fetch(aliases, partitions)
+        if self.hanging_question and self.hanging_question <= set(aliases):
+            self._hang()
+        return said
+
+    def _hang(self) -> None:
+        self.hangs.set()
+        assert self.goes_on.wait(30)
+
+    def batch(self, offset: int, alias: str = "X", group_id: str = "readers") -> float:
+        """Let a group commit and reconcile the micro-batch that brings it; return how many seconds that took."""
+        self.commit(alias, group_id, offset)
+        rows, began = self.read(alias), time.monotonic()
+        assert self.reconciler.reconcile_batch(alias, rows, offset) == []
+        return time.monotonic() - began
+
+
+@pytest.fixture
+def site() -> Iterator[Hanging]:
+    made = Hanging(config_of(["X", "Y", "Z"]))
+    made.put(log("X", "X0:10"))
+    for alias in ("Y", "Z"):
+        made.put(log(alias, ". . X0:10"))
+    yield made
+    made.goes_on.set()
+    made.reconciler.close()
+
+
+def until(is_so: Callable[[], object]) -> None:
+    ends_at = time.monotonic() + 10
+    while not is_so():
+        assert time.monotonic() < ends_at
+        time.sleep(0.01)
+
+
+def test_micro_batches_wait_once_for_a_target_that_hangs_and_then_go_on_without_it(site: Hanging) -> None:
+    site.hanging_target = "Y"
+    assert PATIENCE_S <= site.batch(4) < 10
+    assert site.target_offset("Z", "readers") == 6
+    took = [site.batch(offset) for offset in (5, 6, 7)]
+    assert max(took) < PATIENCE_S, "nobody waits for it again before it has caught up"
+    assert (site.target_offset("Y", "readers"), site.target_offset("Z", "readers")) == (None, 9)
+    site.goes_on.set()
+    until(lambda: site.target_offset("Y", "readers") == 9)
+    assert [write.offset for target, write in site.asked if target == "Y"] == [6, 9], "what came meanwhile, in one go"
+    site.hanging_target = ""
+    until(lambda: not any(queue.is_late for queue in site.reconciler._queues.values()))
+    site.batch(8)
+    assert site.target_offset("Y", "readers") == 10, "it is waited for again"
+
+
+def test_a_question_about_one_direction_holds_up_no_other_one_to_the_same_target(site: Hanging) -> None:
+    site.commit("Y", "others", 5)
+    site.read_all()
+    site.hanging_question = frozenset({"Y", "Z"})
+    threading.Thread(target=site.reconciler.reconcile_all, daemon=True).start()
+    assert site.hangs.wait(10)
+    assert site.batch(4) < PATIENCE_S
+    assert (site.target_offset("Z", "readers"), site.target_offset("Z", "others")) == (6, None)
+
+
+def test_what_waits_for_the_index_does_not_wait_for_a_target_that_hangs(site: Hanging) -> None:
+    site.commit("X", "readers", 10)
+    site.reconcile()
+    assert (site.target_offset("Y", "readers"), site.target_offset("Z", "readers")) == (12, 12)
+    site.index.take_grown()
+    site.hanging_target = "Y"
+    for alias in ("X", "Y", "Z"):
+        site.put(log(alias, "X0:14" if alias == "X" else ". . X0:10 . X10:14"))
+    for turn in (1, 2):
+        site.index.grown.add(ORDERS)
+        began = time.monotonic()
+        site.reconciler.reconcile_waiting_for_index()
+        assert time.monotonic() - began < 10, turn
+    assert (site.target_offset("Y", "readers"), site.target_offset("Z", "readers")) == (12, 13)
+
+
+def test_an_answer_that_was_asked_about_for_long_does_not_overtake_the_commit_of_another_owner(site: Hanging) -> None:
+    site.hanging_question = frozenset({"X", "Y"})
+    site.batch(9)
+    site.hanging_question = frozenset()
+    site.put(log("Z", ". . X0:10 Z0:3"))
+    site.put(log("Y", ". . X0:10 Z0:3"))
+    site.batch(4, alias="Z")
+    assert site.target_offset("Y", "readers") == 4
+    site.goes_on.set()
+    until(lambda: not any(queue._is_working for queue in site.reconciler._queues.values()))
+    assert site.target_offset("Y", "readers") == 4
+
+
+@pytest.mark.parametrize("problem", [None, ConnectionError("lost")])
+def test_what_comes_of_a_direction_that_was_left_behind_is_told_once_and_made_up_for(
+    site: Hanging, problem: Exception | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.hanging_target, site.fails = "Y", problem
+    if problem is None:
+        site.clusters["Y"].refused["readers"] = "INVALID_COMMIT_OFFSET_SIZE"
+    with caplog.at_level(logging.WARNING):
+        site.batch(4)
+        site.goes_on.set()
+        until(lambda: caplog.records)
+    (line,) = [record.getMessage() for record in caplog.records]
+    expected = "X to Y: not reconciled, tried again by the next pass" if problem else "X to Y: 1 offsets not committed"
+    assert line.startswith(expected)
+    site.hanging_target = ""
+    site.clusters["Y"].refused.clear()
+    site.reconciler.reconcile_all()
+    assert site.target_offset("Y", "readers") == 6
+
+
+def test_closing_waits_for_what_is_under_way_and_begins_nothing_more(site: Hanging) -> None:
+    site.hanging_target = "Y"
+    site.batch(4)
+    site.batch(5)
+    closing = threading.Thread(target=site.reconciler.close)
+    closing.start()
+    closing.join(0.1)
+    assert closing.is_alive()
+    site.goes_on.set()
+    closing.join(10)
+    assert (closing.is_alive(), site.target_offset("Y", "readers", ORDERS)) == (False, 6)
