@@ -10,7 +10,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.kafka_source import CONSUMER_OFFSETS
-from offset_sync.ingest.query_supervisor import BatchFunction, first_line
+from offset_sync.ingest.query_errors import first_line
+from offset_sync.ingest.query_supervisor import BatchFunction
 from offset_sync.ingest.second_reader import OffsetRanges
 from offset_sync.model.errors import OffsetSyncError
 

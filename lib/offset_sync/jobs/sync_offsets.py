@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -114,6 +114,7 @@ class SyncJob:
         if self._config.sync.metadata == "carry":
             self._lease.settle()  # until the driver before notes nothing more
         restore_intents(self._intents, self._state, is_heir=not self._run.is_dry)
+        self._state.unread.begin(self._config.clusters)
         for pair, waiting in self._metrics.waiting.items():
             waiting.restore(self._state.last(*pair))
 
@@ -121,6 +122,7 @@ class SyncJob:
         """Read every log to its end, then reconcile everything; return one line per failure."""
         errors = self._queries.run_once()
         failures = self._queries.failures()
+        self._note_read(self._config.clusters.keys() - errors.keys())
         self._lease.settle()
         if STOPPED not in errors.values():
             failures += self._loop.full_pass(is_first=True)
@@ -183,9 +185,26 @@ class SyncJob:
         return query
 
     def _note_readiness(self) -> None:
-        if not self._is_ready.is_set() and self._lease.is_settled and self._queries.have_caught_up():
+        if not self._lease.is_settled or not (self._is_ready.is_set() or self._queries.have_caught_up()):
+            return
+        if unread := self._state.unread.aliases:
+            self._note_read([alias for alias in unread if self._queries.has_caught_up(alias)])
+        if not self._is_ready.is_set():
             logger.info("%s", self._summary.caught_up())
             self._is_ready.set()
+
+    def _note_read(self, aliases: Collection[str]) -> None:
+        """Note whose logs of commits are read to their ends; while others are not, not every commit counts."""
+        with self._state.lock:
+            fresh, unread = self._state.unread.note_read(aliases), sorted(self._state.unread.aliases)
+        if self._is_ready.is_set():
+            for alias in fresh:
+                logger.info("clusters.%s: its log of commits is read up to its end now, too", alias)
+        elif unread:
+            logger.warning(
+                "clusters.%s: not read since the start, so what was committed elsewhere before it waits",
+                ", clusters.".join(unread),
+            )
 
     def _open_endpoint(self) -> Endpoint | None:
         config, metrics = self._config, self._metrics

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.model.values import ABSENT, Outcome, WriteOutcome
+from offset_sync.model.values import ABSENT, Outcome, State, WriteOutcome
 from offset_sync.state import failpoints
 from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.key_index import KeyRows
@@ -29,6 +29,7 @@ from offset_sync.sync.reconciliation import (
     ReconciliationLog,
 )
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes
+from offset_sync.translate.partition import withhold_some
 
 
 class Reconciler:
@@ -120,6 +121,8 @@ class Reconciler:
             last = self._state.last(source, target)
             answered_at_ms = last.columns["source_at_ms"][commits.key]
             answers = self._translator.translate(last, source, target, commits, snapshot, now_ms)
+            is_in_doubt = ~answers.is_withheld & ~self._state.may_count(source, target, commits)
+            answers = withhold_some(answers, np.where(is_in_doubt, State.OWNER_UNKNOWN, ABSENT))
             translated = Translated(source, target, commits, answers, answered_at_ms, now_ms)
             return translated, plan_writes(
                 self._state.offsets,

@@ -25,6 +25,11 @@ CLOSED = {
         (("offset_sync.state.clock_offset.ClockOffset.at_most", lambda _clock, _limit_ms: 0),),
         seed=15,
     ),
+    "a log that could not be read at the start may have a newer commit": Remedy(
+        frozenset({"unreadable"}),
+        (("offset_sync.state.unread_logs.UnreadLogs.may_count", lambda _logs, _source, rows, _answered: rows >= 0),),
+        seed=51,
+    ),
 }
 OPEN = {
     "headers leak": Remedy(frozenset({"leak"})),
