@@ -6,6 +6,7 @@ import argparse
 import logging
 import threading
 from collections.abc import Collection, Sequence
+from functools import partial
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -23,7 +24,7 @@ from offset_sync.jobs.metrics.group_collector import Positions
 from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
 from offset_sync.jobs.metrics.sync_collector import CountedHistory, SyncMetrics
 from offset_sync.jobs.spark_session import open_session
-from offset_sync.jobs.sync_batch import SyncBatch
+from offset_sync.jobs.sync_batch import SyncBatch, after
 from offset_sync.jobs.sync_run import Run, driving, rehearsing
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.kafka.cluster_admin import ClusterAdmin
@@ -33,9 +34,10 @@ from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import restore_answers, restore_commits
 from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.announced_writes import take_announced
 from offset_sync.sync.deletions import FencedDeleter
 from offset_sync.sync.distributed_writer import DistributedWriter
-from offset_sync.sync.intent_log import IntentLog, restore_intents
+from offset_sync.sync.intent_log import IntentLog, intents_folder, restore_intents
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import OffsetWriter
@@ -78,7 +80,7 @@ class SyncJob:
             for alias in config.clusters
         }
         self._state = SyncState(config, RecordIndex(self._tables, config.is_timed))
-        self._intents = IntentLog(spark, f"{config.tables.checkpoints}/sync_offsets.intents")
+        self._intents = IntentLog(spark, intents_folder(config))
         known = NoIntents() if run.is_dry else self._intents
         self._history = TranslationHistory(self._tables, self._state.offsets.keys, config, known)
         self._metrics = SyncMetrics(config)
@@ -201,10 +203,7 @@ class SyncJob:
             for alias in fresh:
                 logger.info("clusters.%s: its log of commits is read up to its end now, too", alias)
         elif unread:
-            logger.warning(
-                "clusters.%s: not read since the start, so what was committed elsewhere before it waits",
-                ", clusters.".join(unread),
-            )
+            logger.warning("clusters.%s: not read since the start: what others hold waits", ", clusters.".join(unread))
 
     def _open_endpoint(self) -> Endpoint | None:
         config, metrics = self._config, self._metrics
@@ -229,7 +228,9 @@ class SyncJob:
 
     def _batch(self, alias: str) -> BatchFunction:
         ingester = self._ingesters[alias]
-        batch = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready)
+        batch: BatchFunction = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready)
+        if self._config.sync.metadata == "carry" and not self._run.is_dry:
+            batch = after(partial(take_announced, self._intents, self._state), batch)
         return FailingBatches(alias, self._again[alias]).guard(batch, ingester)
 
     def _checkpoint(self, alias: str) -> Checkpoint:
