@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
+from confluent_kafka import Producer
 
 from broker.committed_offsets import commit, committed
-from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.crafted_logs import Clusters, create_topics, write_log
 from broker.group_member import member
 from broker.installation import Installation, install, until
 from offset_sync.config import load_config
 from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.runner import job_arguments
+from offset_sync_demo.kafka.clients import client_options
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -24,8 +27,14 @@ def installation(clusters: Clusters, spark_environment: None, tmp_path_factory: 
     """dc2 has what dc1 has produced two offsets higher; a pass comes so seldom that only micro-batches repair."""
     for alias in ("dc1", "dc2"):
         create_topics(clusters[alias], {TOPIC: 1})
-    write_log(clusters["dc1"], {PLACE: native_log("dc1", 20)})
-    write_log(clusters["dc2"], {PLACE: [None, None, *copied_log("dc1", range(20), first=2)]})
+    began_ms = int(time.time() * 1000) - 60_000
+    write_log(clusters["dc2"], {PLACE: [None, None]})
+    for alias in ("dc1", "dc2"):
+        producer = Producer(client_options(clusters[alias].bootstrap_servers))
+        for number in range(20):
+            headers = [("IDC", b"dc1"), ("Offset", b"%d" % number)] if alias == "dc2" else []
+            producer.produce(TOPIC, b"%d" % number, partition=0, timestamp=began_ms + number, headers=headers)
+        assert producer.flush(120) == 0
     servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
     sync = {"metadata": "carry", "trigger_interval": "500ms", "reconcile_interval": "1h"}
     return install(tmp_path_factory.mktemp("carried"), servers, [TOPIC], sync=sync)
