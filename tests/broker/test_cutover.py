@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Producer
 
 from broker.committed_offsets import commit, committed
 from broker.crafted_logs import Clusters, create_topics, wait_for_ends
+from broker.group_member import member
 from broker.installation import Installation, install, until
 from offset_sync.config import load_config
 from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
@@ -97,20 +98,6 @@ def steps(installation: Installation) -> list[tuple[str, str, str]]:
     return [(row["group_id"], row["step"], row["result"]) for row in last]
 
 
-@contextmanager
-def member(cluster: EmbeddedCluster, group_id: str) -> Iterator[None]:
-    """A consumer that has joined the group and reads nothing."""
-    options = client_options(cluster.bootstrap_servers, group_id=group_id, enable_auto_commit=False)
-    consumer = Consumer(options)
-    consumer.subscribe([TOPIC])
-    try:
-        until(lambda: consumer.poll(0.2) is not None or consumer.assignment())
-        consumer.pause(consumer.assignment())
-        yield
-    finally:
-        consumer.close()
-
-
 class Jobs:
     """index_records and sync_offsets, running as in production."""
 
@@ -169,7 +156,7 @@ def test_a_planned_move_refuses_a_group_with_members_and_moves_the_others(
     clusters: Clusters, installation: Installation, jobs: Jobs
 ) -> None:
     produce(clusters["dc2"], range(15, 20), "dc1")
-    with member(clusters["dc1"], "moved-none"):
+    with member(clusters["dc1"], "moved-none", TOPIC):
         failures = cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "400s")
     assert failures == ["moved-none: it has members at dc1; stop them there first"]
     assert ("moved-none", "check", "refused") in steps(installation)

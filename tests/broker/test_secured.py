@@ -83,6 +83,22 @@ def test_each_right_that_is_missing_is_named_by_one_line(
     assert [part for part in [*named, "docs/operations.md, Minimal ACLs"] if part not in line] == [], line
 
 
+def test_while_a_log_of_commits_cannot_be_read_what_is_older_waits(
+    secured: SecuredClusters, installation: Installation
+) -> None:
+    brokers = secured.brokers
+    commit(brokers["dc1"], {"billing": {PLACE: 12}})
+    set_rights(brokers["dc2"], granted() - {COMMITS})
+    try:
+        installation.sync()
+    finally:
+        set_rights(brokers["dc2"], granted())
+    assert committed(brokers["dc2"], ["billing"])["billing"][PLACE].offset == 9
+    assert (12, "OWNER_UNKNOWN") in {(row["source_offset"], row["state"]) for row in installation.translations()}
+    assert installation.sync() == []
+    assert committed(brokers["dc2"], ["billing"])["billing"][PLACE].offset == 14
+
+
 def test_offsets_that_may_be_seen_and_not_written_are_named(
     secured: SecuredClusters, installation: Installation
 ) -> None:

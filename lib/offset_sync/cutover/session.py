@@ -20,9 +20,12 @@ from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.fence import Fence
 from offset_sync.status.live_state import LiveState
+from offset_sync.sync.announced_writes import Announcements
+from offset_sync.sync.intent_log import intents_folder
 from offset_sync.sync.reconciliation import OffsetWriter
 from offset_sync.sync.target_writer import TargetWriter
 from offset_sync.sync.translation_history import NoIntents, TranslationHistory
+from offset_sync.sync.write_ahead import WriteAheadWriter
 from offset_sync.tables.report_tables import CUTOVERS
 from offset_sync.tables.store import TableStore
 
@@ -57,7 +60,7 @@ def open_cutover(
     """
     history = TranslationHistory(live.tables, live.state.offsets.keys, config, NoIntents())
     clusters = LiveClusters(
-        config, live, direction, _CutoverWriter(_writer_at(config, direction.target, fence)), history
+        config, live, direction, _CutoverWriter(_announcing_writer(config, live, direction.target, fence)), history
     )
     journal = TableJournal(live.tables, direction, mode, say)
     try:
@@ -80,6 +83,12 @@ class _CutoverWriter:
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order."""
         return self._writer.write([replace(each, replaces_ours=True) for each in writes])
+
+
+def _announcing_writer(config: Config, live: LiveState, target: str, fence: Fence) -> OffsetWriter:
+    """Return who commits at *target*, after the driver at work could know what."""
+    announcements = Announcements(live.tables.spark, intents_folder(config))
+    return WriteAheadWriter(target, live.state, _writer_at(config, target, fence), announcements)
 
 
 def _writer_at(config: Config, target: str, fence: Fence) -> OffsetWriter:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from offset_sync.ingest.query_errors import failure_of, first_line
 from offset_sync.ingest.query_start import QueryStart, QueryStarter
-from offset_sync.kafka.error_codes import explained
 from offset_sync.model.errors import TakenOverError
 from offset_sync.tables.delta.jvm import silence_batches
 
@@ -28,8 +28,6 @@ FIRST_BACK_OFF_SECONDS = 1.0
 LONGEST_BACK_OFF_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 STOPPED = "stopped before its end was reached"
-_NO_CLIENT = ("Failed to construct", "Failed to create")
-"""So Kafka's Java clients begin when one of them cannot be made."""
 
 
 class StopRequestedError(Exception):
@@ -50,9 +48,11 @@ class _Supervised:
 
     @property
     def has_caught_up(self) -> bool:
-        if self.error is not None or (self.query is None and self.was_started):
-            return True
-        return self.query is not None and _has_caught_up(self.query)
+        if self.error is not None or self.start is not None:
+            return False
+        if self.query is None:
+            return self.was_started  # nothing is there
+        return self.query.isActive and _has_caught_up(self.query)
 
 
 class QuerySupervisor:
@@ -110,7 +110,11 @@ class QuerySupervisor:
 
     def have_caught_up(self) -> bool:
         """Return whether every query has read its log up to the end once, or cannot read it now."""
-        return all(supervised.has_caught_up for supervised in self._queries.values())
+        return all(supervised.error is not None or supervised.has_caught_up for supervised in self._queries.values())
+
+    def has_caught_up(self, name: str) -> bool:
+        """Return whether a query has read its log up to the end once; nothing is unread where nothing is there."""
+        return self._queries[name].has_caught_up
 
     def errors(self) -> dict[str, str]:
         """Return the present error of every query that is not running."""
@@ -141,7 +145,7 @@ class QuerySupervisor:
         if supervised.query is None:
             return True  # it could not be started, or there is nothing to read
         if not supervised.query.isActive:
-            supervised.error = supervised.error or _failure(supervised.query)
+            supervised.error = supervised.error or failure_of(supervised.query)
         return not supervised.query.isActive
 
     def _start(self, name: str, supervised: _Supervised) -> None:
@@ -181,7 +185,7 @@ class QuerySupervisor:
             supervised.query = supervised.ends_by = supervised.ending = None
             supervised.retry_at = 0.0
         elif query is not None:
-            supervised.error = _failure(query) or "ended without an error"
+            supervised.error = failure_of(query) or "ended without an error"
             supervised.query = None
             self._back_off(name, supervised)
         if time.monotonic() >= supervised.retry_at:
@@ -225,25 +229,3 @@ def _has_caught_up(query: StreamingQuery) -> bool:
         # A log without anything new makes no progress report.
         return not query.status["isDataAvailable"] and query.status["message"].startswith("Waiting for")
     return all(source["endOffset"] == source["latestOffset"] for source in progress["sources"])
-
-
-def _failure(query: StreamingQuery) -> str | None:
-    problem = query.exception()
-    if problem is None:
-        return None
-    line = first_line(str(problem))
-    return _with_root(line, str(getattr(problem, "_cause", ""))) if line.startswith(_NO_CLIENT) else line
-
-
-def _with_root(line: str, cause: str) -> str:
-    """Return *line* with what lies below: of a client that cannot be made Kafka tells no more, say of a lost file."""
-    roots = [each.partition("Caused by: ")[2].strip() for each in cause.splitlines() if "Caused by: " in each]
-    return f"{line}: {roots[-1][:300]}" if roots else line
-
-
-def first_line(text: str) -> str:
-    """Return the line that says why; Spark's messages go on with the plan and the stack."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    lines = [line for line in lines if not line.startswith("at ")]  # of the stack
-    causes = [line for line in lines if "Error" in line or "Exception" in line]
-    return explained((causes[-1] if causes else lines[0] if lines else "")[:500])

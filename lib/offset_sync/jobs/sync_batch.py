@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -26,6 +27,16 @@ class BatchReconciler(Protocol):
 
     def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
         """Reconcile what *source* committed; return one line per failure."""
+
+
+def after(first: Callable[[], None], batch: Callable[[DataFrame, int], None]) -> Callable[[DataFrame, int], None]:
+    """Return *batch* with *first* done before it, when the records of the micro-batch are in their log already."""
+
+    def both(records: DataFrame, batch_id: int) -> None:
+        first()
+        batch(records, batch_id)
+
+    return both
 
 
 class SyncBatch:

@@ -5,43 +5,38 @@ from __future__ import annotations
 import argparse
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.ingest.commit_ingester import CommitIngester, Reading
-from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.failing_batches import FailingBatches
-from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.kafka_source import read_consumer_offsets
 from offset_sync.ingest.quarantine_replay import replay_quarantine
 from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
-from offset_sync.ingest.second_reader import SecondReader, offset_records
+from offset_sync.jobs.commit_reading import CommitReading
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.group_collector import Positions
 from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
 from offset_sync.jobs.metrics.sync_collector import CountedHistory, SyncMetrics
 from offset_sync.jobs.spark_session import open_session
-from offset_sync.jobs.sync_batch import SyncBatch
+from offset_sync.jobs.sync_batch import SyncBatch, after
 from offset_sync.jobs.sync_run import Run, driving, rehearsing
 from offset_sync.jobs.sync_summary import SyncSummary
-from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
-from offset_sync.kafka.leader_epochs import LeaderEpochs
-from offset_sync.kafka.range_reader import RangeReader
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.cluster_metadata import MetadataFetcher
-from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
-from offset_sync.state.highest_indexed import highest_captured
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import restore_answers, restore_commits
 from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.announced_writes import take_announced
 from offset_sync.sync.deletions import FencedDeleter
 from offset_sync.sync.distributed_writer import DistributedWriter
-from offset_sync.sync.intent_log import IntentLog, restore_intents
+from offset_sync.sync.intent_log import IntentLog, intents_folder, restore_intents
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import OffsetWriter
@@ -84,7 +79,7 @@ class SyncJob:
             for alias in config.clusters
         }
         self._state = SyncState(config, RecordIndex(self._tables, config.is_timed))
-        self._intents = IntentLog(spark, f"{config.tables.checkpoints}/sync_offsets.intents")
+        self._intents = IntentLog(spark, intents_folder(config))
         known = NoIntents() if run.is_dry else self._intents
         self._history = TranslationHistory(self._tables, self._state.offsets.keys, config, known)
         self._metrics = SyncMetrics(config)
@@ -96,20 +91,9 @@ class SyncJob:
         self._reconciler = Reconciler(config, self._state, fetcher, writers, history)
         targets = {} if run.is_dry else {a: FencedDeleter(admin, run.lease) for a, admin in self._admins.items()}
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, targets, self._metrics)
-        # Kept when a query fails and is started again: they know what the batch in hand has already done.
-        self._again = {
-            alias: SecondReader(alias, RangeReader(alias, config.admin_options(alias)), offset_records)
-            for alias in config.clusters
-        }
         seen = UnwrittenTables(spark, config.tables.root) if run.is_dry else self._tables
-        self._lives = lives = CommitLogLives(seen)
-        epochs = {alias: LeaderEpochs(alias, config.admin_options(alias)) for alias in config.clusters}
-        # One for each cluster: no cluster waits for another that is slow to answer.
-        self._incarnations = {
-            alias: IncarnationCheck(seen, {alias: each}, lambda: highest_captured(seen, lives), of_commits=True)
-            for alias, each in epochs.items()
-        }
-        self._ingesters = {alias: self._ingester(alias, seen) for alias in config.clusters}
+        checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
+        self._reading = CommitReading(config, seen, self._admins, checkpoints)
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
         self._queries = QuerySupervisor(self._stop)
         for alias in config.clusters:
@@ -122,15 +106,14 @@ class SyncJob:
         self._positions_before = {alias: checkpoint.position() for alias, checkpoint in done.items()}
         if not self._run.is_dry:
             for alias, checkpoint in done.items():
-                self._ingesters[alias].note_taken_in(checkpoint.last_committed())
+                self._reading.ingesters[alias].note_taken_in(checkpoint.last_committed())
             replay_quarantine(self._tables)
-        captured_ms = restore_commits(self._tables, self._state, self._lives)
-        for incarnations in self._incarnations.values():
-            incarnations.begin_after(captured_ms)
+        self._reading.begin_after(restore_commits(self._tables, self._state, self._reading.lives))
         restore_answers(self._tables, self._state)
         if self._config.sync.metadata == "carry":
             self._lease.settle()  # until the driver before notes nothing more
         restore_intents(self._intents, self._state, is_heir=not self._run.is_dry)
+        self._state.unread.begin(self._config.clusters)
         for pair, waiting in self._metrics.waiting.items():
             waiting.restore(self._state.last(*pair))
 
@@ -138,6 +121,7 @@ class SyncJob:
         """Read every log to its end, then reconcile everything; return one line per failure."""
         errors = self._queries.run_once()
         failures = self._queries.failures()
+        self._note_read(self._config.clusters.keys() - errors.keys())
         self._lease.settle()
         if STOPPED not in errors.values():
             failures += self._loop.full_pass(is_first=True)
@@ -201,9 +185,23 @@ class SyncJob:
         return query
 
     def _note_readiness(self) -> None:
-        if not self._is_ready.is_set() and self._lease.is_settled and self._queries.have_caught_up():
+        if not self._lease.is_settled or not (self._is_ready.is_set() or self._queries.have_caught_up()):
+            return
+        if unread := self._state.unread.aliases:
+            self._note_read([alias for alias in unread if self._queries.has_caught_up(alias)])
+        if not self._is_ready.is_set():
             logger.info("%s", self._summary.caught_up())
             self._is_ready.set()
+
+    def _note_read(self, aliases: Collection[str]) -> None:
+        """Note whose logs of commits are read to their ends; while others are not, not every commit counts."""
+        with self._state.lock:
+            fresh, unread = self._state.unread.note_read(aliases), sorted(self._state.unread.aliases)
+        if self._is_ready.is_set():
+            for alias in fresh:
+                logger.info("clusters.%s: its log of commits is read up to its end now, too", alias)
+        elif unread:
+            logger.warning("clusters.%s: not read since the start: what others hold waits", ", clusters.".join(unread))
 
     def _open_endpoint(self) -> Endpoint | None:
         config, metrics = self._config, self._metrics
@@ -222,16 +220,12 @@ class SyncJob:
         writer = DistributedWriter(self._spark, target, self._lease)
         return writer if self._run.is_dry else WriteAheadWriter(alias, self._state, writer, self._intents)
 
-    def _ingester(self, alias: str, seen: TableStore) -> CommitIngester:
-        checkpoint, asked = self._checkpoint(alias), MetadataFetcher({alias: self._admins[alias]}, DEADLINE_S)
-        logs = CommitLogCheck(alias, checkpoint, asked, self._incarnations[alias])
-        reading = Reading(self._again[alias], logs, self._lives)
-        return CommitIngester(alias, seen, checkpoint, len(self._config.clusters), reading)
-
     def _batch(self, alias: str) -> BatchFunction:
-        ingester = self._ingesters[alias]
-        batch = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready)
-        return FailingBatches(alias, self._again[alias]).guard(batch, ingester)
+        ingester = self._reading.ingesters[alias]
+        batch: BatchFunction = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready)
+        if self._config.sync.metadata == "carry" and not self._run.is_dry:
+            batch = after(partial(take_announced, self._intents, self._state), batch)
+        return FailingBatches(alias, self._reading.again[alias]).guard(batch, ingester)
 
     def _checkpoint(self, alias: str) -> Checkpoint:
         return Checkpoint(self._spark, f"{self._run.checkpoints}/sync_offsets/{alias}")

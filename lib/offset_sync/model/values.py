@@ -48,6 +48,7 @@ class State(Word):
     STRATEGY_REFUSED = 13  # it could lose records of this topic
     NO_REFERENCE = 14  # the strategy finds nothing to go by, and the topic is not idle
     TRANSLATION_FAILED = 15  # an error of ours, which is in the log: it costs this partition and no other
+    OWNER_UNKNOWN = 16  # a cluster's commits could not be read since the start, and may be newer than this one
 
     @property
     def is_withheld(self) -> bool:

@@ -29,9 +29,9 @@ def with_gaps(rows: Runs, frontier: int) -> Runs:
     """Return the runs among *rows*, and as records unread by everyone what nobody has read.
 
     Each micro-batch begins where the one before has ended. Where it does not, a checkpoint or a table was set back or
-    made anew, and there may be records between.
+    made anew, and there may be records between. What lies below *frontier* is known, however it is repeated.
     """
-    covered = np.concatenate(([frontier], np.maximum.accumulate(rows.end)[:-1]))
+    covered = np.maximum.accumulate(np.concatenate(([frontier], rows.end[:-1])))
     is_gap = (rows.length == 0) & (rows.origin_start == BEGINS) & (rows.start > covered)
     if is_gap.any():
         start = np.where(is_gap, covered, rows.start)

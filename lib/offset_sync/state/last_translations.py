@@ -72,14 +72,19 @@ class LastTranslations:
         """Return which keys have an answer that nothing can change but a new commit or a change at the target."""
         column = self.columns
         is_settled: NDArray[np.bool_] = (
-            (column["source_offset"][key] == source_offset)
-            & (column["source_at_ms"][key] == source_at_ms)
-            & IS_HELD[column["outcome"][key]]
+            self.is_answered(key, source_offset, source_at_ms)
             & (column["state"][key] == _EXACT)
             & ~column["may_move"][key]
             & (column["repeats"][key] >= _REPEATS)
         )
         return is_settled
+
+    def is_answered(self, key: NDArray[np.intp], source_offset: Int64s, source_at_ms: Int64s) -> NDArray[np.bool_]:
+        """Return of which keys this very commit was answered, and the target holds the answer as far as we know."""
+        column = self.columns
+        is_same = (column["source_offset"][key] == source_offset) & (column["source_at_ms"][key] == source_at_ms)
+        found: NDArray[np.bool_] = is_same & IS_HELD[column["outcome"][key]]
+        return found
 
     def reasons_while_silent(
         self, partition: TopicPartition, key: NDArray[np.intp], source_offset: Int64s

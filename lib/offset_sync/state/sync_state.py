@@ -20,6 +20,7 @@ from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets,
 from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.snapshot import Commits, Index
+from offset_sync.state.unread_logs import UnreadLogs
 
 
 class Recorded(NamedTuple):
@@ -42,12 +43,15 @@ class SyncState:
         self.offsets = CommittedOffsets(list(config.clusters))
         self.keys = KeyIndex(self.offsets, config.is_group_included, lambda topic: config.strategy_of(topic) != "off")
         self.last_translations = {pair: LastTranslations() for pair in config.pairs()}
+        self.unread = UnreadLogs()
 
     def record(self, alias: str, keys: Sequence[GroupPartition], records: CommitRecords) -> Recorded:
         """Take in commit records of the cluster *alias*, in log order; *keys* are theirs, one each."""
         with self.lock:
             rows = self.offsets.ids(keys)
-            return Recorded(rows, self.offsets.clusters[alias].record(records.with_key(rows)))
+            is_own = self.offsets.clusters[alias].record(records.with_key(rows))
+            self.unread.note_brought(alias, rows[~is_own & ~records.is_tombstone & (records.offset >= 0)])
+            return Recorded(rows, is_own)
 
     def last(self, source: str, target: str) -> LastTranslations:
         """Return what was translated last from *source* to *target*, with a row for every key."""
@@ -82,6 +86,12 @@ class SyncState:
         """Return the genuine commits of *rows* at *source*."""
         with self.lock:
             return commits_of(self.offsets, source, rows)
+
+    def may_count(self, source: str, target: str, commits: Commits) -> NDArray[np.bool_]:
+        """Return which of the *commits* of their owner *source* are not in doubt, see :class:`UnreadLogs`."""
+        with self.lock:
+            is_answered = self.last(source, target).is_answered(commits.key, commits.offset, commits.at_ms)
+            return self.unread.may_count(source, commits.key, is_answered)
 
 
 def owned_rows(offsets: CommittedOffsets, keys: KeyIndex, sources: Sequence[str], rows: KeyRows) -> dict[str, KeyRows]:

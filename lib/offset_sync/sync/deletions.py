@@ -50,6 +50,8 @@ def deleted_at_owner(state: SyncState, source: str, target: str) -> dict[str, di
         is_owner = owners(offsets.column("genuine_at_ms")) == list(offsets.clusters).index(source)
         is_ours = there["actual_is_own"] & (there["actual_offset"] >= 0)
         rows: KeyRows = np.flatnonzero(is_owner & mine["is_deleted"] & is_ours)
+        # Another cluster may have a newer commit that could not be read yet: then nothing was deleted.
+        rows = rows[state.unread.may_count(source, rows, np.zeros(len(rows), np.bool_))]
         by_group: dict[str, dict[TopicPartition, int]] = {}
         for row in rows.tolist():
             key = offsets.keys[row]

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from pyspark.sql import SparkSession
 
+from offset_sync.config import Config
 from offset_sync.state.own_writes import Intent
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.delta.filesystem import HadoopFiles
@@ -26,6 +27,8 @@ from offset_sync.tables.delta.filesystem import HadoopFiles
 logger = logging.getLogger(__name__)
 
 
+ANNOUNCED = "cutover-"
+"""So the names of files begin that are meant for a driver at work, see :mod:`offset_sync.sync.announced_writes`."""
 _Target = tuple[str, str, str, int]  # an intent without its offset
 
 
@@ -38,6 +41,7 @@ class IntentLog:
         self._noted: dict[_Target, tuple[int, str]] = {}  # the offset and the file that says so
         self._targets_in: dict[str, set[_Target]] = {}
         self._inherited: set[str] = set()
+        self._announced: set[str] = set()
         self._lock = threading.Lock()
 
     def append(self, intents: Sequence[Intent]) -> list[Intent]:
@@ -75,20 +79,44 @@ class IntentLog:
         """
         found: list[Intent] = []
         for name in self._files.names(self._folder):
-            try:
-                intents = [Intent(*fields) for fields in json.loads(self._files.read_text(self._path(name)))]
-            except (ValueError, FileNotFoundError):
-                if not is_heir:
-                    continue
-                logger.warning("%s/%s: unfinished, dropped", self._folder, name)
-                self._files.delete(self._path(name))
+            intents = self._read(name)
+            if intents is None:
+                if is_heir and not name.startswith(ANNOUNCED):
+                    logger.warning("%s/%s: unfinished, dropped", self._folder, name)
+                    self._files.delete(self._path(name))
                 continue
             if is_heir:
-                with self._lock:
-                    self._adopt(name, intents)
-                    self._inherited.add(name)
+                self._inherit(name, intents)
             found += intents
         return found
+
+    def announced(self) -> list[Intent]:
+        """Return what ``cutover`` has announced since the last call, and keep it until it is known otherwise."""
+        names = [name for name in self._files.names(self._folder) if name.startswith(ANNOUNCED)]
+        with self._lock:
+            self._announced.intersection_update(names)
+            fresh = [name for name in names if name not in self._announced]
+        found: list[Intent] = []
+        for name in fresh:
+            intents = self._read(name)
+            if intents is not None:  # else it is being written, and nothing of it has been sent
+                self._inherit(name, intents)
+                found += intents
+        return found
+
+    def _read(self, name: str) -> list[Intent] | None:
+        """Return what a file says, None of one that is not whole or no longer there."""
+        try:
+            return [Intent(*fields) for fields in json.loads(self._files.read_text(self._path(name)))]
+        except (ValueError, FileNotFoundError):
+            return None
+
+    def _inherit(self, name: str, intents: Iterable[Intent]) -> None:
+        with self._lock:
+            self._adopt(name, intents)
+            self._inherited.add(name)
+            if name.startswith(ANNOUNCED):
+                self._announced.add(name)
 
     def _adopt(self, name: str, intents: Iterable[Intent]) -> None:
         for intent in intents:
@@ -113,7 +141,17 @@ class IntentLog:
 
 def restore_intents(intents: IntentLog, state: SyncState, *, is_heir: bool = True) -> None:
     """Take for our own what a driver may have written before it died, and of which the tables do not know."""
-    left = [intent for intent in intents.unfinished(is_heir=is_heir) if intent.target in state.offsets.clusters]
+    take_for_ours(intents.unfinished(is_heir=is_heir), state)
+
+
+def intents_folder(config: Config) -> str:
+    """Return where ``sync_offsets`` keeps its files, and looks for those of ``cutover``."""
+    return f"{config.tables.checkpoints}/sync_offsets.intents"
+
+
+def take_for_ours(intents: Iterable[Intent], state: SyncState) -> None:
+    """Know *intents* for our own writes when they are read back."""
+    left = [intent for intent in intents if intent.target in state.offsets.clusters]
     with state.lock:
         key = state.offsets.ids([each.key for each in left])
         for target, cluster in state.offsets.clusters.items():

@@ -14,7 +14,7 @@ from concurrent.futures import wait
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.model.values import ABSENT, Outcome, WriteOutcome
+from offset_sync.model.values import ABSENT, Outcome, State, WriteOutcome
 from offset_sync.state import failpoints
 from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.key_index import KeyRows
@@ -31,6 +31,7 @@ from offset_sync.sync.reconciliation import (
     ReconciliationLog,
 )
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes
+from offset_sync.translate.partition import withhold_some
 
 PATIENCE_S = 0.5
 """So long whoever goes on reading waits for a direction: longer than almost any takes while its clusters are well."""
@@ -149,6 +150,8 @@ class Reconciler:
             last = self._state.last(source, target)
             answered_at_ms = last.columns["source_at_ms"][commits.key]
             answers = self._translator.translate(last, source, target, commits, snapshot, now_ms)
+            is_in_doubt = ~answers.is_withheld & ~self._state.may_count(source, target, commits)
+            answers = withhold_some(answers, np.where(is_in_doubt, State.OWNER_UNKNOWN, ABSENT))
             translated = Translated(source, target, commits, answers, answered_at_ms, now_ms)
             return translated, plan_writes(
                 self._state.offsets,

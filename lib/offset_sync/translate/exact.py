@@ -19,6 +19,8 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
+from offset_sync.translate.possible_duplicates import possible_duplicates
+from offset_sync.translate.read_records import count_read
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,9 @@ class Answers:
     would lose records; *offset* is t(c) there.
 
     *duplicates* counts the records at or above the answer that the group has read. *duplicates_at_most* adds those it
-    may have read: where the source's index is behind the commit, or headers were unreadable. *lost* counts the unread
-    records below the log start. *has_young_hole*: a hole in the window is too young to count as one, so the answers
-    may still move forward.
+    may have read: where the source's index is behind the commit, or headers were unreadable on either side. *lost*
+    counts the unread records below the log start. *has_young_hole*: a hole in the window is too young to count as one,
+    so the answers may still move forward.
     """
 
     offset: Int64s
@@ -69,30 +71,6 @@ def first_unread(required: Int64s, committed: Int64s) -> NDArray[np.intp]:
     An answer of ``len(required)`` means that all indexed target records are read.
     """
     return np.searchsorted(required, committed, "left")
-
-
-def count_read(pieces: Pieces, committed: Int64s) -> Int64s:
-    """Return, for each committed offset c, how many records of *pieces* have f < c.
-
-    A linear piece contributes ``clip(c - needs, 0, length)``, which is the difference of two ramps, so all of them
-    together cost one sorted search. Sums may wrap around 2**64 on the way; the differences come out right.
-    """
-    linear, constant = pieces.is_linear, ~pieces.is_linear
-    needs = pieces.needs[linear]
-    read = _ramp(needs, committed) - _ramp(needs + pieces.length[linear], committed)
-    order = np.argsort(pieces.needs[constant])
-    lengths = np.concatenate(([0], np.cumsum(pieces.length[constant][order])))
-    read += lengths[np.searchsorted(pieces.needs[constant][order], committed, "left")]
-    return read
-
-
-def _ramp(corners: Int64s, committed: Int64s) -> Int64s:
-    """Return the sum of ``max(0, c - corner)`` over all corners, for each committed offset c."""
-    corners = np.sort(corners)
-    sums = np.concatenate(([0], np.cumsum(corners)))
-    below = np.searchsorted(corners, committed, "left")
-    ramp: Int64s = below * committed - sums[below]
-    return ramp
 
 
 def translate(committed: Int64s, source: PartitionLog, target: PartitionLog, bounds: Bounds) -> Answers:
@@ -171,25 +149,12 @@ def _with_costs(
         at_frontier=stops.at_frontier,
         index_behind=(beyond_index > 0) & (_records(pieces, pieces.is_unknown) > 0),
         duplicates=duplicates,
-        duplicates_at_most=duplicates + _may_be_read(pieces, deleted, beyond_index),
+        duplicates_at_most=duplicates + possible_duplicates(pieces, deleted, committed, source.index),
         lost=np.where(is_clamped, int(deleted.length.sum()) - read_and_deleted, 0),
         is_exact=np.ones(len(committed), np.bool_),
         is_too_late=np.zeros(len(committed), np.bool_),
         has_young_hole=bool(pieces.is_young.any()),
     )
-
-
-def _may_be_read(pieces: Pieces, deleted: Pieces, beyond_index: Int64s) -> Int64s:
-    """Return the greatest number of records that the group may have read without our knowing; not of *deleted* ones.
-
-    Every unknown record that the group has read stands at the source between its index frontier and the commit
-    (*beyond_index* offsets); the target may hold several copies of it.
-    """
-    unknown = _records(pieces, pieces.is_unknown) - _records(deleted, deleted.is_unknown)
-    malformed = _records(pieces, pieces.is_malformed) - _records(deleted, deleted.is_malformed)
-    may_be_read = np.where(beyond_index > 0, np.minimum(beyond_index + pieces.unknown_copies, unknown), 0)
-    total: Int64s = may_be_read + malformed
-    return total
 
 
 def needs_of_unindexed(source: PartitionLog, target: PartitionLog, bounds: Bounds) -> int:

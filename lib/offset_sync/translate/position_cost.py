@@ -16,10 +16,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.translate.exact import count_read
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
+from offset_sync.translate.read_records import count_read
 
 _AT_ONCE = 1 << 20
 """How many pieces, of all groups together, are held in memory at a time."""

@@ -171,6 +171,20 @@ def copies(case: Case, unknown: list[int]) -> int:
     return len(found) - len(set(found))
 
 
+def may_be_read(case: Case, committed: int, f_of: list[float], unknown: list[int], first: int) -> int:
+    """Return how many records from *first* on the group may have read where X could not be read, or not identified."""
+    beyond = max(0, committed - case.source_frontier)
+    places = beyond + copies(case, unknown)
+    unreadable = sum(1 for r in case.source_records if r.is_malformed and r.offset < committed)
+    if not unreadable:
+        return min(sum(1 for y in unknown if y >= first), places) if beyond else 0
+    unread = [r for r in case.target.indexed if not r.is_malformed and f_of[r.offset] >= committed]
+    stand = [r for r in unread if r.origin == case.source_cluster or pos(case, r.origin, r.origin_offset) != UNREAD]
+    holes = len(unread) - len(stand) - len([r for r in unread if f_of[r.offset] == UNREAD])
+    again = len(stand) - len({f_of[r.offset] for r in stand})
+    return min(sum(1 for r in unread if r.offset >= first), places + unreadable + holes + again)
+
+
 def _answer(case: Case, committed: int, f_of: list[float], required: list[float], unknown: list[int]) -> Answer:
     offset = first_unread(required, committed)
     clamped = max(offset, case.target.log_start)
@@ -180,15 +194,12 @@ def _answer(case: Case, committed: int, f_of: list[float], required: list[float]
 
     duplicates = sum(1 for record in remaining if f_of[record.offset] < committed)
     malformed = sum(1 for record in remaining if record.is_malformed)
-    unknown_left = sum(1 for y in unknown if y >= clamped)
     return Answer(
         offset=offset,
         clamped_offset=clamped,
         state=_state(case, beyond, offset, required, any(y >= offset for y in unknown)),
         duplicates=duplicates,
-        duplicates_at_most=duplicates
-        + (min(unknown_left, beyond + copies(case, unknown)) if beyond else 0)
-        + malformed,
+        duplicates_at_most=duplicates + may_be_read(case, committed, f_of, unknown, clamped) + malformed,
         lost=sum(1 for record in expired if f_of[record.offset] >= committed),
     )
 

@@ -41,6 +41,7 @@ BY_FAULT = {
     "anew": ("anew", 0.08),
     "third_anew": ("anew", 0.15),
     "down": ("down", 0.5),
+    "unreadable": ("close", 1.5),
     "reset": ("reset", 0.6),
     "commit_beyond": ("commit_beyond", 0.2),
     "forget": ("forget", 0.2),
@@ -48,6 +49,8 @@ BY_FAULT = {
     "crash": ("crash", 0.2),
     "shrink": ("shrink", 0.4),
 }
+STARTING = {"crash": 2.0, "start": 6, "sync": 6.0, "full": 3.0, "reset": 2.0}
+"""What is unreadable matters to a driver that starts, and to groups that go to and fro or are set back."""
 MIRROR_FAULTS = ("resend", "reorder", "drop", "late")
 WAITS_MS = (1, 5, 50, 1_000, 3_000, 20_000, 70_000, 50_000_000)
 WAIT_WEIGHTS = (20, 10, 10, 10, 4, 2, 2, 0.05)
@@ -59,6 +62,8 @@ def draw_actions(rng: random.Random, shape: Shape, count: int) -> list[Action]:
     for fault in sorted(shape.faults & BY_FAULT.keys()):
         name, weight = BY_FAULT[fault]
         weights[name] = weights.get(name, 0) + weight
+    if "unreadable" in shape.faults:
+        weights |= STARTING
     # A world of much ado, one that is mostly read, one whose drivers sleep long.
     for name in ("produce", "mirror", "index", "sync", "full"):
         weights[name] *= rng.choice((0.5, 1, 1, 2))

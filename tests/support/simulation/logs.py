@@ -59,6 +59,12 @@ class Log:
         self.life += 1
         self.cuts.append(end)
 
+    def begin_anew(self) -> None:
+        """Forget everything, as a topic does that is deleted and made again."""
+        self.cut(0)
+        self.start, self.known = 0, 0
+        self.known_at.clear()
+
     def note_indexed(self, first: int, end: int) -> None:
         """Note what the index has read."""
         for offset in range(first, end):

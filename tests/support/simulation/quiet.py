@@ -21,7 +21,7 @@ def come_to_rest(simulation: Simulation) -> None:
     for group in simulation.groups.values():
         group.stop()
     for cluster in world.clusters.values():
-        cluster.is_down = False
+        cluster.is_down = cluster.is_closed = False
     for mirror in simulation.mirrors.values():
         mirror.copy_some(_ENOUGH, "", 0)
         mirror.bring_held(world.clock_ms[0] + GRACE_MS)

@@ -18,7 +18,7 @@ CLOSED = {
     ),
     "leader epochs are compared": Remedy(
         frozenset({"cut_grows"}),
-        (("offset_sync.ingest.incarnation_check.IncarnationCheck._elected", lambda _check, *_said: []),),
+        (("offset_sync.ingest.incarnation_check.IncarnationCheck._is_questionable", lambda _check, *_said: False),),
         seed=4,
     ),
     "our clock may be ahead of the index's": Remedy(
@@ -29,6 +29,11 @@ CLOSED = {
     "__consumer_offsets shrinks": Remedy(
         frozenset({"shrink"}),
         (("offset_sync.ingest.commit_log_check.CommitLogCheck.look", lambda _check, _id: UncheckedLogs().look(_id)),),
+    ),
+    "a log that could not be read at the start may have a newer commit": Remedy(
+        frozenset({"unreadable"}),
+        (("offset_sync.state.unread_logs.UnreadLogs.may_count", lambda _logs, _source, rows, _answered: rows >= 0),),
+        seed=51,
     ),
 }
 OPEN = {

@@ -109,8 +109,7 @@ class Simulation:
         self.world.produce(alias, place, (b"IDC-Y", b"x"), is_odd=True)
 
     def do_beyond_log(self, alias: str, place: TopicPartition, chance: float) -> None:
-        other = self._other(alias, chance)
-        self.world.produce(alias, place, headers_of(other, 1_000 + int(chance * 100)), is_odd=True)
+        self.world.produce(alias, place, headers_of(self._other(alias, chance), 1_000 + int(chance * 100)), is_odd=True)
 
     def do_huge(self, alias: str, place: TopicPartition, chance: float) -> None:
         self.world.produce(alias, place, headers_of(self._other(alias, chance), (1 << 62) + 5), is_odd=True)
@@ -158,9 +157,7 @@ class Simulation:
         cluster.ids[place.topic] += 1
         for each in places:
             log = self.world.logs[alias, each]
-            log.cut(0)
-            log.start, log.known = 0, 0
-            log.known_at.clear()
+            log.begin_anew()
             self._trouble(alias, each)
             for where in [w for w in self.world.values if w.cluster == alias and w.place == each]:
                 cluster.remove(where)
@@ -171,7 +168,10 @@ class Simulation:
             self.world.troubled |= touched
 
     def do_down(self, alias: str, place: TopicPartition, chance: float) -> None:
-        self.world.clusters[alias].is_down = not self.world.clusters[alias].is_down and chance < 0.5
+        self.world.clusters[alias].turn("is_down", is_often=chance < 0.5)
+
+    def do_close(self, alias: str, place: TopicPartition, chance: float) -> None:
+        self.world.clusters[alias].turn("is_closed", is_often=chance < 0.7)
 
     def do_shrink(self, alias: str, place: TopicPartition, chance: float) -> None:
         lose_commits(self.world, self.persisted, alias, chance)

@@ -34,6 +34,7 @@ from simulation.commit_checks import COMMITS, CommitChecks
 from simulation.index_driver import PatchedTime
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted
+from simulation.unread_commits import Answered, UnreadCommits
 from simulation.world import Position, World
 
 
@@ -134,6 +135,7 @@ class SyncDriver:
         self.world, self.oracle, self.tables, self.persisted = world, oracle, tables, persisted
         self._pause = pause
         self.skew_ms = 0
+        self.answered: Answered = set()
         self.config = _config(world.shape.clusters, "carry" if "carry" in world.shape.faults else "tag")
         self.restart()
 
@@ -166,10 +168,12 @@ class SyncDriver:
         self.lives = CommitLogLives(tables)
         self.checks = {a: CommitChecks(self.world, a, tables, self.persisted) for a in self.world.clusters}
         self.persisted.restore(self.state, self.lives)
+        self.state.unread.begin(self.world.clusters)
+        self.unread_commits = UnreadCommits(self.world, self.state, self.answered)
 
     def sync(self, alias: str, most: int) -> None:
         """Run the next micro-batch of *alias*."""
-        if self.world.clusters[alias].is_down:
+        if self.world.clusters[alias].is_unreadable:
             return
         plan = self.persisted.plan(alias, len(self.world.clusters[alias].log), most)
         if plan is not None:
@@ -179,10 +183,11 @@ class SyncDriver:
             except ClusterError:
                 return  # nobody can tell what was read: it comes again
             self.persisted.finish(alias)
-        if not self.is_ready.is_set() and all(
-            cluster.is_down or self.persisted.position(a) == len(cluster.log)
-            for a, cluster in self.world.clusters.items()
-        ):
+        clusters = self.world.clusters.items()
+        unreadable = {a for a, cluster in clusters if cluster.is_unreadable}
+        read = {a for a, cluster in clusters if self.persisted.position(a) >= len(cluster.log)} - unreadable
+        if self.is_ready.is_set() or read | unreadable == self.world.clusters.keys():
+            self.state.unread.note_read(read)
             self.is_ready.set()
 
     def reconcile_batch(self, source: str, rows: Any, batch_id: int) -> list[str]:
@@ -234,6 +239,7 @@ class SyncDriver:
             where = Position(moved.source, group, TopicPartition(topic, partition))
             offset, at_ms = int(commits.offset[row]), int(commits.at_ms[row])
             self.oracle.check_answer(where, offset, at_ms, moved.target, wanted[row])
+        self.unread_commits.check(reconciliation)
         self.answers.append(reconciliation)
 
     def flush(self) -> None:

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from fakes.clusters import CommitRecord, GroupOffset, MemoryCluster, MemoryEnds, MemoryTopic, place_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.committed_offsets import OWN_TAG
+from simulation.clock import SkewedClock
 from simulation.logs import Birth, Headers, Log, Record
 from simulation.shape import Shape
 
 STARTED_MS = 1_795_000_000_000
 GRACE_MS = 60_000
-
-
-@dataclass
-class SkewedClock:
-    """A cluster's clock, which differs from everybody's by *skew_ms*; read as the fakes read theirs."""
-
-    common: list[int]
-    skew_ms: int
-
-    def __getitem__(self, _zero: int) -> int:
-        return self.common[0] + self.skew_ms
 
 
 class Value(NamedTuple):
@@ -62,6 +52,16 @@ class SimCluster(MemoryCluster):
         self.ids = {place.topic: 0 for place in world.shape.places}
         self.stood: list[tuple[Position, Value | None, Genuine | None]] = []  # what each record of commits said
         self.commit_topic, self.commit_cuts = 0, list[int]()
+        self.is_closed = False  # nobody reads its log of commits, say for want of a right
+
+    @property
+    def is_unreadable(self) -> bool:
+        """True where the log of commits cannot be read now."""
+        return self.is_down or self.is_closed
+
+    def turn(self, what: str, *, is_often: bool) -> None:
+        """End a fault of this cluster, or let it begin if that *is_often* enough."""
+        setattr(self, what, not getattr(self, what) and is_often)
 
     def answer(self) -> ClusterMetadata | ClusterError:
         """Say what is asked of a cluster."""
@@ -94,9 +94,11 @@ class SimCluster(MemoryCluster):
 
     def put(self, where: Position, offset: int, metadata: str = "") -> None:
         """Commit as somebody else than the sync does."""
-        before = self.world.values.get(where)
+        before, stands = self.world.values.get(where), self.group_offsets.get((where.group, where.place))
         if before is not None and before.offset == offset:
             self.world.brought[where] = offset  # nobody who only looks at values can see it
+            if before.is_ours and stands is not None and stands.metadata != OWN_TAG:
+                self.world.raced.add(where)  # ... nor who looks at metadata that was carried over
         self._put(where, offset, metadata, is_ours=False)
 
     def _put(self, where: Position, offset: int, metadata: str, *, is_ours: bool) -> None:

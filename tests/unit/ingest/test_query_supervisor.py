@@ -205,10 +205,13 @@ def test_a_query_has_caught_up_when_it_has_read_its_log_to_the_end_or_cannot_rea
 ) -> None:
     group.add("dc1", Starts(clock, iter([query])))
     group.add("nothing to read", Starts(clock, forever(then=None)))
-    seen: list[bool] = []
-    clock.after(0.1, stop.set)
-    group.run_until_stopped(lambda: seen.append(group.have_caught_up()))
-    assert seen[-1] is has
+    seen: list[tuple[bool, ...]] = []
+    clock.after(0.5, stop.set)
+    names = ("dc1", "nothing to read")
+    group.run_until_stopped(
+        lambda: seen.append((group.have_caught_up(), *(group.has_caught_up(name) for name in names)))
+    )
+    assert seen[-1] == (has, has and query.error is None, True)
 
 
 def test_a_query_that_is_restarted_ends_between_two_batches_and_starts_anew_without_a_pause(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from offset_sync.ingest.query_supervisor import _with_root
+from offset_sync.ingest.query_errors import with_root
 from offset_sync.kafka.error_codes import explained, with_remedy
 
 MANUAL = "to the principal of this program (docs/operations.md, Minimal ACLs)"
@@ -38,5 +38,5 @@ def test_an_error_of_a_partition_goes_on_with_the_right_and_others_stay_as_they_
 def test_a_client_that_cannot_be_made_is_told_with_what_lies_below() -> None:
     cause = "org.KafkaException: Failed to x\n  at a.b\nCaused by: c.D: e\nCaused by: java.NoSuchFileException: /me.pem"
     line = "Failed to construct kafka consumer"
-    assert _with_root(line, cause) == f"{line}: java.NoSuchFileException: /me.pem"
-    assert _with_root(line, "") == line
+    assert with_root(line, cause) == f"{line}: java.NoSuchFileException: /me.pem"
+    assert with_root(line, "") == line

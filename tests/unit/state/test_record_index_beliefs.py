@@ -35,3 +35,17 @@ def test_a_micro_batch_that_begins_where_one_without_a_record_has_ended_joins_on
             add(tables, RECORD_RUNS, *part)
             cache.refresh()
         assert content(cache) == (0, 5, ["X", "X"], [0, 4], [2, 1], [0, 2], [0, 0])
+
+
+def test_what_is_read_again_below_the_frontier_contradicts_nothing_wherever_a_micro_batch_began() -> None:
+    tables = MemoryTables()
+    cache = cache_of(tables)
+    add(tables, RECORD_RUNS, begin(0), run(0, 20))
+    cache.refresh()
+    # Two micro-batches of a checkpoint that was set back; what one in between has read is in the table once only.
+    add(tables, RECORD_RUNS, begin(0), run(0, 5), begin(8), run(8, 4, "X", 8))
+    cache.refresh()
+    log = cache.log("Y", "orders", 0)
+    assert log is not None
+    assert not log.is_contradicted
+    assert content(cache) == (0, 20, ["X"], [0], [20], [0], [0])

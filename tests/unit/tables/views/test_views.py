@@ -83,7 +83,7 @@ def test_every_view_shows_what_plain_python_finds(history: tuple[duckdb.DuckDBPy
 
 
 def test_percentiles_of_many_answers_are_those_of_plain_python(tmp_path: Path) -> None:
-    made = random_history(3, 3000)[OFFSET_TRANSLATIONS]
+    made = random_history(3, 3300)[OFFSET_TRANSLATIONS]
     write_tables(tmp_path, {OFFSET_TRANSLATIONS: made})
     (view,) = [view for view in VIEWS if view.name == "translation_quality"]
     found = rows(open_tables(str(tmp_path)), f"SELECT * FROM {view.name}")

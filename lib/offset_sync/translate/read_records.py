@@ -1,0 +1,32 @@
+"""How many records of a target's log groups have read, for all their commits at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.pieces import Pieces
+
+
+def count_read(pieces: Pieces, committed: Int64s) -> Int64s:
+    """Return, for each committed offset c, how many records of *pieces* have f < c.
+
+    A linear piece contributes ``clip(c - needs, 0, length)``, which is the difference of two ramps, so all of them
+    together cost one sorted search. Sums may wrap around 2**64 on the way; the differences come out right.
+    """
+    linear, constant = pieces.is_linear, ~pieces.is_linear
+    needs = pieces.needs[linear]
+    read = ramp(needs, committed) - ramp(needs + pieces.length[linear], committed)
+    order = np.argsort(pieces.needs[constant])
+    lengths = np.concatenate(([0], np.cumsum(pieces.length[constant][order])))
+    read += lengths[np.searchsorted(pieces.needs[constant][order], committed, "left")]
+    return read
+
+
+def ramp(corners: Int64s, committed: Int64s) -> Int64s:
+    """Return the sum of ``max(0, c - corner)`` over all corners, for each committed offset c."""
+    corners = np.sort(corners)
+    sums = np.concatenate(([0], np.cumsum(corners)))
+    below = np.searchsorted(corners, committed, "left")
+    ramp: Int64s = below * committed - sums[below]
+    return ramp

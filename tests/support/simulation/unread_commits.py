@@ -1,0 +1,63 @@
+"""No commit counts that the log of another cluster, unread since the driver's start, has a newer one for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from offset_sync.model.values import Outcome, TopicPartition
+from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.reconciliation import Reconciliation
+from simulation.oracle import Violation
+from simulation.world import Genuine, Position, World
+
+Answered = set[tuple[Position, str, int, int]]
+"""Commits that were answered once, by whatever driver: position, target, committed offset and its time."""
+
+
+class UnreadCommits:
+    """What stood in the clusters' logs of commits when a driver started, and what it knew of it from the tables."""
+
+    def __init__(self, world: World, state: SyncState, answered: Answered) -> None:
+        self._state, self._answered = state, answered
+        self._stood: dict[Position, Genuine] = dict(world.genuine)
+        self._known = {
+            Position(alias, group, TopicPartition(topic, partition)): (
+                int(commits.columns["genuine_offset"][row]),
+                int(commits.columns["genuine_at_ms"][row]),
+            )
+            for alias, commits in state.offsets.clusters.items()
+            for row, (group, topic, partition) in enumerate(state.offsets.keys)
+        }
+
+    def check(self, reconciliation: Reconciliation) -> None:
+        """Raise Violation where a target was changed for a commit that may not have been the newest at the start."""
+        moved, outcome = reconciliation.translated, reconciliation.outcome
+        is_changed = (outcome == Outcome.COMMITTED) & (reconciliation.previous != moved.answers.wanted)
+        for row in np.flatnonzero((outcome == Outcome.COMMITTED) | (outcome == Outcome.UNCHANGED)).tolist():
+            where, commit = self._commit_of(moved, row)
+            answered = (where, moved.target, *commit)
+            if is_changed[row] and answered not in self._answered:
+                self._check_commit(where, *commit)
+            self._answered.add(answered)
+
+    def _commit_of(self, moved: Any, row: int) -> tuple[Position, tuple[int, int]]:
+        group, topic, partition = self._state.offsets.keys[int(moved.commits.key[row])]
+        where = Position(moved.source, group, TopicPartition(topic, partition))
+        return where, (int(moved.commits.offset[row]), int(moved.commits.at_ms[row]))
+
+    def _check_commit(self, source: Position, offset: int, at_ms: int) -> None:
+        unread = self._state.unread.aliases
+        stood = self._stood.get(source)
+        is_of_before = stood is not None and at_ms <= stood.at_ms
+        newer = [alias for alias in unread - {source.cluster} if self._stood_after(source, alias, at_ms)]
+        if is_of_before and newer:
+            raise Violation("counted too early", f"{source} at {offset}: {newer[0]} has a newer commit, unread")
+        is_known = self._known.get(source) == (offset, at_ms)
+        if source.cluster in unread and stood is not None and at_ms < stood.at_ms and not is_known:
+            raise Violation("counted too early", f"{source} at {offset}: its log has a newer commit, unread")
+
+    def _stood_after(self, source: Position, alias: str, at_ms: int) -> bool:
+        other = self._stood.get(source._replace(cluster=alias))
+        return other is not None and other.at_ms > at_ms

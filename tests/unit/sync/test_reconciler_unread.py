@@ -1,0 +1,121 @@
+"""A cluster whose log of commits cannot be read at the start may hold a newer commit than all that is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders.logs import log
+from fakes.clusters import MemoryCluster
+from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
+from offset_sync.sync.deletions import follow_deletions
+
+ALIASES = ("X", "Y", "Z")
+
+
+def started(site: Site, unread: str) -> Site:
+    """Begin a driver that knows nothing, and reads every log but the one that is *unread*."""
+    site.restart()
+    return begun(site, unread)
+
+
+def begun(site: Site, unread: str) -> Site:
+    site.state.unread.begin(site.clusters)
+    for alias in site.clusters:
+        if alias != unread:
+            site.read(alias)
+            site.state.unread.note_read([alias])
+    site.reconciler.reconcile_all(is_first=True)
+    return site
+
+
+def has_come(site: Site, alias: str) -> None:
+    """Read the log of *alias* to its end, and make the regular pass."""
+    site.read(alias)
+    site.state.unread.note_read([alias])
+    site.reconciler.reconcile_all()
+
+
+@pytest.fixture
+def site() -> Site:
+    """X produces what Y and Z have two offsets higher."""
+    return mirrored_site("Y", "Z")
+
+
+def held(site: Site, alias: str) -> int | None:
+    return site.target_offset(alias, "g")
+
+
+def test_a_group_that_was_set_back_at_the_unread_cluster_is_not_answered_from_another(site: Site) -> None:
+    site.commit("Y", "g", 9)
+    site.commit("X", "g", 2)
+    started(site, unread="X")
+    assert held(site, "Z") is None
+    assert {(row.source, row.state, row.outcome) for row in site.rows()} == {("Y", "OWNER_UNKNOWN", "WITHHELD")}
+    has_come(site, "X")
+    assert (held(site, "Z"), held(site, "Y")) == (4, 9)  # the group's own is only set forward
+
+
+def test_the_unread_target_is_left_alone_too_for_the_group_may_have_gone_there(site: Site) -> None:
+    site.commit("X", "g", 5)
+    started(site, unread="Y")
+    assert (held(site, "Y"), held(site, "Z")) == (None, None)
+    has_come(site, "Y")
+    assert (held(site, "Y"), held(site, "Z")) == (7, 7)
+
+
+def test_a_commit_made_before_our_eyes_counts_so_a_failover_goes_on(site: Site) -> None:
+    site.commit("Y", "g", 9)
+    started(site, unread="X")
+    site.clusters["X"].is_down = True
+    site.commit("Y", "g", 10)
+    site.reconciler.reconcile_batch("Y", site.read("Y"), 1)
+    assert held(site, "Z") == 10
+
+
+def test_what_the_driver_before_has_answered_goes_on_while_the_index_grows() -> None:
+    site = Site(config_of(ALIASES))
+    site.put(log("X", "X0:10"))
+    site.put(log("Y", ". . X0:10"))
+    site.put(log("Z", ". . X0:5"))
+    site.commit("Y", "g", 9)
+    site.reconcile()
+    assert held(site, "Z") == 7
+    begun(site, unread="X")
+    assert held(site, "Z") == 7
+    site.put(log("Z", ". . X0:10"))
+    site.reconciler.reconcile_waiting_for_index()
+    assert held(site, "Z") == 9
+
+
+def test_what_is_known_of_a_lost_cluster_is_brought_to_the_others(site: Site) -> None:
+    site.commit("X", "g", 5)
+    site.read_all()
+    site.clusters["X"].is_down = True
+    begun(site, unread="X")
+    assert (held(site, "Y"), held(site, "Z")) == (7, 7)
+
+
+def test_a_commit_on_the_way_to_the_end_of_a_log_does_not_count(site: Site) -> None:
+    site.commit("X", "g", 3)
+    site.read_all()
+    site.commit("X", "g", 8)
+    site.commit("X", "g", 4)
+    begun(site, unread="X")
+    assert held(site, "Y") == 5
+    site.reconciler.reconcile_batch("X", site.read("X", at_most=2), 1)
+    assert held(site, "Y") == 5
+    has_come(site, "X")
+    assert held(site, "Y") == 6
+
+
+def test_an_offset_is_not_deleted_while_a_newer_commit_may_be_unread(site: Site) -> None:
+    site.commit("Y", "g", 9)
+    site.reconciled()
+    site.clusters["Y"].forget("g", ORDERS)
+    begun(site, unread="X")
+    targets: dict[str, MemoryCluster] = dict(site.clusters)
+    assert follow_deletions(site.state, targets) == []
+    assert held(site, "Z") == 9
+    has_come(site, "X")
+    follow_deletions(site.state, targets)
+    assert held(site, "Z") is None
