@@ -11,9 +11,10 @@ from fakes.clusters import MemoryIndex
 from fakes.driver import Driver, differences, driver, known, live, read_to_the_end
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
+from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.restore import follow_commits
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.catalog import OFFSET_COMMITS
+from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS
 
 
 class Follower:
@@ -23,10 +24,11 @@ class Follower:
         self.state = SyncState(config_of(["X", "Y", "Z"]), MemoryIndex())
         self.offsets = self.state.offsets
         self.tables: Any = tables
+        self.lives = CommitLogLives(self.tables)
         self.version = 0
 
     def follow(self) -> None:
-        self.version = follow_commits(self.tables, self.state, self.version)
+        self.version = follow_commits(self.tables, self.state, self.version, self.lives)
 
 
 def seen(made: Any) -> dict[Any, Any]:
@@ -49,7 +51,7 @@ def test_in_steps_of_any_size_it_ends_up_with_what_the_driver_knows(seed: int) -
     made = lived(seed)
     read_to_the_end(made)
     rng, written = random.Random(seed), made.written.versions[OFFSET_COMMITS.name]
-    growing = MemoryTables({OFFSET_COMMITS.name: []})
+    growing = MemoryTables({OFFSET_COMMITS.name: [], LOG_INCARNATIONS.name: []})
     follower, whole = Follower(growing), Follower(made.written)
     while len(growing.versions[OFFSET_COMMITS.name]) < len(written):
         have = len(growing.versions[OFFSET_COMMITS.name])
