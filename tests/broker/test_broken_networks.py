@@ -130,7 +130,12 @@ def test_one_silent_leader_of_three_keeps_back_its_own_partitions_and_groups(
     live.batch("X", {key: 2 for group in groups for key in of_all(group, 2)})
     coordinated = [group for group in groups if coordinator(cluster, group) != silent]
     assert coordinated
-    took = until(lambda: all(offsets(cluster.direct, group).items() >= reached.items() for group in coordinated))
+
+    def is_reached() -> bool:
+        return all(offsets(cluster.direct, group).items() >= reached.items() for group in coordinated)
+
+    # Once in a while the question about topics meets the silent broker: then the pass that follows makes up for it.
+    took = until(lambda: is_reached() or (live.has_returned and live.reconciler.reconcile_all() and is_reached()))
     kept = [offsets(cluster.direct, group)[number] for group in groups for number in led.keys() - reached.keys()]
     assert set(kept) == {SHIFT + 1}, "of a leader that says nothing nobody knows whether its log is the same"
     cluster.heal()

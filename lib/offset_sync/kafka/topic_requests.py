@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -19,9 +18,9 @@ from offset_sync.kafka.retry import attempts
 from offset_sync.model.errors import ClusterError
 
 _REQUEST_S = 6.0
-_SHORTEST_TRY_S = 1.0
 _SHORTEST_S = 0.001  # to the client, 0 means 'for ever' or an error
-_GRACE_S = 0.1
+_TRY_S = 1.0
+"""After so long another request is made beside the first: it may go to a broker that is not silent."""
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
@@ -43,7 +42,7 @@ class TopicRequests:
         failure = "_TIMED_OUT"
         for left in attempts(ends_at):
             try:
-                return sorted(self._client.list_topics(timeout=_timeout_s(left)).topics)
+                return sorted(self._client.list_topics(timeout=max(_timeout_s(left / 2), min(_TRY_S, left))).topics)
             except KafkaException as error:
                 failure = error_name(error)
                 if failure not in RETRIABLE:
@@ -74,16 +73,21 @@ class TopicRequests:
         """Ask until each topic is answered, refused or known to be absent."""
         found: dict[_Key, _Value | NotAuthorizedError] = {}
         failures: dict[_Key, str] = {}
+        asked: dict[_Key, list[Future[_Value]]] = {}
         for left in attempts(ends_at) if wanted else ():
-            timeout_s = _timeout_s(left)
             failures = {}
-            until = time.monotonic() + timeout_s + _GRACE_S
-            for key, future in ask(wanted, timeout_s).items():
-                try:
-                    found[key] = future.result(max(0.0, until - time.monotonic()))
-                except FutureTimeout:
+            for key, future in ask(wanted, _timeout_s(left)).items():
+                asked.setdefault(key, []).append(future)
+            _wait_for_each([asked[key] for key in wanted], time.monotonic() + min(_TRY_S, _timeout_s(left)))
+            for key in wanted:
+                answered = next((each for each in asked[key] if each.done()), None)
+                if answered is None:
                     failures[key] = "_TIMED_OUT"
+                    continue
+                try:
+                    found[key] = answered.result()
                 except KafkaException as error:
+                    asked[key].remove(answered)
                     name = error_name(error)
                     if name in NOT_AUTHORIZED:
                         found[key] = NotAuthorizedError(self.alias, str(key))
@@ -128,5 +132,13 @@ def error_name(error: KafkaException) -> str:
 
 
 def _timeout_s(left_s: float) -> float:
-    """Return how long one try may take: half of what is left, for the next may go to a broker that is not silent."""
-    return max(_SHORTEST_S, min(_REQUEST_S, left_s, max(left_s / 2, _SHORTEST_TRY_S)))
+    return max(_SHORTEST_S, min(_REQUEST_S, left_s))
+
+
+def _wait_for_each(askings: Collection[Collection[Future[Any]]], until: float) -> None:
+    """Return when of each of *askings* one has been answered, at the latest at *until*."""
+    while left := max(0.0, until - time.monotonic()):
+        silent = [future for asking in askings if not any(each.done() for each in asking) for future in asking]
+        if not silent:
+            return
+        wait(silent, left, FIRST_COMPLETED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from offset_sync.kafka import log_offsets
+from offset_sync.kafka import log_offsets, topic_requests
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.topic_metadata import LogEnds, Reach
 from offset_sync.model.errors import ClusterError
@@ -29,6 +30,7 @@ class Client:
 
     def __init__(self, says: Mapping[int, Iterator[int | str | None]]) -> None:
         self.says, self.asked, self.silent_brokers = says, list[tuple[int, int]](), 0
+        self.unanswered: list[Future[Any]] = []
 
     def poll(self, timeout: float) -> int:
         return 0
@@ -39,10 +41,18 @@ class Client:
     def describe_topics(self, topics: Any, request_timeout: float) -> dict[str, Future[Any]]:
         if self.silent_brokers:
             self.silent_brokers -= 1
-            return {"orders": Future()}
+            self.unanswered.append(Future())
+            return {"orders": self.unanswered[-1]}
+        return {"orders": answer_of(self._topic())}
+
+    def answers_late(self) -> None:
+        """Answer the first question about topics."""
+        self.unanswered[0].set_result(self._topic())
+
+    def _topic(self) -> Any:
         bits = SimpleNamespace(get_most_significant_bits=lambda: 0, get_least_significant_bits=lambda: 5)
         led = [SimpleNamespace(id=each.partition, leader=SimpleNamespace(id=each.partition % 2)) for each in PLACES]
-        return {"orders": answer_of(SimpleNamespace(topic_id=bits, partitions=led, is_internal=False))}
+        return SimpleNamespace(topic_id=bits, partitions=led, is_internal=False)
 
     def list_offsets(self, specs: Mapping[Any, Any], **_: Any) -> dict[Any, Future[Any]]:
         (leader,) = {each.partition % 2 for each in specs}
@@ -121,7 +131,18 @@ def test_one_that_may_not_be_described_or_is_gone_meanwhile_is_left_out() -> Non
         assert set(admin.ends(PLACES, deadline=30)) == set(EVEN)
 
 
-def test_a_broker_that_is_silent_about_topics_leaves_time_to_ask_another_one() -> None:
+def test_a_broker_that_is_silent_about_topics_leaves_time_to_ask_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_requests, "_TRY_S", 0.1)
     admin, client = admin_of(always(7), always(7))
-    client.silent_brokers = 1
-    assert set(admin.describe(["orders"], deadline=3)) == {"orders"}
+    client.silent_brokers = 3
+    assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
+    assert client.silent_brokers == 0
+
+
+def test_an_answer_about_topics_that_comes_late_counts_though_it_was_asked_again() -> None:
+    admin, client = admin_of(always(7), always(7))
+    client.silent_brokers = 99
+    late = threading.Timer(1.5, client.answers_late)
+    late.start()
+    assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
+    late.join()
