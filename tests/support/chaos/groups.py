@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from chaos.commit_log import Key
+from offset_sync.model.errors import ClusterError
 from offset_sync_demo.kafka.clients import CLIENT_ERRORS, Endpoint, Partition, client_options
 
 KINDS = ("tail", "half", "seldom", "rewound")
-_ASK_S = 3.0
+_ASK_S, _BEGIN_S = 3.0, 120.0
 _TICK_S = 0.25
 EndOf = Callable[[str, Partition], int]
 
@@ -43,9 +45,15 @@ class Groups:
         }
 
     def begin(self) -> None:
-        """Commit 0 everywhere, before anything goes wrong."""
-        for group in self.homes:
-            self._commit(group, dict.fromkeys(self._places, 0))
+        """Commit 0 everywhere, before anything goes wrong; a cluster that is new makes its coordinators first."""
+        until, start = time.monotonic() + _BEGIN_S, dict.fromkeys(self._places, 0)
+        for group, home in self.homes.items():
+            while self.held(group, home) != start:
+                if time.monotonic() > until:
+                    raise ClusterError(home, f"{group} could not commit; see broker.log")
+                self._commit(group, start)
+        while any(self.held(*each) is None for each in self._clients):
+            time.sleep(0.2)
 
     def start(self, end_of: EndOf) -> None:
         """Commit until stopped."""
