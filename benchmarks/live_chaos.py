@@ -29,7 +29,7 @@ from chaos.schedule import JOBS, kinds, schedule
 from chaos.traffic import ALIASES, COPIED, PARTITIONS, SYNCING, Traffic, say
 from offset_sync_demo.kafka.brokers import running_clusters
 
-GAP_S = (4.0, 12.0)
+GAP_S = (4.0, 14.0)
 EXACT_WITHIN_S = 30.0
 
 

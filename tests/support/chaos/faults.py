@@ -70,12 +70,14 @@ class Stage:
         lock = self.drivers[fault.target].lock if fault.target in self.drivers else self._lock(fault.target)
         with lock:
             self.say(f"{fault.kind}: {fault.target}, {fault.seconds:.1f} s")
+            began = time.monotonic()
             try:
                 ACTIONS[fault.kind](self, fault)
             except Exception as problem:
                 self.failed.append(f"{fault.kind}, {fault.target}: {problem!r}")
                 self.say(f"FAILED {self.failed[-1]}")
             self.done[fault.kind] += 1
+            self.say(f"{fault.kind}: {fault.target}, over after {time.monotonic() - began:.1f} s")
 
     def _lock(self, name: str) -> threading.Lock:
         return self._locks.setdefault(name, threading.Lock())

@@ -14,7 +14,7 @@ from chaos.drivers import signal_all
 
 SIGKILLED = -9
 _DIES_WITHIN_S = 120.0
-_MOST_TIMES = 4
+_MOST_TIMES = 8
 
 
 class Lane:

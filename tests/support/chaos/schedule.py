@@ -36,8 +36,8 @@ def kinds(aliases: Sequence[str]) -> list[Kind]:
         Kind("SIGSTOP of a job", JOBS, 2, (2.0, 15.0), 15),
         Kind("second driver while the first is stopped", JOBS, 5, (0.0, 6.0), 40),
         Kind("second driver beside the first", JOBS, 2, (0.0, 1.0), 40),
-        Kind("SIGKILL of a broker", aliases, 2, (1.0, 10.0), 25),
-        Kind("SIGSTOP of a broker", aliases, 2, (1.0, 12.0), 12),
+        Kind("SIGKILL of a broker", aliases, 2, (1.0, 10.0), 45),
+        Kind("SIGSTOP of a broker", aliases, 2, (1.0, 12.0), 20),
         Kind("SIGKILL of MirrorMaker 2", (MIRROR,), 1, (0.0, 5.0), 60),
     ]
 
