@@ -39,7 +39,11 @@ class Drivers:
 
     def take_over(self, *, is_stopped: bool, seconds: float) -> None:
         """Start a second driver, beside a running one or while it *is_stopped*; the first has to end with 3."""
-        first, second = self.current, self._start()
+        first = self.current
+        if not self._has_claimed(first):
+            self._say(f"{self.job}: the driver has not come to claim, so nobody can take over")
+            return
+        second = self._start()
         if is_stopped:
             signal_all(first, signal.SIGSTOP)
         try:
