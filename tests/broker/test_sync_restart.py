@@ -29,7 +29,6 @@ DIES_INDEXING = failpoints.INDEX_RECORDS
 DIES_SYNCING = (
     failpoints.IN_COMMITS,
     failpoints.AFTER_HISTORY,
-    failpoints.AFTER_TRANSLATING,
     failpoints.BEFORE_COMMIT,
     failpoints.AFTER_COMMIT,
     failpoints.BEFORE_HISTORY,
