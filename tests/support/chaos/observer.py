@@ -40,6 +40,7 @@ class Observer:
         self.commits: defaultdict[tuple[str, Key], list[Commit]] = defaultdict(list)
         self.violations: list[str] = []
         self.judged = self.rounds = self.put_off = 0
+        self.put_off_because: dict[str, str] = {}
         self._followed: dict[tuple[str, Key], Followed] = {}
         self._waiting: list[tuple[str, Commit]] = []
         self._readings: dict[tuple[str, str, Partition], Reading] = {}  # of the round in hand
@@ -69,7 +70,9 @@ class Observer:
             if not all(is_read):
                 self._waiting = values + self._waiting
                 self.put_off += 1
+                self.put_off_because = {alias: tail.last_error for alias, tail in self._tails.items()}
                 return False
+            self.put_off_because = {}
             self._readings.clear()
             for alias, value in values:
                 self._judge(alias, value)

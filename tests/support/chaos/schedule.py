@@ -32,10 +32,10 @@ class Kind(NamedTuple):
 def kinds(aliases: Sequence[str]) -> list[Kind]:
     """Return every fault there is."""
     return [
-        Kind("SIGKILL of a job", JOBS, 4, (0.0, 5.0), 30),
+        Kind("SIGKILL of a job", JOBS, 4, (0.0, 5.0), 60),
         Kind("SIGSTOP of a job", JOBS, 2, (2.0, 15.0), 15),
-        Kind("second driver while the first is stopped", JOBS, 5, (0.0, 6.0), 40),
-        Kind("second driver beside the first", JOBS, 2, (0.0, 1.0), 40),
+        Kind("second driver while the first is stopped", JOBS, 5, (0.0, 6.0), 90),
+        Kind("second driver beside the first", JOBS, 2, (0.0, 1.0), 90),
         Kind("SIGKILL of a broker", aliases, 2, (1.0, 10.0), 45),
         Kind("SIGSTOP of a broker", aliases, 2, (1.0, 12.0), 20),
         Kind("SIGKILL of MirrorMaker 2", (MIRROR,), 1, (0.0, 5.0), 60),

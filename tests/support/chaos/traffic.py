@@ -79,6 +79,7 @@ class Traffic:
             f"{self.producers.count()} records, {groups.commits} commits ({groups.rewinds} rewinds, "
             f"{groups.refused} refused); judged {observer.judged} values in {observer.rounds} rounds "
             f"({observer.put_off} put off), {len(observer.violations)} violations"
+            + (f"; waiting for {observer.put_off_because}" if observer.put_off_because else "")
         )
 
     def _tell(self) -> None:
