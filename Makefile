@@ -19,7 +19,7 @@ ARGS ?=
 # tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-unit test-spark test-broker test-browser soak bench-accuracy bench-mm2 bench-speed bench docs check format lock zip archive clean distclean
+.PHONY: help install demo test test-unit test-spark test-broker test-browser soak chaos restarts bench-accuracy bench-mm2 bench-speed bench docs check format lock zip archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -51,6 +51,12 @@ test-browser: install ## Tests of the status page in a headless Chromium; skippe
 
 soak: install ## The simulation by fresh seeds, an hour long (ARGS='--hours 8'); a failure is printed as a short history
 	@PYTHONPATH=lib:tests/support $(BIN)/python -m simulation.soak $(ARGS)
+
+chaos: install ## Both jobs, brokers and MirrorMaker 2 killed, stopped and doubled at random: nothing ahead (ARGS='--minutes 10 --seed N')
+	@PYTHONPATH=lib:tests/support $(BIN)/python benchmarks/live_chaos.py $(ARGS)
+
+restarts: install ## Both jobs killed at random failpoints and started again, 20 minutes (ARGS='--times 100 --seed N')
+	@PYTHONPATH=lib:tests/support $(BIN)/python benchmarks/live_restarts.py $(ARGS)
 
 bench-accuracy: install ## What each strategy answers, loses and repeats, into docs/benchmarks.md
 	@$(BENCH) benchmarks/accuracy.py $(ARGS)

@@ -1,11 +1,12 @@
 """Named points at which a test may end the process as a power failure would.
 
 Nothing happens at them unless ``OFFSET_SYNC_KILL_AT`` names one: whatever is promised about a restart can then be
-tried, on a real process, at exactly the instruction in question.
+tried, on a real process, at exactly the instruction in question. ``NAME:3`` is the third time that it is passed.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 
@@ -13,15 +14,50 @@ VARIABLE = "OFFSET_SYNC_KILL_AT"
 
 BEFORE_RUNS = "index_records.before_runs"
 """A micro-batch is read, and its malformed records are in quarantine; none of its runs is in the table."""
+IN_RUNS = "append.record_runs"
+"""The file with the runs is written, and the log of the table has no entry for it yet."""
 AFTER_RUNS = "index_records.after_runs"
 """The runs of a micro-batch are in the table; its checkpoint does not say so yet."""
+AFTER_TRANSLATING = "sync_offsets.after_translating"
+"""It is known what is to be committed at a target; nothing has been noted or sent."""
+BEFORE_COMMIT = "sync_offsets.before_commit"
+"""A target was read and the lease was looked at; nothing is sent yet."""
 AFTER_COMMIT = "sync_offsets.after_commit"
 """A target has acknowledged a batch of commits; nobody has written that down."""
+BEFORE_HISTORY = "sync_offsets.before_history"
+"""What was answered and committed waits to be appended to ``offset_translations``."""
+IN_HISTORY = "append.offset_translations"
+"""The file with the answers is written, and the log of the table has no entry for it yet."""
+IN_COMMITS = "append.offset_commits"
+"""The file with the commits of a micro-batch is written, and the log of the table has no entry for it yet."""
 AFTER_HISTORY = "sync_offsets.after_history"
 """The commits of a micro-batch are in the tables; its checkpoint does not say so yet."""
+
+INDEX_RECORDS = (BEFORE_RUNS, IN_RUNS, AFTER_RUNS)
+SYNC_OFFSETS = (
+    AFTER_TRANSLATING,
+    BEFORE_COMMIT,
+    AFTER_COMMIT,
+    BEFORE_HISTORY,
+    IN_HISTORY,
+    IN_COMMITS,
+    AFTER_HISTORY,
+)
+"""The points of each job that are passed again and again while it runs."""
+
+_passed = itertools.count(1)
 
 
 def failpoint(name: str) -> None:
     """Go on, or die here when the environment says so."""
-    if os.environ.get(VARIABLE) == name:
+    wanted = os.environ.get(VARIABLE)
+    if wanted is None:
+        return
+    point, _, times = wanted.partition(":")
+    if point == name and next(_passed) >= int(times or 1):
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def in_append(path: str) -> None:
+    """The point between the file and the log entry of an append to the table at *path*."""
+    failpoint(f"append.{path.rsplit('/', 1)[-1]}")

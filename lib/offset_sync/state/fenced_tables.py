@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from offset_sync.state.failpoints import in_append
 from offset_sync.state.fence import Fence
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
@@ -14,7 +15,7 @@ class FencedTables(TableStore):
     """Tables under *root*, whose appends ask *fence* first."""
 
     def __init__(self, spark: SparkSession, root: str, fence: Fence) -> None:
-        super().__init__(spark, root)
+        super().__init__(spark, root, in_append)
         self._fence = fence
 
     def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:

@@ -17,6 +17,7 @@ from offset_sync.kafka.error_codes import ACTIVE_GROUP, RETRIABLE, SilentError, 
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock, attempts
 from offset_sync.model.errors import ClusterError, TableError
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+from offset_sync.state import failpoints
 from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.fence import Fence
 
@@ -178,6 +179,7 @@ class _Batch:
         by_group: dict[str, list[OffsetWrite]] = {}
         for key in wanted:
             by_group.setdefault(key.group_id, []).append(self.pending[key])
+        failpoints.failpoint(failpoints.BEFORE_COMMIT)
         left = max(ends_at - self.clock.now(), 0.0)
         answers = self.admin.write_offsets(by_group, deadline=left, may_send=self.fence.is_open)
         for key in wanted:

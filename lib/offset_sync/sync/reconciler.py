@@ -137,6 +137,7 @@ class Reconciler:
             if len(commits.key) == 0:
                 return []
             translated, plan = self._plan(source, target, commits, snapshot, request)
+            failpoints.failpoint(failpoints.AFTER_TRANSLATING)
             outcomes = self._write(target, plan)
             reconciliation = self._apply(translated, plan, outcomes, snapshot, request)
             self._history.append(reconciliation)  # in the order in which targets were written

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import GroupPartition, Outcome, State
+from offset_sync.state import failpoints
 from offset_sync.state.own_writes import Intent
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
@@ -103,6 +104,7 @@ class TranslationHistory:
                 unwritten = [rows.slice(max(0, rows.num_rows - MOST_ROWS_KEPT))]
 
     def _has_appended(self, rows: pa.Table) -> bool:
+        failpoints.failpoint(failpoints.BEFORE_HISTORY)
         try:
             self._tables.append(OFFSET_TRANSLATIONS, rows)
             self._remove_intents(rows)

@@ -19,7 +19,7 @@ from offset_sync.tables.delta.replace import DeltaReplacer
 from offset_sync.tables.delta.transaction_log import latest_version, plain_bytes, read_added_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 logger = logging.getLogger(__name__)
 _FEW_VERSIONS, _FEW_LOCAL_VERSIONS = 50, 500
@@ -29,12 +29,14 @@ and 8 s (25 s on a busy machine) for the first query of a Delta table in a JVM, 
 
 
 class TableStore:
-    """The Delta tables under one root, of one session."""
+    """The Delta tables under one root, of one session; for *before_entry* see :class:`DeltaAppender`."""
 
-    def __init__(self, spark: SparkSession, root: str) -> None:
+    def __init__(
+        self, spark: SparkSession, root: str, before_entry: Callable[[str], None] = lambda _path: None
+    ) -> None:
         self.spark = spark
         self.root = root.rstrip("/")
-        self._appender, self._replacer = DeltaAppender(spark), DeltaReplacer(spark)
+        self._appender, self._replacer = DeltaAppender(spark, before_entry), DeltaReplacer(spark)
         self._files = HadoopFiles(spark)
 
     def path(self, table: Table) -> str:

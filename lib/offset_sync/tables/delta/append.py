@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -24,9 +25,13 @@ _FRESH_SECONDS = 300.0
 
 
 class DeltaAppender:
-    """Appends to tables on any Hadoop file system; threads may share it."""
+    """Appends to tables on any Hadoop file system; threads may share it.
 
-    def __init__(self, spark: SparkSession) -> None:
+    *before_entry* is called with the path of the table when a file is written that is not in the log yet.
+    """
+
+    def __init__(self, spark: SparkSession, before_entry: Callable[[str], None] = lambda _path: None) -> None:
+        self._before_entry = before_entry
         self.kernel = Kernel(spark)
         self._tails: defaultdict[str, _Tail] = defaultdict(_Tail)
 
@@ -63,6 +68,7 @@ class DeltaAppender:
             transaction = self.kernel.begin(path, snapshot, writer and Writer(*writer))
             began_at = time.time()
             actions = transaction.add(rows)
+            self._before_entry(path)
             with table_lock(self.kernel.files.local(path)):
                 if time.time() - began_at > _FRESH_SECONDS:
                     return False, None
