@@ -142,7 +142,7 @@ def test_one_silent_leader_of_three_keeps_back_its_own_partitions_and_groups(
     until(lambda: live.has_returned)
     healed = until(lambda: not live.reconciler.reconcile_all() and all(is_everywhere(cluster, g, 2) for g in groups))
     print(f"\none leader silent: the others' partitions after {took:.1f} s, all {healed:.1f} s after it answers")
-    assert took < 10
+    assert took < 20
 
 
 def leaders(cluster: ProxiedCluster, topic: str) -> dict[int, int]:
