@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -18,6 +19,8 @@ from offset_sync.kafka.retry import attempts
 from offset_sync.model.errors import ClusterError
 
 _REQUEST_S = 6.0
+_CLIENT_S = 5.0
+"""So long at least a client is used, whether anybody answers it or not."""
 _SHORTEST_S = 0.001  # to the client, 0 means 'for ever' or an error
 _TRY_S = 1.0
 """After so long another request is made beside the first: it may go to a broker that is not silent."""
@@ -35,6 +38,7 @@ class TopicRequests:
     def __init__(self, alias: str, options: Mapping[str, str]) -> None:
         self.alias = alias
         self._options = dict(options)
+        self._lock, self._opened_at = threading.Lock(), 0.0
         self._client_errors: deque[KafkaError] = deque(maxlen=1)  # the last one, filled by the client
 
     def names(self, ends_at: float) -> list[str]:
@@ -96,13 +100,32 @@ class TopicRequests:
             wanted = [key for key, name in failures.items() if name in RETRIABLE]
             if len(wanted) < len(failures) or not wanted:
                 break
+            if all(asked[key] for key in wanted):  # nobody has said anything
+                self._replace_client()
         if failures:
             key, name = next(iter(failures.items()))
             raise self.error(f"{name} for {key!r}" + (f" and {len(failures) - 1} more" if len(failures) > 1 else ""))
         return found
 
+    def _replace_client(self) -> None:
+        """Ask through a new client from now on, unless the present one is new.
+
+        A client takes one broker for the controller, by KRaft any one, and asks none but that about topics, however
+        long it is silent while the others answer.
+        """
+        with self._lock:
+            if time.monotonic() - self._opened_at < _CLIENT_S:
+                return
+            before = self.__dict__.pop("_client", None)
+        # To take a client down may wait for a silent broker.
+        threading.Thread(target=_drop_later, args=([before],), name="old client", daemon=True).start()
+
     @cached_property
     def _client(self) -> AdminClient:
+        self._opened_at = time.monotonic()
+        return self._open()
+
+    def _open(self) -> AdminClient:
         options: dict[str, Any] = {**self._options, "error_cb": self._note}
         try:
             return AdminClient(options)
@@ -133,6 +156,12 @@ def error_name(error: KafkaException) -> str:
 
 def _timeout_s(left_s: float) -> float:
     return max(_SHORTEST_S, min(_REQUEST_S, left_s))
+
+
+def _drop_later(clients: list[AdminClient]) -> None:
+    """Take clients down when nobody can be waiting for their answers any more."""
+    time.sleep(2 * _REQUEST_S)
+    clients.clear()
 
 
 def _wait_for_each(askings: Collection[Collection[Future[Any]]], until: float) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
+from weakref import proxy
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -31,6 +32,12 @@ class Client:
     def __init__(self, says: Mapping[int, Iterator[int | str | None]]) -> None:
         self.says, self.asked, self.silent_brokers = says, list[tuple[int, int]](), 0
         self.unanswered: list[Future[Any]] = []
+        self.opened = 0
+
+    def open(self) -> Any:
+        """Return a client of the same cluster: another one each time."""
+        self.opened += 1
+        return proxy(self)
 
     def poll(self, timeout: float) -> int:
         return 0
@@ -83,7 +90,7 @@ def always(said: int | str | None) -> Iterator[int | str | None]:
 
 def admin_of(even: Iterator[int | str | None], odd: Iterator[int | str | None]) -> tuple[ClusterAdmin, Client]:
     admin, client = ClusterAdmin("dc1", {}), Client({0: even, 1: odd})
-    admin._topics._requests.__dict__["_client"] = client
+    admin._topics._requests._open = client.open  # type: ignore[method-assign]
     return admin, client
 
 
@@ -146,3 +153,18 @@ def test_an_answer_about_topics_that_comes_late_counts_though_it_was_asked_again
     late.start()
     assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
     late.join()
+
+
+def test_a_client_that_asks_none_but_a_silent_broker_is_replaced_once_in_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(topic_requests, "_TRY_S", 0.1)
+    monkeypatch.setattr(topic_requests, "_CLIENT_S", 0.0)
+    admin, client = admin_of(always(7), always(7))
+    client.silent_brokers = 1
+    assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
+    assert client.opened == 2
+    monkeypatch.setattr(topic_requests, "_CLIENT_S", 60.0)
+    client.silent_brokers = 3
+    assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
+    assert client.opened == 2
