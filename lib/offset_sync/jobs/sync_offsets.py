@@ -27,6 +27,8 @@ from offset_sync.jobs.sync_batch import SyncBatch, after
 from offset_sync.jobs.sync_run import Run, driving, rehearsing
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.error_codes import NotAuthorizedError
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
@@ -72,7 +74,7 @@ class SyncJob:
     def __init__(self, config: Config, spark: SparkSession, run: Run, *, is_once: bool) -> None:
         self._config, self._spark, self._run, self._is_once = config, spark, run, is_once
         self._lease, self._stop = run.lease, run.lease.stop
-        self._is_ready = threading.Event()
+        self._is_ready, self._gone = threading.Event(), set[str]()
         self._tables = FencedTables(spark, config.tables.root, run.lease)
         self._admins = {
             alias: ClusterAdmin(alias, config.admin_options(alias), requests_in_flight=config.sync.requests_in_flight)
@@ -102,7 +104,8 @@ class SyncJob:
 
     def _restore(self) -> None:
         """Take in what the drivers before have left; how far they have read is asked first, so nothing is between."""
-        done = {alias: Checkpoint(self._spark, self._path(alias)) for alias in self._config.clusters}
+        folder = f"{self._config.tables.checkpoints}/sync_offsets"
+        done = {alias: Checkpoint(self._spark, f"{folder}/{alias}") for alias in self._config.clusters}
         self._positions_before = {alias: checkpoint.position() for alias, checkpoint in done.items()}
         if not self._run.is_dry:
             for alias, checkpoint in done.items():
@@ -121,7 +124,8 @@ class SyncJob:
         """Read every log to its end, then reconcile everything; return one line per failure."""
         errors = self._queries.run_once()
         failures = self._queries.failures()
-        self._note_read(self._config.clusters.keys() - errors.keys())
+        # Of a cluster that is gone nothing more is known until the next run, as between any two: none waits for it.
+        self._note_read(self._config.clusters.keys() - (errors.keys() - self._gone))
         self._lease.settle()
         if STOPPED not in errors.values():
             failures += self._loop.full_pass(is_first=True)
@@ -165,7 +169,11 @@ class SyncJob:
     def start_query(self, alias: str) -> StreamingQuery | None:
         """Start to read the commits of a cluster; None where nobody has ever committed."""
         self._lease.renew()
-        partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)
+        try:
+            partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)
+        except ClusterError as problem:
+            self._gone |= set() if isinstance(problem, NotAuthorizedError) else {alias}
+            raise
         if not partitions:
             return None
         starting = self._positions_before[alias] if self._run.is_dry else None
@@ -229,9 +237,6 @@ class SyncJob:
 
     def _checkpoint(self, alias: str) -> Checkpoint:
         return Checkpoint(self._spark, f"{self._run.checkpoints}/sync_offsets/{alias}")
-
-    def _path(self, alias: str) -> str:
-        return f"{self._config.tables.checkpoints}/sync_offsets/{alias}"
 
 
 class _CommitQuery:
