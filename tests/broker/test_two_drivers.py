@@ -19,6 +19,7 @@ import pytest
 from broker.committed_offsets import Partition, commit, commits_recorded, committed
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, Job, install, until
+from offset_sync.tables.delta.lock import table_lock
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1500)]
 
@@ -55,6 +56,13 @@ class Stage:
     def arrives(self, group: str, offset: int, job: Job) -> None:
         """Return once the group's *offset* at dc1 stands translated at dc2."""
         until(lambda: self.offset(group) == offset + SHIFT, job=job)
+
+    def pause(self, job: Job) -> None:
+        """Stop a driver's processes while none of them holds the lock of a table, for nobody could take that away."""
+        with ExitStack() as locks:
+            for folder in sorted(self.installation.folder.glob("tables/*/_delta_log")):
+                locks.enter_context(table_lock(folder.parent))
+            os.killpg(job.process.pid, signal.SIGSTOP)
 
     def epochs(self) -> list[tuple[int, bool]]:
         """Return the rows of the table of drivers: epoch, and whether it says that the driver has ended."""
@@ -127,7 +135,7 @@ def test_a_paused_driver_that_wakes_writes_nothing(stage: Stage) -> None:
     second = stage.drivers[1]
     stage.commit("drivers-a", 100)
     stage.arrives("drivers-a", 100, second)
-    os.killpg(second.process.pid, signal.SIGSTOP)
+    stage.pause(second)
     third = stage.start()
     until(lambda: (3, False) in stage.epochs(), job=third)
     stage.commit("drivers-a", 50)  # reset: what the paused one believes is ahead now

@@ -42,7 +42,7 @@ class TopicAccess:
 
     def refusals(self) -> list[str]:
         """Return one line for each topic that was refused when its cluster was last asked."""
-        return [str(error) for refused in list(self._refused.values()) for error in refused.values()]
+        return sorted(str(error) for refused in list(self._refused.values()) for error in refused.values())
 
     def granted(self) -> list[str]:
         """Return the clusters at which a topic that may not be read now may be read, or is gone; asks now and then."""

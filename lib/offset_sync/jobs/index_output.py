@@ -43,7 +43,7 @@ def _counts(now: Backfill) -> str:
 
 
 class IndexOutput:
-    """Tells of *progress* in a thread of its own until *stop* is set."""
+    """Tells of *progress* in a thread of its own until it is ended, or *stop* is set."""
 
     def __init__(self, progress: IndexProgress, stop: threading.Event) -> None:
         self._progress = progress
@@ -89,7 +89,7 @@ class IndexOutput:
 
     def _waits(self, seconds: float) -> bool:
         """Wait, and return whether there is nothing more to tell of."""
-        return self._ended.wait(0) or self._stop.wait(seconds) or self._ended.is_set()
+        return self._ended.wait(seconds) or self._stop.is_set()
 
 
 def is_for_people() -> bool:

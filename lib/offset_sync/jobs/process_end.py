@@ -106,14 +106,16 @@ class ProcessEnd:
         self._signal = self._signal or signal.Signals(number).name
 
     def _hear(self) -> None:
-        with self._ear:
+        is_stopping = False
+        with self._ear:  # open to the end: who signals once more shall not write into a closed pipe
             while numbers := self._ear.recv(64):
                 heard = [number for number in numbers if number in SIGNALS]
-                if heard:
-                    break
-            else:
-                return
-        self._on_signal(heard[0], None)
+                if heard and not is_stopping:
+                    is_stopping = True
+                    self._stop_by(heard[0])
+
+    def _stop_by(self, number: int) -> None:
+        self._on_signal(number, None)
         self.stop.set()
         logger.info("%s: stopping", self._signal)
         if not self.stop.is_heard.wait(PATIENCE_S) and not self._is_over.is_set():

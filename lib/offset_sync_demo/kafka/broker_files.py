@@ -16,6 +16,9 @@ _JARS = Path(__file__).resolve().parents[3] / "jars" / "broker"
 
 _FIRST_PORT, _PORTS_END = 15000, 32000
 _PORT_STEP = 64
+_MOST_KEPT = 200
+_given: list[int] = []
+"""The ports that this process has given out last: who got one may not have taken it yet."""
 _JAVA_FLAGS = (
     *("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Djava.awt.headless=true"),
     # To verify the classes of a release once more is a fifth of what a start costs.
@@ -112,16 +115,18 @@ def free_ports(count: int) -> list[int]:
 
     A broker that is killed and started again finds such a port still free; one from the system's range may
     meanwhile be the near end of somebody's connection. Between the answer and the broker's start the port is nobody's:
-    processes that were started one after the other choose from different ports, whatever their random numbers are.
+    none is given out twice soon after, and processes that were started one after the other choose from different
+    ports, whatever their random numbers are.
     """
     ports: list[int] = []
     while len(ports) < count:
         port = _any_port(os.getpid())
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            is_free = port not in ports and probe.connect_ex(("127.0.0.1", port)) != 0
+            is_free = port not in _given[-_MOST_KEPT:] and probe.connect_ex(("127.0.0.1", port)) != 0
         if is_free and _can_bind(port):
             ports.append(port)
+            _given.append(port)
     return ports
 
 

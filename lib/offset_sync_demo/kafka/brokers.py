@@ -64,7 +64,8 @@ class EmbeddedCluster:
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline and self.is_running:
             with contextlib.suppress(KafkaException):
-                if admin.list_topics(timeout=0.5).brokers:
+                # Whoever answers may be somebody else, when the port was taken and this one is about to end.
+                if admin.list_topics(timeout=0.5).brokers and self.is_running:
                     return
         died = "" if self.is_running else " (its process ended)"
         self.kill()

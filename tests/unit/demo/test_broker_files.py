@@ -32,6 +32,12 @@ def test_ports_are_different_and_outside_the_range_of_outgoing_connections() -> 
     assert all(1024 < port < 32768 for port in ports)
 
 
+def test_a_port_is_not_given_out_again_before_whoever_got_it_can_have_taken_it() -> None:
+    ports = [port for _ in range(10) for port in free_ports(5)]
+
+    assert len(set(ports)) == 50
+
+
 def test_processes_side_by_side_choose_different_ports_though_their_random_numbers_are_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -48,6 +54,7 @@ def test_a_port_somebody_listens_on_is_not_given_out(monkeypatch: pytest.MonkeyP
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         answers = iter([taken.getsockname()[1], free_ports(1)[0]])
+        monkeypatch.setattr("offset_sync_demo.kafka.broker_files._given", [])
         monkeypatch.setattr("offset_sync_demo.kafka.broker_files._any_port", lambda _process: next(answers))
 
         assert free_ports(1) != [taken.getsockname()[1]]

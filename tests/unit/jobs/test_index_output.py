@@ -32,7 +32,7 @@ def test_the_end_of_a_backfill_and_of_a_run_have_their_counts() -> None:
     assert end_line(now, 10.0) == "indexed 500 records in 10 s, 100% of what was there"
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(40)  # nobody waits for the next summary, a minute later
 def test_lines_come_by_themselves_until_the_job_has_caught_up_and_once_more_at_the_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
