@@ -11,18 +11,20 @@ from simulation.finding import Remedy, first_failure
 from simulation.remedies import CLOSED, OPEN
 from simulation.shape import ON_REQUEST
 from simulation.soak import tried
+from tools.thorough import examples
 
 pytestmark = [pytest.mark.long, pytest.mark.no_cover]
 
 
 def test_nothing_is_lost_at_any_step_and_all_is_exact_after_quiet() -> None:
-    result = tried(range(60), seconds=500)
-    assert (result.failure, result.seeds) == (None, 60)
+    seeds = range(examples(60))
+    result = tried(seeds, seconds=500)
+    assert (result.failure, result.seeds) == (None, len(seeds))
 
 
 @pytest.mark.parametrize("fault", ON_REQUEST)
 def test_nothing_is_lost_where_logs_begin_another_life_or_clocks_differ(fault: str) -> None:
-    assert first_failure(Remedy(frozenset({fault})), seeds=30) is None
+    assert first_failure(Remedy(frozenset({fault})), seeds=examples(30)) is None
 
 
 @pytest.mark.parametrize("hole", CLOSED)

@@ -23,6 +23,9 @@ USER_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "1g",
+    # Queries over a few rows: to compile each takes longer than to interpret it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
 
@@ -43,7 +46,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = {**USER_SETTINGS, "spark.sql.warehouse.dir": str(scratch), "spark.local.dir": str(scratch)}
     words = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     # Tests run everything a few times only: what the second compiler of the JVM would gain, it costs twice.
-    quick = ["--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
+    quick = ["--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"]
     submit = ["--master", "local[2]", "--jars", ",".join(map(str, jars)), *quick, *words, "pyspark-shell"]
     environment = {
         "PYSPARK_SUBMIT_ARGS": shlex.join(submit),

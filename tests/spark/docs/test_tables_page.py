@@ -7,6 +7,7 @@ import re
 from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from pyspark.sql import SparkSession
 from builders.spark_tables import append_all
 from generators.scripted_day import Day
 from generators.scripted_day_rows import commit_row
-from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
+from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
 from offset_sync.tables.report_tables import SYNC_STATUS
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.views.duckdb import open_tables
@@ -39,10 +40,9 @@ def day() -> Day:
 
 
 @pytest.fixture(scope="module")
-def root(spark: SparkSession, day: Day, tmp_path_factory: pytest.TempPathFactory) -> str:
+def root(spark: SparkSession, template: Path, day: Day, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Tables of a day; an older report stands behind the last one."""
-    tables = TableStore(spark, str(tmp_path_factory.mktemp("page")))
-    tables.create()
+    tables = TableStore(spark, str(copytree(template, tmp_path_factory.mktemp("page") / "tables")))
     earlier = Day(steps=100)
     append_all(tables, {SYNC_STATUS: earlier.arrow(SYNC_STATUS)})
     Path(tables.root, "03:12").write_text(datetime.now(timezone.utc).isoformat())
@@ -82,7 +82,9 @@ def test_the_query_for_03_12_gives_what_plain_python_finds(root: str, day: Day) 
     (text,) = [text for text in SQL if "03:12" in text]
     found = open_tables(root).sql(text).to_arrow_table().to_pylist()
     moment = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
-    tables = [day.arrow(table).to_pylist() for table in (OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS)]
+    tables = [
+        day.arrow(table).to_pylist() for table in (OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, LOG_INCARNATIONS)
+    ]
     wanted = failover_cost(moment, *tables)
     assert len(found) == len(wanted) == 12
     for name in ("source_offset", "target_offset", "repeats_at_most", "lost", "state"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from shutil import copytree
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -18,9 +21,8 @@ def day() -> Day:
 
 
 @pytest.fixture(scope="module")
-def root(spark: SparkSession, day: Day, tmp_path_factory: pytest.TempPathFactory) -> str:
-    tables = TableStore(spark, str(tmp_path_factory.mktemp("day")))
-    tables.create()
+def root(spark: SparkSession, template: Path, day: Day, tmp_path_factory: pytest.TempPathFactory) -> str:
+    tables = TableStore(spark, str(copytree(template, tmp_path_factory.mktemp("day") / "tables")))
     append_all(tables, {table: day.arrow(table) for table in day.rows})
     return tables.root
 

@@ -35,10 +35,17 @@ Row = dict[str, Any]
 _Value = TypeVar("_Value")
 _PATIENCE_SECONDS = 400.0
 # A JVM of a few seconds does not live to see what the optimising compiler is for.
-_SHORT_LIVED = ["--driver-memory", "1g", "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
+_SHORT_LIVED = ["--driver-memory", "1g", "--driver-java-options", _QUICK]
 
 # One session has the queries of all tests to remember.
-_OF_ALL_TESTS = ["--conf", "spark.ui.retainedJobs=50", "--conf", "spark.sql.ui.retainedExecutions=20"]
+_OF_ALL_TESTS = {
+    "spark.ui.retainedJobs": "50",
+    "spark.sql.ui.retainedExecutions": "20",
+    # Queries over a few rows: to compile each takes longer than to interpret it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 
 @dataclass(frozen=True)
@@ -230,7 +237,8 @@ def prepare_environment() -> None:
     from spark_options import split_options
     from submit import build_command
 
-    options = split_options(["--master", "local[2]", *_SHORT_LIVED, *_OF_ALL_TESTS])
+    settings = [word for name, value in _OF_ALL_TESTS.items() for word in ("--conf", f"{name}={value}")]
+    options = split_options(["--master", "local[2]", *_SHORT_LIVED, *settings])
     command = build_command(REPO, "index_records", options, os.environ)
     build_zip(REPO / "lib" / "offset_sync", REPO / "dist" / "offset_sync.zip")
     os.environ.update(command.environment)

@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 
 from generators.mirrored_logs import clean_world, random_cases, random_world
 from oracles.translation import MALFORMED, Case, Log, LogRecord
+from tools.thorough import examples
 
 NOW_MS = 10
 
 
-def law(examples: int) -> settings:
-    """The same *examples* every time, without a clock and without a memory."""
+def law(number: int) -> settings:
+    """The same examples every time, *number* in a thorough run, without a clock and without a memory."""
     return settings(
-        max_examples=examples,
+        max_examples=examples(number),
         derandomize=True,
         deadline=None,
         database=None,

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.delta.append import DeltaAppender
 from offset_sync.tables.delta.filesystem import HadoopFiles
@@ -60,14 +61,14 @@ def test_writers_at_the_same_time_all_succeed_and_each_version_of_one_only_once(
     monkeypatch.setattr(Transaction, "add", add_and_wait)
 
     def write(worker: int) -> None:
-        for version in range(25):
+        for version in range(8):
             ready.wait(60)
             rows, writer = run(10 * version + worker % 4), (f"query-{worker % 4}", version)
             appenders[worker].append(tables.path(RECORD_RUNS), rows, writer)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, range(8)))
-    assert starts(tables) == sorted(10 * version + worker for version in range(25) for worker in range(4))
+    assert starts(tables) == sorted(10 * version + worker for version in range(8) for worker in range(4))
 
 
 def test_the_log_is_looked_through_only_after_a_checkpoint_or_somebody_elses_commit(
@@ -99,16 +100,17 @@ def test_what_was_changed_beside_an_appender_does_not_stop_it(spark: SparkSessio
 
 
 def test_spark_takes_the_log_on_from_where_kernel_left_it_and_back(spark: SparkSession, tables: TableStore) -> None:
-    for version in range(60):  # beyond the checkpoint at 50
+    checkpoint_every_tenth(spark, tables.path(RECORD_RUNS))
+    for version in range(14):
         tables.append(RECORD_RUNS, run(version), ("query", version))
     frame = spark.createDataFrame(run(100))
     write = frame.write.format("delta").mode("append").option("txnAppId", "query")
-    write.option("txnVersion", 59).save(tables.path(RECORD_RUNS))
-    assert starts(tables) == list(range(60))
-    write.option("txnVersion", 60).save(tables.path(RECORD_RUNS))
-    tables.append(RECORD_RUNS, run(200), ("query", 60))
-    tables.append(RECORD_RUNS, run(300), ("query", 61))
-    assert starts(tables) == [*range(60), 100, 300]
+    write.option("txnVersion", 13).save(tables.path(RECORD_RUNS))
+    assert starts(tables) == list(range(14))
+    write.option("txnVersion", 14).save(tables.path(RECORD_RUNS))
+    tables.append(RECORD_RUNS, run(200), ("query", 14))
+    tables.append(RECORD_RUNS, run(300), ("query", 15))
+    assert starts(tables) == [*range(14), 100, 300]
     assert list(Path(tables.path(RECORD_RUNS), "_delta_log").glob("*.checkpoint*.parquet"))
 
 
