@@ -66,6 +66,7 @@ class CommitLogJob(IngestingJob):
     asked: list[set[TopicPartition]] = field(default_factory=list)
     read_again: list[dict[TopicPartition, OffsetRange]] = field(default_factory=list)
     is_silent: bool = False
+    is_leader_silent: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,7 +121,11 @@ class CommitLogJob(IngestingJob):
         self.asked.append(set(wanted["X"]))
         if self.is_silent:
             return {"X": ClusterError("X", "does not answer")}
-        ends = {LOG: MemoryEnds(0, len(self.log), len(self.cuts))} if LOG in wanted["X"] else {}
+        ends = (
+            {LOG: MemoryEnds(0, len(self.log), len(self.cuts))}
+            if LOG in wanted["X"] and not self.is_leader_silent
+            else {}
+        )
         return {"X": ClusterMetadata({TOPIC: MemoryTopic(self.topic_id, 8)}, ends)}
 
     def ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -204,6 +204,18 @@ def test_a_cluster_that_does_not_answer_has_nothing_taken_in() -> None:
     assert (job.genuine(), job.commits("committed_offset")) == ({"g": 5}, [(5,)])
 
 
+def test_what_was_read_of_a_log_whose_leader_is_silent_is_read_once_more() -> None:
+    job = read_job(commit(5))
+    job.log.append(commit(8))
+    job.is_leader_silent = True
+    with pytest.raises(ClusterError, match="no answer about __consumer_offsets-3, which was read"):
+        job.take_in()
+    assert (job.genuine(), job.commits("committed_offset")) == ({"g": 5}, [(5,)])
+    job.is_leader_silent = False
+    job.take_in()
+    assert job.genuine() == {"g": 8}
+
+
 def test_partitions_that_a_new_log_has_no_longer_are_gone_with_the_rest() -> None:
     job = read_job(commit(9))
     last = TopicPartition(LOG.topic, 11)
