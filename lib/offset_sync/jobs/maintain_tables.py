@@ -23,8 +23,8 @@ from offset_sync.state.index_retention import Retention, Rows, lowest_commits
 from offset_sync.state.index_rows import borders
 from offset_sync.state.lease import Lease, held
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.state.restore import restore_commits
 from offset_sync.state.snapshot import MetadataByCluster
+from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, RECORD_RUNS, TABLES
 from offset_sync.tables.definition import Table
@@ -132,7 +132,7 @@ class MaintainJob:
         index = RecordIndex(seen)
         index.refresh()
         state = SyncState(self._config, index)
-        restore_commits(self._tables, state, CommitLogLives(self._tables))
+        StartFolds(self._tables, self._config, is_owner=False).restore_commits(state, CommitLogLives(self._tables))
         keep = max(self._config.maintenance.keep_runs, self._config.sync.hole_grace)
         old_before_ms = int((time.time() - keep.total_seconds()) * 1000)
         rows = rows_by_partition(seen.runs)

@@ -33,7 +33,7 @@ from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.state.restore import restore_answers, restore_commits
+from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.announced_writes import take_announced
 from offset_sync.sync.deletions import FencedDeleter
@@ -95,6 +95,7 @@ class SyncJob:
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, targets, self._metrics)
         seen = UnwrittenTables(spark, config.tables.root) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
+        self._folds = StartFolds(self._tables, config, is_owner=not run.is_dry)
         self._reading = CommitReading(config, seen, self._admins, checkpoints)
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
         self._queries = QuerySupervisor(self._stop)
@@ -111,8 +112,7 @@ class SyncJob:
             for alias, checkpoint in done.items():
                 self._reading.ingesters[alias].note_taken_in(checkpoint.last_committed())
             replay_quarantine(self._tables)
-        self._reading.begin_after(restore_commits(self._tables, self._state, self._reading.lives))
-        restore_answers(self._tables, self._state)
+        self._reading.begin_after(self._folds.restore(self._state, self._reading.lives))
         if self._config.sync.metadata == "carry":
             self._lease.settle()  # until the driver before notes nothing more
         restore_intents(self._intents, self._state, is_heir=not self._run.is_dry)
@@ -136,15 +136,16 @@ class SyncJob:
     def run_until_stopped(self) -> list[str]:
         """Sync until the stop flag is set; what fails is tried again."""
         endpoint = None if self._run.is_dry else self._open_endpoint()
-        reconciling = threading.Thread(
-            target=self._loop.run, args=(self._stop, self._is_ready), name="reconcile", daemon=True
-        )
-        reconciling.start()
-        speaking = threading.Thread(target=self._summary.run, args=(self._stop, self._is_ready), name="summary")
-        speaking.start()
+        loops = {"reconcile": self._loop.run, "summary": self._summary.run, "folds": self._folds.run}
+        beside = [
+            threading.Thread(target=loop, args=(self._stop, self._is_ready), name=name, daemon=True)
+            for name, loop in loops.items()
+        ]
+        for each in beside:
+            each.start()
         self._queries.run_until_stopped(self._note_readiness)
-        reconciling.join()
-        speaking.join()
+        for each in beside[:-1]:  # a fold is whole or not there
+            each.join()
         self._reconciler.close()
         self._history.close()
         if endpoint is not None:

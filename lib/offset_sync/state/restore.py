@@ -1,4 +1,4 @@
-"""The state of the last driver, from the tables: whose commits were seen, and what was answered to them.
+"""The commits that the last driver has seen, from the tables; for what it answered see ``restore_answers.py``.
 
 The tables know what a dead cluster's ``__consumer_offsets`` can no longer tell. What was in hand when the last driver
 died is missing; the streams bring it again, and the reconcile pass looks at every target anyway.
@@ -16,16 +16,16 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, GroupPartition, Outcome, State
+from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.committed_offsets import OWN_TAG, ClusterOffsets, CommitRecords, keep_text
+from offset_sync.state.committed_offsets import OWN_TAG, CommitRecords, keep_text
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.own_writes import NOTHING
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
+from offset_sync.tables.catalog import OFFSET_COMMITS
 from offset_sync.tables.store import TableStore
 
-_KEY = ["group_id", "topic", "partition"]
+KEY = ["group_id", "topic", "partition"]
 _TIMES = ("actual_at_ms", "genuine_at_ms", "rewound_at_ms")
 
 
@@ -38,7 +38,7 @@ def restore_commits(
     counts as long as no other one of its key stands: the group has read what it said. *only* these clusters, of which
     everything known is replaced. Return when the newest row was captured, in milliseconds; 0 where there is none.
     """
-    clusters = state.offsets.clusters if only is None else {alias: state.offsets.clusters[alias] for alias in only}
+    clusters = list(state.offsets.clusters) if only is None else list(only)
     lives.refresh()
     if tables.version(OFFSET_COMMITS) == 0:
         return 0
@@ -46,10 +46,23 @@ def restore_commits(
     if only is not None:
         commits_read = commits_read.where(F.col("cluster").isin(*only))
     rows = _last_commits(lives.with_places(commits_read)).toArrow()
-    for alias, commits in clusters.items():
-        mine = rows.filter(pc.equal(rows.column("cluster"), alias))
+    fill_commits(state, rows, clusters)
+    for alias in clusters:
+        lives.take(alias)
+    return newest_captured(rows)
+
+
+def newest_captured(rows: pa.Table) -> int:
+    """Return when the newest of the last commits was captured, in milliseconds; 0 where there is none."""
+    return int(pc.max(rows.column("captured_ms")).as_py() or 0)
+
+
+def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str]) -> None:
+    """Put *rows*, one for each key of a cluster, in the place of what *state* knows of those keys in *clusters*."""
+    for alias in clusters:
+        commits, mine = state.offsets.clusters[alias], rows.filter(pc.equal(rows.column("cluster"), alias))
         with state.lock:
-            key = _ids(state, mine)
+            key = ids_of(state, mine)
             commits.forget_acknowledged()
             for name in ("log_offset", "actual_offset", "genuine_offset", *_TIMES):
                 commits.columns[name][key] = mine.column(name).cast(pa.int64()).fill_null(-1).to_numpy()
@@ -62,8 +75,6 @@ def restore_commits(
                 values = zip(key.tolist(), mine.column(name).to_pylist(), strict=True)
                 for place, text in values:
                     keep_text(texts, place, text)
-        lives.take(alias)
-    return int(pc.max(rows.column("captured_ms")).as_py() or 0)
 
 
 def follow_commits(tables: TableStore, state: SyncState, known: int, lives: CommitLogLives) -> int:
@@ -74,16 +85,20 @@ def follow_commits(tables: TableStore, state: SyncState, known: int, lives: Comm
     version = tables.version(OFFSET_COMMITS, known)
     if version == known:
         return known
-    lives.refresh()  # after the version: a life is written before the rows of it
+    take_in_added(tables, state, tables.rows_since(OFFSET_COMMITS, known, version), lives)
+    return version
+
+
+def take_in_added(tables: TableStore, state: SyncState, rows: pa.Table, lives: CommitLogLives) -> None:
+    """Take in *rows* that were appended to offset_commits since, in any order; what was known changes nothing."""
+    lives.refresh()  # after the rows were read: a life is written before the rows of it
     if begun := [alias for alias in state.offsets.clusters if lives.is_new(alias)]:
         restore_commits(tables, state, lives, begun)
-    rows = tables.rows_since(OFFSET_COMMITS, known, version)
     rows = _standing(rows, lives).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
     for alias, commits in state.offsets.clusters.items():
         mine = rows.filter(pc.equal(rows.column("cluster"), alias))
         with state.lock:
-            commits.record_told(to_commit_records(mine, _ids(state, mine)), mine.column("is_own").to_numpy())
-    return version
+            commits.record_told(to_commit_records(mine, ids_of(state, mine)), mine.column("is_own").to_numpy())
 
 
 def restore_missed(
@@ -114,7 +129,7 @@ def restore_missed(
     missed = tables.read(OFFSET_COMMITS).where((F.col("cluster") == alias) & reduce(or_, below))
     rows = _standing(missed.toArrow(), lives).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
     with state.lock:
-        key = _ids(state, rows)
+        key = ids_of(state, rows)
         state.offsets.clusters[alias].record_told(to_commit_records(rows, key), rows.column("is_own").to_numpy())
     return np.unique(key)
 
@@ -144,13 +159,13 @@ def _last_commits(commits: DataFrame) -> DataFrame:
     """
     is_position = ~F.col("is_tombstone") & (F.col("committed_offset") >= 0)
     genuine = F.when(is_position & ~F.col("is_own"), F.col("committed_offset"))
-    in_log_order = Window.partitionBy("cluster", *_KEY).orderBy("place")
+    in_log_order = Window.partitionBy("cluster", *KEY).orderBy("place")
     before = F.last(genuine, ignorenulls=True).over(in_log_order.rowsBetween(Window.unboundedPreceding, -1))
     place, stands = F.col("place"), F.col("gone_ms").isNull()
     genuine_place = F.when(genuine.isNotNull(), place)
     at_ms = F.unix_millis("committed_at")
     marked = commits.withColumn("genuine", genuine).withColumn("went_back_at", F.when(genuine < before, at_ms))
-    return marked.groupBy("cluster", *_KEY).agg(
+    return marked.groupBy("cluster", *KEY).agg(
         F.max_by(F.when(stands, F.col("log_offset")), place).alias("log_offset"),
         F.max_by(F.when(is_position & stands, F.col("committed_offset")), place).alias("actual_offset"),
         F.max_by(F.coalesce("gone_ms", at_ms), place).alias("actual_at_ms"),
@@ -166,61 +181,7 @@ def _last_commits(commits: DataFrame) -> DataFrame:
     )
 
 
-def restore_answers(tables: TableStore, state: SyncState) -> None:
-    """Fill in our own writes and each pair's last translations, so that what is known is not written again."""
-    if tables.version(OFFSET_TRANSLATIONS) == 0:
-        return
-    columns = ["source_offset", "source_committed_at", "target_offset", "state", "outcome", "duplicates"]
-    columns += ["duplicates_at_most", "lost"]
-    answers = tables.read(OFFSET_TRANSLATIONS).where(F.col("outcome") != Outcome.DRY_RUN.name)
-    committed_at = F.when(F.col("outcome") == Outcome.COMMITTED.name, F.col("translated_at"))
-    last = answers.groupBy("source_cluster", "target_cluster", *_KEY).agg(
-        F.max_by(F.struct(*columns), "translated_at").alias("last"),
-        F.max_by("target_offset", committed_at).alias("own_offset"),
-        F.max(committed_at).alias("own_at"),
-    )
-    rows = last.select("source_cluster", "target_cluster", *_KEY, "own_offset", "own_at", "last.*").orderBy("own_at")
-    table = rows.toArrow()
-    for source, target in state.last_translations:
-        is_source = pc.equal(table.column("source_cluster"), source)
-        is_pair = pc.and_(is_source, pc.equal(table.column("target_cluster"), target))
-        with state.lock:
-            _restore_pair(table.filter(is_pair), state, source, target)
-
-
-def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) -> None:
-    key = _ids(state, rows)
-    _restore_own_writes(rows, key, state.offsets.clusters[source], state.offsets.clusters[target])
-    pair = state.last(source, target).columns
-    for name, column in (("source_offset", "source_offset"), ("wanted", "target_offset")):
-        pair[name][key] = rows.column(column).fill_null(ABSENT).to_numpy()
-    for name in ("duplicates", "duplicates_at_most", "lost"):
-        pair[name][key] = rows.column(name).fill_null(0).to_numpy()
-    pair["source_at_ms"][key] = rows.column("source_committed_at").cast(pa.int64()).to_numpy() // 1000
-    pair["state"][key] = [State[name] for name in rows.column("state").to_pylist()]
-    pair["outcome"][key] = [Outcome[name] for name in rows.column("outcome").to_pylist()]
-
-
-def _restore_own_writes(rows: pa.Table, key: KeyRows, here: ClusterOffsets, there: ClusterOffsets) -> None:
-    """Note the writes that may not have been read back: later than all that was read, by clocks a minute apart.
-
-    Only those that may carry the source's metadata: the others have our tag. Where nothing was ever read of a key, as
-    of a cluster whose log we may not read, what we wrote last is believed to stand.
-    """
-    own = rows.column("own_offset").fill_null(NOTHING).to_numpy()
-    own_at_ms = rows.column("own_at").cast(pa.int64()).fill_null(0).to_numpy() // 1000
-    is_earlier = own_at_ms + CLOCKS_APART_MS < there.columns["actual_at_ms"][key]
-    is_carried = np.array([number in here.metadata for number in key.tolist()], np.bool_)
-    is_read_back = there.columns["actual_is_own"][key] & (there.columns["actual_offset"][key] == own)
-    is_pending = is_carried & (own != NOTHING) & ~is_read_back & ~is_earlier
-    there.own_writes.acknowledge(key[is_pending], own[is_pending])
-    columns = there.columns
-    is_believed = (own != NOTHING) & (columns["log_offset"][key] == ABSENT) & (own_at_ms > columns["actual_at_ms"][key])
-    for name, values in (("actual_offset", own), ("actual_at_ms", own_at_ms)):
-        columns[name][key[is_believed]] = values[is_believed]
-    columns["actual_is_own"][key[is_believed]] = True
-
-
-def _ids(state: SyncState, rows: pa.Table) -> KeyRows:
-    keys = zip(*(rows.column(name).to_pylist() for name in _KEY), strict=True)
+def ids_of(state: SyncState, rows: pa.Table) -> KeyRows:
+    """Return the row of each row's key, which gets one where it was not met before."""
+    keys = zip(*(rows.column(name).to_pylist() for name in KEY), strict=True)
     return state.offsets.ids([GroupPartition(*key) for key in keys])

@@ -13,7 +13,8 @@ from offset_sync.config import Config
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.state.restore import follow_commits, restore_answers, restore_commits
+from offset_sync.state.restore import follow_commits
+from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.status.index_catch_up import IndexCatchUp
@@ -22,7 +23,7 @@ from offset_sync.status.record_comparison import RecordComparer
 from offset_sync.status.reporter import StatusReporter
 from offset_sync.status.rows import Rows
 from offset_sync.status.stream_lag import JobProgress
-from offset_sync.tables.catalog import OFFSET_COMMITS, TABLES
+from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.report_tables import REPORT_TABLES
 from offset_sync.tables.store import TableStore
 
@@ -44,11 +45,10 @@ class LiveState:
         self._progress = CheckpointProgress(spark, config, self.clusters)
         comparer = RecordComparer(config, self.clusters)
         self._reporter = StatusReporter(config, self.state, self.clusters, IndexCatchUp(self.state), comparer)
-        self._version = self.tables.version(OFFSET_COMMITS)
-        self._lives = CommitLogLives(self.tables)
-        restore_commits(self.tables, self.state, self._lives)
+        self._lives, folds = CommitLogLives(self.tables), StartFolds(self.tables, config, is_owner=False)
+        self._version = folds.restore_commits(self.state, self._lives)
         if given_up:  # what was withheld while the cluster answered has to stay so
-            restore_answers(self.tables, self.state)
+            folds.restore_answers(self.state)
         logger.info(
             "read %d partitions of groups from the tables in %.1f s; asking the clusters, and reading the index",
             len(self.state.offsets.keys),

@@ -107,6 +107,11 @@ class HadoopFiles:
         if self.local(path) is not None:
             os.sync()
 
+    def make_folder(self, folder: str) -> None:
+        """Make *folder* unless it is there."""
+        file_system, hadoop_path = self._resolve(folder)
+        file_system.mkdirs(hadoop_path)
+
     def delete(self, path: str) -> None:
         """Delete a file if it is there."""
         file_system, hadoop_path = self._resolve(path)

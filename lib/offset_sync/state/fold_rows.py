@@ -1,0 +1,64 @@
+"""What is known of the commits as rows, one per cluster and key, and which keys are over: nothing is left of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from offset_sync.model.values import ABSENT
+from offset_sync.state.committed_offsets import OWN_TAG, ClusterOffsets, CommittedOffsets
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.own_writes import NOTHING
+from offset_sync.state.restore import KEY
+
+KEPT_MS = 7 * 24 * 3600 * 1000
+"""So long a key is kept after its last commit or deletion."""
+_NUMBERS = ("log_offset", "actual_offset", "actual_at_ms", "genuine_offset", "genuine_at_ms", "rewound_at_ms")
+COMMITS_SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("cluster", "group_id", "topic")),
+        ("partition", pa.int32()),
+        *((name, pa.int64()) for name in _NUMBERS),
+        *((name, pa.bool_()) for name in ("actual_is_own", "is_deleted")),
+        *((name, pa.string()) for name in ("actual_metadata", "metadata", "topic_id")),
+    ]
+)
+
+
+def to_rows(offsets: CommittedOffsets, kept: NDArray[np.bool_]) -> pa.Table:
+    """Return what is known of the *kept* keys, as ``fill_commits`` takes it in again; shape of *kept*: (keys,).
+
+    For a state that nobody writes by: what was acknowledged and not read back is not told apart from what was read.
+    """
+    parts = [_rows_of(alias, commits, offsets, kept) for alias, commits in offsets.clusters.items()]
+    return pa.concat_tables([COMMITS_SCHEMA.empty_table(), *parts])
+
+
+def is_over(offsets: CommittedOffsets, now_ms: int) -> NDArray[np.bool_]:
+    """Return which keys were deleted wherever a group has committed them, and stand nowhere; shape (keys,).
+
+    And nothing was heard of them for :data:`KEPT_MS`. Whoever commits such a key again begins anew: what was known of
+    it decides nothing any more. A commit that is gone with its log, and was not deleted, is all that is known.
+    """
+    is_kept = (offsets.column("genuine_at_ms") != ABSENT) & (offsets.column("is_deleted") == 0)
+    stands = ((offsets.column("actual_offset") != ABSENT) | is_kept).any(axis=0)
+    heard_ms = np.maximum(offsets.column("actual_at_ms"), offsets.column("genuine_at_ms")).max(axis=0, initial=ABSENT)
+    over: NDArray[np.bool_] = ~stands & (heard_ms < now_ms - KEPT_MS)
+    return over
+
+
+def _rows_of(alias: str, commits: ClusterOffsets, offsets: CommittedOffsets, kept: NDArray[np.bool_]) -> pa.Table:
+    columns = commits.columns
+    is_known = columns["is_deleted"] | np.any([columns[name] != ABSENT for name in _NUMBERS], axis=0)
+    key: KeyRows = np.flatnonzero(is_known & kept)
+    keys = [offsets.keys[row] for row in key.tolist()]
+    # Our own commit that is known by its value has other metadata than the tag.
+    is_tagged = columns["actual_is_own"][key] & (columns["own_offset"][key] == NOTHING)
+    found: dict[str, object] = {"cluster": pa.repeat(alias, len(key))}
+    found |= {name: [getattr(each, name) for each in keys] for name in KEY}
+    found |= {name: columns[name][key] for name in (*_NUMBERS, "actual_is_own", "is_deleted")}
+    found["actual_metadata"] = np.where(is_tagged, OWN_TAG, "")
+    for name, texts in (("metadata", commits.metadata), ("topic_id", commits.topic_id)):
+        found[name] = [texts.get(row) for row in key.tolist()]
+    return pa.table(found).select(COMMITS_SCHEMA.names).cast(COMMITS_SCHEMA)

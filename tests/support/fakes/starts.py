@@ -1,0 +1,64 @@
+"""What a new driver knows: of all of the history, and of what was folded of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from fakes.clusters import MemoryIndex
+from fakes.driver import known
+from offset_sync.config import Config
+from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.restore import restore_commits
+from offset_sync.state.restore_answers import restore_answers
+from offset_sync.state.start_folds import StartFolds
+from offset_sync.state.sync_state import SyncState
+from offset_sync.tables.store import TableStore
+
+ANSWERED = ("source_offset", "source_at_ms", "wanted", "state", "outcome", "duplicates", "duplicates_at_most", "lost")
+
+
+class Start(NamedTuple):
+    """What a new driver knows."""
+
+    commits: dict[Any, Any]
+    answers: dict[Any, Any]
+    pending: dict[str, dict[Any, list[int]]]
+    captured_ms: int
+
+
+def seen(state: SyncState, captured_ms: int) -> Start:
+    """Return what *state* knows."""
+    keys = state.offsets.keys
+    commits = known(SimpleNamespace(offsets=state.offsets))  # type: ignore[arg-type]
+    answers = {}
+    for pair in state.last_translations:
+        columns = state.last(*pair).columns
+        for row, key in enumerate(keys):
+            if columns["outcome"][row] >= 0:
+                answers[(*pair, key)] = tuple(int(columns[name][row]) for name in ANSWERED)
+    pending = {
+        alias: {keys[row]: writes for row, writes in each.own_writes._pending.items()}
+        for alias, each in state.offsets.clusters.items()
+    }
+    return Start(commits, answers, pending, captured_ms)
+
+
+def whole(tables: TableStore, config: Config) -> Start:
+    """Start from the whole history."""
+    state, lives = SyncState(config, MemoryIndex()), CommitLogLives(tables)
+    captured_ms = restore_commits(tables, state, lives)
+    restore_answers(tables, state)
+    return seen(state, captured_ms)
+
+
+def folded(tables: TableStore, config: Config, *, is_owner: bool = True) -> Start:
+    """Start from the folds."""
+    state = SyncState(config, MemoryIndex())
+    return seen(state, StartFolds(tables, config, is_owner=is_owner).restore(state, CommitLogLives(tables)))
+
+
+def files(config: Config) -> list[Path]:
+    """Return what was folded."""
+    return sorted(Path(config.tables.checkpoints).glob("sync_offsets/folds/*"))
