@@ -97,7 +97,7 @@ class MaintainJob:
             self._maintainer.prepare(path, table)
         if table is RECORD_RUNS:
             cut, failures = self._cut_runs(lease)
-        if not table.is_replaced:
+        if not table.is_replaced and before.files > 1:
             self._maintainer.compact(path)
         self._maintainer.clean_up(path)
         after = self._maintainer.size(path)

@@ -126,16 +126,11 @@ class TopicRequests:
         return self._open()
 
     def _open(self) -> AdminClient:
-        options: dict[str, Any] = {**self._options, "error_cb": self._note}
+        options: dict[str, Any] = {**self._options, "error_cb": _noting(self._client_errors)}
         try:
             return AdminClient(options)
         except (KafkaException, ValueError, TypeError) as error:
             raise ClusterError(self.alias, f"the client refuses its options: {error}") from error
-
-    def _note(self, error: KafkaError) -> None:
-        """Remember why a broker cannot be reached; that all of them cannot follows, and would hide it."""
-        if error.name() != "_ALL_BROKERS_DOWN" or not self._client_errors:
-            self._client_errors.append(error)
 
     def error(self, message: str) -> ClusterError:
         """Return *message* as an error of the cluster, with what the client last complained of."""
@@ -152,6 +147,21 @@ def allowed(answers: Mapping[_Key, _Value | NotAuthorizedError]) -> dict[_Key, _
 def error_name(error: KafkaException) -> str:
     """Return the name of an error, as in ``error_codes``."""
     return str(error.args[0].name())
+
+
+def _noting(errors: deque[KafkaError]) -> Callable[[KafkaError], None]:
+    """Return what remembers why a broker cannot be reached; that all of them cannot follows, and would hide it.
+
+    It knows nothing of who has the client: a client in a circle of references is taken apart by the garbage collector
+    before it is closed, and takes the process with it (seen: a segmentation fault; ``Handle_clear`` of confluent-kafka
+    2.16 gives a key back that closing the client still uses).
+    """
+
+    def note(error: KafkaError) -> None:
+        if error.name() != "_ALL_BROKERS_DOWN" or not errors:
+            errors.append(error)
+
+    return note
 
 
 def _timeout_s(left_s: float) -> float:

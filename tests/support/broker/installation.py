@@ -33,7 +33,7 @@ from offset_sync.tables.store import TableStore
 REPO = Path(__file__).resolve().parents[3]
 Row = dict[str, Any]
 _Value = TypeVar("_Value")
-_PATIENCE_SECONDS = 400.0
+_PATIENCE_SECONDS = 900.0  # ends what hangs; on a machine with other work all takes several times as long
 # A JVM of a few seconds does not live to see what the optimising compiler is for.
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 _SHORT_LIVED = ["--driver-memory", "1g", "--driver-java-options", _QUICK]

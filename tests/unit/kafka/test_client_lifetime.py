@@ -1,0 +1,50 @@
+"""A client of librdkafka is closed when nobody has it any more, by whoever let it go: never by the garbage collector.
+
+That takes a client in a circle of references apart before it is closed, which has ended the process.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka.leader_epochs import LeaderEpochs
+from offset_sync.kafka.topic_requests import TopicRequests
+
+NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
+
+
+@pytest.fixture(autouse=True)
+def without_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_a_client_for_topics_goes_with_the_last_who_has_it() -> None:
+    requests = TopicRequests("dc1", NOBODY)
+    client = weakref.ref(requests._client)
+    assert client() is not None
+    del requests
+    assert client() is None
+
+
+def test_what_it_complains_of_is_told() -> None:
+    requests = TopicRequests("dc1", NOBODY)
+    requests._client.poll(2)
+    assert "Connection refused" in str(requests.error("no answer"))
+
+
+@pytest.mark.parametrize("kind", [ClusterAdmin, LeaderEpochs, GroupStates], ids=lambda kind: kind.__name__)
+def test_who_has_a_client_is_in_no_circle(kind: Callable[..., Any]) -> None:
+    made = kind("dc1", NOBODY)
+    gone = weakref.ref(made)
+    del made
+    assert gone() is None
