@@ -13,7 +13,7 @@ from offset_sync.config import Config
 from offset_sync.model.values import GroupPartition, Outcome
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.own_writes import Intent
-from offset_sync.state.restore import _restore_pair
+from offset_sync.state.restore_answers import _restore_pair
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.intent_log import restore_intents
 from offset_sync.sync.reconciliation import Reconciliation
