@@ -118,9 +118,9 @@ class IncarnationLog:
     def _load(self) -> None:
         if self._is_loaded:
             return
-        for row in self._tables.read(INDEXED_TOPICS).toArrow().to_pylist():
+        for row in self._tables.all_rows(INDEXED_TOPICS).to_pylist():
             self._indexed_ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
-        for row in self._tables.read(LOG_INCARNATIONS).toArrow().sort_by("noticed_at").to_pylist():
+        for row in self._tables.all_rows(LOG_INCARNATIONS).sort_by("noticed_at").to_pylist():
             log = ClusterPartition(row["cluster"], row["topic"], row["partition"])
             if (log.topic == CONSUMER_OFFSETS) != self._of_commits:
                 continue

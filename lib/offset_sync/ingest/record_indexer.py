@@ -125,7 +125,7 @@ class RecordIndexer:
         """
         alias = self._builder.alias
         if self._ids is None:
-            known = self._tables.read(INDEXED_TOPICS).toArrow()
+            known = self._tables.all_rows(INDEXED_TOPICS)
             self._ids = {}
             for row in known.filter(pc.equal(known.column("cluster"), alias)).to_pylist():
                 self._ids.setdefault(row["topic"], set()).add(row["topic_id"])

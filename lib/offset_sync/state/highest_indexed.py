@@ -18,7 +18,7 @@ def highest_indexed(tables: TableStore) -> dict[ClusterPartition, int]:
     """
     end = F.max(F.col("origin_start") + F.col("length")).alias("end")
     runs = tables.read(RECORD_RUNS).where((F.col("length") > 0) & (F.col("origin") != ""))
-    for log, life in lives_of(tables.read(LOG_INCARNATIONS).toArrow()):
+    for log, life in lives_of(tables.all_rows(LOG_INCARNATIONS)):
         is_of_log = (F.col("origin") == log.cluster) & (F.col("topic") == log.topic)
         is_earlier = F.unix_millis("indexed_at") <= life.noticed_ms
         runs = runs.where(~(is_of_log & (F.col("partition") == log.partition) & is_earlier))

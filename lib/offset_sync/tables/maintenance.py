@@ -7,6 +7,7 @@ removes files: nothing in it was not there before. On a local disk the entries a
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -19,7 +20,7 @@ from pyspark.sql import functions as F
 
 from offset_sync.tables.definition import Table
 from offset_sync.tables.delta.delta_log import DeltaLog
-from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.tables.delta.kernel import Kernel
 from offset_sync.tables.delta.lock import table_lock
 from offset_sync.tables.delta.self_test import check_maintenance
 from offset_sync.tables.delta.transaction_log import is_only_appended
@@ -40,6 +41,7 @@ _SESSION = {
     "spark.databricks.delta.vacuum.logging.enabled": "false",
 }
 _ATTEMPTS = 50
+_FEW_FILES = 500
 _LEAST_SHARE = 0.1
 """Files are written anew when so much of them may go: a few rows less are not worth it."""
 
@@ -63,7 +65,8 @@ class Maintainer:
     def __init__(self, spark: SparkSession, keep: timedelta) -> None:
         check_maintenance()
         self._spark = spark
-        self._files = HadoopFiles(spark)
+        self._kernel = Kernel(spark)
+        self._files = self._kernel.files
         self._keep = keep
         for name, value in _SESSION.items():
             spark.conf.set(name, value)
@@ -107,7 +110,22 @@ class Maintainer:
         Delta itself leaves the entries of whole days: at a version a second, hundreds of thousands of them.
         """
         DeltaLog(self._spark, path).clean_up()
-        self._spark.sql(f"VACUUM delta.`{path}`")
+        if self._may_have_left_over(path):
+            self._spark.sql(f"VACUUM delta.`{path}`")
+
+    def _may_have_left_over(self, path: str) -> bool:
+        """Return whether any file is old enough to be deleted and not one of the newest version's; errs to True.
+
+        VACUUM finds that out in three jobs, however small the table is.
+        """
+        if self._files.folders(path) != ["_delta_log"]:
+            return True
+        old_before_ms = (time.time() - self._keep.total_seconds()) * 1000
+        old = [name for name, written_ms in self._files.written_ms(path).items() if written_ms < old_before_ms]
+        if not 0 < len(old) <= _FEW_FILES:
+            return bool(old)
+        live = self._kernel.data_files(self._kernel.newest(path), most=_FEW_FILES)
+        return live is None or not {*old} <= {each.rsplit("/", 1)[1] for each in live}
 
     def cut(self, path: str, begins: pa.Table) -> int:
         """Remove the rows that begin below their partition's *begins* and end at or below it; return how many.

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -16,16 +17,16 @@ from offset_sync.tables.delta.append import DeltaAppender
 from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.delta.log_repair import repair_log
 from offset_sync.tables.delta.replace import DeltaReplacer
-from offset_sync.tables.delta.transaction_log import latest_version, plain_bytes, read_added_rows
+from offset_sync.tables.delta.transaction_log import latest_version, read_added_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 logger = logging.getLogger(__name__)
-_FEW_VERSIONS, _FEW_LOCAL_VERSIONS = 50, 500
+_FEW_FILES, _FEW_LOCAL_FILES = 50, 500
 _FEW_BYTES = 16 << 20
-"""A table of so few versions and bytes is read file by file: 5 ms per version on a local disk, more elsewhere,
-and 8 s (25 s on a busy machine) for the first query of a Delta table in a JVM, however small."""
+"""A table of so few files and bytes is read file by file: some ms for each on a local disk, more elsewhere, and
+9 s (25 s on a busy machine) for the first query of a Delta table in a JVM, however small."""
 
 
 class TableStore:
@@ -57,13 +58,29 @@ class TableStore:
 
     def read(self, table: Table) -> DataFrame:
         """Return *table* as it is now; a small one as rows that the driver holds."""
-        version = self.version(table)
-        if version <= self._few() and plain_bytes(self._files, self.path(table), version) <= _FEW_BYTES:
-            return self.spark.createDataFrame(self.read_added(table, 0, version))
+        held = self._held(table)
+        return self._by_spark(table) if held is None else self.spark.createDataFrame(held)
+
+    def all_rows(self, table: Table) -> pa.Table:
+        """Return all rows of *table* as it is now; costs no job where the table is small."""
+        held = self._held(table)
+        return self._by_spark(table).toArrow() if held is None else held
+
+    def _by_spark(self, table: Table) -> DataFrame:
         return self.spark.read.format("delta").load(self.path(table)).select(*table.names)
 
-    def _few(self) -> int:
-        return _FEW_VERSIONS if self._files.local(self.root) is None else _FEW_LOCAL_VERSIONS
+    def _held(self, table: Table) -> pa.Table | None:
+        """Return all rows of a small table; None for a large one."""
+        kernel, is_local = self._appender.kernel, self._files.local(self.root) is not None
+        most = _FEW_LOCAL_FILES if is_local else _FEW_FILES
+        found = kernel.data_files(kernel.newest(self.path(table)), most, _FEW_BYTES)
+        if found is None:
+            return None
+        try:
+            parts = [self._files.read_parquet(each, table.names).cast(table.arrow_schema) for each in found]
+        except FileNotFoundError:  # compacted and cleaned up since; Spark looks at the table anew
+            return None
+        return pa.concat_tables([table.arrow_schema.empty_table(), *parts])
 
     def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
         """Append *rows*, once for each *writer* (application id, version): a repeated version is left out.
@@ -80,10 +97,15 @@ class TableStore:
 
     def rows_where(self, table: Table, values: Mapping[str, str | int]) -> pa.Table:
         """Return the rows of *table* that have these *values*, as it is now."""
-        rows = self.read(table)
+        held = self._held(table)
+        if held is None:
+            large = self._by_spark(table)
+            for name, value in values.items():
+                large = large.where(F.col(name) == F.lit(value))
+            return large.toArrow()
         for name, value in values.items():
-            rows = rows.where(F.col(name) == F.lit(value))
-        return rows.toArrow()
+            held = held.filter(pc.equal(held.column(name), value))
+        return held
 
     def version(self, table: Table, known: int | None = None) -> int:
         """Return the table's latest version; costs no job, and next to nothing from a version that is *known*."""
@@ -111,4 +133,4 @@ class TableStore:
                 return self.read_added(table, known, until)
             except FileNotFoundError:
                 logger.info("%s was compacted and cleaned up since it was last read: reading all of it", table.name)
-        return self.read(table).toArrow()
+        return self.all_rows(table)

@@ -55,11 +55,11 @@ def fill(tables: TableStore) -> None:
 
 def commits(tables: TableStore) -> list[tuple[object, ...]]:
     names = ("cluster", "log_partition", "log_offset", "group_id", "committed_offset", "is_own")
-    return sorted(tuple(row[name] for name in names) for row in tables.read(OFFSET_COMMITS).toArrow().to_pylist())
+    return sorted(tuple(row[name] for name in names) for row in tables.all_rows(OFFSET_COMMITS).to_pylist())
 
 
 def marks(tables: TableStore) -> list[tuple[object, ...]]:
-    rows = tables.read(QUARANTINE).toArrow().to_pylist()
+    rows = tables.all_rows(QUARANTINE).to_pylist()
     return sorted((row["cluster"], row["offset"]) for row in rows if row["error"] == REPLAYED)
 
 
@@ -96,7 +96,7 @@ def test_a_record_of_another_life_of_the_log_is_entered_too_as_read_when_it_was_
     seen_at = datetime.now(timezone.utc) + timedelta(seconds=5)
     tables.append(QUARANTINE, pa.Table.from_pylist([later | {"seen_at": seen_at}], QUARANTINE.arrow_schema))
     assert replay_quarantine(tables) == 1
-    rows = tables.read(OFFSET_COMMITS).toArrow().to_pylist()
+    rows = tables.all_rows(OFFSET_COMMITS).to_pylist()
     times = {row["group_id"]: row["captured_at"].astimezone(timezone.utc) for row in rows}
     assert times == {"g": SEEN_AT, "h": seen_at}
 

@@ -60,7 +60,7 @@ def test_of_drivers_that_start_at_once_each_has_its_own_epoch_and_exactly_one_ho
 
     with ThreadPoolExecutor(DRIVERS_AT_ONCE) as pool:
         list(pool.map(claim, leases))
-    rows = TableStore(spark, root).read(DRIVERS).toArrow().to_pylist()
+    rows = TableStore(spark, root).all_rows(DRIVERS).to_pylist()
     assert sorted(row["epoch"] for row in rows) == list(range(1, DRIVERS_AT_ONCE + 1))
     clock.seconds += 60
     assert [is_lost(one) for one in leases].count(False) == 1

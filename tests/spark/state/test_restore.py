@@ -66,7 +66,7 @@ def restarted(made: Driver, tables: TableStore) -> Driver:
 
 def with_dry_runs(made: Driver) -> None:
     """Add what a dry run would have answered last."""
-    rows = made.written.read(OFFSET_TRANSLATIONS).toArrow()
+    rows = made.written.all_rows(OFFSET_TRANSLATIONS)
     dry = rows.set_column(
         rows.schema.get_field_index("outcome"), "outcome", pa.array([Outcome.DRY_RUN.name] * len(rows))
     )
@@ -123,7 +123,7 @@ def test_a_new_driver_knows_what_the_old_one_knew_and_goes_on_alike(lived: Drive
 
 
 def test_restoring_and_following_from_there_is_the_same_as_restoring_later(lived: Driver, tables: TableStore) -> None:
-    rows = lived.written.read(OFFSET_COMMITS).toArrow().sort_by("captured_at")
+    rows = lived.written.all_rows(OFFSET_COMMITS).sort_by("captured_at")
     half = rows.num_rows // 2
     states = [SyncState(lived.config, MemoryIndex()) for _ in range(2)]
     tables.append(OFFSET_COMMITS, rows.slice(0, half))
@@ -141,7 +141,7 @@ def test_restoring_and_following_from_there_is_the_same_as_restoring_later(lived
 
 
 def test_what_another_driver_took_in_is_loaded_by_where_it_has_read(lived: Driver, tables: TableStore) -> None:
-    rows = lived.written.read(OFFSET_COMMITS).toArrow().sort_by("captured_at")
+    rows = lived.written.all_rows(OFFSET_COMMITS).sort_by("captured_at")
     tables.append(OFFSET_COMMITS, rows)
     whole, missing = (SyncState(lived.config, MemoryIndex()) for _ in range(2))
     lives = CommitLogLives(tables)

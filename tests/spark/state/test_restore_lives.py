@@ -85,7 +85,7 @@ def new_state() -> SyncState:
 
 
 def replayed(tables: TableStore) -> SyncState:
-    state, lives, rows = new_state(), CommitLogLives(tables), tables.read(OFFSET_COMMITS).toArrow()
+    state, lives, rows = new_state(), CommitLogLives(tables), tables.all_rows(OFFSET_COMMITS)
     lives.refresh()
     keys = zip(*(rows.column(name).to_pylist() for name in GroupPartition._fields), strict=True)
     state.offsets.ids([GroupPartition(*key) for key in keys])

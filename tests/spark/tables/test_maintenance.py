@@ -197,7 +197,7 @@ def test_beside_writers_and_a_follower_no_row_is_lost_and_none_comes_twice(
     assert sorted(followed) == sorted((cluster, n) for cluster, mine in written.items() for n in mine)
     left = [("dc1", n) for n in written["dc1"] if n >= cut_at] + [("dc2", n) for n in written["dc2"]]
     assert by_delta_rs(tables) == left
-    assert rows_in(tables.read(RECORD_RUNS).toArrow()) == left
+    assert rows_in(tables.all_rows(RECORD_RUNS)) == left
 
 
 def test_what_no_version_needs_any_more_goes_and_a_follower_that_was_away_reads_the_whole_table(
@@ -226,3 +226,21 @@ def test_what_no_version_needs_any_more_goes_and_a_follower_that_was_away_reads_
     assert tables.version(RECORD_RUNS, tables.version(RECORD_RUNS)) == tables.version(RECORD_RUNS)
     fill(tables, 240)
     assert len(by_delta_rs(tables)) == 50
+
+
+def test_what_lies_about_goes_when_it_is_old_and_delta_is_asked_only_then(
+    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, asked = tables.path(RECORD_RUNS), list[str]()
+    fill(tables, 0, 10)
+    ask = SparkSession.sql
+    monkeypatch.setattr(SparkSession, "sql", lambda spark, words: asked.append(words) or ask(spark, words))
+    for file in (young := Path(path, "young.parquet"), old := Path(path, "old.parquet")):
+        file.write_bytes(b"nobody has entered this into the log")
+    for file in {*Path(path).glob("*.parquet")} - {young}:
+        os.utime(file, (time.time() - 7200, time.time() - 7200))
+    maintainer.clean_up(path)
+    assert (old.exists(), young.exists(), asked) == (False, True, [f"VACUUM delta.`{path}`"])
+    maintainer.clean_up(path)
+    assert len(asked) == 1
+    assert len(by_delta_rs(tables)) == 4

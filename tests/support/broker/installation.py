@@ -36,16 +36,14 @@ _Value = TypeVar("_Value")
 _PATIENCE_SECONDS = 900.0  # ends what hangs; on a machine with other work all takes several times as long
 # A JVM of a few seconds does not live to see what the optimising compiler is for.
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
-_SHORT_LIVED = ["--driver-memory", "1g", "--driver-java-options", _QUICK]
-
+# Queries over a few rows: to compile each takes longer than to interpret it.
+_INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+_SHORT_LIVED = [
+    *("--driver-memory", "1g", "--driver-java-options", _QUICK),
+    *(word for name, value in _INTERPRETED.items() for word in ("--conf", f"{name}={value}")),
+]
 # One session has the queries of all tests to remember.
-_OF_ALL_TESTS = {
-    "spark.ui.retainedJobs": "50",
-    "spark.sql.ui.retainedExecutions": "20",
-    # Queries over a few rows: to compile each takes longer than to interpret it.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
+_OF_ALL_TESTS = {"spark.ui.retainedJobs": "50", "spark.sql.ui.retainedExecutions": "20", **_INTERPRETED}
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def tombstone(group: str = "g") -> Raw:
 def restore(tables: MemoryTables, state: SyncState, lives: CommitLogLives, only: Collection[str] = ("X",)) -> int:
     """Do as ``restore_commits`` does by Spark."""
     lives.refresh()
-    rows = tables.read(OFFSET_COMMITS).toArrow()
+    rows = tables.all_rows(OFFSET_COMMITS)
     for alias in only:
         mine = rows.filter(pc.equal(rows.column("cluster"), alias))
         keys = zip(*(mine.column(name).to_pylist() for name in GroupPartition._fields), strict=True)
@@ -134,7 +134,7 @@ class CommitLogJob(IngestingJob):
 
     def reaches(self) -> dict[ClusterPartition, int]:
         """Say up to where commits are written down."""
-        rows = self.tables.read(OFFSET_COMMITS).toArrow()
+        rows = self.tables.all_rows(OFFSET_COMMITS)
         standing = rows.filter(pa.array(self.lives.gone_ms(rows) < 0)).column("log_offset").to_pylist()
         return {ClusterPartition("X", *LOG): max(standing, default=-1) + 1}
 

@@ -85,9 +85,9 @@ class MemoryTables:
         """Return the number of the last version; the empty table is version 0."""
         return len(self.versions.get(table.name, []))
 
-    def read(self, table: Table) -> MemoryFrame:
+    def all_rows(self, table: Table) -> pa.Table:
         """Return all rows."""
-        return MemoryFrame(self.read_added(table, 0, self.version(table)))
+        return self.read_added(table, 0, self.version(table))
 
     def read_added(self, table: Table, after: int, until: int) -> pa.Table:
         """Return the rows of versions in ``(after, until]``, in an order of no meaning."""
@@ -102,7 +102,7 @@ class MemoryTables:
 
     def rows_where(self, table: Table, values: dict[str, Any]) -> pa.Table:
         """Return the rows that have these values."""
-        rows = self.read_added(table, 0, self.version(table))
+        rows = self.all_rows(table)
         is_wanted = [all(row[name] == value for name, value in values.items()) for row in rows.to_pylist()]
         return rows.filter(pa.array(is_wanted, pa.bool_()))
 

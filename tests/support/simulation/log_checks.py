@@ -79,9 +79,9 @@ class LogChecks:
         return ClusterMetadata(said.topics, {each: said.ends[each] for each in logs})
 
     def _reaches(self) -> dict[ClusterPartition, int]:
-        last = dict(lives_of(self._tables.read(LOG_INCARNATIONS).toArrow()))
+        last = dict(lives_of(self._tables.all_rows(LOG_INCARNATIONS)))
         found: dict[ClusterPartition, int] = {}
-        for row in self._tables.read(RECORD_RUNS).toArrow().to_pylist():
+        for row in self._tables.all_rows(RECORD_RUNS).to_pylist():
             log = ClusterPartition(row["origin"], row["topic"], row["partition"])
             is_former = log in last and row["indexed_at"].timestamp() * 1000 <= last[log].noticed_ms
             if row["length"] and not is_former:

@@ -40,7 +40,7 @@ def test_a_commit_is_remembered_reconciled_and_written_down_with_all_it_says(job
     job.ingest(7, commit(5, epoch=2, metadata="m", tags=[(0, topic_id)]), first=40)
     assert job.genuine() == {"g": 5}
     assert job.reconciled == [(["g"], 7)]
-    (row,) = job.tables.read(OFFSET_COMMITS).toArrow().to_pylist()
+    (row,) = job.tables.all_rows(OFFSET_COMMITS).to_pylist()
     assert row.pop("captured_at") > at(WRITTEN_MS)
     assert row == {
         "cluster": "X",

@@ -67,7 +67,7 @@ def test_a_life_is_new_until_it_is_taken_also_when_it_comes_later() -> None:
     lives = lives_of(made)
     lives.take("X")
     assert not lives.is_new("X")
-    made.append(LOG_INCARNATIONS, tables((3, 200)).read(LOG_INCARNATIONS).toArrow())
+    made.append(LOG_INCARNATIONS, tables((3, 200)).all_rows(LOG_INCARNATIONS))
     assert not lives.is_new("X"), "nobody has looked"
     lives.refresh()
     assert lives.is_new("X")

@@ -49,7 +49,7 @@ class World:
     def retention(self) -> Retention:
         index: Any = RecordIndex(self.tables)  # type: ignore[arg-type]
         index.refresh()
-        rows = rows_by_partition(self.tables.read(RECORD_RUNS).toArrow())
+        rows = rows_by_partition(self.tables.all_rows(RECORD_RUNS))
         return Retention(index, rows, self.metadata, self.lowest, self.old_before_ms)
 
     def begins(self) -> dict[str, int]:

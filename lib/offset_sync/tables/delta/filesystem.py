@@ -35,10 +35,20 @@ class HadoopFiles:
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in *folder*, sorted; none where there is no such folder."""
+        return sorted(str(each.getPath().getName()) for each in self._listed(folder) if each.isFile())
+
+    def folders(self, folder: str) -> list[str]:
+        """Return the names of the folders in *folder*, sorted; none where there is no such folder."""
+        return sorted(str(each.getPath().getName()) for each in self._listed(folder) if not each.isFile())
+
+    def written_ms(self, folder: str) -> dict[str, int]:
+        """Return when each of the files in *folder* was last written, in milliseconds since the epoch, by name."""
+        files = [each for each in self._listed(folder) if each.isFile()]
+        return {str(each.getPath().getName()): int(each.getModificationTime()) for each in files}
+
+    def _listed(self, folder: str) -> list[Any]:
         file_system, hadoop_path = self._resolve(folder)
-        if not file_system.exists(hadoop_path):
-            return []
-        return sorted(str(each.getPath().getName()) for each in file_system.listStatus(hadoop_path) if each.isFile())
+        return list(file_system.listStatus(hadoop_path)) if file_system.exists(hadoop_path) else []
 
     def names_below(self, folder: str) -> Iterator[str]:
         """Yield the names of the files in *folder* and below, in no order; it has to be there."""

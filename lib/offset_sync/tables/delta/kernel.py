@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import time
 import uuid
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -81,18 +84,38 @@ class Kernel:
         builder = self._builder(snapshot).withMaxRetries(0)
         return Transaction(path, self.files, self._engine, builder.build(self._engine))
 
+    def data_files(self, snapshot: Snapshot, most: int, most_bytes: float = math.inf) -> list[str] | None:
+        """Return where the files of *snapshot* lie; None where they are more or larger, or some of their rows gone."""
+        utils, found, size = java("io.delta.kernel.internal.InternalScanFileUtils"), list[str](), 0
+        with closing(self._scan(snapshot)) as files:
+            for each in files:
+                status = utils.getAddFileStatus(each)
+                found.append(str(status.getPath()))
+                size += int(status.getSize())
+                if len(found) > most or size > most_bytes or utils.getDeletionVectorDescriptorFromRow(each):
+                    return None
+        return found
+
     def removals(self, snapshot: Snapshot) -> Any:
         """Return an iterator, of Kernel's, of the actions that remove every file of *snapshot*."""
         utils, found = java("io.delta.kernel.internal.util.Utils"), java("java.util.ArrayList")()
         number = java("io.delta.kernel.internal.InternalScanFileUtils").ADD_FILE_ORDINAL
         removed_at_ms = java("java.util.Optional").of(int(time.time() * 1000))
-        files = utils.intoRows(snapshot.handle.getScanBuilder().build().getScanFiles(self._engine))
-        while files.hasNext():
-            file = java("io.delta.kernel.internal.actions.AddFile")(files.next().getStruct(number))
+        for each in self._scan(snapshot):
+            file = java("io.delta.kernel.internal.actions.AddFile")(each.getStruct(number))
             gone = file.toRemoveFileRow(True, removed_at_ms)
             found.add(java("io.delta.kernel.internal.actions.SingleAction").createRemoveFileSingleAction(gone))
-        files.close()
         return utils.toCloseableIterator(found.iterator())
+
+    def _scan(self, snapshot: Snapshot) -> Generator[Any, None, None]:
+        """Yield a row of Kernel's for each file of *snapshot*."""
+        scan = snapshot.handle.getScanBuilder().build().getScanFiles(self._engine)
+        files = java("io.delta.kernel.internal.util.Utils").intoRows(scan)
+        try:
+            while files.hasNext():
+                yield files.next()
+        finally:
+            files.close()
 
     def _builder(self, snapshot: Snapshot) -> Any:
         return snapshot.handle.buildUpdateTableTransaction(_ENGINE, java("io.delta.kernel.Operation").WRITE)

@@ -98,7 +98,10 @@ REQUIRED = (
             f"{_KERNEL}.utils.CloseableIterable": "inMemoryIterable/1",
             f"{_KERNEL}.utils.CloseableIterator": "close/0 combine/1 hasNext/0 next/0",
             f"{_KERNEL}.internal.util.Utils": "intoRows/1 singletonCloseableIterator/1 toCloseableIterator/1",
-            f"{_KERNEL}.internal.InternalScanFileUtils": "ADD_FILE_ORDINAL",
+            f"{_KERNEL}.utils.FileStatus": "getPath/0 getSize/0",
+            f"{_KERNEL}.internal.InternalScanFileUtils": (
+                "ADD_FILE_ORDINAL getAddFileStatus/1 getDeletionVectorDescriptorFromRow/1"
+            ),
             f"{_KERNEL}.internal.actions.AddFile": "AddFile/1 toRemoveFileRow/2",
             f"{_KERNEL}.internal.actions.SingleAction": "createRemoveFileSingleAction/1",
             f"{_KERNEL}.exceptions.ConcurrentTransactionException": "",

@@ -54,18 +54,6 @@ def is_only_appended(files: HadoopFiles, table: str, after: int, until: int) -> 
     return not any(kinds & action.keys() for text in texts for action in read_json_lines(text))
 
 
-def plain_bytes(files: HadoopFiles, table: str, until: int) -> float:
-    """Return the size of a table to which nothing but appends was ever done; infinity for any other."""
-    total = 0.0
-    for version in range(1, until + 1):
-        try:
-            actions = read_json_lines(files.read_text(entry(table, version)))
-        except FileNotFoundError:
-            return float("inf")
-        total += sum(float("inf") if "remove" in each else each.get("add", {}).get("size", 0) for each in actions)
-    return total
-
-
 def entry(table: str, version: int) -> str:
     """Return where the log has what *version* did."""
     return f"{table}/_delta_log/{version:020d}.json"

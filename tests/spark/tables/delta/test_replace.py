@@ -44,7 +44,7 @@ def by_delta_rs(tables: TableStore) -> list[dict[str, Any]]:
 
 
 def by_spark(tables: TableStore) -> list[dict[str, Any]]:
-    table = tables.read(SYNC_STATUS).toArrow()
+    table = tables.all_rows(SYNC_STATUS)
     return sorted(table.to_pylist(), key=lambda row: str(row["group_id"]))
 
 
