@@ -56,11 +56,15 @@ class _Supervised:
 
 
 class QuerySupervisor:
-    """Named queries of one job and the flag that ends them."""
+    """Named queries of one job: they end when the job is to *stop*, and when they are *over* without that."""
 
-    def __init__(self, stop: threading.Event) -> None:
-        self._stop = stop
+    def __init__(self, stop: threading.Event, over: threading.Event | None = None) -> None:
+        self._stop, self._over = stop, over or threading.Event()
         self._queries: dict[str, _Supervised] = {}
+
+    @property
+    def _must_end(self) -> bool:
+        return self._stop.is_set() or self._over.is_set()
 
     def add(self, name: str, starter: QueryStarter) -> None:
         """Add a query; it is started by :meth:`run_once` or :meth:`run_until_stopped`."""
@@ -74,7 +78,7 @@ class QuerySupervisor:
 
         def guarded(batch: DataFrame, batch_id: int) -> None:
             try:
-                if not self._stop.is_set():
+                if not self._must_end:
                     return function(batch, batch_id)
             except TakenOverError:
                 self._stop.set()
@@ -87,7 +91,7 @@ class QuerySupervisor:
         """Start every query, wait for all to end, and return one line for each that failed or was stopped before."""
         for name, supervised in self._queries.items():
             self._start(name, supervised)
-        while not self._stop.is_set() and not all(self._has_ended(n, s) for n, s in self._queries.items()):
+        while not self._must_end and not all(self._has_ended(n, s) for n, s in self._queries.items()):
             time.sleep(_POLL_SECONDS)
         unfinished = [supervised for name, supervised in self._queries.items() if not self._has_ended(name, supervised)]
         self.stop()
@@ -100,8 +104,8 @@ class QuerySupervisor:
         return [f"clusters.{name}: {e.removeprefix(f'clusters.{name}: ')}" for name, e in self.errors().items()]
 
     def run_until_stopped(self, every_poll: Callable[[], None] = lambda: None) -> None:
-        """Keep every query running until the stop flag is set; a failed one waits longer each time."""
-        while not self._stop.is_set():
+        """Keep every query running until it is time to end; a failed one waits longer each time."""
+        while not self._must_end:
             for name, supervised in self._queries.items():
                 self._revive(name, supervised)
             every_poll()
@@ -129,7 +133,7 @@ class QuerySupervisor:
 
     def stop(self, patience_seconds: float = 60.0) -> None:
         """End all queries, letting the micro-batch in hand finish; past *patience_seconds* it is interrupted."""
-        self._stop.set()
+        self._over.set()
         deadline = time.monotonic() + patience_seconds
         for name, supervised in self._queries.items():
             if supervised.start is not None:
@@ -207,7 +211,7 @@ class QuerySupervisor:
         wait = min(FIRST_BACK_OFF_SECONDS * 2**supervised.failures, LONGEST_BACK_OFF_SECONDS)
         supervised.failures += 1
         supervised.retry_at = time.monotonic() + wait
-        if self._stop.is_set():
+        if self._must_end:
             return  # whatever ends now was told to, or falls with the rest
         logger.error("query %s failed, next try in %.0f s: %s", name, wait, supervised.error)
 

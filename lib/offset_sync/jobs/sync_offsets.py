@@ -22,9 +22,10 @@ from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.group_collector import Positions
 from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
 from offset_sync.jobs.metrics.sync_collector import CountedHistory, SyncMetrics
+from offset_sync.jobs.renewal import Renewal
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.jobs.sync_batch import SyncBatch, after
-from offset_sync.jobs.sync_run import Run, driving, rehearsing
+from offset_sync.jobs.sync_run import Run, driving, following, rehearsing
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.error_codes import NotAuthorizedError
@@ -58,8 +59,9 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
         tables.create()
         opened = rehearsing(stop) if arguments.dry_run else driving(config, tables, stop)
         with opened as run:
-            job = SyncJob(config, spark, run, is_once=arguments.once)
-            return job.run_once() if arguments.once else job.run_until_stopped()
+            while not arguments.once and not stop.is_set():
+                SyncJob(config, spark, run, is_once=False).run_until_over()
+            return SyncJob(config, spark, run, is_once=True).run_once() if arguments.once else []
     finally:
         spark.stop()
 
@@ -73,7 +75,7 @@ class SyncJob:
 
     def __init__(self, config: Config, spark: SparkSession, run: Run, *, is_once: bool) -> None:
         self._config, self._spark, self._run, self._is_once = config, spark, run, is_once
-        self._lease, self._stop = run.lease, run.lease.stop
+        self._lease, self._over = run.lease, following(run.lease.stop)
         self._is_ready, self._gone = threading.Event(), set[str]()
         self._tables = FencedTables(spark, config.tables.root, run.lease)
         self._admins = {
@@ -98,7 +100,7 @@ class SyncJob:
         self._folds = StartFolds(self._tables, config, is_owner=not run.is_dry)
         self._reading = CommitReading(config, seen, self._admins, checkpoints)
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
-        self._queries = QuerySupervisor(self._stop)
+        self._queries = QuerySupervisor(run.lease.stop, self._over)
         for alias in config.clusters:
             self._queries.add(alias, _CommitQuery(self, alias))
         self._restore()
@@ -133,24 +135,22 @@ class SyncJob:
         logger.info("%s", self._summary.ended())
         return failures + ([self._history.error] if self._history.error else [])
 
-    def run_until_stopped(self) -> list[str]:
-        """Sync until the stop flag is set; what fails is tried again."""
+    def run_until_over(self) -> None:
+        """Sync until the job is stopped, or it is better to begin anew; what fails is tried again."""
         endpoint = None if self._run.is_dry else self._open_endpoint()
-        loops = {"reconcile": self._loop.run, "summary": self._summary.run, "folds": self._folds.run}
         beside = [
-            threading.Thread(target=loop, args=(self._stop, self._is_ready), name=name, daemon=True)
-            for name, loop in loops.items()
+            threading.Thread(target=each.run, args=(self._over, self._is_ready), name=type(each).__name__, daemon=True)
+            for each in (self._loop, self._summary, self._folds, Renewal(self._state, self._folds, self._over))
         ]
         for each in beside:
             each.start()
         self._queries.run_until_stopped(self._note_readiness)
-        for each in beside[:-1]:  # a fold is whole or not there
+        for each in beside[:2]:  # a fold is whole or not there
             each.join()
         self._reconciler.close()
         self._history.close()
         if endpoint is not None:
             endpoint.close()
-        return []
 
     @property
     def is_ready(self) -> bool:
@@ -219,7 +219,7 @@ class SyncJob:
         sizes = IndexSizes(self._state.index, list(config.clusters))
         endpoint = open_endpoint("sync_offsets", config.metrics, [metrics, self._positions, sizes, logs])
         if endpoint is not None:
-            logs.start(self._stop, config.sync.reconcile_interval.total_seconds())
+            logs.start(self._over, config.sync.reconcile_interval.total_seconds())
         return endpoint
 
     def _writer(self, alias: str) -> OffsetWriter:

@@ -36,3 +36,15 @@ def rehearsing(stop: threading.Event) -> Iterator[Run]:
     # Nothing but this process reads or writes them, wherever the tables lie and the tasks run.
     with tempfile.TemporaryDirectory(prefix="offset-sync-dry-run-") as folder:
         yield Run(NoLease(stop), Path(folder).as_uri(), is_dry=True)
+
+
+def following(stop: threading.Event) -> threading.Event:
+    """Return an event that is set as soon as *stop* is, and may be set before."""
+    mine = threading.Event()
+
+    def follow() -> None:
+        stop.wait()
+        mine.set()
+
+    threading.Thread(target=follow, name="stop", daemon=True).start()
+    return mine

@@ -5,8 +5,8 @@ Two files beside the checkpoints of ``sync_offsets``, see ``fold_files.py``::
     offset_commits, offset_translations    0 ... 4711 │ 4712 ... 4730      versions of the table
     folded ──────────────────────────────────────┘        └── read by the next start
 
-The driver folds anew when there are many versions more. Keys of which nothing is left are dropped then, so neither
-files nor memory remember every group that there ever was.
+The driver folds anew when there are many versions more. Keys of which nothing is left are dropped then, so the files do
+not remember every group that there ever was, nor does the next start (``jobs/renewal.py``).
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ class StartFolds:
         self._tables, self._config, self._is_owner = tables, config, is_owner
         self._files = FoldFiles(HadoopFiles(tables.spark), f"{config.tables.checkpoints}/sync_offsets/folds")
         self._folded_to = 0
+        self.keys_kept = 0
+        """How many keys the next start will know; more come with every commit of a new one."""
 
     def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
         """Fold now and then until *stop*, once the job *is_ready*."""
@@ -77,6 +79,7 @@ class StartFolds:
         """
         commits, answers = self._read(OFFSET_COMMITS, COMMITS_SCHEMA), self._read(OFFSET_TRANSLATIONS, ANSWERS_SCHEMA)
         captured_ms = self._fill_commits(commits, state, lives)
+        self.keys_kept = len(state.offsets.keys)
         rows = self._answers(answers)
         if self._is_owner and (commits.is_due or answers.is_due):
             self._save(state, Fold(rows, answers.version, {}), lives, (commits.version, captured_ms))
@@ -124,6 +127,7 @@ class StartFolds:
         """Write the *answers*, and the commits as they were *seen*: up to which version, and the newest when."""
         version, captured_ms = seen
         over = is_over(state.offsets, captured_ms)
+        self.keys_kept -= int(over.sum())
         keys = [state.offsets.keys[row] for row in np.flatnonzero(over).tolist()]
         gone = pa.table(
             {name: pa.array([getattr(key, name) for key in keys], ANSWERS_SCHEMA.field(name).type) for name in KEY}

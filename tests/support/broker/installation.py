@@ -24,6 +24,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from offset_sync.config import load_config
+from offset_sync.jobs import spark_session
 from offset_sync.jobs.index_records import index_records
 from offset_sync.jobs.maintain_tables import maintain_tables
 from offset_sync.jobs.spark_session import open_session
@@ -218,12 +219,14 @@ def shared_session() -> Iterator[None]:
             query.stop()
         assert [name for _, name in left] == []
 
-    stop = SparkSession.stop
+    stop, check = SparkSession.stop, spark_session.check_platform
     SparkSession.stop = leave_open  # type: ignore[method-assign]
+    spark_session.check_platform = functools.cache(check)  # its JVM is the same
     try:
         yield
     finally:
         SparkSession.stop = stop  # type: ignore[method-assign]
+        spark_session.check_platform = check
         if session := SparkSession.getActiveSession():
             session.stop()
 

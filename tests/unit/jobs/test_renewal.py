@@ -1,0 +1,48 @@
+"""When a job begins anew in its process: where most of the keys that it knows are gone, and nowhere else."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from offset_sync.jobs import renewal
+from offset_sync.jobs.renewal import Renewal
+from offset_sync.jobs.sync_run import following
+
+
+@pytest.mark.parametrize(
+    ("known", "kept", "is_ready", "is_due"),
+    [
+        (30_000, 10_000, True, True),
+        (30_000, 10_000, False, False),
+        (20_000, 10_000, True, False),  # no more than there are
+        (9_000, 0, True, False),  # not worth while
+        (10_000, 0, True, True),
+        (5_000, 6_000, True, False),
+    ],
+)
+def test_it_is_over_when_most_keys_are_gone(
+    known: int, kept: int, is_ready: bool, is_due: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter([False, True])
+    stop: Any = SimpleNamespace(wait=lambda seconds: seconds != renewal.EVERY_S or next(looks))
+    state: Any = SimpleNamespace(offsets=SimpleNamespace(keys=range(known)))
+    folds: Any = SimpleNamespace(keys_kept=kept)
+    ready, over = threading.Event(), threading.Event()
+    if is_ready:
+        ready.set()
+    Renewal(state, folds, over).run(stop, ready)
+    assert over.is_set() == is_due
+
+
+def test_what_follows_a_flag_is_set_with_it_and_may_be_set_before() -> None:
+    stop = threading.Event()
+    first, second = following(stop), following(stop)
+    first.set()
+    assert not stop.is_set()
+    assert not second.wait(0.1)
+    stop.set()
+    assert second.wait(10)

@@ -1,0 +1,75 @@
+"""A year of groups that come and go: what a start takes in, and leaves for the next, stays as large as two weeks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fakes.clusters import MemoryIndex
+from fakes.reconciler_site import config_of
+from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.state.committed_offsets import OWN_TAG, CommitRecords
+from offset_sync.state.fold_rows import KEPT_MS, is_over, to_rows
+from offset_sync.state.restore import fill_commits
+from offset_sync.state.sync_state import SyncState
+
+DAY_MS = 24 * 3600 * 1000
+EXPIRED_AFTER_DAYS = 7  # offsets.retention.minutes, of a group without members
+KEPT_DAYS = KEPT_MS // DAY_MS
+NEW_A_DAY = 20
+STAYS = GroupPartition("payments", "orders", 0)
+
+
+class Year:
+    """Clusters X and Y: console consumers that read once at X, and a group that stays."""
+
+    def __init__(self) -> None:
+        self.state, self.log_offset = self._empty(), 0
+
+    def _empty(self) -> SyncState:
+        return SyncState(config_of(["X", "Y"]), MemoryIndex())
+
+    def live(self, day: int) -> None:
+        """Let new groups commit, and the offsets of old ones expire at both clusters."""
+        self._record(day, [STAYS, *consoles(day)], offset=day)
+        if day >= EXPIRED_AFTER_DAYS:
+            self._record(day, consoles(day - EXPIRED_AFTER_DAYS), offset=None)
+
+    def _record(self, day: int, keys: list[GroupPartition], offset: int | None) -> None:
+        count, is_tombstone = len(keys), offset is None
+        for alias, metadata in (("X", ""), ("Y", OWN_TAG)):
+            self.log_offset += count
+            records = CommitRecords(
+                key=np.empty(0, np.intp),
+                offset=np.full(count, ABSENT if offset is None else offset),
+                is_tombstone=np.full(count, is_tombstone),
+                committed_at_ms=np.full(count, day * DAY_MS),
+                log_offset=np.arange(self.log_offset, self.log_offset + count),
+                metadata=["" if is_tombstone else metadata] * count,
+                topic_id=[None] * count,
+            )
+            self.state.record(alias, keys, records)
+
+    def start_anew(self, day: int) -> int:
+        """Fold what is known and begin with that; return how many rows the fold has."""
+        offsets = self.state.offsets
+        rows = to_rows(offsets, ~is_over(offsets, day * DAY_MS))
+        self.state = self._empty()
+        fill_commits(self.state, rows, ["X", "Y"])
+        return int(rows.num_rows)
+
+
+def consoles(day: int) -> list[GroupPartition]:
+    return [GroupPartition(f"console-consumer-{day}-{number}", "orders", 0) for number in range(NEW_A_DAY)]
+
+
+def test_a_year_of_groups_that_come_and_go_leaves_no_more_than_two_weeks_of_them() -> None:
+    year, keys, rows = Year(), list[int](), list[int]()
+    for day in range(365):
+        year.live(day)
+        keys.append(len(year.state.offsets.keys))
+        rows.append(year.start_anew(day))
+    settled = slice(EXPIRED_AFTER_DAYS + KEPT_DAYS + 2, None)
+    assert len({*keys[settled]}) == len({*rows[settled]}) == 1
+    assert keys[-1] <= 1 + NEW_A_DAY * (EXPIRED_AFTER_DAYS + KEPT_DAYS + 2)
+    assert year.state.offsets.keys[0] == STAYS
+    assert [year.state.offsets.clusters[alias].columns["actual_offset"][0] for alias in "XY"] == [364, 364]
