@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from offset_sync.model.values import ABSENT
+from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.committed_offsets import OWN_TAG, ClusterOffsets, CommittedOffsets
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.own_writes import NOTHING
@@ -46,6 +48,12 @@ def is_over(offsets: CommittedOffsets, now_ms: int) -> NDArray[np.bool_]:
     heard_ms = np.maximum(offsets.column("actual_at_ms"), offsets.column("genuine_at_ms")).max(axis=0, initial=ABSENT)
     over: NDArray[np.bool_] = ~stands & (heard_ms < now_ms - KEPT_MS)
     return over
+
+
+def without(rows: pa.Table, gone: Sequence[GroupPartition]) -> pa.Table:
+    """Return those of *rows*, which have the columns of a key, that are of none of the keys that are *gone*."""
+    columns = {name: pa.array([getattr(key, name) for key in gone], rows.schema.field(name).type) for name in KEY}
+    return rows.join(pa.table(columns), KEY, join_type="left anti").select(rows.column_names)
 
 
 def _rows_of(alias: str, commits: ClusterOffsets, offsets: CommittedOffsets, kept: NDArray[np.bool_]) -> pa.Table:

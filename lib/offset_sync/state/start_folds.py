@@ -22,9 +22,9 @@ import pyarrow.compute as pc
 from offset_sync.config import Config
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.fold_files import Fold, FoldFiles
-from offset_sync.state.fold_rows import COMMITS_SCHEMA, is_over, to_rows
+from offset_sync.state.fold_rows import COMMITS_SCHEMA, is_over, to_rows, without
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.state.restore import KEY, fill_commits, restore_commits, take_in_added
+from offset_sync.state.restore import fill_commits, restore_commits, take_in_added
 from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers, last_answers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
@@ -128,14 +128,11 @@ class StartFolds:
         version, captured_ms = seen
         over = is_over(state.offsets, captured_ms)
         self.keys_kept -= int(over.sum())
-        keys = [state.offsets.keys[row] for row in np.flatnonzero(over).tolist()]
-        gone = pa.table(
-            {name: pa.array([getattr(key, name) for key in keys], ANSWERS_SCHEMA.field(name).type) for name in KEY}
-        )
+        gone = [state.offsets.keys[row] for row in np.flatnonzero(over).tolist()]
         # The answers first: of a key without commits, what was answered would be taken for what stands.
         if answers.version:
-            left = answers.rows.join(gone, KEY, join_type="left anti").select(ANSWERS_SCHEMA.names)
-            self._files.save(self._tables.path(OFFSET_TRANSLATIONS), answers._replace(rows=left))
+            left = answers._replace(rows=without(answers.rows, gone))
+            self._files.save(self._tables.path(OFFSET_TRANSLATIONS), left)
         if version:
             more = {
                 "captured_ms": captured_ms,

@@ -45,12 +45,13 @@ BY_FAULT = {
     "reset": ("reset", 0.6),
     "commit_beyond": ("commit_beyond", 0.2),
     "forget": ("forget", 0.2),
+    "expire": ("expire", 2.0),
     "set_back": ("set_back", 0.1),
     "crash": ("crash", 0.2),
     "shrink": ("shrink", 0.4),
 }
 STARTING = {"crash": 2.0, "start": 6, "sync": 6.0, "full": 3.0, "reset": 2.0}
-"""What is unreadable matters to a driver that starts, and to groups that go to and fro or are set back."""
+"""What is unreadable or forgotten matters to a driver that starts, and to groups that go to and fro or are set back."""
 MIRROR_FAULTS = ("resend", "reorder", "drop", "late")
 WAITS_MS = (1, 5, 50, 1_000, 3_000, 20_000, 70_000, 50_000_000)
 WAIT_WEIGHTS = (20, 10, 10, 10, 4, 2, 2, 0.05)
@@ -62,7 +63,7 @@ def draw_actions(rng: random.Random, shape: Shape, count: int) -> list[Action]:
     for fault in sorted(shape.faults & BY_FAULT.keys()):
         name, weight = BY_FAULT[fault]
         weights[name] = weights.get(name, 0) + weight
-    if "unreadable" in shape.faults:
+    if shape.faults & {"unreadable", "expire"}:
         weights |= STARTING
     # A world of much ado, one that is mostly read, one whose drivers sleep long.
     for name in ("produce", "mirror", "index", "sync", "full"):
@@ -84,7 +85,7 @@ class _Draw:
         place = self.choice(shape.places) if len(shape.places) > 1 else shape.places[0]
         if name in ("poll", "commit"):
             return name, self.choice(shape.groups), place, 1 + self.below(4)
-        if name in ("start", "stop"):
+        if name in ("start", "stop", "expire"):
             return name, self.choice(shape.groups), self.choice(shape.clusters)
         if name == "mirror":
             fault = ""

@@ -64,3 +64,9 @@ class Group:
             return
         log = self.world.logs[alias, place]
         self.world.commit(Position(alias, self.name, place), offset, "", log.below[min(offset, log.end)])
+
+    def expire(self) -> None:
+        """Have its offsets deleted everywhere, as brokers do a week after it was there last."""
+        if self.at is None:
+            for where in [each for each in self.world.values if each.group == self.name]:
+                self.world.clusters[where.cluster].remove(where)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,18 +11,22 @@ import pyarrow.compute as pc
 
 from offset_sync.config import Config
 from offset_sync.model.values import GroupPartition, Outcome
+from offset_sync.state import fold_rows
 from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.fold_rows import COMMITS_SCHEMA, KEPT_MS, is_over, without
 from offset_sync.state.own_writes import Intent
-from offset_sync.state.restore_answers import _restore_pair
+from offset_sync.state.restore import fill_commits
+from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.intent_log import restore_intents
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.translation_history import to_rows
-from offset_sync.tables.catalog import OFFSET_COMMITS
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from oracles.commit_lives import replay
 
 _HELD = (Outcome.COMMITTED.name, Outcome.UNCHANGED.name)
-_KEY = ("source_cluster", "target_cluster", "group_id", "topic", "partition")
+NO_ANSWERS = OFFSET_TRANSLATIONS.arrow_schema.empty_table()
+FORGOTTEN_AFTER_MS = 10_000
 
 
 class MemoryIntents:
@@ -50,6 +54,15 @@ class MemoryIntents:
         return list(self.noted.values())
 
 
+class Fold(NamedTuple):
+    """What a start has folded: the last commits and answers, how many micro-batches they are of, and in which lives."""
+
+    commits: pa.Table
+    batches: Mapping[str, int]
+    lives: Mapping[str, int]
+    answers: pa.Table
+
+
 class Persisted:
     """Checkpoints by cluster: batch id, first and end of what is planned or was done last."""
 
@@ -58,6 +71,8 @@ class Persisted:
         self._is_done = dict.fromkeys(clusters, True)
         self._commits: dict[str, dict[tuple[int, int], tuple[Any, list[bool]]]] = {alias: {} for alias in clusters}
         self._answers: list[pa.Table] = []
+        self._fold = Fold(COMMITS_SCHEMA.empty_table(), {}, {}, ANSWERS_SCHEMA.empty_table())
+        self.forgotten = 0
         self.intents = MemoryIntents()
 
     def position(self, alias: str) -> int:
@@ -115,44 +130,43 @@ class Persisted:
         }
 
     def restore(self, state: SyncState, lives: CommitLogLives) -> None:
-        """Fill the *state* of a new driver, as ``state/restore.py`` does by Spark."""
+        """Fill the *state* of a new driver as ``StartFolds`` does: by the start before's fold and what came since.
+
+        Ten seconds stand for the week after which a key that was deleted everywhere is forgotten.
+        """
         lives.refresh()
+        fill_commits(state, self._fold.commits, list(self._commits))
         for alias, batches in self._commits.items():
+            lives.take(alias, self._fold.lives.get(alias, 0))
             if lives.is_new(alias):
                 self.restore_commits(state, alias, lives)
                 continue
-            for _, (batch, is_own) in sorted(batches.items()):
+            for _, (batch, is_own) in sorted(batches.items())[self._fold.batches.get(alias, 0) :]:
                 key = state.offsets.ids(batch.keys)
                 records = batch.commit_records.with_key(key)
                 state.offsets.clusters[alias].record_told(records, np.array(is_own, np.bool_))
-        if self._answers:
-            self._restore_answers(state)
+        answers = fold_answers(self._fold.answers, pa.concat_tables([NO_ANSWERS, *self._answers]))
+        self._fold = self._folded(state, lives, answers)
+        fill_answers(state, answers)
         log: Any = self.intents
         restore_intents(log, state)
+
+    def _folded(self, state: SyncState, lives: CommitLogLives, answers: pa.Table) -> Fold:
+        over = is_over(state.offsets, state.now_ms() + KEPT_MS - FORGOTTEN_AFTER_MS)
+        self.forgotten += int(over.sum())
+        self._answers.clear()
+        return Fold(
+            fold_rows.to_rows(state.offsets, ~over),
+            {alias: len(batches) for alias, batches in self._commits.items()},
+            {alias: lives.taken(alias) for alias in self._commits},
+            without(answers, [state.offsets.keys[row] for row in np.flatnonzero(over).tolist()]),
+        )
 
     def restore_commits(self, state: SyncState, alias: str, lives: CommitLogLives) -> None:
         """Have *state* know of a cluster what stands in its log, as ``restore_commits`` does by Spark."""
         rows = [row for batch, is_own in self._commits[alias].values() for row in _to_rows(alias, batch, is_own)]
         replay(state, alias, pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema), lives)
         lives.take(alias)
-
-    def _restore_answers(self, state: SyncState) -> None:
-        last: dict[tuple[Any, ...], dict[str, Any]] = {}
-        own: dict[tuple[Any, ...], tuple[Any, Any]] = {}
-        for row in pa.concat_tables(self._answers).to_pylist():
-            key = tuple(row[name] for name in _KEY)
-            if key not in last or row["translated_at"] >= last[key]["translated_at"]:
-                last[key] = row
-            if row["outcome"] == "COMMITTED" and (key not in own or row["translated_at"] >= own[key][1]):
-                own[key] = row["target_offset"], row["translated_at"]
-        rows = [row | dict(zip(("own_offset", "own_at"), own.get(key, (None, None)))) for key, row in last.items()]
-        rows.sort(key=lambda row: str(row["own_at"] or ""))
-        extra = [("own_offset", pa.int64()), ("own_at", pa.timestamp("us", tz="UTC"))]
-        schema = pa.schema([*self._answers[0].schema, *(pa.field(*each) for each in extra)])
-        table = pa.Table.from_pylist(rows, schema)
-        for source, target in state.last_translations:
-            is_pair = pc.and_(pc.equal(table["source_cluster"], source), pc.equal(table["target_cluster"], target))
-            _restore_pair(table.filter(is_pair), state, source, target)
 
 
 def _to_rows(alias: str, batch: Any, is_own: list[bool]) -> list[dict[str, Any]]:

@@ -35,6 +35,11 @@ CLOSED = {
         (("offset_sync.state.unread_logs.UnreadLogs.may_count", lambda _logs, _source, rows, _answered: rows >= 0),),
         seed=51,
     ),
+    "what stands somewhere is not forgotten": Remedy(
+        frozenset({"expire", "crash"}),
+        (("simulation.persisted.is_over", lambda offsets, _now_ms: (offsets.column("is_deleted") != 0).any(axis=0)),),
+        seed=9,
+    ),
 }
 OPEN = {
     "headers leak": Remedy(frozenset({"leak"})),

@@ -31,7 +31,7 @@ FAULTS = (
     "pause",  # things happen while a driver waits for an answer
     "crash",
 )
-ON_REQUEST = ("third_anew", "cut_grows", "clocks", "shrink", "unreadable")
+ON_REQUEST = ("third_anew", "cut_grows", "clocks", "shrink", "unreadable", "expire")
 """Faults that need a world of their own."""
 KNOWN_HOLES = ("leak", "huge", "silent_origin", "second")
 """Faults that are not withstood yet, or not played; see tests/simulation."""

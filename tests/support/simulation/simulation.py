@@ -39,10 +39,9 @@ class Simulation:
         self.checks = LogChecks(world, self.tables)
         self.indexers = {alias: Indexer(world, alias, self.tables, self.checks) for alias in shape.clusters}
         self.driver = SyncDriver(world, self.oracle, self.tables, self.persisted, self.pause)
-        self.pauses: tuple[int, int] | None = None
+        self.pauses, self.is_waiting = None, False
         self.begun_late = "late_index" in shape.faults
-        if "clocks" in shape.faults:
-            self.driver.skew_ms = 2 * GRACE_MS
+        self.driver.skew_ms = 2 * GRACE_MS if "clocks" in shape.faults else 0
 
     def run(self) -> None:
         """Let everything happen, then be quiet; raises Violation."""
@@ -70,12 +69,14 @@ class Simulation:
         self.pauses = None
         if not count:
             raise PowerFailure
+        self.is_waiting = True  # what it has in hand knows keys by its own rows: it is not started anew meanwhile
         for _ in range(count):
             if self.next < len(self.actions):
                 self.step()
+        self.is_waiting = False
 
     def _drive(self, pauses: tuple[int, int] | None, work: Any, *arguments: Any) -> None:
-        if self.driver.is_busy:
+        if self.driver.is_busy or self.is_waiting:
             pauses = None
         else:
             self.pauses = pauses
@@ -183,8 +184,6 @@ class Simulation:
                 mirror.bring_held(until)
         self.world.clock_ms[0] = until
 
-    # What groups and operators do
-
     def do_start(self, group: str, alias: str) -> None:
         if not self.world.clusters[alias].is_down:
             self.groups[group].start(alias)
@@ -209,7 +208,8 @@ class Simulation:
         if self.groups[group].at != alias:
             self.world.clusters[alias].remove(Position(alias, group, place))
 
-    # What the jobs do
+    def do_expire(self, group: str, _alias: str) -> None:
+        self.groups[group].expire()
 
     def do_index(self, alias: str, most: int, pauses: tuple[int, int] | None) -> None:
         indexer = self.indexers[alias]
@@ -234,7 +234,7 @@ class Simulation:
         self.driver.flush()
 
     def do_crash(self, alias: str, place: TopicPartition, chance: float) -> None:
-        if not self.driver.is_busy:
+        if not self.driver.is_busy and not self.is_waiting:
             self.driver.restart()
 
     def quiet(self) -> None:
