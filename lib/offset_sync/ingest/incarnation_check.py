@@ -87,6 +87,9 @@ class IncarnationCheck:
                 if log not in asked and self._is_questionable(log, said, read_to):
                     raise OvertakenError(log.cluster, f"{log!r} was noticed to be longer while others were asked about")
                 lives += self._lives(Life(log, topic_id, ends.leader_epoch), ends, read_to, ends_of_epoch)
+            begun = [life.log for life in lives if life.is_new]
+            if begun and self._log.is_behind(begun):
+                raise OvertakenError(begun[0].cluster, f"{begun[0]!r} was looked at by another driver meanwhile")
             self._log.write(lives)
             return self._log.now()
 

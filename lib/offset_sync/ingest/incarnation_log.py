@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
@@ -114,6 +115,17 @@ class IncarnationLog:
                     _REASONS[str(life.reason)],
                     life.begins_at,
                 )
+
+    def is_behind(self, logs: Collection[ClusterPartition]) -> bool:
+        """Return whether another driver has written of any of *logs* since they were read; it is known then.
+
+        One that was paused and woke may have: it has indexed what came under a leader that is not known here.
+        """
+        before = [self._logs.get(log) for log in logs]
+        self._logs.clear()
+        self._is_loaded = False
+        self._load()
+        return before != [self._logs.get(log) for log in logs]
 
     def _load(self) -> None:
         if self._is_loaded:

@@ -132,7 +132,7 @@ class MaintainJob:
         index = RecordIndex(seen)
         index.refresh()
         state = SyncState(self._config, index)
-        StartFolds(self._tables, self._config, is_owner=False).restore_commits(state, CommitLogLives(self._tables))
+        StartFolds(self._tables, self._config).restore_commits(state, CommitLogLives(self._tables))
         keep = max(self._config.maintenance.keep_runs, self._config.sync.hole_grace)
         old_before_ms = int((time.time() - keep.total_seconds()) * 1000)
         rows = rows_by_partition(seen.runs)

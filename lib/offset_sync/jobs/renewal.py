@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 
-from offset_sync.state.start_folds import StartFolds
+from offset_sync.state.fold_rows import is_over
 from offset_sync.state.sync_state import SyncState
 
 logger = logging.getLogger(__name__)
@@ -20,16 +20,16 @@ WORTH_WHILE = 10_000
 
 
 class Renewal:
-    """Sets *over* when *state* knows many keys that a start now would not, by the newest of the *folds*."""
+    """Sets *over* when many of the keys that *state* knows are over."""
 
-    def __init__(self, state: SyncState, folds: StartFolds, over: threading.Event) -> None:
-        self._state, self._folds, self._over = state, folds, over
+    def __init__(self, state: SyncState, over: threading.Event) -> None:
+        self._state, self._over = state, over
 
     def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
         """Look now and then until *stop* is set."""
         while not stop.wait(EVERY_S):
-            known = len(self._state.offsets.keys)
-            gone = known - self._folds.keys_kept
+            with self._state.lock:
+                known, gone = len(self._state.offsets.keys), int(is_over(self._state.offsets).sum())
             if is_ready.is_set() and gone >= WORTH_WHILE and gone > known // 2:
                 logger.info("%d of %d keys are of groups that are gone: beginning anew without them", gone, known)
                 self._over.set()

@@ -97,7 +97,7 @@ class SyncJob:
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, targets, self._metrics)
         seen = UnwrittenTables(spark, config.tables.root) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
-        self._folds = StartFolds(self._tables, config, is_owner=not run.is_dry)
+        self._folds = StartFolds(self._tables, config, None if run.is_dry else run.lease)
         self._reading = CommitReading(config, seen, self._admins, checkpoints)
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
         self._queries = QuerySupervisor(run.lease.stop, self._over)
@@ -138,10 +138,9 @@ class SyncJob:
     def run_until_over(self) -> None:
         """Sync until the job is stopped, or it is better to begin anew; what fails is tried again."""
         endpoint = None if self._run.is_dry else self._open_endpoint()
-        beside = [
-            threading.Thread(target=each.run, args=(self._over, self._is_ready), name=type(each).__name__, daemon=True)
-            for each in (self._loop, self._summary, self._folds, Renewal(self._state, self._folds, self._over))
-        ]
+        loops = [self._loop.run, self._summary.run]
+        loops += [] if self._run.is_dry else [self._folds.run, Renewal(self._state, self._over).run]
+        beside = [threading.Thread(target=run, args=(self._over, self._is_ready), daemon=True) for run in loops]
         for each in beside:
             each.start()
         self._queries.run_until_stopped(self._note_readiness)

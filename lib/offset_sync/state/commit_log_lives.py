@@ -67,15 +67,15 @@ class CommitLogLives:
         with self._lock:
             return self._count(alias) > self._taken.get(alias, 0)
 
-    def take(self, alias: str, count: int | None = None) -> None:
-        """Note that what is known of the cluster *alias* is right in the light of its lives, or the first *count*."""
+    def take(self, alias: str) -> None:
+        """Note that what is known of the cluster *alias* is right in the light of its lives."""
         with self._lock:
-            self._taken[alias] = self._count(alias) if count is None else count
+            self._taken[alias] = self._count(alias)
 
-    def taken(self, alias: str) -> int:
-        """Return in the light of how many lives it is right."""
+    def told(self) -> list[list[str | int]]:
+        """Return every life, as JSON has it."""
         with self._lock:
-            return self._taken.get(alias, 0)
+            return [list(life) for life in self._lives]
 
     def _count(self, alias: str) -> int:
         return sum(life.cluster == alias for life in self._lives)

@@ -6,7 +6,7 @@ to be done follows from the state alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -119,7 +119,8 @@ class ClusterOffsets:
         is_same = np.concatenate(([False], key[1:] == key[:-1])) if len(rows) else np.empty(0, np.bool_)
         before = np.where(is_same, np.concatenate(([ABSENT], offset[:-1]))[: len(rows)], column["genuine_offset"][key])
         went_back = offset < before
-        column["rewound_at_ms"][key[went_back]] = records.committed_at_ms[rows[went_back]]
+        # The newest: clocks of coordinators differ, so the last in the log may be older.
+        np.maximum.at(column["rewound_at_ms"], key[went_back], records.committed_at_ms[rows[went_back]])
         for row in rows[np.concatenate((~is_same[1:], [True]))] if len(rows) else ():
             key_id = int(records.key[row])
             column["genuine_offset"][key_id] = records.offset[row]
@@ -170,6 +171,10 @@ class CommittedOffsets:
         for commits in self.clusters.values():
             commits.columns.fit(len(self.keys))
         return np.fromiter((ids[key] for key in keys), np.intp, len(keys))
+
+    def unknown(self, keys: Iterable[GroupPartition]) -> set[GroupPartition]:
+        """Return those of *keys* that have no row."""
+        return {key for key in keys if key not in self._ids}
 
     def column(self, name: str) -> NDArray[np.int64]:
         """Return a column of all clusters, shape (clusters, keys)."""

@@ -19,7 +19,7 @@ from offset_sync.tables.delta.jvm import JavaError
 from offset_sync.tables.delta.transaction_log import entry
 
 logger = logging.getLogger(__name__)
-FORMAT = 1
+FORMAT = 2
 
 
 class Fold(NamedTuple):

@@ -28,25 +28,28 @@ COMMITS_SCHEMA = pa.schema(
 )
 
 
-def to_rows(offsets: CommittedOffsets, kept: NDArray[np.bool_]) -> pa.Table:
-    """Return what is known of the *kept* keys, as ``fill_commits`` takes it in again; shape of *kept*: (keys,).
+def to_rows(offsets: CommittedOffsets) -> pa.Table:
+    """Return what is known, as ``fill_commits`` takes it in again.
 
     For a state that nobody writes by: what was acknowledged and not read back is not told apart from what was read.
     """
-    parts = [_rows_of(alias, commits, offsets, kept) for alias, commits in offsets.clusters.items()]
+    parts = [_rows_of(alias, commits, offsets) for alias, commits in offsets.clusters.items()]
     return pa.concat_tables([COMMITS_SCHEMA.empty_table(), *parts])
 
 
-def is_over(offsets: CommittedOffsets, now_ms: int) -> NDArray[np.bool_]:
+def is_over(offsets: CommittedOffsets, kept_ms: int | None = None) -> NDArray[np.bool_]:
     """Return which keys were deleted wherever a group has committed them, and stand nowhere; shape (keys,).
 
-    And nothing was heard of them for :data:`KEPT_MS`. Whoever commits such a key again begins anew: what was known of
-    it decides nothing any more. A commit that is gone with its log, and was not deleted, is all that is known.
+    What we wrote and have not read back stands. And every cluster's log of commits was read for *kept_ms* beyond the
+    last that was heard of them, by the times in it: what a cluster that was away has to say is not known yet. Whoever
+    commits such a key again begins anew, as with a key that was never there: then a commit below the one before the
+    deletion is no rewind. A commit that is gone with its log, and was not deleted, is all that is known. Errs to False.
     """
     is_kept = (offsets.column("genuine_at_ms") != ABSENT) & (offsets.column("is_deleted") == 0)
     stands = ((offsets.column("actual_offset") != ABSENT) | is_kept).any(axis=0)
     heard_ms = np.maximum(offsets.column("actual_at_ms"), offsets.column("genuine_at_ms")).max(axis=0, initial=ABSENT)
-    over: NDArray[np.bool_] = ~stands & (heard_ms < now_ms - KEPT_MS)
+    read_until_ms = offsets.column("actual_at_ms").max(axis=1, initial=ABSENT).min()
+    over: NDArray[np.bool_] = ~stands & (heard_ms < read_until_ms - (KEPT_MS if kept_ms is None else kept_ms))
     return over
 
 
@@ -56,10 +59,10 @@ def without(rows: pa.Table, gone: Sequence[GroupPartition]) -> pa.Table:
     return rows.join(pa.table(columns), KEY, join_type="left anti").select(rows.column_names)
 
 
-def _rows_of(alias: str, commits: ClusterOffsets, offsets: CommittedOffsets, kept: NDArray[np.bool_]) -> pa.Table:
+def _rows_of(alias: str, commits: ClusterOffsets, offsets: CommittedOffsets) -> pa.Table:
     columns = commits.columns
     is_known = columns["is_deleted"] | np.any([columns[name] != ABSENT for name in _NUMBERS], axis=0)
-    key: KeyRows = np.flatnonzero(is_known & kept)
+    key: KeyRows = np.flatnonzero(is_known)
     keys = [offsets.keys[row] for row in key.tolist()]
     # Our own commit that is known by its value has other metadata than the tag.
     is_tagged = columns["actual_is_own"][key] & (columns["own_offset"][key] == NOTHING)

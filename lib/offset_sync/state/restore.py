@@ -42,11 +42,14 @@ def restore_commits(
     lives.refresh()
     if tables.version(OFFSET_COMMITS) == 0:
         return 0
-    commits_read = tables.read(OFFSET_COMMITS)
-    if only is not None:
-        commits_read = commits_read.where(F.col("cluster").isin(*only))
-    rows = _last_commits(lives.with_places(commits_read)).toArrow()
-    fill_commits(state, rows, clusters)
+    commits_read = lives.with_places(tables.read(OFFSET_COMMITS))
+    rows = _last_commits(commits_read.where(F.col("cluster").isin(*clusters))).toArrow()
+    if only is not None and (fresh := state.offsets.unknown(_keys_of(rows))):
+        # Keys that were over: what others have said of them was dropped, and decides with what is back.
+        said = _last_commits(commits_read.where(~F.col("cluster").isin(*clusters))).toArrow()
+        fresh_said = said.filter(pa.array([key in fresh for key in _keys_of(said)], pa.bool_()))
+        fill_commits(state, fresh_said, state.offsets.clusters.keys() - set(only))
+    fill_commits(state, rows, clusters, is_all=True)
     for alias in clusters:
         lives.take(alias)
     return newest_captured(rows)
@@ -57,13 +60,17 @@ def newest_captured(rows: pa.Table) -> int:
     return int(pc.max(rows.column("captured_ms")).as_py() or 0)
 
 
-def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str]) -> None:
-    """Put *rows*, one for each key of a cluster, in the place of what *state* knows of those keys in *clusters*."""
+def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str], *, is_all: bool = False) -> None:
+    """Put *rows*, one for each key of a cluster, in the place of what *state* knows of those keys in *clusters*.
+
+    Where they are all that there are, what was written and not read back since counts as gone.
+    """
     for alias in clusters:
         commits, mine = state.offsets.clusters[alias], rows.filter(pc.equal(rows.column("cluster"), alias))
         with state.lock:
             key = ids_of(state, mine)
-            commits.forget_acknowledged()
+            if is_all:
+                commits.forget_acknowledged()
             for name in ("log_offset", "actual_offset", "genuine_offset", *_TIMES):
                 commits.columns[name][key] = mine.column(name).cast(pa.int64()).fill_null(-1).to_numpy()
             for name in ("actual_is_own", "is_deleted"):
@@ -183,5 +190,8 @@ def _last_commits(commits: DataFrame) -> DataFrame:
 
 def ids_of(state: SyncState, rows: pa.Table) -> KeyRows:
     """Return the row of each row's key, which gets one where it was not met before."""
-    keys = zip(*(rows.column(name).to_pylist() for name in KEY), strict=True)
-    return state.offsets.ids([GroupPartition(*key) for key in keys])
+    return state.offsets.ids(_keys_of(rows))
+
+
+def _keys_of(rows: pa.Table) -> list[GroupPartition]:
+    return [GroupPartition(*key) for key in zip(*(rows.column(name).to_pylist() for name in KEY), strict=True)]

@@ -6,13 +6,15 @@ Two files beside the checkpoints of ``sync_offsets``, see ``fold_files.py``::
     folded ──────────────────────────────────────┘        └── read by the next start
 
 The driver folds anew when there are many versions more. Keys of which nothing is left are dropped then, so the files do
-not remember every group that there ever was, nor does the next start (``jobs/renewal.py``).
+not remember every group that there ever was, nor does the next start (``jobs/renewal.py``). Both files are believed or
+none: what is dropped from one is from the other.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import uuid
 from typing import NamedTuple
 
 import numpy as np
@@ -20,122 +22,156 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.config import Config
+from offset_sync.model.errors import TakenOverError
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.fold_files import Fold, FoldFiles
 from offset_sync.state.fold_rows import COMMITS_SCHEMA, is_over, to_rows, without
+from offset_sync.state.lease import Lease
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.state.restore import fill_commits, restore_commits, take_in_added
+from offset_sync.state.restore import KEY, fill_commits, restore_commits, take_in_added
 from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers, last_answers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
-from offset_sync.tables.definition import Table
 from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 MANY_VERSIONS = 100
 """So many more are worth a new fold: a start reads each of them, in 5 ms on a local disk and more elsewhere."""
-_TOO_MANY_VERSIONS = 5_000
+TOO_MANY_VERSIONS = 5_000
 EVERY_S = 60.0
+_FOLDED = {OFFSET_COMMITS: COMMITS_SCHEMA, OFFSET_TRANSLATIONS: ANSWERS_SCHEMA}
 
 
-class _Read(NamedTuple):
-    """A table's history up to *version*: what it was folded to, and the rows *added* since; no fold: all of it."""
+class _History(NamedTuple):
+    """Both tables up to their *versions*: *folds*, and the rows *added* since; without folds all of it is read."""
 
-    version: int
-    fold: Fold | None
-    added: pa.Table
+    versions: tuple[int, ...]
+    folds: tuple[Fold, ...] | None = None
+    added: tuple[pa.Table, ...] = ()
 
     @property
     def is_due(self) -> bool:
-        """Whether it is worth a new fold."""
-        return self.version > 0 and (self.fold is None or self.version - self.fold.version >= MANY_VERSIONS)
+        """Whether it is worth new folds."""
+        if self.folds is None:
+            return self.versions[0] > 0
+        folded = (fold.version for fold in self.folds)
+        return any(version - before >= MANY_VERSIONS for version, before in zip(self.versions, folded, strict=True))
 
 
 class StartFolds:
-    """The folds of *tables*; who is no *owner* uses them and writes none."""
+    """The folds of *tables*; they are written by who holds the *lease* of ``sync_offsets``, others only use them."""
 
-    def __init__(self, tables: TableStore, config: Config, *, is_owner: bool) -> None:
-        self._tables, self._config, self._is_owner = tables, config, is_owner
+    def __init__(self, tables: TableStore, config: Config, lease: Lease | None = None) -> None:
+        self._tables, self._config, self._lease = tables, config, lease
         self._files = FoldFiles(HadoopFiles(tables.spark), f"{config.tables.checkpoints}/sync_offsets/folds")
-        self._folded_to = 0
-        self.keys_kept = 0
-        """How many keys the next start will know; more come with every commit of a new one."""
+        self._last = _History((0, 0))
 
     def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
         """Fold now and then until *stop*, once the job *is_ready*."""
         while not stop.wait(EVERY_S):
             try:
-                if is_ready.is_set() and self._tables.version(OFFSET_COMMITS) >= self._folded_to + MANY_VERSIONS:
+                grown = (self._tables.version(table) for table in _FOLDED)
+                is_due = any(
+                    now - before >= MANY_VERSIONS for now, before in zip(grown, self._last.versions, strict=True)
+                )
+                if is_ready.is_set() and is_due:
                     self.restore(SyncState(self._config, RecordIndex(self._tables)), CommitLogLives(self._tables))
+            except TakenOverError:
+                return  # the job is stopping, and says why
             except Exception as problem:  # the next start reads more, which is all
-                reason = next(iter(str(problem).splitlines()), type(problem).__name__)
-                logger.warning("the history was not folded: %s", reason)
+                _warn(problem)
 
     def restore(self, state: SyncState, lives: CommitLogLives) -> int:
         """Fill the empty *state* with the last commits and answers; return when the newest commit was captured, in ms.
 
         Folds what there is, where that is ours and worth while.
         """
-        commits, answers = self._read(OFFSET_COMMITS, COMMITS_SCHEMA), self._read(OFFSET_TRANSLATIONS, ANSWERS_SCHEMA)
-        captured_ms = self._fill_commits(commits, state, lives)
-        self.keys_kept = len(state.offsets.keys)
-        rows = self._answers(answers)
-        if self._is_owner and (commits.is_due or answers.is_due):
-            self._save(state, Fold(rows, answers.version, {}), lives, (commits.version, captured_ms))
-        self._folded_to = commits.version
-        fill_answers(state, rows)
+        history = self._last = self._read(lives)
+        captured_ms = self._fill_commits(history, state, lives)
+        commits, answers = to_rows(state.offsets), self._answers(history)
+        fill_answers(state, answers)
+        if self._lease is not None and history.is_due:
+            more = {
+                "moment": uuid.uuid4().hex,
+                "captured_ms": captured_ms,
+                "lives": lives.told(),
+                "clusters": sorted(state.offsets.clusters),
+            }
+            over = np.flatnonzero(is_over(state.offsets)).tolist()
+            gone = [state.offsets.keys[row] for row in over]
+            try:
+                self._lease.renew()
+                # The answers first: of a key without commits, what was answered would be taken for what stands.
+                for table, rows in ((OFFSET_TRANSLATIONS, answers), (OFFSET_COMMITS, commits)):
+                    version = history.versions[list(_FOLDED).index(table)]
+                    self._files.save(self._tables.path(table), Fold(without(rows, gone), version, more))
+            except TakenOverError:
+                raise
+            except Exception as problem:
+                _warn(problem)
         return captured_ms
 
     def restore_commits(self, state: SyncState, lives: CommitLogLives) -> int:
         """Do the same with the commits alone, and fold nothing; return up to which version they are taken in."""
-        read = self._read(OFFSET_COMMITS, COMMITS_SCHEMA)
-        self._fill_commits(read, state, lives)
-        return read.version
+        self._last = self._read(lives)
+        self._fill_commits(self._last, state, lives)
+        return self._last.versions[0]
 
     def restore_answers(self, state: SyncState) -> None:
-        """Do the same with the answers alone, and fold nothing; the commits are there already."""
-        fill_answers(state, self._answers(self._read(OFFSET_TRANSLATIONS, ANSWERS_SCHEMA)))
+        """Do the same with the answers alone, after the commits."""
+        fill_answers(state, self._answers(self._last))
 
-    def _read(self, table: Table, schema: pa.Schema) -> _Read:
-        version = self._tables.version(table)
-        fold = self._files.load(self._tables.path(table), schema) if version else None
-        if fold is not None and 0 <= version - fold.version <= _TOO_MANY_VERSIONS:
-            try:
-                return _Read(version, fold, self._tables.read_added(table, fold.version, version))
-            except FileNotFoundError:
-                logger.info("%s was cleaned up since it was folded: reading all of it", table.name)
-        return _Read(version, None, table.arrow_schema.empty_table())
+    def _read(self, lives: CommitLogLives) -> _History:
+        versions = tuple(self._tables.version(table) for table in _FOLDED)
+        lives.refresh()
+        folds = self._believed(versions, lives) if any(versions) else None
+        if folds is None:
+            return _History(versions)
+        try:
+            read = zip(_FOLDED, folds, versions, strict=True)
+            added = tuple(self._tables.read_added(table, fold.version, version) for table, fold, version in read)
+        except FileNotFoundError:
+            logger.info("the tables were cleaned up since they were folded: reading all of them")
+            return _History(versions)
+        return _History(versions, folds, added) if _is_later(added[0], folds[0].rows) else _History(versions)
 
-    def _fill_commits(self, read: _Read, state: SyncState, lives: CommitLogLives) -> int:
+    def _believed(self, versions: tuple[int, ...], lives: CommitLogLives) -> tuple[Fold, ...] | None:
+        """Return the folds, if both are there, of one moment, of these clusters, and no log has begun a life since."""
+        loaded = [self._files.load(self._tables.path(table), schema) for table, schema in _FOLDED.items()]
+        folds = tuple(fold for fold in loaded if fold is not None)
+        if len(folds) < len(loaded) or folds[0].more != folds[1].more:
+            return None
+        more, since = folds[0].more, [now - fold.version for now, fold in zip(versions, folds, strict=True)]
+        is_ours = more["clusters"] == sorted(self._config.clusters) and more["lives"] == lives.told()
+        return folds if is_ours and all(0 <= each <= TOO_MANY_VERSIONS for each in since) else None
+
+    def _fill_commits(self, history: _History, state: SyncState, lives: CommitLogLives) -> int:
         """Return when the newest commit was captured, in milliseconds; 0 where there is none."""
-        if read.fold is None or read.fold.more["lives"].keys() != state.offsets.clusters.keys():
+        if history.folds is None:
             return restore_commits(self._tables, state, lives)
-        fill_commits(state, read.fold.rows, state.offsets.clusters)
-        for alias, count in read.fold.more["lives"].items():
-            lives.take(alias, count)
-        take_in_added(self._tables, state, read.added, lives)
-        newest = pc.max(read.added.column("captured_at").cast(pa.int64())).as_py() or 0
-        return max(int(read.fold.more["captured_ms"]), newest // 1000)
+        fold, added = history.folds[0], history.added[0]
+        fill_commits(state, fold.rows, state.offsets.clusters)
+        for alias in state.offsets.clusters:
+            lives.take(alias)
+        take_in_added(self._tables, state, added, lives)
+        newest = pc.max(added.column("captured_at").cast(pa.int64())).as_py() or 0
+        return max(int(fold.more["captured_ms"]), newest // 1000)
 
-    def _answers(self, read: _Read) -> pa.Table:
-        if read.fold is not None:
-            return fold_answers(read.fold.rows, read.added)
-        return last_answers(self._tables) if read.version else ANSWERS_SCHEMA.empty_table()
+    def _answers(self, history: _History) -> pa.Table:
+        if history.folds is not None:
+            return fold_answers(history.folds[1].rows, history.added[1])
+        return last_answers(self._tables) if history.versions[1] else ANSWERS_SCHEMA.empty_table()
 
-    def _save(self, state: SyncState, answers: Fold, lives: CommitLogLives, seen: tuple[int, int]) -> None:
-        """Write the *answers*, and the commits as they were *seen*: up to which version, and the newest when."""
-        version, captured_ms = seen
-        over = is_over(state.offsets, captured_ms)
-        self.keys_kept -= int(over.sum())
-        gone = [state.offsets.keys[row] for row in np.flatnonzero(over).tolist()]
-        # The answers first: of a key without commits, what was answered would be taken for what stands.
-        if answers.version:
-            left = answers._replace(rows=without(answers.rows, gone))
-            self._files.save(self._tables.path(OFFSET_TRANSLATIONS), left)
-        if version:
-            more = {
-                "captured_ms": captured_ms,
-                "lives": {alias: lives.taken(alias) for alias in state.offsets.clusters},
-            }
-            self._files.save(self._tables.path(OFFSET_COMMITS), Fold(to_rows(state.offsets, ~over), version, more))
+
+def _is_later(added: pa.Table, folded: pa.Table) -> bool:
+    """Return whether all *added* commits come after what was *folded* of their keys; what is replayed does not."""
+    place = ["cluster", *KEY]
+    known = folded.select([*place, "log_offset"]).rename_columns([*place, "known"])
+    both = added.select([*place, "log_offset"]).join(known, place, join_type="inner")
+    return not pc.any(pc.less_equal(both.column("log_offset"), both.column("known"))).as_py()
+
+
+def _warn(problem: Exception) -> None:
+    reason = next(iter(str(problem).splitlines()), type(problem).__name__)
+    logger.warning("the history was not folded: %s", reason)

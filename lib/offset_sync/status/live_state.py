@@ -45,7 +45,7 @@ class LiveState:
         self._progress = CheckpointProgress(spark, config, self.clusters)
         comparer = RecordComparer(config, self.clusters)
         self._reporter = StatusReporter(config, self.state, self.clusters, IndexCatchUp(self.state), comparer)
-        self._lives, folds = CommitLogLives(self.tables), StartFolds(self.tables, config, is_owner=False)
+        self._lives, folds = CommitLogLives(self.tables), StartFolds(self.tables, config)
         self._version = folds.restore_commits(self.state, self._lives)
         if given_up:  # what was withheld while the cluster answered has to stay so
             folds.restore_answers(self.state)

@@ -54,7 +54,7 @@ def answered(made: Site) -> dict[tuple[Any, ...], tuple[Any, ...]]:
 def restarted(made: Driver, tables: TableStore) -> Driver:
     """Write down what the old driver wrote and start a new one from it, with the same clusters around it."""
     for table in (OFFSET_COMMITS, OFFSET_TRANSLATIONS):
-        tables.append(table, made.written.read(table).toArrow())
+        tables.append(table, made.written.all_rows(table))
     fresh = driver()
     fresh.clusters, fresh.clock_ms[:] = made.clusters, made.clock_ms
     fresh.position = dict(made.position)

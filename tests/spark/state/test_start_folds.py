@@ -32,7 +32,7 @@ def history() -> dict[Any, pa.Table]:
     made.ingest("X", 50)
     made.history.close()
     by = {OFFSET_COMMITS: "captured_at", OFFSET_TRANSLATIONS: "translated_at"}
-    return {table: made.written.read(table).toArrow().sort_by(name) for table, name in by.items()}
+    return {table: made.written.all_rows(table).sort_by(name) for table, name in by.items()}
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def spoil(kind: str, tables: TableStore, config: Config) -> None:
         else:
             entry = Path(tables.path(OFFSET_COMMITS).removeprefix("file:")).parent / note.stem
             path = entry / "_delta_log" / f"{told['version']:020d}.json"
-            path.write_text(path.read_text() + "\n")
+            path.write_text(path.read_text().rstrip("\n") + " \n")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from fakes.clusters import MemoryIndex
 from fakes.driver import known
 from offset_sync.config import Config
 from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.lease import NoLease
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.restore_answers import restore_answers
 from offset_sync.state.start_folds import StartFolds
@@ -55,8 +57,8 @@ def whole(tables: TableStore, config: Config) -> Start:
 
 def folded(tables: TableStore, config: Config, *, is_owner: bool = True) -> Start:
     """Start from the folds."""
-    state = SyncState(config, MemoryIndex())
-    return seen(state, StartFolds(tables, config, is_owner=is_owner).restore(state, CommitLogLives(tables)))
+    state, lease = SyncState(config, MemoryIndex()), NoLease(threading.Event()) if is_owner else None
+    return seen(state, StartFolds(tables, config, lease).restore(state, CommitLogLives(tables)))
 
 
 def files(config: Config) -> list[Path]:

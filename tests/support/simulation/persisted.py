@@ -13,7 +13,7 @@ from offset_sync.config import Config
 from offset_sync.model.values import GroupPartition, Outcome
 from offset_sync.state import fold_rows
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.fold_rows import COMMITS_SCHEMA, KEPT_MS, is_over, without
+from offset_sync.state.fold_rows import COMMITS_SCHEMA, is_over, without
 from offset_sync.state.own_writes import Intent
 from offset_sync.state.restore import fill_commits
 from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers
@@ -55,12 +55,16 @@ class MemoryIntents:
 
 
 class Fold(NamedTuple):
-    """What a start has folded: the last commits and answers, how many micro-batches they are of, and in which lives."""
+    """What a start has folded: last commits and answers, of how many micro-batches and rows, and in which lives."""
 
     commits: pa.Table
     batches: Mapping[str, int]
-    lives: Mapping[str, int]
+    lives: list[Any]
     answers: pa.Table
+    answered: int
+
+
+_NO_FOLD = Fold(COMMITS_SCHEMA.empty_table(), {}, [], ANSWERS_SCHEMA.empty_table(), 0)
 
 
 class Persisted:
@@ -71,7 +75,7 @@ class Persisted:
         self._is_done = dict.fromkeys(clusters, True)
         self._commits: dict[str, dict[tuple[int, int], tuple[Any, list[bool]]]] = {alias: {} for alias in clusters}
         self._answers: list[pa.Table] = []
-        self._fold = Fold(COMMITS_SCHEMA.empty_table(), {}, {}, ANSWERS_SCHEMA.empty_table())
+        self._fold = _NO_FOLD
         self.forgotten = 0
         self.intents = MemoryIntents()
 
@@ -135,31 +139,36 @@ class Persisted:
         Ten seconds stand for the week after which a key that was deleted everywhere is forgotten.
         """
         lives.refresh()
-        fill_commits(state, self._fold.commits, list(self._commits))
+        # As they are after a log has begun another life, folds are not believed.
+        fold = self._fold if self._fold.lives == lives.told() else _NO_FOLD
+        fill_commits(state, fold.commits, list(self._commits))
         for alias, batches in self._commits.items():
-            lives.take(alias, self._fold.lives.get(alias, 0))
+            if fold is not _NO_FOLD:
+                lives.take(alias)
             if lives.is_new(alias):
                 self.restore_commits(state, alias, lives)
                 continue
-            for _, (batch, is_own) in sorted(batches.items())[self._fold.batches.get(alias, 0) :]:
+            for _, (batch, is_own) in sorted(batches.items())[fold.batches.get(alias, 0) :]:
                 key = state.offsets.ids(batch.keys)
                 records = batch.commit_records.with_key(key)
                 state.offsets.clusters[alias].record_told(records, np.array(is_own, np.bool_))
-        answers = fold_answers(self._fold.answers, pa.concat_tables([NO_ANSWERS, *self._answers]))
+        answers = fold_answers(fold.answers, pa.concat_tables([NO_ANSWERS, *self._answers[fold.answered :]]))
         self._fold = self._folded(state, lives, answers)
-        fill_answers(state, answers)
         log: Any = self.intents
         restore_intents(log, state)
 
     def _folded(self, state: SyncState, lives: CommitLogLives, answers: pa.Table) -> Fold:
-        over = is_over(state.offsets, state.now_ms() + KEPT_MS - FORGOTTEN_AFTER_MS)
-        self.forgotten += int(over.sum())
-        self._answers.clear()
+        rows = fold_rows.to_rows(state.offsets)
+        fill_answers(state, answers)
+        over = np.flatnonzero(is_over(state.offsets, FORGOTTEN_AFTER_MS)).tolist()
+        gone = [state.offsets.keys[row] for row in over]
+        self.forgotten += len(gone)
         return Fold(
-            fold_rows.to_rows(state.offsets, ~over),
+            without(rows, gone),
             {alias: len(batches) for alias, batches in self._commits.items()},
-            {alias: lives.taken(alias) for alias in self._commits},
-            without(answers, [state.offsets.keys[row] for row in np.flatnonzero(over).tolist()]),
+            lives.told(),
+            without(answers, gone),
+            len(self._answers),
         )
 
     def restore_commits(self, state: SyncState, alias: str, lives: CommitLogLives) -> None:

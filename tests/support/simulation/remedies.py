@@ -37,7 +37,7 @@ CLOSED = {
     ),
     "what stands somewhere is not forgotten": Remedy(
         frozenset({"expire", "crash"}),
-        (("simulation.persisted.is_over", lambda offsets, _now_ms: (offsets.column("is_deleted") != 0).any(axis=0)),),
+        (("simulation.persisted.is_over", lambda offsets, _kept_ms: (offsets.column("is_deleted") != 0).any(axis=0)),),
         seed=9,
     ),
 }

@@ -94,6 +94,25 @@ def test_an_election_that_loses_nothing_changes_nothing() -> None:
     assert (10, 2, "Y", 10) in [run[2:] for run in job.runs()]
 
 
+def test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut() -> None:
+    """It has written the leader down, and indexed what came after; we knew the leader before, and read how far."""
+    job = cut_job()
+    job.epoch_ends = {ORDERS: 10}
+    woken, reaches = cut_job(), job.reaches
+    woken.tables, woken.epoch_ends = job.tables, job.epoch_ends
+    woken.restart()
+
+    def reaches_meanwhile() -> dict[Any, int]:
+        woken.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+        return reaches()
+
+    job.reaches = reaches_meanwhile  # type: ignore[method-assign]
+    job.restart()
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert {life[3] for life in lives(job)} == {None}
+    assert {life[1] for life in lives(job)} == {1, 2}
+
+
 def test_a_cut_while_no_index_ran_is_noticed_by_the_epoch_that_was_written_down() -> None:
     job = cut_job()
     job.restart()

@@ -6,6 +6,7 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from offset_sync.jobs import renewal
@@ -14,27 +15,26 @@ from offset_sync.jobs.sync_run import following
 
 
 @pytest.mark.parametrize(
-    ("known", "kept", "is_ready", "is_due"),
+    ("known", "gone", "is_ready", "is_due"),
     [
-        (30_000, 10_000, True, True),
-        (30_000, 10_000, False, False),
+        (30_000, 20_000, True, True),
+        (30_000, 20_000, False, False),
         (20_000, 10_000, True, False),  # no more than there are
-        (9_000, 0, True, False),  # not worth while
-        (10_000, 0, True, True),
-        (5_000, 6_000, True, False),
+        (9_999, 9_999, True, False),  # not worth while
+        (10_000, 10_000, True, True),
     ],
 )
-def test_it_is_over_when_most_keys_are_gone(
-    known: int, kept: int, is_ready: bool, is_due: bool, monkeypatch: pytest.MonkeyPatch
+def test_it_is_over_when_most_keys_are(
+    known: int, gone: int, is_ready: bool, is_due: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = iter([False, True])
     stop: Any = SimpleNamespace(wait=lambda seconds: seconds != renewal.EVERY_S or next(looks))
-    state: Any = SimpleNamespace(offsets=SimpleNamespace(keys=range(known)))
-    folds: Any = SimpleNamespace(keys_kept=kept)
+    state: Any = SimpleNamespace(offsets=SimpleNamespace(keys=range(known)), lock=threading.RLock())
+    monkeypatch.setattr(renewal, "is_over", lambda offsets: np.arange(len(offsets.keys)) < gone)
     ready, over = threading.Event(), threading.Event()
     if is_ready:
         ready.set()
-    Renewal(state, folds, over).run(stop, ready)
+    Renewal(state, over).run(stop, ready)
     assert over.is_set() == is_due
 
 

@@ -8,7 +8,7 @@ from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.committed_offsets import OWN_TAG, CommitRecords
-from offset_sync.state.fold_rows import KEPT_MS, is_over, to_rows
+from offset_sync.state.fold_rows import KEPT_MS, is_over, to_rows, without
 from offset_sync.state.restore import fill_commits
 from offset_sync.state.sync_state import SyncState
 
@@ -49,10 +49,11 @@ class Year:
             )
             self.state.record(alias, keys, records)
 
-    def start_anew(self, day: int) -> int:
+    def start_anew(self) -> int:
         """Fold what is known and begin with that; return how many rows the fold has."""
         offsets = self.state.offsets
-        rows = to_rows(offsets, ~is_over(offsets, day * DAY_MS))
+        over = np.flatnonzero(is_over(offsets)).tolist()
+        rows = without(to_rows(offsets), [offsets.keys[row] for row in over])
         self.state = self._empty()
         fill_commits(self.state, rows, ["X", "Y"])
         return int(rows.num_rows)
@@ -67,7 +68,7 @@ def test_a_year_of_groups_that_come_and_go_leaves_no_more_than_two_weeks_of_them
     for day in range(365):
         year.live(day)
         keys.append(len(year.state.offsets.keys))
-        rows.append(year.start_anew(day))
+        rows.append(year.start_anew())
     settled = slice(EXPIRED_AFTER_DAYS + KEPT_DAYS + 2, None)
     assert len({*keys[settled]}) == len({*rows[settled]}) == 1
     assert keys[-1] <= 1 + NEW_A_DAY * (EXPIRED_AFTER_DAYS + KEPT_DAYS + 2)
