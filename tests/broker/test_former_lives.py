@@ -101,7 +101,9 @@ def test_nothing_changes_for_a_log_that_only_got_another_leader(lives: Lives) ->
 
 def test_a_cut_is_known_though_the_log_is_longer_than_before(lives: Lives) -> None:
     rows = lives.acts.installation.rows("log_incarnations", cluster="dc1", topic=REGROWN)
-    assert [(row["begins_at"], row["reason"]) for row in rows if row["begins_at"] is not None] == [(6, "LOG_TRUNCATED")]
+    # Where the log ended when nothing was on its way any more is written down beside it, sooner or later.
+    begun = [(row["begins_at"], row["reason"]) for row in rows if row["begins_at"] is not None]
+    assert [each for each in begun if each[1] != "ARRIVED"] == [(6, "LOG_TRUNCATED")]
     again = lives.acts.installation.rows("record_runs", cluster="dc1", topic=REGROWN)
     assert max(row["start_offset"] + row["length"] for row in again) == 12
 
