@@ -77,15 +77,17 @@ class IncarnationCheck:
         """
         with self._lock:
             self._refuse_overtaken(said, moment)
-            asked = {log: ends for log, _, ends in _logs(said) if self._is_questionable(log, said, read_to)}
+            asked = {log: self._epoch_of(log) for log, *_ in _logs(said) if self._is_questionable(log, said, read_to)}
         # Not under the lock, for that is of all clusters, and a leader may be silent.
         ends_of_epoch = self._ends_of_epochs(asked)
         with self._lock:
             self._refuse_overtaken(said, moment)
             lives: list[Life] = []
             for log, topic_id, ends in _logs(said):
-                if log not in asked and self._is_questionable(log, said, read_to):
-                    raise OvertakenError(log.cluster, f"{log!r} was noticed to be longer while others were asked about")
+                # Another query may have noted the new leader, and that its log reaches beyond the old one's end.
+                is_older = log in asked and asked[log] != self._epoch_of(log)
+                if is_older or (log not in asked and self._is_questionable(log, said, read_to)):
+                    raise OvertakenError(log.cluster, f"{log!r} was looked at by another query meanwhile")
                 lives += self._lives(Life(log, topic_id, ends.leader_epoch), ends, read_to, ends_of_epoch)
             begun = [life.log for life in lives if life.is_new]
             if begun and self._log.is_behind(begun):
@@ -146,7 +148,7 @@ class IncarnationCheck:
             return False
         return before.leader_epoch != ends.leader_epoch or ends.log_end < self._reach_of(log, read_to)
 
-    def _ends_of_epochs(self, asked: Collection[ClusterPartition]) -> dict[ClusterPartition, int | None]:
+    def _ends_of_epochs(self, asked: Mapping[ClusterPartition, int | None]) -> dict[ClusterPartition, int | None]:
         """Return where the epoch ends that was known of each log, None where none was.
 
         Raises ClusterError where a leader that has just said where its log ends does not answer that: whatever was read
@@ -155,7 +157,7 @@ class IncarnationCheck:
         found: dict[ClusterPartition, int | None] = dict.fromkeys(asked)
         for cluster in {log.cluster for log in asked}:
             logs = {log.topic_partition: log for log in asked if log.cluster == cluster}
-            epochs = {each: epoch for each, log in logs.items() if (epoch := self._epoch_of(log)) is not None}
+            epochs = {each: epoch for each, log in logs.items() if (epoch := asked[log]) is not None}
             answers = self._epochs[cluster].ends(epochs) if epochs else {}
             found |= {logs[each]: end for each, end in answers.items()}
         return found
