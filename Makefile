@@ -30,6 +30,7 @@ install: ## Set everything up in .venv and jars/ (all other targets do so by the
 	@$(PYTHON) scripts/environment.py
 	@$(BIN)/python scripts/jars.py
 	@$(BIN)/python scripts/class_archive.py
+	@$(BIN)/python scripts/broker_archive.py
 
 demo: install ## Two Kafka clusters, a failover and the way back, measured (ARGS=--quick for the short one)
 	@./spark-submit.sh demo --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(ARGS)

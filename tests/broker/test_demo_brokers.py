@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import KafkaException
 
 from offset_sync.model.errors import ClusterError
+from offset_sync_demo.kafka.broker_files import CLASS_ARCHIVE, find_jars
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
 from offset_sync_demo.kafka.clients import admin_of
 from offset_sync_demo.kafka.topics import add_partitions, create_topic, delete_topic, partition_count
@@ -42,6 +43,15 @@ def test_a_killed_broker_comes_back_at_its_address_with_its_topics(clusters: Clu
 
     assert dc2.bootstrap_servers == address
     assert partition_count(dc2, topic_name) == 3
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="what a process has mapped is asked of Linux")
+def test_a_broker_starts_from_the_archive_of_its_classes(clusters: Clusters) -> None:
+    archive = find_jars() / CLASS_ARCHIVE
+    assert archive.is_file(), "make install makes it"
+    process = clusters["dc1"].process
+    assert process is not None
+    assert str(archive) in Path(f"/proc/{process.pid}/maps").read_text()
 
 
 def test_a_restart_keeps_the_topics(clusters: Clusters, topic_name: str) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from offset_sync.model.errors import OffsetSyncError
 
 JARS_VARIABLE = "OFFSET_SYNC_BROKER_JARS"
+CLASS_ARCHIVE = "classes.jsa"
+"""Beside the jars: what ``scripts/class_archive.py`` makes, so that a broker starts with two thirds of the work."""
 _JARS = Path(__file__).resolve().parents[3] / "jars" / "broker"
 
 _FIRST_PORT, _PORTS_END = 15000, 32000
@@ -105,9 +107,16 @@ def find_jars() -> Path:
 
 
 def java_command(directory: Path, *arguments: str) -> list[str]:
-    """Return the command line of a Kafka main class with the log configuration of *directory*."""
-    logging = f"-Dlog4j2.configurationFile={directory / 'log4j2.properties'}"
-    return [find_java(), *_JAVA_FLAGS, logging, "-cp", f"{find_jars()}/*", *arguments]
+    """Return the command line of a Kafka main class with the log configuration of *directory*.
+
+    It starts from the archive of the broker's classes where there is one.
+    """
+    logging, jars = f"-Dlog4j2.configurationFile={directory / 'log4j2.properties'}", find_jars()
+    archive = jars / CLASS_ARCHIVE
+    classes = [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off"] if archive.is_file() else []
+    # In the order in which the archive knows them.
+    paths = ":".join(str(jar) for jar in sorted(jars.glob("*.jar")))
+    return [find_java(), *_JAVA_FLAGS, *classes, logging, "-cp", paths, *arguments]
 
 
 def free_ports(count: int) -> list[int]:

@@ -33,6 +33,7 @@ class EmbeddedCluster:
     directory: Path
     port: int
     process: subprocess.Popen[bytes] | None = None
+    java_options: Sequence[str] = ()
     _watchdog: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -54,7 +55,8 @@ class EmbeddedCluster:
         """Start the broker's process and return at once."""
         if self.is_running:
             return
-        command = java_command(self.directory, "kafka.Kafka", str(self.directory / "server.properties"))
+        properties = str(self.directory / "server.properties")
+        command = java_command(self.directory, *self.java_options, "kafka.Kafka", properties)
         self.process = _spawn(command, self.directory)
         self._watchdog = _watch(self.process, self.directory)
 
@@ -118,17 +120,22 @@ class EmbeddedCluster:
 
 
 def start_clusters(
-    aliases: Sequence[str], directory: Path, *, offsets_partitions: int = 8, extra: Mapping[str, str] | None = None
+    aliases: Sequence[str],
+    directory: Path,
+    *,
+    offsets_partitions: int = 8,
+    extra: Mapping[str, str] | None = None,
+    java_options: Sequence[str] = (),
 ) -> dict[str, EmbeddedCluster]:
     """Start one cluster per alias, all at the same time, below *directory*; return when all answer.
 
-    *extra* are broker settings that win over the defaults. When one does not start, all are killed and
-    ClusterError is raised.
+    *extra* are broker settings that win over the defaults, *java_options* more words for Java. When one does not
+    start, all are killed and ClusterError is raised.
     """
     settings = {"offsets.topic.num.partitions": str(offsets_partitions), **(extra or {})}
     ports = free_ports(2 * len(aliases))
     clusters = {
-        alias: EmbeddedCluster(alias, directory.absolute() / alias, port)
+        alias: EmbeddedCluster(alias, directory.absolute() / alias, port, java_options=java_options)
         for alias, port in zip(aliases, ports[::2], strict=True)
     }
     for cluster, controller_port in zip(clusters.values(), ports[1::2], strict=True):
