@@ -49,6 +49,7 @@ BY_FAULT = {
     "set_back": ("set_back", 0.1),
     "crash": ("crash", 0.2),
     "shrink": ("shrink", 0.4),
+    "second": ("second", 0.1),
 }
 STARTING = {"crash": 2.0, "start": 6, "sync": 6.0, "full": 3.0, "reset": 2.0}
 """What is unreadable or forgotten matters to a driver that starts, and to groups that go to and fro or are set back."""
@@ -63,8 +64,10 @@ def draw_actions(rng: random.Random, shape: Shape, count: int) -> list[Action]:
     for fault in sorted(shape.faults & BY_FAULT.keys()):
         name, weight = BY_FAULT[fault]
         weights[name] = weights.get(name, 0) + weight
-    if shape.faults & {"unreadable", "expire"}:
+    if shape.faults & {"unreadable", "expire", "second"}:
         weights |= STARTING
+    if "second" in shape.faults:
+        weights["crash"] = 0.1  # a driver that follows another one has to wait, so there would be few that write
     # A world of much ado, one that is mostly read, one whose drivers sleep long.
     for name in ("produce", "mirror", "index", "sync", "full"):
         weights[name] *= rng.choice((0.5, 1, 1, 2))
@@ -106,6 +109,8 @@ class _Draw:
         """At which wait something happens, and how many actions; 0: the driver dies there."""
         if self.can_crash and self.random() < 0.03:
             return self.below(6), 0
+        if "second" in self.shape.faults and self.random() < 0.8:
+            return self.below(8), 1 + self.choice((1, 2, 4)) * self.below(15)
         if self.can_pause and self.random() < 0.3:
             return self.below(6), 1 + self.below(25)
         return None

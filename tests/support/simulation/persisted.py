@@ -14,11 +14,11 @@ from offset_sync.model.values import GroupPartition, Outcome
 from offset_sync.state import fold_rows
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.fold_rows import COMMITS_SCHEMA, is_over, without
+from offset_sync.state.key_index import KeyRows
 from offset_sync.state.own_writes import Intent
 from offset_sync.state.restore import fill_commits
 from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers
 from offset_sync.state.sync_state import SyncState
-from offset_sync.sync.intent_log import restore_intents
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
@@ -97,9 +97,28 @@ class Persisted:
         """Return from where to where the micro-batch in hand reads."""
         return self._plans[alias][1:]
 
-    def finish(self, alias: str) -> None:
-        """Note that the micro-batch is done."""
-        self._is_done[alias] = True
+    def finish(self, alias: str, batch_id: int) -> None:
+        """Note that the micro-batch is done; of one that another driver has done, and gone on from, nothing."""
+        self._is_done[alias] |= self._plans[alias][0] == batch_id
+
+    def last_done(self, alias: str) -> int:
+        """Return the number of the last micro-batch that is done."""
+        return self._plans[alias][0] - (not self._is_done[alias])
+
+    def restore_between(self, state: SyncState, alias: str, lives: CommitLogLives, after: int, until: int) -> KeyRows:
+        """Have *state* know of what the micro-batches between two have read; return its rows."""
+        lives.refresh()
+        missed = [each for (number, _), each in sorted(self._commits[alias].items()) if after < number < until]
+        if missed and lives.is_new(alias):
+            self.restore_commits(state, alias, lives)
+            return state.all_rows()
+        return np.concatenate([np.empty(0, np.intp), *(self._tell(state, alias, each) for each in missed)])
+
+    def _tell(self, state: SyncState, alias: str, written: tuple[Any, list[bool]]) -> KeyRows:
+        batch, is_own = written
+        key = state.offsets.ids(batch.keys)
+        state.offsets.clusters[alias].record_told(batch.commit_records.with_key(key), np.array(is_own, np.bool_))
+        return key
 
     def note_commits(self, alias: str, batch: Any, is_own: list[bool]) -> None:
         """Take rows of offset_commits, once for each batch; where a log has begun another life by themselves."""
@@ -148,14 +167,10 @@ class Persisted:
             if lives.is_new(alias):
                 self.restore_commits(state, alias, lives)
                 continue
-            for _, (batch, is_own) in sorted(batches.items())[fold.batches.get(alias, 0) :]:
-                key = state.offsets.ids(batch.keys)
-                records = batch.commit_records.with_key(key)
-                state.offsets.clusters[alias].record_told(records, np.array(is_own, np.bool_))
+            for _, written in sorted(batches.items())[fold.batches.get(alias, 0) :]:
+                self._tell(state, alias, written)
         answers = fold_answers(fold.answers, pa.concat_tables([NO_ANSWERS, *self._answers[fold.answered :]]))
         self._fold = self._folded(state, lives, answers)
-        log: Any = self.intents
-        restore_intents(log, state)
 
     def _folded(self, state: SyncState, lives: CommitLogLives, answers: pa.Table) -> Fold:
         rows = fold_rows.to_rows(state.offsets)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from offset_sync.ingest.commit_log_check import UncheckedLogs
 from simulation.finding import Remedy
 
@@ -13,7 +15,7 @@ CLOSED = {
     ),
     "lives of logs are told apart": Remedy(
         frozenset({"third_anew"}),
-        (("offset_sync.ingest.incarnation_check.IncarnationCheck._lives", lambda _check, *_said: []),),
+        (("offset_sync.ingest.incarnation_check.IncarnationCheck._lives", lambda _check, *_said: ([], 0)),),
         seed=42,
     ),
     "leader epochs are compared": Remedy(
@@ -39,6 +41,16 @@ CLOSED = {
         frozenset({"expire", "crash"}),
         (("simulation.persisted.is_over", lambda offsets, _kept_ms: (offsets.column("is_deleted") != 0).any(axis=0)),),
         seed=9,
+    ),
+    "a driver that was taken over writes nothing": Remedy(
+        frozenset({"second", "pause"}),
+        (("offset_sync.state.lease.Lease.is_open", lambda _lease: True),),
+        seed=37,
+    ),
+    "what another driver took in is read": Remedy(
+        frozenset({"second", "pause"}),
+        (("simulation.persisted.Persisted.restore_between", lambda *_arguments: np.empty(0, np.intp)),),
+        seed=57,
     ),
 }
 OPEN = {

@@ -31,9 +31,9 @@ FAULTS = (
     "pause",  # things happen while a driver waits for an answer
     "crash",
 )
-ON_REQUEST = ("third_anew", "cut_grows", "clocks", "shrink", "unreadable", "expire")
+ON_REQUEST = ("third_anew", "cut_grows", "clocks", "shrink", "unreadable", "expire", "second")
 """Faults that need a world of their own."""
-KNOWN_HOLES = ("leak", "huge", "silent_origin", "second")
+KNOWN_HOLES = ("leak", "huge", "silent_origin")
 """Faults that are not withstood yet, or not played; see tests/simulation."""
 
 

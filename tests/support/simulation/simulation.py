@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from fakes.tables import MemoryTables, PowerFailure
+from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import TopicPartition
 from simulation.actions import Action, draw_actions
 from simulation.commit_checks import lose_commits
 from simulation.consumers import Group
 from simulation.index_driver import Indexer
 from simulation.log_checks import LogChecks
-from simulation.logs import Record
-from simulation.mirrors import Mirror, headers_of
+from simulation.mirrors import Mirror
+from simulation.odd_records import MOST_RECORDS, OddRecords
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted
 from simulation.quiet import check_quiet, come_to_rest
@@ -22,10 +23,8 @@ from simulation.shape import Shape, random_shape
 from simulation.sync_driver import SyncDriver
 from simulation.world import GRACE_MS, Position, World
 
-MOST_RECORDS = 40
 
-
-class Simulation:
+class Simulation(OddRecords):
     """A world of *shape* in which *actions* happen."""
 
     def __init__(self, shape: Shape, actions: Sequence[Action]) -> None:
@@ -38,10 +37,14 @@ class Simulation:
         self.tables, self.persisted = MemoryTables(), Persisted(shape.clusters)
         self.checks = LogChecks(world, self.tables)
         self.indexers = {alias: Indexer(world, alias, self.tables, self.checks) for alias in shape.clusters}
-        self.driver = SyncDriver(world, self.oracle, self.tables, self.persisted, self.pause)
+        self.driver = self._new_driver()
         self.pauses, self.is_waiting = None, False
         self.begun_late = "late_index" in shape.faults
-        self.driver.skew_ms = 2 * GRACE_MS if "clocks" in shape.faults else 0
+
+    def _new_driver(self) -> SyncDriver:
+        driver = SyncDriver(self.world, self.oracle, self.tables, self.persisted, self.pause)
+        driver.skew_ms = 2 * GRACE_MS if "clocks" in self.shape.faults else 0
+        return driver
 
     def run(self) -> None:
         """Let everything happen, then be quiet; raises Violation."""
@@ -58,7 +61,7 @@ class Simulation:
         if self.world.touched:
             self.oracle.check_touched()
 
-    def pause(self, driver: SyncDriver) -> None:
+    def pause(self, driver: SyncDriver, asleep_ms: int) -> None:
         """Let what the action in hand says happen while the driver waits."""
         if self.pauses is None:
             return
@@ -69,24 +72,33 @@ class Simulation:
         self.pauses = None
         if not count:
             raise PowerFailure
+        self.world.clock_ms[0] += asleep_ms
+        if "second" in self.shape.faults and count % 2:
+            self.do_second()
         self.is_waiting = True  # what it has in hand knows keys by its own rows: it is not started anew meanwhile
+        if self.driver is not driver and count % 4 == 1:
+            self.driver.catch_up()
         for _ in range(count):
             if self.next < len(self.actions):
                 self.step()
         self.is_waiting = False
 
     def _drive(self, pauses: tuple[int, int] | None, work: Any, *arguments: Any) -> None:
-        if self.driver.is_busy or self.is_waiting:
+        driver = self.driver
+        if driver.is_busy or self.is_waiting:
             pauses = None
         else:
             self.pauses = pauses
         try:
             work(*arguments)
-        except PowerFailure:
-            if self.driver.is_busy and pauses is None:
+        except TakenOverError:
+            if driver is self.driver:
                 raise
-            self.driver.restart()
-        if not self.driver.is_busy:
+        except PowerFailure:
+            if driver.is_busy and pauses is None:
+                raise
+            driver.restart()
+        if not driver.is_busy:
             self.pauses = None
 
     # What producers and mirrors do
@@ -105,33 +117,6 @@ class Simulation:
     def do_marker(self, alias: str, place: TopicPartition, chance: float) -> None:
         if self.world.logs[alias, place].end < MOST_RECORDS:
             self.world.append(alias, place, None)
-
-    def do_malformed(self, alias: str, place: TopicPartition, chance: float) -> None:
-        self.world.produce(alias, place, (b"IDC-Y", b"x"), is_odd=True)
-
-    def do_beyond_log(self, alias: str, place: TopicPartition, chance: float) -> None:
-        self.world.produce(alias, place, headers_of(self._other(alias, chance), 1_000 + int(chance * 100)), is_odd=True)
-
-    def do_huge(self, alias: str, place: TopicPartition, chance: float) -> None:
-        self.world.produce(alias, place, headers_of(self._other(alias, chance), (1 << 62) + 5), is_odd=True)
-
-    def do_leak(self, alias: str, place: TopicPartition, chance: float) -> None:
-        other = self._other(alias, chance)
-        end = self.world.logs[other, place].end
-        if end:
-            self.world.produce(alias, place, headers_of(other, int(chance * end)), is_odd=True)
-
-    def do_echo(self, alias: str, place: TopicPartition, chance: float) -> None:
-        log = self.world.logs[alias, place]
-        offset = int(chance * log.end)
-        if not log.start <= offset < log.end <= MOST_RECORDS or (record := log.entries[offset]) is None:
-            return
-        if self.world.births[place][record.number] == (alias, offset, log.life) and record.headers is None:
-            self.world.append(alias, place, Record(record.number, headers_of(alias, offset)))
-
-    def _other(self, alias: str, chance: float) -> str:
-        others = [each for each in self.shape.clusters if each != alias]
-        return others[int(chance * len(others))]
 
     # What happens to logs and clusters
 
@@ -236,6 +221,11 @@ class Simulation:
     def do_crash(self, alias: str, place: TopicPartition, chance: float) -> None:
         if not self.driver.is_busy and not self.is_waiting:
             self.driver.restart()
+
+    def do_second(self, *_where: object) -> None:
+        """Start a driver beside the one that there is; it goes on as long as it does not see that."""
+        self.driver = self._new_driver()
+        self.world.clock_ms[0] += 1_000  # to start takes a while, and to be sure of it longer
 
     def quiet(self) -> None:
         """Let everything come to rest, and raise Violation where it is not exact then."""

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from fakes.clusters import to_records
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.config import Config
-from offset_sync.ingest.commit_log_check import Looked
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, TopicPartition, WriteOutcome
+from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.committed_offsets import CommitRecords
-from offset_sync.state.fence import OpenFence
-from offset_sync.state.key_index import KeyRows
+from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.intent_log import restore_intents
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.write_ahead import WriteAheadWriter
-from simulation.commit_checks import COMMITS, CommitChecks
-from simulation.index_driver import PatchedTime
+from simulation.commit_checks import CommitChecks
+from simulation.commit_ingester import Ingester, NoMetrics
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted
 from simulation.unread_commits import Answered, UnreadCommits
@@ -43,63 +39,16 @@ def _config(clusters: tuple[str, ...], metadata: str) -> Config:
     return config_of(list(clusters), sync={"metadata": metadata})
 
 
-class Read(NamedTuple):
-    """A micro-batch of commits, as ``SyncBatch`` takes it from its ingester."""
+class _SlowAdmin:
+    """A cluster to which things happen between the last look at the lease and the request that writes."""
 
-    batch_id: int
-    looked: Looked
-    keys: list[GroupPartition]
-    commit_records: CommitRecords
+    def __init__(self, driver: SyncDriver, cluster: Any) -> None:
+        self._driver, self._cluster = driver, cluster
 
-
-class _Ingester:
-    """Reads what was planned and writes it down; stands for CommitIngester, which does the same with bytes."""
-
-    def __init__(self, driver: SyncDriver, alias: str) -> None:
-        self.driver, self.alias = driver, alias
-
-    def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
-        """Return nothing: there is one driver."""
-        return np.empty(0, np.intp)
-
-    def note_taken_in(self, batch_id: int | None) -> None:
-        """Note nothing."""
-
-    def decode(self, records: Any, batch_id: int) -> Read:
-        driver, (first, end) = self.driver, records
-        log = driver.world.clusters[self.alias].log
-        rows = log[first:end]
-        if "shrink" in driver.world.shape.faults:
-            driver.pause()
-        PatchedTime.now_ms = driver.now_ms()
-        looked = driver.checks[self.alias].check.look(batch_id)
-        if looked.again:
-            first, end = looked.again[COMMITS]
-            rows = log[first:end]
-        keys = [GroupPartition(each.group_id, *each.place) for each in rows]
-        return Read(batch_id, looked, keys, to_records(rows, [], first))
-
-    def restore_lost(self, state: SyncState, batch: Read) -> None:
-        if not batch.looked.is_certain:
-            state.offsets.clusters[self.alias].forget_acknowledged()
-        self.driver.lives.refresh()
-        if self.driver.lives.is_new(self.alias):
-            self.driver.persisted.restore_commits(state, self.alias, self.driver.lives)
-
-    def write(self, batch: Read, is_own: np.ndarray[Any, Any]) -> dict[str, int]:
-        self.driver.pause()
-        self.driver.persisted.note_commits(self.alias, batch, is_own.tolist())
-        self.driver.checks[self.alias].check.was_read_again(batch.looked)
-        return {}
-
-
-class _NoMetrics:
-    @contextmanager
-    def batch(self, alias: str) -> Iterator[None]:
-        yield
-
-    def count_records(self, alias: str, counts: dict[str, int]) -> None:
-        """Count nothing."""
+    def __getattr__(self, name: str) -> Any:
+        if name == "write_offsets" and "second" in self._driver.world.shape.faults:
+            self._driver.pause(asleep_ms=int(FRESH_S * 1000))
+        return getattr(self._cluster, name)
 
 
 class _Writer:
@@ -112,8 +61,9 @@ class _Writer:
         self.driver.pause()
         world = self.driver.world
         clock = Clock(lambda: world.clock_ms[0] / 1000, self._sleep)
-        cluster: Any = world.clusters[self.target]
-        outcomes = write_offsets(writes, cluster, fence=OpenFence(), dry_run=False, deadline=1.0, clock=clock)
+        cluster: Any = _SlowAdmin(self.driver, world.clusters[self.target])
+        fence = self.driver.lease
+        outcomes = write_offsets(writes, cluster, fence=fence, dry_run=False, deadline=1.0, clock=clock)
         self.driver.pause()
         return outcomes
 
@@ -130,7 +80,7 @@ class SyncDriver:
         oracle: Oracle,
         tables: MemoryTables,
         persisted: Persisted,
-        pause: Callable[[SyncDriver], None],
+        pause: Callable[[SyncDriver, int], None],
     ) -> None:
         self.world, self.oracle, self.tables, self.persisted = world, oracle, tables, persisted
         self._pause = pause
@@ -139,9 +89,9 @@ class SyncDriver:
         self.config = _config(world.shape.clusters, "carry" if "carry" in world.shape.faults else "tag")
         self.restart()
 
-    def pause(self) -> None:
-        """Wait for somebody."""
-        self._pause(self)
+    def pause(self, asleep_ms: int = 0) -> None:
+        """Wait for somebody, at least so long where anything happens meanwhile."""
+        self._pause(self, asleep_ms)
 
     def now_ms(self) -> int:
         """The clock of this driver."""
@@ -149,6 +99,8 @@ class SyncDriver:
 
     def restart(self) -> None:
         """Begin as a new process does: from the tables, the checkpoints and the files of intents."""
+        tables: Any = self.tables
+        self.lease = self._lease(tables)
         index: Any = RecordIndex(self.tables, now_ms=self.now_ms)  # type: ignore[arg-type]
         self.state = SyncState(self.config, index, self.now_ms)
         self.answers: list[Reconciliation] = []
@@ -159,21 +111,37 @@ class SyncDriver:
         self.reconciler = Reconciler(self.config, self.state, self, writers, self)
         self.is_ready, self.is_first, self.is_busy = threading.Event(), True, False
         self.waiting: list[tuple[str, Any, int]] = []
-        metrics: Any = _NoMetrics()
+        metrics: Any = NoMetrics()
         self.batches = {}
         for alias in self.world.clusters:
-            ingester: Any = _Ingester(self, alias)
+            ingester: Any = Ingester(self, alias)
             self.batches[alias] = SyncBatch(ingester, self.state, self, metrics, self.is_ready)
-        tables: Any = self.tables
         self.lives = CommitLogLives(tables)
         self.checks = {a: CommitChecks(self.world, a, tables, self.persisted) for a in self.world.clusters}
         self.persisted.restore(self.state, self.lives)
+        self.has_intents = False
         self.state.unread.begin(self.world.clusters)
         self.unread_commits = UnreadCommits(self.world, self.state, self.answered)
 
+    def _lease(self, tables: Any) -> Lease:
+        """Take over from whoever drives; where nobody can be overtaken there is nothing to hold."""
+        if "second" not in self.world.shape.faults:
+            return NoLease(threading.Event())
+        lease = Lease(tables, "sync_offsets", threading.Event(), lambda: self.world.clock_ms[0] / 1000)
+        lease.claim()
+        return lease
+
+    def _has_begun(self) -> bool:
+        """Take over the notes of the driver before, once nothing more comes of it."""
+        if not self.has_intents and self.lease.is_settled:
+            log: Any = self.persisted.intents
+            restore_intents(log, self.state)
+            self.has_intents = True
+        return self.has_intents or "carry" not in self.world.shape.faults
+
     def sync(self, alias: str, most: int) -> None:
         """Run the next micro-batch of *alias*."""
-        if self.world.clusters[alias].is_unreadable:
+        if self.world.clusters[alias].is_unreadable or not self._has_begun():
             return
         plan = self.persisted.plan(alias, len(self.world.clusters[alias].log), most)
         if plan is not None:
@@ -182,13 +150,21 @@ class SyncDriver:
                 self.batches[alias]((first, end), batch_id)  # type: ignore[arg-type]
             except ClusterError:
                 return  # nobody can tell what was read: it comes again
-            self.persisted.finish(alias)
+            self.persisted.finish(alias, batch_id)
         clusters = self.world.clusters.items()
         unreadable = {a for a, cluster in clusters if cluster.is_unreadable}
         read = {a for a, cluster in clusters if self.persisted.position(a) >= len(cluster.log)} - unreadable
-        if self.is_ready.is_set() or read | unreadable == self.world.clusters.keys():
+        if self.lease.is_settled and (self.is_ready.is_set() or read | unreadable == self.world.clusters.keys()):
             self.state.unread.note_read(read)
             self.is_ready.set()
+
+    def catch_up(self) -> None:
+        """Wait for the driver before, and read every log to its end."""
+        self.world.clock_ms[0] += int(SETTLE_S * 1000)
+        for alias in self.world.clusters:
+            for _ in range(3):
+                self.sync(alias, 1_000)
+        self.full()
 
     def reconcile_batch(self, source: str, rows: Any, batch_id: int) -> list[str]:
         """Reconcile, or wait for whoever is at it: each target has one lock."""
@@ -244,5 +220,6 @@ class SyncDriver:
 
     def flush(self) -> None:
         """Have the history written."""
+        self.lease.renew()
         answers, self.answers = self.answers, []
         self.persisted.note_answers(answers, self.state.offsets.keys, self.config)
