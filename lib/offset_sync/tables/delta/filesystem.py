@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,44 +15,65 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from offset_sync.tables.delta import local_files
 from offset_sync.tables.delta.jvm import JavaError, class_of, hadoop_configuration, java
+
+_WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(?P<path>.*)", re.DOTALL)
 
 
 class HadoopFiles:
-    """Reads and writes whole files in the driver's JVM; threads may share it."""
+    """Reads and writes whole files; threads may share it.
+
+    What lies on this machine's disk is read and written without the JVM: Hadoop starts up to three processes for each
+    file there (``chmod``, ``readlink``). What Hadoop has noted beside a file, a checksum, goes with what it was of.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         self._configuration = hadoop_configuration(spark)
+        self._default_scheme: str | None = None
 
     def local(self, path: str) -> Path | None:
         """Return *path* as one of this machine's disk, None if it lies elsewhere."""
-        file_system, hadoop_path = self._resolve(path)
-        return Path(hadoop_path.toUri().getPath()) if file_system.getScheme() == "file" else None
+        scheme, rest = _parted(path)
+        if not scheme:
+            if self._default_scheme is None:
+                default = java("org.apache.hadoop.fs.FileSystem").getDefaultUri(self._configuration)
+                self._default_scheme = str(default.getScheme())
+            scheme = self._default_scheme
+        return Path(rest) if scheme == "file" else None
 
     def exists(self, path: str) -> bool:
         """Return whether there is a file or folder."""
+        if (own := self.local(path)) is not None:
+            return own.exists()
         file_system, hadoop_path = self._resolve(path)
         return bool(file_system.exists(hadoop_path))
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in *folder*, sorted; none where there is no such folder."""
-        return sorted(str(each.getPath().getName()) for each in self._listed(folder) if each.isFile())
+        return sorted(name for name, is_file, _ in self._listed(folder) if is_file)
 
     def folders(self, folder: str) -> list[str]:
         """Return the names of the folders in *folder*, sorted; none where there is no such folder."""
-        return sorted(str(each.getPath().getName()) for each in self._listed(folder) if not each.isFile())
+        return sorted(name for name, is_file, _ in self._listed(folder) if not is_file)
 
     def written_ms(self, folder: str) -> dict[str, int]:
         """Return when each of the files in *folder* was last written, in milliseconds since the epoch, by name."""
-        files = [each for each in self._listed(folder) if each.isFile()]
-        return {str(each.getPath().getName()): int(each.getModificationTime()) for each in files}
+        return {name: at_ms for name, is_file, at_ms in self._listed(folder) if is_file}
 
-    def _listed(self, folder: str) -> list[Any]:
+    def _listed(self, folder: str) -> list[tuple[str, bool, int]]:
+        """Return name, whether it is a file, and when it was written of all that lies in *folder*."""
+        if (own := self.local(folder)) is not None:
+            return local_files.listed(own)
         file_system, hadoop_path = self._resolve(folder)
-        return list(file_system.listStatus(hadoop_path)) if file_system.exists(hadoop_path) else []
+        found = list(file_system.listStatus(hadoop_path)) if file_system.exists(hadoop_path) else []
+        return [(str(e.getPath().getName()), bool(e.isFile()), int(e.getModificationTime())) for e in found]
 
     def names_below(self, folder: str) -> Iterator[str]:
         """Yield the names of the files in *folder* and below, in no order; it has to be there."""
+        if (own := self.local(folder)) is not None:
+            yield from local_files.names_below(own)
+            return
         file_system, hadoop_path = self._resolve(folder)
         files = file_system.listFiles(hadoop_path, True)
         while files.hasNext():
@@ -59,12 +81,16 @@ class HadoopFiles:
 
     def modified_ms(self, path: str) -> int:
         """Return when a file was last written, in milliseconds since the epoch, by the clock of its file system."""
+        if (own := self.local(path)) is not None:
+            return own.stat().st_mtime_ns // 1_000_000
         file_system, hadoop_path = self._resolve(path)
         with _missing_files_named(path):
             return int(file_system.getFileStatus(hadoop_path).getModificationTime())
 
     def count(self, folder: str) -> int:
         """Return how many files lie in *folder* and below."""
+        if self.local(folder) is not None:
+            return sum(1 for _ in self.names_below(folder))
         file_system, hadoop_path = self._resolve(folder)
         return int(file_system.getContentSummary(hadoop_path).getFileCount())
 
@@ -82,16 +108,21 @@ class HadoopFiles:
 
     def write_text(self, path: str, text: str) -> None:
         """Write a file in the place of what was there; it is stored when this returns."""
+        if (own := self.local(path)) is not None:
+            own.parent.mkdir(parents=True, exist_ok=True)
+            local_files.replace_text(own, text)
+            return
         file_system, hadoop_path = self._resolve(path)
         stream = file_system.create(hadoop_path, True)
         try:
             stream.write(text.encode())
         finally:
             stream.close()
-        self.sync(path)
 
     def replace_text(self, path: str, text: str) -> None:
         """Write a file in the place of what was there, as Spark writes its checkpoints: all of it or nothing."""
+        if self.local(path) is not None:
+            return self.write_text(path, text)
         checkpoints = java("org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager")
         manager = checkpoints.create(_to_path(path).getParent(), self._configuration)
         stream = manager.createAtomic(_to_path(path), True)
@@ -101,7 +132,6 @@ class HadoopFiles:
             stream.cancel()
             raise
         stream.close()
-        self.sync(path)
 
     def sync(self, path: str) -> None:
         """Return when a file, and that it is in its folder, would survive a power failure.
@@ -110,7 +140,7 @@ class HadoopFiles:
         """
         if (own := self.local(path)) is not None:
             for each in (own, own.parent):
-                _sync(each)
+                local_files.sync(each)
 
     def sync_everything(self, path: str) -> None:
         """The same for all that anybody has written on the disk of *path*: what Spark writes has many files."""
@@ -119,11 +149,16 @@ class HadoopFiles:
 
     def make_folder(self, folder: str) -> None:
         """Make *folder* unless it is there."""
+        if (own := self.local(folder)) is not None:
+            return own.mkdir(parents=True, exist_ok=True)
         file_system, hadoop_path = self._resolve(folder)
         file_system.mkdirs(hadoop_path)
 
     def delete(self, path: str) -> None:
         """Delete a file if it is there."""
+        if (own := self.local(path)) is not None:
+            local_files.delete(own)
+            return
         file_system, hadoop_path = self._resolve(path)
         file_system.delete(hadoop_path, False)
 
@@ -146,11 +181,11 @@ class HadoopFiles:
 
     def write_parquet(self, path: str, rows: pa.Table) -> tuple[str, int]:
         """Write *rows* as a new file; return its qualified name and its size in bytes."""
-        file_system, hadoop_path = self._resolve(path)
         if (own := self.local(path)) is not None:
             pq.write_table(rows, own, compression="snappy")
             self.sync(path)
-            return str(file_system.makeQualified(hadoop_path).toString()), own.stat().st_size
+            return f"file:{own.absolute()}", own.stat().st_size
+        file_system, hadoop_path = self._resolve(path)
         with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
             local = Path(folder, "rows.parquet")
             pq.write_table(rows, local, compression="snappy")
@@ -177,12 +212,10 @@ def _missing_files_named(path: str) -> Iterator[None]:
         raise
 
 
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _parted(path: str) -> tuple[str, str]:
+    """Return the scheme of a path, ``""`` where it has none, and the path on its file system."""
+    found = _WITH_SCHEME.fullmatch(path)
+    return (found["scheme"], found["path"]) if found else ("", path)
 
 
 def read_json_lines(text: str) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from offset_sync.tables.delta.filesystem import HadoopFiles
-from offset_sync.tables.delta.jvm import JavaError, class_of, hadoop_configuration, java
+from offset_sync.tables.delta.jvm import JavaError, class_of, hadoop_configuration, items_of, java
 from offset_sync.tables.delta.statistics import statistics_of
 from offset_sync.tables.delta.transaction_log import entry
 
@@ -178,7 +178,7 @@ class Commit:
         Due are a checksum, by which logs are cleaned up, and now and then a checkpoint: from that on the table is known
         by it and not by every entry before.
         """
-        due = list(self.handle.getPostCommitHooks())
+        due = items_of(self.handle.getPostCommitHooks())
         for hook in due:
             try:
                 hook.threadSafeInvoke(self.engine)

@@ -50,10 +50,10 @@ REQUIRED = (
         "hadoop-client-api",
         "",
         {
-            "org.apache.hadoop.fs.Path": "Path/1 getFileSystem/1 getName/0 getParent/0 toUri/0",
+            "org.apache.hadoop.fs.Path": "Path/1 getFileSystem/1 getName/0 getParent/0",
             "org.apache.hadoop.fs.FileSystem": (
                 "copyFromLocalFile/4 copyToLocalFile/4 create/2 delete/2 exists/1 getContentSummary/1 getFileStatus/1 "
-                "getScheme/0 listFiles/2 listStatus/1 makeQualified/1 mkdirs/1 open/1"
+                "getDefaultUri/1 listFiles/2 listStatus/1 makeQualified/1 mkdirs/1 open/1"
             ),
             "org.apache.hadoop.fs.FileStatus": "getModificationTime/0 getPath/0 isFile/0",
             "org.apache.hadoop.fs.ContentSummary": "getFileCount/0",

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors.exceptions import captured
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -44,6 +45,18 @@ def test_readers_skip_files_by_the_statistics_and_find_what_they_look_for(tables
     metrics = chosen._jdf.queryExecution().executedPlan().collectLeaves().head().metrics()
     assert metrics.apply("numFiles").value() == 1
     assert read_by_spark(tables).where("topic = 'topic-9'").count() == 0
+
+
+def test_an_append_that_goes_well_throws_nothing(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each exception of the JVM costs 60 ms: pyspark asks in fourteen calls what it is."""
+    tables.append(RECORD_RUNS, run(0))
+    thrown: list[str] = []
+    monkeypatch.setattr(captured, "convert_exception", lambda problem: thrown.append(problem.toString()))
+    for start in range(1, 13):  # with a checkpoint between them
+        tables.append(RECORD_RUNS, run(start))
+    monkeypatch.undo()
+    assert thrown == []
+    assert starts(tables) == list(range(13))
 
 
 def test_writers_at_the_same_time_all_succeed_and_each_version_of_one_only_once(

@@ -26,11 +26,12 @@ CALLED_ON_THEM = {
     "java.lang.Package": "getImplementationVersion/0",
     "java.lang.Runtime": "availableProcessors/0 getRuntime/0",
     "java.lang.Thread": "currentThread/0 getContextClassLoader/0",
+    "java.net.URI": "getScheme/0",
     "java.security": "getCodeSource/0 getLocation/0",
     "java.util": "orElse/1 collectAsList/0",
     "scala": "appendedAll/1 asScala/1 stringOf/1 toSeq/0",
 }
-IN_PYTHON = {"addFilter/1", "getLogger/1"}
+IN_PYTHON = {"addFilter/1", "getLogger/1", "removeFilter/1"}
 
 
 def required() -> dict[str, set[str]]:

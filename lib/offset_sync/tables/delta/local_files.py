@@ -1,0 +1,54 @@
+"""Files of this machine's disk. Hadoop keeps checksums beside them: what we write or delete takes its own along."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+
+def listed(folder: Path) -> list[tuple[str, bool, int]]:
+    """Return name, whether it is a file, and when it was written, in ms, of all in *folder* that is no one's scrap."""
+    found = []
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for each in entries:
+            with suppress(FileNotFoundError):  # gone since
+                if not (each.name.startswith(".") and each.name.endswith((".crc", ".tmp"))):
+                    found.append((each.name, each.is_file(), each.stat().st_mtime_ns // 1_000_000))
+    return found
+
+
+def names_below(folder: Path) -> list[str]:
+    """Return the names of all files in *folder* and below, in no order."""
+    found = (name for _, _, names in os.walk(folder) for name in names)
+    return [name for name in found if not (name.startswith(".") and name.endswith(".crc"))]
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Put *text* in the place of a file: all of it or nothing, and stored."""
+    written = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        written.write_bytes(text.encode())
+        sync(written)
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        written.replace(path)
+    except BaseException:
+        written.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def delete(path: Path) -> None:
+    """Delete a file, if it is there, and its checksum."""
+    for each in (path, path.with_name(f".{path.name}.crc")):
+        each.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Return when a file or folder would survive a power failure."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,76 @@
+"""What is read and written on this machine's disk without the JVM is what Hadoop would read and write there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from offset_sync.tables.delta import filesystem, local_files
+from offset_sync.tables.delta.filesystem import HadoopFiles
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch) -> HadoopFiles:
+    """Files without a JVM: who asks for one fails."""
+    monkeypatch.setattr(filesystem, "hadoop_configuration", lambda _spark: None)
+    found = HadoopFiles(None)  # type: ignore[arg-type]
+    found._default_scheme = "file"
+    return found
+
+
+@pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}", "file://localhost{}"])
+def test_a_path_of_this_disk_may_be_written_in_four_ways(files: HadoopFiles, tmp_path: Path, form: str) -> None:
+    folder = f"{tmp_path}/with: a colon"
+    files.write_text(form.format(f"{folder}/a.json"), "ä\n")
+    assert files.local(form.format(folder)) == Path(folder)
+    assert files.read_text(form.format(f"{folder}/a.json")) == "ä\n"
+    assert files.names(form.format(folder)) == ["a.json"]
+
+
+@pytest.mark.parametrize("path", ["hdfs://here/a", "s3a://bucket/a", "hdfs:/a"])
+def test_what_lies_elsewhere_is_not_taken_for_local(files: HadoopFiles, path: str) -> None:
+    assert files.local(path) is None
+    files._default_scheme = "hdfs"
+    assert files.local("/a") is None
+
+
+def test_a_file_takes_its_checksum_along(files: HadoopFiles, tmp_path: Path) -> None:
+    """Hadoop would refuse what does not fit the checksum that it has noted."""
+    path, noted = tmp_path / "5", tmp_path / ".5.crc"
+    for change in (lambda: files.replace_text(str(path), "new"), lambda: files.delete(str(path))):
+        path.write_text("old")
+        noted.write_text("of the old one")
+        change()
+        assert not noted.exists()
+    assert not path.exists()
+    files.delete(str(path))  # it is gone
+
+
+def test_a_write_that_fails_leaves_what_was_there(
+    files: HadoopFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.json"
+    files.write_text(str(path), "whole")
+
+    def full(_path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(local_files, "sync", full)
+    with pytest.raises(OSError, match="No space left"):
+        files.replace_text(str(path), "another")
+    assert path.read_text() == "whole"
+    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_scraps_are_not_listed_and_folders_are_by_themselves(files: HadoopFiles, tmp_path: Path) -> None:
+    for name in ("1", ".1.crc", ".2.0a.tmp", ".hidden"):
+        (tmp_path / name).write_text("x")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "3").write_text("x")
+    assert files.names(str(tmp_path)) == [".hidden", "1"]
+    assert files.folders(str(tmp_path)) == ["below"]
+    assert sorted(files.names_below(str(tmp_path))) == [".2.0a.tmp", ".hidden", "1", "3"]
+    assert files.count(str(tmp_path)) == 4
+    assert files.written_ms(str(tmp_path)).keys() == {".hidden", "1"}
+    assert files.names(str(tmp_path / "nowhere")) == []
