@@ -82,17 +82,21 @@ class IncarnationCheck:
         ends_of_epoch = self._ends_of_epochs(asked)
         with self._lock:
             self._refuse_overtaken(said, moment)
-            lives: list[Life] = []
+            lives, reach = list[Life](), dict[ClusterPartition, int]()
             for log, topic_id, ends in _logs(said):
                 # Another query may have noted the new leader, and that its log reaches beyond the old one's end.
                 is_older = log in asked and asked[log] != self._epoch_of(log)
                 if is_older or (log not in asked and self._is_questionable(log, said, read_to)):
                     raise OvertakenError(log.cluster, f"{log!r} was looked at by another query meanwhile")
-                lives += self._lives(Life(log, topic_id, ends.leader_epoch), ends, read_to, ends_of_epoch)
+                now = Life(log, topic_id, ends.leader_epoch)
+                found, reach[log] = self._lives(now, ends, read_to, ends_of_epoch)
+                lives += found
             begun = [life.log for life in lives if life.is_new]
             if begun and self._log.is_behind(begun):
                 raise OvertakenError(begun[0].cluster, f"{begun[0]!r} was looked at by another driver meanwhile")
             self._log.write(lives)
+            # Not before: how far a log reaches under a new leader says nothing as long as the old one is known.
+            self._reach |= reach
             return self._log.now()
 
     def _refuse_overtaken(self, said: Said, moment: int) -> None:
@@ -168,24 +172,24 @@ class IncarnationCheck:
         ends: Ends,
         read_to: Mapping[ClusterPartition, int],
         ends_of_epoch: Mapping[ClusterPartition, int | None],
-    ) -> list[Life]:
-        """Return what is to be written down of a log; *now* is its life where it has begun no other one."""
+    ) -> tuple[list[Life], int]:
+        """Return what is to be written down of a log, and how far it is known to reach then.
+
+        *now* is its life where it has begun no other one.
+        """
         log, found = now.log, list[Life]()
         before, is_asked = self._log.known(log), log in ends_of_epoch
         if before is not None and before.topic_id != now.topic_id:
-            found.append(now._replace(begins_at=0, reason=RECREATED))
-            self._reach[log] = ends.log_end
-        elif is_asked:
+            return [now._replace(begins_at=0, reason=RECREATED)], ends.log_end
+        if is_asked:
             reach, end = self._reach_of(log, read_to, is_exact=True), ends_of_epoch[log]
             if ends.log_end < reach if end is None else end < reach:
-                found.append(now._replace(begins_at=end or 0, reason=TRUNCATED))
-                self._reach[log] = ends.log_end
-            elif before is None or before.leader_epoch != ends.leader_epoch:
+                return [now._replace(begins_at=end or 0, reason=TRUNCATED)], ends.log_end
+            if before is None or before.leader_epoch != ends.leader_epoch:
                 found.append(now)
         elif before is None:
             found.append(now)
-        self._reach[log] = max(ends.log_end, self._reach.get(log, 0))
-        return found
+        return found, max(ends.log_end, self._reach.get(log, 0))
 
     def _epoch_of(self, log: ClusterPartition) -> int | None:
         before = self._log.known(log)

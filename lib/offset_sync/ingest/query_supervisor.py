@@ -18,7 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from offset_sync.ingest.query_errors import failure_of, first_line
 from offset_sync.ingest.query_start import QueryStart, QueryStarter
 from offset_sync.model.errors import TakenOverError
-from offset_sync.tables.delta.jvm import silence_batches
+from offset_sync.tables.delta.jvm import hear_batches, silence_batches
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +61,7 @@ class QuerySupervisor:
     def __init__(self, stop: threading.Event, over: threading.Event | None = None) -> None:
         self._stop, self._over = stop, over or threading.Event()
         self._queries: dict[str, _Supervised] = {}
+        self._is_silent = False
 
     @property
     def _must_end(self) -> bool:
@@ -82,6 +83,7 @@ class QuerySupervisor:
                     return function(batch, batch_id)
             except TakenOverError:
                 self._stop.set()
+            self._is_silent = True
             silence_batches(_is_no_stop)
             raise StopRequestedError
 
@@ -140,6 +142,9 @@ class QuerySupervisor:
                 self._take(name, supervised)
             if supervised.query is not None:
                 _let_end(supervised.query, deadline)
+        if self._is_silent and not self._stop.is_set():  # the job goes on, with other queries
+            self._is_silent = False
+            hear_batches(_is_no_stop)
 
     def _has_ended(self, name: str, supervised: _Supervised) -> bool:
         if supervised.start is not None:

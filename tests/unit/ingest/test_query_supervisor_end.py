@@ -61,6 +61,22 @@ def test_a_micro_batch_of_a_driver_that_was_taken_over_ends_everything_and_is_no
     assert len(filters) == 1
 
 
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_who_goes_on_with_other_queries_hears_of_their_micro_batches(
+    monkeypatch: pytest.MonkeyPatch, *, goes_on: bool
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(query_supervisor, "silence_batches", lambda _: said.append("silent"))
+    monkeypatch.setattr(query_supervisor, "hear_batches", lambda _: said.append("heard"))
+    stop, over = threading.Event(), threading.Event()
+    group = QuerySupervisor(stop, over)
+    (over if goes_on else stop).set()
+    with pytest.raises(StopRequestedError):
+        group.stop_between_batches(lambda _records, _batch_id: None)(MagicMock(), 1)
+    group.stop()
+    assert said == (["silent", "heard"] if goes_on else ["silent"])
+
+
 def test_a_query_that_falls_with_the_rest_is_not_said_to_be_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     stop = threading.Event()
 
