@@ -70,6 +70,7 @@ def running(clusters: Clusters, spark_environment: None, tmp_path_factory: pytes
         index={"trigger_interval": "500ms"},
         metrics={"address": "127.0.0.1", "sync_offsets_port": 0},
     )
+    (installation.folder / "tables").mkdir()  # both find no tables, and make them
     with ExitStack() as jobs:
         index, sync = (jobs.enter_context(installation.started(job)) for job in ("index_records", "sync_offsets"))
         yield Running(clusters, installation, index, sync)

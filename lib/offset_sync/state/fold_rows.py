@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +37,7 @@ def to_rows(offsets: CommittedOffsets) -> pa.Table:
     return pa.concat_tables([COMMITS_SCHEMA.empty_table(), *parts])
 
 
-def is_over(offsets: CommittedOffsets, kept_ms: int | None = None) -> NDArray[np.bool_]:
+def is_over(offsets: CommittedOffsets, kept_ms: int = KEPT_MS) -> NDArray[np.bool_]:
     """Return which keys were deleted wherever a group has committed them, and stand nowhere; shape (keys,).
 
     What we wrote and have not read back stands. And every cluster's log of commits was read for *kept_ms* beyond the
@@ -49,8 +49,15 @@ def is_over(offsets: CommittedOffsets, kept_ms: int | None = None) -> NDArray[np
     stands = ((offsets.column("actual_offset") != ABSENT) | is_kept).any(axis=0)
     heard_ms = np.maximum(offsets.column("actual_at_ms"), offsets.column("genuine_at_ms")).max(axis=0, initial=ABSENT)
     read_until_ms = offsets.column("actual_at_ms").max(axis=1, initial=ABSENT).min()
-    over: NDArray[np.bool_] = ~stands & (heard_ms < read_until_ms - (KEPT_MS if kept_ms is None else kept_ms))
+    over: NDArray[np.bool_] = ~stands & (heard_ms < read_until_ms - kept_ms)
     return over
+
+
+def heard_of_dropped_until_ms(rows: pa.Table, clusters: Collection[str]) -> int:
+    """Return the time, in ms, before which the last was heard of every key that *rows* once had and have no more."""
+    newest = rows.group_by("cluster").aggregate([("actual_at_ms", "max")]).column("actual_at_ms_max").to_pylist()
+    # Of each cluster its newest row stays, so one without rows never had any, and then nothing was dropped.
+    return min(newest) - KEPT_MS if len(newest) == len(clusters) > 0 else ABSENT
 
 
 def without(rows: pa.Table, gone: Sequence[GroupPartition]) -> pa.Table:

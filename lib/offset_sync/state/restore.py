@@ -97,15 +97,28 @@ def follow_commits(tables: TableStore, state: SyncState, known: int, lives: Comm
 
 
 def take_in_added(tables: TableStore, state: SyncState, rows: pa.Table, lives: CommitLogLives) -> None:
-    """Take in *rows* that were appended to offset_commits since, in any order; what was known changes nothing."""
+    """Take in *rows* that were appended to offset_commits since, in any order; what was known changes nothing.
+
+    All is restored of a cluster of which something has come late, as what is replayed from quarantine does: it may have
+    been a rewind, or the group's newest word.
+    """
     lives.refresh()  # after the rows were read: a life is written before the rows of it
-    if begun := [alias for alias in state.offsets.clusters if lives.is_new(alias)]:
-        restore_commits(tables, state, lives, begun)
     rows = _standing(rows, lives).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+    if begun := [each for each in state.offsets.clusters if lives.is_new(each) or _has_late(rows, each, state)]:
+        restore_commits(tables, state, lives, begun)
     for alias, commits in state.offsets.clusters.items():
         mine = rows.filter(pc.equal(rows.column("cluster"), alias))
         with state.lock:
             commits.record_told(to_commit_records(mine, ids_of(state, mine)), mine.column("is_own").to_numpy())
+
+
+def _has_late(rows: pa.Table, alias: str, state: SyncState) -> bool:
+    """Return whether any of *rows* that is of the cluster *alias* lies before what is known of its key there."""
+    mine = rows.filter(pc.equal(rows.column("cluster"), alias))
+    with state.lock:
+        key = ids_of(state, mine)  # which may make room for more
+        known = state.offsets.clusters[alias].columns["log_offset"][key]
+    return bool((mine.column("log_offset").to_numpy() < known).any())
 
 
 def restore_missed(

@@ -15,7 +15,8 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,7 @@ from offset_sync.config import Config
 from offset_sync.model.errors import TakenOverError
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.fold_files import Fold, FoldFiles
-from offset_sync.state.fold_rows import COMMITS_SCHEMA, is_over, to_rows, without
+from offset_sync.state.fold_rows import COMMITS_SCHEMA, heard_of_dropped_until_ms, is_over, to_rows, without
 from offset_sync.state.lease import Lease
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import KEY, fill_commits, restore_commits, take_in_added
@@ -89,28 +90,33 @@ class StartFolds:
         """
         history = self._last = self._read(lives)
         captured_ms = self._fill_commits(history, state, lives)
-        commits, answers = to_rows(state.offsets), self._answers(history)
+        is_to_be_folded = self._lease is not None and history.is_due
+        # Before the answers are taken in: what is believed of a commit is not told apart from what was read.
+        commits = to_rows(state.offsets) if is_to_be_folded else None
+        answers = self._answers(history)
         fill_answers(state, answers)
-        if self._lease is not None and history.is_due:
-            more = {
-                "moment": uuid.uuid4().hex,
-                "captured_ms": captured_ms,
-                "lives": lives.told(),
-                "clusters": sorted(state.offsets.clusters),
-            }
-            over = np.flatnonzero(is_over(state.offsets)).tolist()
-            gone = [state.offsets.keys[row] for row in over]
-            try:
-                self._lease.renew()
-                # The answers first: of a key without commits, what was answered would be taken for what stands.
-                for table, rows in ((OFFSET_TRANSLATIONS, answers), (OFFSET_COMMITS, commits)):
-                    version = history.versions[list(_FOLDED).index(table)]
-                    self._files.save(self._tables.path(table), Fold(without(rows, gone), version, more))
-            except TakenOverError:
-                raise
-            except Exception as problem:
-                _warn(problem)
+        if commits is not None:
+            more = {"captured_ms": captured_ms, "lives": lives.told(), "clusters": sorted(state.offsets.clusters)}
+            self._save((commits, answers), history.versions, more, state)
         return captured_ms
+
+    def _save(
+        self, rows: tuple[pa.Table, pa.Table], versions: tuple[int, ...], more: Mapping[str, Any], state: SyncState
+    ) -> None:
+        """Write both folds, without the keys of *state* that are over; who cannot reads more at the next start."""
+        gone = [state.offsets.keys[row] for row in np.flatnonzero(is_over(state.offsets)).tolist()]
+        told = {**more, "moment": uuid.uuid4().hex}
+        folds = [Fold(without(each, gone), version, told) for each, version in zip(rows, versions, strict=True)]
+        try:
+            if self._lease is not None:
+                self._lease.renew()
+            # The answers first: of a key without commits, what was answered would be taken for what stands.
+            for table, fold in reversed(list(zip(_FOLDED, folds, strict=True))):
+                self._files.save(self._tables.path(table), fold)
+        except TakenOverError:
+            raise
+        except Exception as problem:
+            _warn(problem)
 
     def restore_commits(self, state: SyncState, lives: CommitLogLives) -> int:
         """Do the same with the commits alone, and fold nothing; return up to which version they are taken in."""
@@ -134,7 +140,11 @@ class StartFolds:
         except FileNotFoundError:
             logger.info("the tables were cleaned up since they were folded: reading all of them")
             return _History(versions)
-        return _History(versions, folds, added) if _is_later(added[0], folds[0].rows) else _History(versions)
+        return (
+            _History(versions, folds, added)
+            if _is_later(added[0], folds[0].rows, self._config.clusters)
+            else _History(versions)
+        )
 
     def _believed(self, versions: tuple[int, ...], lives: CommitLogLives) -> tuple[Fold, ...] | None:
         """Return the folds, if both are there, of one moment, of these clusters, and no log has begun a life since."""
@@ -164,12 +174,22 @@ class StartFolds:
         return last_answers(self._tables) if history.versions[1] else ANSWERS_SCHEMA.empty_table()
 
 
-def _is_later(added: pa.Table, folded: pa.Table) -> bool:
-    """Return whether all *added* commits come after what was *folded* of their keys; what is replayed does not."""
+def _is_later(added: pa.Table, folded: pa.Table, clusters: Collection[str]) -> bool:
+    """Return whether all *added* commits come after what was *folded* of their keys; what is replayed does not.
+
+    Of a key that was dropped no place is known: its last commit was older than what may be dropped, so whatever is
+    newer than that comes after it. Errs to False: then all of the history is read.
+    """
     place = ["cluster", *KEY]
     known = folded.select([*place, "log_offset"]).rename_columns([*place, "known"])
-    both = added.select([*place, "log_offset"]).join(known, place, join_type="inner")
-    return not pc.any(pc.less_equal(both.column("log_offset"), both.column("known"))).as_py()
+    both = added.select([*place, "log_offset", "committed_at"]).join(known, place)
+    at_ms = pc.divide(both.column("committed_at").cast(pa.int64()), 1000)
+    is_earlier = pc.if_else(
+        pc.is_null(both.column("known")),
+        pc.less(at_ms, heard_of_dropped_until_ms(folded, clusters)),
+        pc.less_equal(both.column("log_offset"), both.column("known")),
+    )
+    return not pc.any(is_earlier).as_py()
 
 
 def _warn(problem: Exception) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from fakes.driver import MINUTES_MS, Driver, driver, live, read_to_the_end
 from fakes.starts import files, folded, whole
 from offset_sync.config import Config
 from offset_sync.model.values import GroupPartition, Outcome
-from offset_sync.state import fold_rows, start_folds
+from offset_sync.state import start_folds
+from offset_sync.state.fold_rows import is_over
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
 
@@ -213,7 +215,7 @@ def test_keys_of_which_nothing_is_left_are_dropped_after_a_while(
     tables.append(OFFSET_COMMITS, pa.Table.from_pylist(deleted, OFFSET_COMMITS.arrow_schema))
     before, gone = whole(tables, made.config), GroupPartition(**key)
     assert folded(tables, made.config) == folded(tables, made.config) == before, "it may be asked for yet"
-    monkeypatch.setattr(fold_rows, "KEPT_MS", -1)
+    monkeypatch.setattr(start_folds, "is_over", partial(is_over, kept_ms=-1))
     append(tables, history, 0.5, 0.5 + 1 / rows.num_rows)
     folded(tables, made.config)
     found = folded(tables, made.config)

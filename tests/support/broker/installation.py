@@ -7,7 +7,6 @@ import atexit
 import functools
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -23,18 +22,21 @@ import deltalake
 import yaml
 from pyspark.sql import SparkSession
 
+from broker.job import PATIENCE_SECONDS, Job
 from offset_sync.config import load_config
 from offset_sync.jobs import spark_session
 from offset_sync.jobs.index_records import index_records
 from offset_sync.jobs.maintain_tables import maintain_tables
+from offset_sync.jobs.report_status import report_status
+from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.jobs.sync_offsets import sync_offsets
+from offset_sync.status.render.outputs import status_arguments
 from offset_sync.tables.store import TableStore
 
 REPO = Path(__file__).resolve().parents[3]
 Row = dict[str, Any]
 _Value = TypeVar("_Value")
-_PATIENCE_SECONDS = 900.0  # ends what hangs; on a machine with other work all takes several times as long
 # A JVM of a few seconds does not live to see what the optimising compiler is for.
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 # Queries over a few rows: to compile each takes longer than to interpret it.
@@ -71,11 +73,24 @@ class Installation:
         """Run ``maintain_tables --once`` here; return its failures."""
         return self._run(maintain_tables)
 
-    def _run(self, job: Callable[..., Any], *, dry_run: bool = False) -> list[str]:
-        if not (self.folder / "tables").exists():
-            shutil.copytree(empty_tables(), self.folder / "tables")
-        arguments = argparse.Namespace(once=True, dry_run=dry_run)
+    def report(self) -> list[str]:
+        """Run ``report_status --once`` here; return its failures."""
+        words = ["--conf", str(self.config_file), "--once", "--format", "none"]
+        return self._run(report_status, **vars(status_arguments(job_arguments("")).parse_args(words)))
+
+    def _run(self, job: Callable[..., Any], **options: Any) -> list[str]:
+        self._give_tables()
+        arguments = argparse.Namespace(**{"once": True, "dry_run": False} | options)
         return list(job(load_config(self.config_file), arguments, threading.Event()))
+
+    def _give_tables(self) -> None:
+        """Let an installation without a folder for tables have them, empty, where this process can make them.
+
+        A job makes them where it finds none.
+        """
+        is_able = "PYSPARK_SUBMIT_ARGS" in os.environ and self.repository == REPO
+        if is_able and not (self.folder / "tables").exists():
+            shutil.copytree(empty_tables(), self.folder / "tables")
 
     @contextmanager
     def started(
@@ -85,6 +100,7 @@ class Installation:
 
         *log_name*: of its log, where more than one such job runs.
         """
+        self._give_tables()
         log = self.folder / f"{log_name or job}.log"
         submit = str(self.repository / "spark-submit.sh")
         command = [submit, job, *_SHORT_LIVED, "--conf", str(self.config_file), *options]
@@ -123,38 +139,6 @@ class Installation:
         return self.translations(group_id=group_id, **wanted)[-1]
 
 
-@dataclass(frozen=True)
-class Job:
-    """A job's process and what it prints."""
-
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    @property
-    def exit_code(self) -> int:
-        """Return the exit code of a job that has ended."""
-        assert self.process.returncode is not None
-        return self.process.returncode
-
-    def wait(self) -> None:
-        """Return when it has ended."""
-        try:
-            self.process.wait(_PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"the job did not end:\n{self.output()[-4000:]}") from None
-
-    def terminate(self) -> float:
-        """Ask it to end and return how many seconds it took."""
-        began = time.monotonic()
-        self.process.send_signal(signal.SIGTERM)
-        self.wait()
-        return time.monotonic() - began
-
-    def output(self) -> str:
-        """Return what it has printed so far."""
-        return self.log.read_text(encoding="utf-8", errors="replace")
-
-
 def install(
     folder: Path,
     servers: Mapping[str, str],
@@ -181,7 +165,7 @@ def install(
     return installation
 
 
-def until(ask: Callable[[], _Value], seconds: float = _PATIENCE_SECONDS, job: Job | None = None) -> _Value:
+def until(ask: Callable[[], _Value], seconds: float = PATIENCE_SECONDS, job: Job | None = None) -> _Value:
     """Return the first answer that is true; an AssertionError after *seconds*, or as soon as *job* has ended."""
     deadline = time.monotonic() + seconds
     while not (answer := ask()):
@@ -194,10 +178,7 @@ def until(ask: Callable[[], _Value], seconds: float = _PATIENCE_SECONDS, job: Jo
 
 @functools.cache
 def empty_tables() -> Path:
-    """Return a folder with all tables, empty: to copy them takes less time than to make them.
-
-    Only jobs in this process are spared the making; those that run as processes do it as in production.
-    """
+    """Return a folder with all tables, empty: to copy them takes less time than to make them."""
     folder = tempfile.TemporaryDirectory(prefix="empty-tables-")
     atexit.register(folder.cleanup)
     TableStore(open_session("empty tables"), folder.name).create()

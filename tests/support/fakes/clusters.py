@@ -125,7 +125,10 @@ class MemoryCluster:
         """Take what the sink writes."""
         if self.is_down:
             raise self._silence()
-        return {group: {place_of(each): self._write(each) for each in wanted} for group, wanted in writes.items()}
+        return {
+            group: {place_of(each): self._write(each) if may_send() else "REQUEST_NOT_SENT" for each in wanted}
+            for group, wanted in writes.items()
+        }
 
     def delete_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition]

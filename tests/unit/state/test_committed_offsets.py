@@ -47,6 +47,15 @@ def test_a_commit_below_the_one_before_is_a_rewind_wherever_the_batch_ends() -> 
         assert known(committed)["rewound_at_ms"] == 30, batches
 
 
+def test_of_rewinds_the_newest_time_counts_for_clocks_of_coordinators_differ() -> None:
+    for batches in ([[8, 3, 9, 4]], [[8, 3], [9, 4]]):
+        committed, first, times = CommittedOffsets(["X"]), 0, iter([10, 40, 20, 30])
+        for batch in batches:
+            take_in(committed, *(commit(offset, next(times)) for offset in batch), first=first)
+            first += len(batch)
+        assert known(committed)["rewound_at_ms"] == 40, batches
+
+
 def test_a_rewind_is_seen_across_a_tombstone_a_negative_offset_and_our_own_commits() -> None:
     committed = CommittedOffsets(["X"])
     take_in(committed, commit(8, 1), commit(None, 2), commit(-1, 3), commit(9, 4, metadata=OWN_TAG), commit(3, 5))
