@@ -1,73 +1,41 @@
 """Make jars/classes/spark.jsa: Spark's classes as the JVM has them in memory, so that a job starts in half the time.
 
-A JVM that is given the archive maps it instead of reading, checking and linking some 20,000 classes (class data
-sharing, JEP 350). It is good for the Java and the jars it was made with; with others the JVM passes over it, and jobs
-start as they would without. ``archive_options.py`` names it to drivers on this machine; no executor, no image has it.
+See ``jvm_classes.py``. ``archive_options.py`` names it to drivers on this machine; no executor, no image has it.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-import stamp
 from archive_options import ARCHIVE, CONF_VARIABLE, EMPTY_CONF, archive_options
 from bundle import build_zip
-from prerequisites import find_java
-from progress import run_shown
+from jvm_classes import REPO, WARM_UP, Archive, say
 from spark_options import split_options
 from submit import build_command, without_other_driver
 
-REPO = Path(__file__).resolve().parent.parent
-LOG = REPO / ".venv" / "install-class-archive.log"
-_WARM_UP = "--warm-up"
-_STEP = "== "
 _SHORT_LIVED = ["--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
 _PATIENCE_SECONDS = 120
 
 
 def main() -> None:
-    """Bring the archive up to date; where none can be made, say so and leave it at that."""
-    archive = REPO / ARCHIVE
-    folder = archive.parent
-    jars = sorted(f"{jar.name} {jar.stat().st_size}" for jar in (REPO / "jars" / "spark").glob("*.jar"))
-    version = subprocess.run([find_java(), "-version"], capture_output=True, text=True, check=True).stderr
-    made_from = stamp.digest(version, str(REPO), Path(__file__).read_text(), *jars)
-    if folder.is_dir() and stamp.is_current(folder, made_from):
-        return
+    """Bring the archive up to date."""
+    path = REPO / ARCHIVE
+    archive = Archive("Class archive", path, path.parent, REPO / "jars" / "spark", Path(__file__))
+    archive.bring_up_to_date(_environment)
+
+
+def _environment() -> dict[str, str]:
     (REPO / EMPTY_CONF).mkdir(parents=True, exist_ok=True)
-    stamp.forget(folder)
-    archive.unlink(missing_ok=True)
-    try:
-        _make()
-    except SystemExit as failure:
-        print(failure, flush=True)
-    if not archive.is_file():
-        print(f"Class archive: not made, so jobs take longer to start; see {LOG}", flush=True)
-    # Also without one: what failed now fails again until something changes.
-    stamp.remember(folder, made_from)
-
-
-def _make() -> None:
     build_zip(REPO / "lib" / "offset_sync", REPO / "dist" / "offset_sync.zip")
     words = ["--master", "local[2]", *_SHORT_LIVED, *archive_options(REPO, "ArchiveClassesAtExit")]
     environ = without_other_driver(os.environ, REPO)
     command = build_command(REPO, "sync_offsets", split_options(words), environ)
-    environ |= command.environment | {CONF_VARIABLE: str(REPO / EMPTY_CONF)}
-    run_shown("Class archive", [sys.executable, __file__, _WARM_UP], _step_of, LOG, environment=environ)
-
-
-def _step_of(line: str) -> str | None:
-    return line.removeprefix(_STEP) if line.startswith(_STEP) else None
-
-
-def _say(step: str) -> None:
-    print(_STEP + step, flush=True)
+    return environ | command.environment | {CONF_VARIABLE: str(REPO / EMPTY_CONF)}
 
 
 def warm_up() -> None:
@@ -81,10 +49,10 @@ def warm_up() -> None:
     from offset_sync.tables.delta.jvm import java
     from offset_sync.tables.store import TableStore
 
-    _say("starting Spark")
+    say("starting Spark")
     spark = open_session("class archive")
     gateway: Any = SparkContext._gateway
-    _say("writing and reading a table")
+    say("writing and reading a table")
     with tempfile.TemporaryDirectory() as folder:
         tables = TableStore(spark, f"{folder}/tables")
         tables.create((OFFSET_COMMITS,))
@@ -92,7 +60,7 @@ def warm_up() -> None:
         for rows in (tables.read(OFFSET_COMMITS), spark.read.format("delta").load(tables.path(OFFSET_COMMITS))):
             rows.groupBy("cluster").count().toArrow()
 
-        _say("streaming")
+        say("streaming")
 
         def take(batch: DataFrame, _batch_id: int) -> None:
             batch.mapInArrow(lambda batches: batches, batch.schema).toArrow()
@@ -109,11 +77,11 @@ def warm_up() -> None:
         options.put("bootstrap.servers", "127.0.0.1:9")
         java("org.apache.kafka.clients.admin.AdminClient").create(options).close()
         spark.stop()
-    _say("writing the archive")
+    say("writing the archive")
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait(_PATIENCE_SECONDS)
 
 
 if __name__ == "__main__":
-    warm_up() if _WARM_UP in sys.argv else main()
+    warm_up() if WARM_UP in sys.argv else main()

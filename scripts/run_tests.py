@@ -3,7 +3,8 @@
 Each group is a pytest run of its own: tests/spark and tests/broker start their JVM with other options. What waits for
 brokers most of the time runs beside what computes, and each line says of which lane it is. The last line is ``tests: 12
 passed, 0 failed, 1 skipped``; the exit code is 1 where something failed. A group that ends without saying how its tests
-went counts as one failure, and so does too low a coverage.
+went counts as one failure, and so does too low a coverage. What failed is printed again before the last line, so that
+the end of a long log is enough to know it.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -44,6 +45,7 @@ OPTIONS: Sequence[str] = (
     # A worker that crashes ends its group, as failed: with another in its place the last tests are never given out.
     "--max-worker-restart=0",
 )
+_LINES_OF_A_FAILURE = 30
 _NO_TESTS_COLLECTED = 5  # pytest's exit code, where -k chose none of a group
 
 
@@ -54,10 +56,16 @@ class Count:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    failures: tuple[str, ...] = field(default=(), compare=False)  # each test that failed, and what it said
 
     def __add__(self, other: Count) -> Count:
         """Return the sum of both."""
-        return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+        return Count(
+            self.passed + other.passed,
+            self.failed + other.failed,
+            self.skipped + other.skipped,
+            self.failures + other.failures,
+        )
 
     def __str__(self) -> str:
         """Return the closing line."""
@@ -78,6 +86,8 @@ def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
         total = sum(counts, Count())
     # Some of the tests cover some of the code: only a whole run is judged.
     total += covered(0 if chosen else LEAST_COVERAGE)
+    for failure in total.failures:
+        print(f"== failed: {failure}\n")
     print(total, flush=True)
     return 1 if total.failed else 0
 
@@ -116,7 +126,7 @@ def counted(report: Path, exit_code: int) -> Count:
     try:
         suites = list(ET.parse(report).getroot().iter("testsuite"))
     except (FileNotFoundError, ET.ParseError):
-        return Count(failed=1)
+        return Count(failed=1, failures=(f"a group of tests, which ended with {exit_code} and no report",))
 
     def sum_of(*names: str) -> int:
         return sum(int(suite.get(name, 0)) for suite in suites for name in names)
@@ -125,7 +135,14 @@ def counted(report: Path, exit_code: int) -> Count:
     passed = max(0, sum_of("tests") - failed - skipped)
     if exit_code not in (0, _NO_TESTS_COLLECTED):
         failed = max(1, failed)
-    return Count(passed, failed, skipped)
+    return Count(passed, failed, skipped, tuple(_failures(suites)))
+
+
+def _failures(suites: Sequence[ET.Element]) -> Iterator[str]:
+    for test in (test for suite in suites for test in suite.iter("testcase")):
+        for word in (*test.iter("failure"), *test.iter("error")):
+            said = (word.text or word.get("message") or "").splitlines()[-_LINES_OF_A_FAILURE:]
+            yield "\n  ".join((f"{test.get('classname')}::{test.get('name')}", *said))
 
 
 def covered(least: int) -> Count:
@@ -135,7 +152,9 @@ def covered(least: int) -> Count:
         subprocess.run([sys.executable, "-m", "coverage", "combine", "--quiet", *lanes], check=False)
     command = [sys.executable, "-m", "coverage", "report", f"--fail-under={least}"]
     is_enough = subprocess.run(command, check=False).returncode == 0
-    return Count(failed=0 if is_enough or not least else 1)
+    if is_enough or not least:
+        return Count()
+    return Count(failed=1, failures=(f"the coverage, which is below {least} %",))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.long, pytest.mark.no_cover]
 
 def test_nothing_is_lost_at_any_step_and_all_is_exact_after_quiet() -> None:
     seeds = range(examples(60))
-    result = tried(seeds, seconds=500)
+    result = tried(seeds, seconds=500, is_plain=True)
     assert (result.failure, result.seeds) == (None, len(seeds))
 
 

@@ -140,11 +140,8 @@ class StartFolds:
         except FileNotFoundError:
             logger.info("the tables were cleaned up since they were folded: reading all of them")
             return _History(versions)
-        return (
-            _History(versions, folds, added)
-            if _is_later(added[0], folds[0].rows, self._config.clusters)
-            else _History(versions)
-        )
+        is_later = _is_later(added[0], folds[0].rows, self._config.clusters)
+        return _History(versions, folds, added) if is_later else _History(versions)
 
     def _believed(self, versions: tuple[int, ...], lives: CommitLogLives) -> tuple[Fold, ...] | None:
         """Return the folds, if both are there, of one moment, of these clusters, and no log has begun a life since."""

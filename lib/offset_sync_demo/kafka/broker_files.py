@@ -13,7 +13,7 @@ from offset_sync.model.errors import OffsetSyncError
 
 JARS_VARIABLE = "OFFSET_SYNC_BROKER_JARS"
 CLASS_ARCHIVE = "classes.jsa"
-"""Beside the jars: what ``scripts/class_archive.py`` makes, so that a broker starts with two thirds of the work."""
+"""Beside the jars: what ``scripts/broker_archive.py`` makes, so that a broker starts with two thirds of the work."""
 _JARS = Path(__file__).resolve().parents[3] / "jars" / "broker"
 
 _FIRST_PORT, _PORTS_END = 15000, 32000

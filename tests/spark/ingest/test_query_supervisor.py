@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.ingest import query_supervisor
 from offset_sync.ingest.query_supervisor import QuerySupervisor
+from offset_sync.tables.delta import jvm
+from offset_sync.tables.delta.jvm import java
 
 PATIENCE_S = 60.0
 Batch = Callable[[DataFrame, int], None]
@@ -101,6 +104,21 @@ def test_stopping_lets_the_micro_batch_in_hand_finish_and_begins_no_other(job: J
     may_end.set()
     running.join(PATIENCE_S)
     assert (begun, ended, job.spark.streams.active) == ([0], [0], [])
+
+
+def test_what_the_jvm_says_of_batches_is_heard_again_when_the_job_goes_on(spark: SparkSession) -> None:
+    def level() -> str:
+        return str(java("org.apache.logging.log4j.LogManager").getLogger(jvm._BATCHES).getLevel())
+
+    before = level()
+    jvm.silence_batches(is_worth_telling)
+    assert level() == "OFF" != before
+    jvm.hear_batches(is_worth_telling)
+    assert level() == before
+
+
+def is_worth_telling(_record: logging.LogRecord) -> bool:
+    return True
 
 
 def test_once_ends_when_all_is_read_and_says_which_query_failed(job: Job) -> None:

@@ -13,6 +13,7 @@ from itertools import count
 from simulation.one_thread import without_threads
 from simulation.oracle import Violation
 from simulation.report import told
+from simulation.shape import ON_REQUEST
 from simulation.shrink import shrunk
 from simulation.simulation import simulate
 
@@ -26,14 +27,14 @@ class Tried:
     failure: str | None = None
 
 
-def tried(seeds: Iterable[int], seconds: float) -> Tried:
-    """Try *seeds* for at most *seconds*, up to the first that fails."""
+def tried(seeds: Iterable[int], seconds: float, *, is_plain: bool = False) -> Tried:
+    """Try *seeds* for at most *seconds*, up to the first that fails; without faults ON_REQUEST if *is_plain*."""
     result, ends_at = Tried(), time.monotonic() + seconds
     with without_threads():
         for seed in seeds:
             if time.monotonic() > ends_at:
                 break
-            simulation = simulate(seed)
+            simulation = simulate(seed, frozenset() if is_plain else _asked_for(seed))
             try:
                 simulation.run()
             except Violation as problem:
@@ -44,6 +45,12 @@ def tried(seeds: Iterable[int], seconds: float) -> Tried:
             finally:
                 result.seeds, result.steps = result.seeds + 1, result.steps + simulation.next
     return result
+
+
+def _asked_for(seed: int) -> frozenset[str]:
+    """Return none for every other seed, and one after the other of the faults that need a world of their own."""
+    number, is_with_one = divmod(seed, 2)
+    return frozenset({ON_REQUEST[number % len(ON_REQUEST)]} if is_with_one else ())
 
 
 def main() -> int:

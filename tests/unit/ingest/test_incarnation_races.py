@@ -62,22 +62,15 @@ def test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut() -> None:
     assert queries.reasons() == {None}
 
 
-def test_one_that_is_refused_leaves_nothing_behind_of_the_logs_that_it_had_looked_at_already() -> None:
+@pytest.mark.parametrize(("indexed_under_the_old_leader", "reasons"), [(10, {None}), (12, {None, "LOG_TRUNCATED"})])
+def test_one_that_is_refused_leaves_nothing_behind_of_the_logs_that_it_had_looked_at_already(
+    indexed_under_the_old_leader: int, reasons: set[str | None]
+) -> None:
     """How far the first log reaches under its new leader would pass for what the old one had when it comes again."""
     queries = Queries()
-    queries.note(1, first=10, last=10)
-    queries.leaders.meanwhile.append(lambda: queries.note(2, last=15))
-    with pytest.raises(OvertakenError):
-        queries.note(2, first=12, last=12)
-    queries.note(2, first=13, last=16)
-    assert queries.reasons() == {None}
-
-
-def test_a_cut_is_found_by_the_one_that_comes_again() -> None:
-    queries = Queries()
-    queries.note(1, first=12, last=10)
+    queries.note(1, first=indexed_under_the_old_leader, last=10)
     queries.leaders.meanwhile.append(lambda: queries.note(2, last=15))
     with pytest.raises(OvertakenError):
         queries.note(2, first=13, last=12)
     queries.note(2, first=14, last=16)
-    assert queries.reasons() == {None, "LOG_TRUNCATED"}
+    assert queries.reasons() == reasons

@@ -68,7 +68,11 @@ def test_a_broken_group_does_not_keep_the_others_from_running_and_the_last_line_
     monkeypatch.setattr(run_tests, "OPTIONS", [])
     monkeypatch.setattr(run_tests, "covered", lambda _least: Count())
     assert main([]) == 1
-    assert capfd.readouterr().out.splitlines()[-1] == "tests: 2 passed, 3 failed, 1 skipped"
+    *lines, last = capfd.readouterr().out.splitlines()
+    assert last == "tests: 2 passed, 3 failed, 1 skipped"
+    failed = [line for line in lines if line.startswith("== failed: ")]
+    assert [line.rpartition("::")[2] for line in failed] == ["test_one", "test_fails", "test_cannot_begin"]
+    assert any("assert False" in line for line in lines[lines.index(failed[1]) :])
     monkeypatch.setattr(run_tests, "LANES", {"quick": [("test_two.py",)]})
     assert main([]) == 0
     *lines, last = capfd.readouterr().out.splitlines()

@@ -64,7 +64,7 @@ def _by_hadoop(places: Mapping[str, str]) -> Iterator[Finding]:
             try:
                 files.write_text(name, "check")
                 files.delete(name)
-            except JavaError as error:
+            except (JavaError, OSError) as error:  # without Java where the place is local after all
                 said = str(error).strip().splitlines()
                 reason = next((line.strip() for line in said if "Exception" in line), said[0] if said else "")
                 text = f"{path} cannot be written to ({reason[:300]}); set the right to it, or the jars it needs"

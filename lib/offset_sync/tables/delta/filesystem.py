@@ -164,6 +164,8 @@ class HadoopFiles:
 
     def delete_folder(self, folder: str) -> bool:
         """Delete *folder* and all in it; return whether it was there."""
+        if (own := self.local(folder)) is not None:
+            return local_files.delete_folder(own)
         file_system, hadoop_path = self._resolve(folder)
         return bool(file_system.delete(hadoop_path, True))
 
@@ -184,7 +186,8 @@ class HadoopFiles:
         if (own := self.local(path)) is not None:
             pq.write_table(rows, own, compression="snappy")
             self.sync(path)
-            return f"file:{own.absolute()}", own.stat().st_size
+            # As Hadoop writes it: without the ".." that a relative root may begin with.
+            return f"file:{os.path.abspath(own)}", own.stat().st_size
         file_system, hadoop_path = self._resolve(path)
         with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
             local = Path(folder, "rows.parquet")

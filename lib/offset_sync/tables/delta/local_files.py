@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import uuid
 from contextlib import suppress
 from pathlib import Path
@@ -43,6 +44,15 @@ def delete(path: Path) -> None:
     """Delete a file, if it is there, and its checksum."""
     for each in (path, path.with_name(f".{path.name}.crc")):
         each.unlink(missing_ok=True)
+
+
+def delete_folder(folder: Path) -> bool:
+    """Delete *folder* and all in it; return whether it was there."""
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def sync(path: Path) -> None:

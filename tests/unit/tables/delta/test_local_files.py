@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from offset_sync.tables.delta import filesystem, local_files
@@ -74,3 +75,21 @@ def test_scraps_are_not_listed_and_folders_are_by_themselves(files: HadoopFiles,
     assert files.count(str(tmp_path)) == 4
     assert files.written_ms(str(tmp_path)).keys() == {".hidden", "1"}
     assert files.names(str(tmp_path / "nowhere")) == []
+
+
+def test_a_folder_is_deleted_with_all_in_it_and_one_that_is_not_there_is_no_error(
+    files: HadoopFiles, tmp_path: Path
+) -> None:
+    files.write_text(f"{tmp_path}/a/b/c", "x")
+    assert [files.delete_folder(f"{tmp_path}/a") for _ in range(2)] == [True, False]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_parquet_file_is_named_as_hadoop_names_it(files: HadoopFiles, tmp_path: Path) -> None:
+    rows = pa.table({"a": [1, 2], "b": ["x", "y"]})
+    (tmp_path / "below").mkdir()
+    name, size = files.write_parquet(f"{tmp_path}/below/../rows.parquet", rows)
+    assert (name, size) == (f"file:{tmp_path}/rows.parquet", (tmp_path / "rows.parquet").stat().st_size)
+    assert files.read_parquet(name, ["b"]) == rows.select(["b"])
+    with pytest.raises(FileNotFoundError):
+        files.read_parquet(f"{tmp_path}/no.parquet", ["b"])
