@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -12,12 +13,13 @@ import pyarrow.compute as pc
 from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.model.values import TopicPartition
 from offset_sync.tables.catalog import BEGINS, QUARANTINE, RECORD_RUNS
+from offset_sync.tables.definition import fitted
 
 
 class ReadBatch(NamedTuple):
     """Rows of :data:`CUT_SCHEMA`, and from where to where they were read, before *at*.
 
-    *again* are logs that were read once more.
+    *again* are logs that were read once more. *complete_until* says of logs up to when what stood in them is read.
     """
 
     cut: pa.Table
@@ -25,6 +27,7 @@ class ReadBatch(NamedTuple):
     end: Offsets
     at: datetime
     again: frozenset[TopicPartition] = frozenset()
+    complete_until: Mapping[TopicPartition, datetime] = MappingProxyType({})
 
 
 def is_of(rows: pa.Table, places: Collection[TopicPartition]) -> pa.ChunkedArray:
@@ -46,7 +49,7 @@ def to_runs(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
         "indexed_at": _repeat_time(now, cut.num_rows),
         **{name: cut.column(name) for name in RECORD_RUNS.names if name in cut.column_names},
     }
-    return pa.table(columns).select(RECORD_RUNS.names).cast(RECORD_RUNS.arrow_schema)
+    return fitted(pa.table(columns), RECORD_RUNS.arrow_schema)
 
 
 def to_quarantine(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
@@ -78,6 +81,7 @@ def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.T
             edges.append((*place, begin, BEGINS))
         if offset > max(last.get(place, -1), begin):
             edges.append((*place, offset, offset))
+    complete_until = {(*place, BEGINS): until for place, until in read.complete_until.items()}
     rows = [
         {
             "cluster": alias,
@@ -88,6 +92,7 @@ def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.T
             "origin": alias,
             "origin_start": origin_start,
             "indexed_at": read.at,
+            "complete_until": complete_until.get((topic, partition, origin_start)),
         }
         for topic, partition, offset, origin_start in sorted(edges)
     ]

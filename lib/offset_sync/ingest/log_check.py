@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
+from offset_sync.ingest.completeness import Completeness
 from offset_sync.ingest.due_logs import DueLogs, refuse_unknown
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
 from offset_sync.ingest.origin_check import OriginCheck
@@ -55,7 +56,7 @@ class LogCheck:
 
     def __init__(self, alias: str, asked: Asked, origins: OriginCheck, incarnations: IncarnationCheck) -> None:
         self._alias, self._asked, self._origins, self._incarnations = alias, asked, origins, incarnations
-        self._due = DueLogs(alias, incarnations)
+        self._due, self._completeness = DueLogs(alias, incarnations), Completeness()
 
     def was_read_again(self, read: ReadBatch) -> None:
         """Take note that what *read* has was written down."""
@@ -79,7 +80,8 @@ class LogCheck:
         self._incarnations.note_arrived(self._alias, here.ends, asked_at)
         places = {each: here.ends[each] for each in self._incarnations.to_read_again(self._alias) if each in here.ends}
         read = self._read_again(read._replace(at=at), places, cut)
-        return read._replace(cut=self._origins.refute(read.cut, said))
+        complete_until = self._completeness.of(read, here.ends, asked_at)
+        return read._replace(cut=self._origins.refute(read.cut, said), complete_until=complete_until)
 
     def _ask(
         self, read: ReadBatch, wanted: Collection[TopicPartition]

@@ -24,8 +24,8 @@ from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.index.time_index import TimeIndex
 
 logger = logging.getLogger(__name__)
-_COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", "indexed_at"]
-_COLUMNS += ["min_timestamp", "max_timestamp"]
+_TIMES = ["indexed_at", "min_timestamp", "max_timestamp", "complete_until"]
+_COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", *_TIMES]
 
 
 class RecordIndex:
@@ -143,10 +143,7 @@ class RecordIndex:
     def _take_in(self, rows: pa.Table) -> None:
         origin = self._to_codes(rows.column("origin"))
         start, length, origin_start = (int64s(rows.column(n)) for n in ("start_offset", "length", "origin_start"))
-        seen_ms = int64s(rows.column("indexed_at").cast(pa.int64())) // 1000
-        least_ms, most_ms = (
-            int64s(rows.column(n).cast(pa.int64())) // 1000 for n in ("min_timestamp", "max_timestamp")
-        )
+        seen_ms, least_ms, most_ms, complete_ms = (int64s(rows.column(n).cast(pa.int64())) // 1000 for n in _TIMES)
         edges = borders(rows)
         for first, end in pairwise(edges):
             of_log = ClusterPartition(*(rows.column(name)[first].as_py() for name in ("cluster", "topic", "partition")))
@@ -164,9 +161,12 @@ class RecordIndex:
             if whole.length.sum() > runs.length.sum():
                 logger.warning("clusters.%s: %s-%d: not all of it is in the index; what lacks is repeated", *of_log)
             log.extend(whole, int(runs.end.max()))
+            is_kept = kept >= 0
+            told_ms = complete_ms[part][is_kept & (complete_ms[part] > 0)]
+            if len(told_ms):  # the last word counts, not the latest time: a clock may have been set back
+                log.complete_until_ms = int(told_ms[-1])
             if self._is_timed(of_log.topic):
                 log.times = log.times or TimeIndex()
-                is_kept = kept >= 0
                 log.times.extend(start[part][is_kept], kept[is_kept], least_ms[part][is_kept], most_ms[part][is_kept])
 
     def _to_codes(self, origins: pa.ChunkedArray) -> NDArray[np.int32]:

@@ -192,7 +192,7 @@ class Translator:
 def _watched_until_ms(log: LogIndex | None, log_end: int, now_ms: int) -> int:
     """Return until when everything that came to the source's *log* is known, in ms; errs to earlier.
 
-    A hole ages only so long: where the index stands still, what fills the hole may have come and not been read yet.
+    A hole ages only so long: where the index is behind, what fills the hole may have come and not been read yet.
     """
     is_behind = log is not None and log.frontier < log_end
-    return min(log.grew_at_ms, now_ms) if log is not None and is_behind else now_ms
+    return min(log.complete_until_ms, now_ms) if log is not None and is_behind else now_ms

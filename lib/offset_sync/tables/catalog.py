@@ -23,9 +23,12 @@ RECORD_RUNS = Table(
         "min_timestamp | timestamp | smallest record timestamp in the run",
         "max_timestamp | timestamp | largest record timestamp in the run",
         "indexed_at | timestamp | when the index saw the run",
+        "complete_until | timestamp | where origin_start is -1: what stood in the log at this moment is indexed; null: "
+        "not known",
     ),
     cluster_by=("topic", "partition", "start_offset"),
     is_cut=True,
+    later=("complete_until",),
 )
 INDEXED_TOPICS = Table(
     "indexed_topics",

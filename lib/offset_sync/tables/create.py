@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Collection
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
@@ -67,6 +68,31 @@ def _build(spark: SparkSession, path: str, table: Table) -> None:
     if table.cluster_by:
         builder = builder.clusterBy(*table.cluster_by)
     builder.execute()
+
+
+def add_later_columns(spark: SparkSession, path: str, table: Table, known: Collection[str]) -> None:
+    """Add to the table at *path*, which has the columns *known*, those of *table* that came with a later version.
+
+    Old files are left as they are: their rows have null there. Who appends meanwhile does it once more.
+    """
+    with table_lock(HadoopFiles(spark).local(path)):
+        _add_columns(spark, path, table, known)
+
+
+def _add_columns(spark: SparkSession, path: str, table: Table, known: Collection[str]) -> None:
+    lacking = [column for column in table.columns if column.name in {*table.later} - {*known}]
+    for column in lacking:
+        logger.info("%s: adding the column %s", table.name, column.name)
+        comment = column.comment.replace("\\", "\\\\").replace("'", "\\'")
+        try:
+            spark.sql(
+                f"ALTER TABLE delta.`{path.replace('`', '``')}` ADD COLUMNS "
+                f"(`{column.name}` {column.type} COMMENT '{comment}')"
+            )
+        except Exception:
+            # Another job, which starts at the same moment, may have added it.
+            if column.name not in DeltaTable.forPath(spark, path).toDF().columns:
+                raise
 
 
 def _clear(spark: SparkSession, path: str) -> bool:

@@ -30,7 +30,8 @@ class Column:
 class Table:
     """One table under ``tables.root``; rows are only ever appended, unless it *is_replaced* as a whole.
 
-    From one that *is_cut* maintenance removes what nobody can need any more.
+    From one that *is_cut* maintenance removes what nobody can need any more. Of the *later* columns a table that an
+    earlier version has made has none until a job of this version starts, and its rows have null there.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Table:
     cluster_by: tuple[str, ...] = ()
     is_replaced: bool = False
     is_cut: bool = False
+    later: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -59,6 +61,15 @@ class Table:
     def ddl(self) -> str:
         """The same columns as a Spark schema string."""
         return ", ".join(f"`{column.name}` {column.type}" for column in self.columns)
+
+
+def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the columns of *schema*, null where *rows* were written by a version that did not know one."""
+    known = [
+        rows.column(each.name) if each.name in rows.column_names else pa.nulls(rows.num_rows, each.type)
+        for each in schema
+    ]
+    return pa.table(known, names=schema.names).cast(schema)
 
 
 def columns(*lines: str) -> tuple[Column, ...]:

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.tables.catalog import TABLES
-from offset_sync.tables.create import create_table
-from offset_sync.tables.definition import Table
+from offset_sync.tables.create import add_later_columns, create_table
+from offset_sync.tables.definition import Table, fitted
 from offset_sync.tables.delta.append import DeltaAppender
 from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.delta.log_repair import repair_log
@@ -45,7 +45,9 @@ class TableStore:
         return f"{self.root}/{table.name}"
 
     def create(self, tables: Iterable[Table] = TABLES) -> None:
-        """Create every table that does not exist yet; on a local disk mend what a power failure has left of a log.
+        """Create every table that does not exist yet, and give older ones the columns that they have not got.
+
+        On a local disk mend what a power failure has left of a log.
 
         Raises TableError, with what to do, where that would lose rows.
         """
@@ -55,6 +57,9 @@ class TableStore:
             if (own := self._files.local(self.path(table))) is not None:
                 repair_log(own)
             create_table(self.spark, self.path(table), table)
+            if table.later:
+                known = self._appender.kernel.newest(self.path(table)).column_names
+                add_later_columns(self.spark, self.path(table), table, known)
 
     def read(self, table: Table) -> DataFrame:
         """Return *table* as it is now; a small one as rows that the driver holds."""
@@ -67,7 +72,10 @@ class TableStore:
         return self._by_spark(table).toArrow() if held is None else held
 
     def _by_spark(self, table: Table) -> DataFrame:
-        return self.spark.read.format("delta").load(self.path(table)).select(*table.names)
+        found = self.spark.read.format("delta").load(self.path(table))
+        for column in (each for each in table.columns if each.name in {*table.later} - {*found.columns}):
+            found = found.withColumn(column.name, F.lit(None).cast(column.type))
+        return found.select(*table.names)
 
     def _held(self, table: Table) -> pa.Table | None:
         """Return all rows of a small table; None for a large one."""
@@ -77,7 +85,7 @@ class TableStore:
         if found is None:
             return None
         try:
-            parts = [self._files.read_parquet(each, table.names).cast(table.arrow_schema) for each in found]
+            parts = [fitted(self._files.read_parquet(each, table.names), table.arrow_schema) for each in found]
         except FileNotFoundError:  # compacted and cleaned up since; Spark looks at the table anew
             return None
         return pa.concat_tables([table.arrow_schema.empty_table(), *parts])

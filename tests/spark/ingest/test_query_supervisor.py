@@ -110,6 +110,7 @@ def test_what_the_jvm_says_of_batches_is_heard_again_when_the_job_goes_on(spark:
     def level() -> str:
         return str(java("org.apache.logging.log4j.LogManager").getLogger(jvm._BATCHES).getLevel())
 
+    jvm.hear_batches(is_worth_telling)  # jobs that were stopped in this JVM have left it silent
     before = level()
     jvm.silence_batches(is_worth_telling)
     assert level() == "OFF" != before

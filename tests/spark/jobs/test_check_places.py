@@ -19,7 +19,7 @@ def test_a_place_that_hadoop_finds_on_this_disk_and_cannot_be_written_to_is_a_fi
     monkeypatch.setattr(spark_session, "open_session", lambda _name: spark)
     monkeypatch.setattr(spark, "stop", lambda: None)  # it is everybody's here
     (tmp_path / "file").write_text("in the way")
-    ends = {"dc1": {"kafka": {"bootstrap.servers": "127.0.0.1:9"}}, "dc2": {"kafka": {"bootstrap.servers": "127.0.0.1:10"}}}
+    ends = {f"dc{n}": {"kafka": {"bootstrap.servers": f"127.0.0.1:{n}"}} for n in (1, 2)}
     places = {"root": f"{tmp_path}/file/tables", "checkpoints": f"{tmp_path}/checkpoints"}
     config = parse_config({"clusters": ends, "topics": {"include": ["a"]}, "tables": places}, {})
     root, checkpoints = check_places(config, {"HADOOP_CONF_DIR": str(tmp_path)})

@@ -56,6 +56,9 @@ STARTING = {"crash": 2.0, "start": 6, "sync": 6.0, "full": 3.0, "reset": 2.0}
 MIRROR_FAULTS = ("resend", "reorder", "drop", "late")
 WAITS_MS = (1, 5, 50, 1_000, 3_000, 20_000, 70_000, 50_000_000)
 WAIT_WEIGHTS = (20, 10, 10, 10, 4, 2, 2, 0.05)
+LONG_WAITS = (10, 5, 5, 5, 2, 2, 6, 0)
+AT_ONCE = (3, 10, 50)
+"""How many records, or commits, a micro-batch reads at most."""
 
 
 def draw_actions(rng: random.Random, shape: Shape, count: int) -> list[Action]:
@@ -80,6 +83,8 @@ class _Draw:
     def __init__(self, rng: random.Random, shape: Shape) -> None:
         self.random, self.choice, self.choices = rng.random, rng.choice, rng.choices
         self.shape, self.below = shape, lambda n: int(rng.random() * n)
+        is_backlog = "backlog" in shape.faults
+        self.wait_weights, self.at_once = (LONG_WAITS, (3, 3, 50)) if is_backlog else (WAIT_WEIGHTS, AT_ONCE)
         self.mirror_faults = [fault for fault in MIRROR_FAULTS if fault in shape.faults]
         self.can_pause, self.can_crash = "pause" in shape.faults, "crash" in shape.faults
 
@@ -96,9 +101,10 @@ class _Draw:
                 fault = self.choice(self.mirror_faults)
             return name, *self.choice(shape.routes), place, 1 + self.below(4), fault, 1 + self.below(4)
         if name == "wait":
-            return name, self.choices(WAITS_MS, WAIT_WEIGHTS)[0]
+            return name, self.choices(WAITS_MS, self.wait_weights)[0]
         if name in ("index", "sync"):
-            return name, self.choice(shape.clusters), self.choice((3, 10, 50)), self._pauses()
+            alias, at_once = self.choice(shape.clusters), self.at_once if name == "index" else AT_ONCE
+            return name, alias, self.choice(at_once), self._pauses()
         if name in ("grown", "full", "flush"):
             return name, self._pauses()
         if name in ("reset", "forget", "commit_beyond"):

@@ -13,6 +13,16 @@ CLOSED = {
         (("offset_sync.state.translator._watched_until_ms", lambda _log, _log_end, now_ms: now_ms),),
         seed=18,
     ),
+    "an index that grows may still be behind": Remedy(
+        frozenset({"late", "backlog"}),
+        (
+            (
+                "offset_sync.ingest.completeness.Completeness.of",
+                lambda _known, _read, ends, asked_at: dict.fromkeys(ends, asked_at),
+            ),
+        ),
+        seed=173,
+    ),
     "lives of logs are told apart": Remedy(
         frozenset({"third_anew"}),
         (("offset_sync.ingest.incarnation_check.IncarnationCheck._lives", lambda _check, *_said: ([], 0)),),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 
 from offset_sync.model.values import TopicPartition
@@ -11,11 +10,13 @@ from simulation.shape import Shape
 from simulation.simulation import Simulation
 
 
-def told(shape: Shape, actions: Sequence[Action], failure: object) -> str:
+def told(shape: Shape, actions: Sequence[Action]) -> str:
     """Return the history, what the logs hold in the end, and how it fails."""
-    simulation = Simulation(shape, actions)
-    with contextlib.suppress(AssertionError):
+    simulation, failure = Simulation(shape, actions), None
+    try:
         simulation.run()
+    except AssertionError as problem:
+        failure = problem
     lines = [f"clusters {', '.join(shape.clusters)}; faults: {', '.join(sorted(shape.faults)) or 'none'}"]
     lines += [f"routes {', '.join(map(' to '.join, shape.routes))}; clocks {shape.skew_ms} ms apart"]
     lines += [f"{number:4}  {_words(action)}" for number, action in enumerate(actions, 1)]

@@ -31,8 +31,8 @@ FAULTS = (
     "pause",  # things happen while a driver waits for an answer
     "crash",
 )
-ON_REQUEST = ("third_anew", "cut_grows", "clocks", "shrink", "unreadable", "expire", "second")
-"""Faults that need a world of their own."""
+ON_REQUEST = ("third_anew", "cut_grows", "clocks", "shrink", "unreadable", "expire", "second", "backlog")
+"""Faults that need a world of their own; backlog: indexes that read little, and long waits."""
 KNOWN_HOLES = ("leak", "huge", "silent_origin")
 """Faults that are not withstood yet, or not played; see tests/simulation."""
 

@@ -40,7 +40,7 @@ def tried(seeds: Iterable[int], seconds: float, *, is_plain: bool = False) -> Tr
             except Violation as problem:
                 shape = simulation.shape
                 actions = shrunk(shape, simulation.actions, 60.0)
-                result.failure = f"seed {seed}\n{told(shape, actions, problem)}"
+                result.failure = f"seed {seed}: {problem}\n{told(shape, actions)}"
                 break
             finally:
                 result.seeds, result.steps = result.seeds + 1, result.steps + simulation.next

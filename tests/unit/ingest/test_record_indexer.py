@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import datetime, timezone
 
 import pyarrow as pa
 import pytest
@@ -46,6 +47,20 @@ def test_later_batches_add_what_they_read_and_a_new_partition_begins_at_its_begi
         ("pay", 0, 0, 0, "Y", -1),
         ("pay", 0, 1, 1, "Y", 1),
     ]
+
+
+def test_each_batch_says_up_to_when_its_logs_are_complete_where_that_is_known() -> None:
+    job = Job(Plan({ORDERS: 0, SECOND: 0}, [{ORDERS: 1, SECOND: 1}, {ORDERS: 3, SECOND: 2}]))
+    job.logs["Y"] = {ORDERS: MemoryEnds(0, 3), SECOND: MemoryEnds(0, 9)}
+    began = datetime.now(timezone.utc)
+    job.index(0, (ORDERS, 0, None), (SECOND, 0, None))
+    between = datetime.now(timezone.utc)
+    job.index(1, (ORDERS, 1, None), (ORDERS, 2, None), (SECOND, 1, None))
+    said = job.tables.rows(RECORD_RUNS, "partition", "start_offset", "length", "complete_until")
+    known = [(partition, start, at) for partition, start, length, at in said if at is not None and not length]
+    assert len(known) == 1
+    assert known[0][:2] == (0, 1)
+    assert began < between < known[0][2] < datetime.now(timezone.utc)
 
 
 def test_a_batch_that_reads_no_offset_of_a_partition_says_nothing_of_it() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from builders.logs import log
-from fakes.reconciler_site import ORDERS, Site, config_of
-from offset_sync.model.values import TopicPartition
+from builders.logs import HOUR_MS, log
+from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state import translator
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations
@@ -45,10 +45,17 @@ def test_an_error_of_one_partition_is_that_partitions_own(
     assert site.target_offset("Y", "readers") == 4
 
 
-@pytest.mark.parametrize(("at_source", "frontier", "answer"), [("X0:2 Y0 Y2 Y1", 4, 1), ("X0:2 Y0 Y2", 4, 3)])
-def test_a_hole_does_not_age_while_the_index_is_behind(at_source: str, frontier: int, answer: int) -> None:
+@pytest.mark.parametrize(
+    ("at_source", "complete_for_s", "answer"),
+    [("X0:2 Y0 Y2 Y1", None, 1), ("X0:2 Y0 Y2", None, 3), ("X0:2 Y0 Y2 X2", 59, 1), ("X0:2 Y0 Y2 X2", 60, 3)],
+)
+def test_a_hole_does_not_age_while_the_index_is_behind(at_source: str, complete_for_s: int | None, answer: int) -> None:
+    """It became visible an hour ago, and the index has reached 4; what stood there so many s later is indexed too."""
     site = Site(config_of(["X", "Y"]))
-    site.put(log("X", at_source, frontier=frontier))
+    site.put(log("X", at_source, frontier=4))
+    if complete_for_s is not None:
+        index = site.index.logs[ClusterPartition("X", *ORDERS)]
+        index.complete_until_ms = STARTED_MS - HOUR_MS + complete_for_s * 1000
     site.put(log("Y", "Y0:3"))
     site.commit("X", "readers", 4)
     site.reconcile()

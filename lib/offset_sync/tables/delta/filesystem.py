@@ -170,16 +170,16 @@ class HadoopFiles:
         return bool(file_system.delete(hadoop_path, True))
 
     def read_parquet(self, path: str, columns: list[str]) -> pa.Table:
-        """Return columns of a Parquet file; raises FileNotFoundError where there is none."""
+        """Return those of *columns* that a Parquet file has; raises FileNotFoundError where there is no file."""
         if (own := self.local(path)) is not None:
-            return pq.read_table(own, columns=columns, partitioning=None)
+            return local_files.read_parquet(own, columns)
         file_system, hadoop_path = self._resolve(path)
         with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
             local = Path(folder, "rows.parquet")
             # Without a checksum file beside it; the file's own pages have checksums enough.
             with _missing_files_named(path):
                 file_system.copyToLocalFile(False, hadoop_path, _to_path(local.as_uri()), True)
-            return pq.read_table(local, columns=columns)
+            return local_files.read_parquet(local, columns)
 
     def write_parquet(self, path: str, rows: pa.Table) -> tuple[str, int]:
         """Write *rows* as a new file; return its qualified name and its size in bytes."""

@@ -132,6 +132,11 @@ class Snapshot:
         """Its number."""
         return int(self.handle.getVersion())
 
+    @property
+    def column_names(self) -> list[str]:
+        """The columns that the table has at it."""
+        return [str(name) for name in items_of(self.handle.getSchema().fieldNames())]
+
 
 @dataclass(frozen=True)
 class Transaction:

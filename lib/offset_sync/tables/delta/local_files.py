@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 
 def listed(folder: Path) -> list[tuple[str, bool, int]]:
@@ -38,6 +42,12 @@ def replace_text(path: Path, text: str) -> None:
         written.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+def read_parquet(path: Path, columns: Sequence[str]) -> pa.Table:
+    """Return those of *columns* that a file has."""
+    with pq.ParquetFile(path) as file:
+        return file.read(columns=list(columns))
 
 
 def delete(path: Path) -> None:

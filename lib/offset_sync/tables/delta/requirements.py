@@ -82,7 +82,8 @@ REQUIRED = (
         DELTA,
         {
             f"{_KERNEL}.Table": "forPath/2 getLatestSnapshot/1",
-            f"{_KERNEL}.Snapshot": "buildUpdateTableTransaction/2 getScanBuilder/0 getVersion/0",
+            f"{_KERNEL}.Snapshot": "buildUpdateTableTransaction/2 getScanBuilder/0 getSchema/0 getVersion/0",
+            f"{_KERNEL}.types.StructType": "fieldNames/0",
             f"{_KERNEL}.Operation": "WRITE",
             f"{_KERNEL}.transaction.UpdateTableTransactionBuilder": "build/1 withMaxRetries/1 withTransactionId/2",
             f"{_KERNEL}.Transaction": (

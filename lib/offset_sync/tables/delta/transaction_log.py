@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from offset_sync.tables.definition import fitted
 from offset_sync.tables.delta.filesystem import HadoopFiles, read_json_lines
 
 
@@ -40,7 +41,7 @@ def read_added_rows(files: HadoopFiles, table: str, after: int, until: int, sche
             path = unquote(added["path"])
             # A path without a scheme is relative to the table, or absolute on its file system.
             path = path if "://" in path or path.startswith(("/", "file:")) else f"{table}/{path}"
-            found.append(files.read_parquet(path, schema.names).cast(schema))
+            found.append(fitted(files.read_parquet(path, schema.names), schema))
     return pa.concat_tables(found)
 
 

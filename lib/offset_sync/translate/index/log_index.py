@@ -24,7 +24,7 @@ class LogIndex:
     *is_contradicted*: the index was given two different records for one offset. The log was truncated there and has
     grown anew, and nobody can tell from here which of them holds, so nothing of it may be translated any more. *times*
     exists for topics that are translated by timestamp. *grew_at_ms* is when the last record was indexed,
-    *indexing_times* when the others were.
+    *indexing_times* when the others were. What stood in the log at *complete_until_ms* is indexed; errs to earlier.
     """
 
     def __init__(self, begin: int = 0) -> None:
@@ -35,7 +35,7 @@ class LogIndex:
         self.is_contradicted = False
         self.times: TimeIndex | None = None
         self.origins: set[int] = set()
-        self.grew_at_ms = 0
+        self.grew_at_ms = self.complete_until_ms = 0
         self.indexing_times = IndexingTimes()
 
     @property
