@@ -58,7 +58,8 @@ def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[
         faults -= {"anew"}
     if "late_index" in faults:
         # What stood before an index that began late is taken as read by the mirror's order, see docs/design/index.md.
-        faults -= {"late", "reorder", "drop"} - wanted
+        disorder = {"late", "reorder", "drop"}
+        faults -= {"late_index"} if disorder & wanted else disorder
     if "down" in faults and "silent_origin" not in wanted:
         # An origin that cannot be asked is believed: a limit that the documents name.
         faults -= {"beyond_log"} if "beyond_log" not in wanted else {"down"}
