@@ -31,7 +31,7 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.error_codes import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
-from offset_sync.state.cluster_metadata import MetadataFetcher
+from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.start_folds import StartFolds
@@ -89,7 +89,7 @@ class SyncJob:
         self._metrics = SyncMetrics(config)
         self._positions = Positions(self._state, self._metrics.waiting, config.metrics.worst)
         self._summary = SyncSummary(self._state, self._metrics, self._positions)
-        fetcher = MetadataFetcher(self._admins, on_return=lambda: self._loop.soon())
+        fetcher = checked_metadata(config, self._admins, self._state.index, lambda: self._loop.soon())
         history = CountedHistory(self._history, self._metrics)
         writers = {alias: self._writer(alias) for alias in config.clusters}
         self._reconciler = Reconciler(config, self._state, fetcher, writers, history)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
 from offset_sync.tables.catalog import ARRIVED, LOG_INCARNATIONS, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
-from offset_sync.translate.index.incarnations import Incarnation, kept_lengths, tell_lives_apart
+from offset_sync.translate.index.incarnations import Incarnation, kept_lengths, lost_copies, tell_lives_apart
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs
 
@@ -22,13 +22,14 @@ from offset_sync.translate.index.runs import Int64s, Runs
 class KnownIncarnations:
     """Every life of every log after the first; *code* gives codes to origins.
 
-    A log that never was cut, of a topic that never was made anew, is not in here and costs nothing.
+    A log that never was cut, of a topic that never was made anew, costs no more than its leader epoch.
     """
 
     def __init__(self, tables: TableStore, code: Callable[[str], int]) -> None:
         self._tables, self._code = tables, code
         self._arrived: dict[ClusterPartition, list[tuple[int, int]]] = {}
         self._lives: dict[ClusterPartition, list[Incarnation]] = {}
+        self._epochs: dict[ClusterPartition, tuple[datetime, str, int]] = {}
         self._version: int | None = None
 
     def of(self, log: ClusterPartition) -> Sequence[Incarnation]:
@@ -46,7 +47,14 @@ class KnownIncarnations:
             arrived = self._arrived.setdefault(_log_of(row), [])
             arrived.append((epoch_ms(row["noticed_at"]), row["begins_at"]))
             arrived.sort()
+        for row in rows.filter(pc.is_valid(rows.column("leader_epoch"))).to_pylist():
+            log, told = _log_of(row), (row["noticed_at"], row["topic_id"], row["leader_epoch"])
+            self._epochs[log] = max(told, self._epochs.get(log, told))
         return {log.topic_partition for log, life in lives_of(rows) if self._add(log, life)}
+
+    def leader_epochs(self) -> dict[ClusterPartition, tuple[str, int]]:
+        """Return topic id and leader epoch under which each log was last looked at."""
+        return {log: (topic_id, epoch) for log, (_, topic_id, epoch) in self._epochs.items()}
 
     def overtaken(self, rows: pa.Table) -> set[TopicPartition]:
         """Return the partitions of which *rows* has some of an earlier life, which were on their way to the table."""
@@ -65,13 +73,21 @@ class KnownIncarnations:
         if lives is not None:
             kept = kept_lengths(rows.start, rows.length, rows.indexed_at_ms, lives)
             rows = replace(rows, length=kept).take(kept >= 0)
+        return kept, self._by_life(log, rows)
+
+    def lost(self, log: ClusterPartition, rows: Runs) -> Runs:
+        """Return what of a log's *rows* it has lost by being cut, but for its own records."""
+        lost = lost_copies(rows, self._lives.get(log, ()))
+        return self._by_life(log, lost.take(lost.origin != self._code(log.cluster)))
+
+    def _by_life(self, log: ClusterPartition, rows: Runs) -> Runs:
         for origin in [each for each in self._lives if each.topic_partition == log.topic_partition]:
             is_native = rows.origin_start == rows.start if origin == log else np.zeros(len(rows), np.bool_)
             is_copy = (rows.origin == self._code(origin.cluster)) & (rows.length > 0) & ~is_native
             if is_copy.any():
                 told_apart = rows.take(~is_copy).followed_by(self._told_apart(log, rows.take(is_copy), origin))
                 rows = told_apart.take(np.lexsort((told_apart.length, told_apart.start)))
-        return kept, rows
+        return rows
 
     def _told_apart(self, log: ClusterPartition, copies: Runs, origin: ClusterPartition) -> Runs:
         lives, arrived = self._lives[origin], self._arrived.get(log, [])

@@ -52,6 +52,7 @@ class RecordIndex:
         self._ids: dict[tuple[str, str], set[str]] = {}
         self._grown: set[TopicPartition] = set()
         self._incarnations = KnownIncarnations(tables, self.code)
+        self._leader_epochs: dict[ClusterPartition, tuple[str, int]] = {}
         self._now_ms = now_ms
         self.clock_offset = ClockOffset()
         self._rebuilt: dict[TopicPartition, int] = {}
@@ -73,6 +74,8 @@ class RecordIndex:
             if self._version is not None:
                 self._rebuild(changed)
             self._version = version
+            # Only now, when of what was cut nothing is left in the logs.
+            self._leader_epochs = self._incarnations.leader_epochs()
             # The ids come after the runs and are written before them: no run is seen without its topic's id.
             topics_version = self._tables.version(INDEXED_TOPICS, self._topics_version)
             if topics_version != self._topics_version:
@@ -105,6 +108,10 @@ class RecordIndex:
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first, as they were noticed."""
         return self._incarnations.of(log)
+
+    def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
+        """Return the topic id and the leader epoch under which a log was last looked at; None: nobody knows."""
+        return self._leader_epochs.get(log)
 
     def rebuilt(self, partition: TopicPartition) -> int:
         """Return how often the logs of a partition were made anew here, so that all bounds on them are void."""
@@ -150,6 +157,7 @@ class RecordIndex:
             part = slice(first, end)
             self._grown.add(of_log.topic_partition)
             runs = readable(Runs.of(start[part], length[part], origin[part], origin_start[part], seen_ms[part]))
+            lost = self._incarnations.lost(of_log, runs)
             kept, runs = self._incarnations.live(of_log, runs)
             if len(runs) == 0:
                 continue
@@ -161,6 +169,7 @@ class RecordIndex:
             if whole.length.sum() > runs.length.sum():
                 logger.warning("clusters.%s: %s-%d: not all of it is in the index; what lacks is repeated", *of_log)
             log.extend(whole, int(runs.end.max()))
+            log.lose(lost)
             is_kept = kept >= 0
             told_ms = complete_ms[part][is_kept & (complete_ms[part] > 0)]
             if len(told_ms):  # the last word counts, not the latest time: a clock may have been set back

@@ -38,6 +38,9 @@ class Index(Protocol):
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first."""
 
+    def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
+        """Return the topic id and the leader epoch under which a log was last looked at; None: nobody knows."""
+
     @property
     def clock_offset(self) -> ClockOffset:
         """How far our clock may be ahead of that of whoever indexes."""

@@ -171,7 +171,8 @@ class Translator:
             return None
         start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
         known_to = snapshot.frontiers[ClusterPartition(cluster, *partition)]
-        return PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, known_to)
+        is_cut = partition in said.cut
+        return PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, known_to, is_cut=is_cut)
 
     def _remembered(self, cluster: str, partition: TopicPartition, there: PartitionMetadata) -> PartitionMetadata:
         indexed = self._index.partitions(cluster, partition.topic)

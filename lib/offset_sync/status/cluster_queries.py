@@ -10,22 +10,25 @@ from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.record_reader import RecordReader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, RecordContent, TopicPartition
-from offset_sync.state.cluster_metadata import MetadataFetcher
-from offset_sync.state.snapshot import MetadataByCluster
+from offset_sync.state.checked_metadata import checked_metadata
+from offset_sync.state.snapshot import Index, MetadataByCluster
 
 _DEADLINE_S = 5.0
 
 
 class ClusterQueries:
-    """Asks the configured clusters, but none of those *given_up*: every question to one of them has its error."""
+    """Asks the configured clusters, but none of those *given_up*: every question to one of them has its error.
 
-    def __init__(self, config: Config, given_up: Collection[str] = ()) -> None:
+    What they say of logs is compared with what the *index* has seen of them.
+    """
+
+    def __init__(self, config: Config, index: Index, given_up: Collection[str] = ()) -> None:
         self._given_up = {alias: ClusterError(alias, "given up, so it is not asked") for alias in given_up}
         options = {alias: config.admin_options(alias) for alias in config.clusters}
         self._admins = {alias: ClusterAdmin(alias, each) for alias, each in options.items()}
         self._group_states = {alias: GroupStates(alias, each) for alias, each in options.items()}
         self._readers = {alias: RecordReader(alias, each) for alias, each in options.items()}
-        self._fetcher = MetadataFetcher(self._admins)
+        self._fetcher = checked_metadata(config, self._admins, index)
 
     def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
         """Return what each cluster says of *partitions*, or why it says nothing."""

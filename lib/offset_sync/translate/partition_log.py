@@ -17,7 +17,8 @@ class PartitionMetadata:
     *topic_id* is None where there is no such topic or (*is_refused*) we may not describe it, and empty where nobody
     can tell. *partitions* counts those of the topic, *log_start* and *log_end* are offsets. *indexed_ids* are the
     topic ids the index has met. *frontier* is how far the index had read *before* the cluster was asked: by now it
-    may well be past the log end we were told.
+    may well be past the log end we were told. *is_cut*: the log has lost records that the index had read, and may have
+    got others in their place.
     """
 
     topic_id: str | None
@@ -27,6 +28,7 @@ class PartitionMetadata:
     indexed_ids: AbstractSet[str] = field(default_factory=frozenset)
     frontier: int = 0
     is_refused: bool = False
+    is_cut: bool = False
 
 
 NOT_ASKED = PartitionMetadata(topic_id="", partitions=0, log_start=0, log_end=NO_LIMIT)
@@ -96,6 +98,6 @@ def _reason_of(metadata: PartitionMetadata) -> State | None:
         return State.TOPIC_MISSING
     if metadata.indexed_ids and metadata.indexed_ids != {metadata.topic_id}:
         return State.TOPIC_RECREATED
-    if metadata.frontier > metadata.log_end:
+    if metadata.is_cut or metadata.frontier > metadata.log_end:
         return State.LOG_TRUNCATED
     return None

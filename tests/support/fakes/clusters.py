@@ -165,12 +165,17 @@ class MemoryIndex:
         self.refreshed = 0
         self.lock = threading.RLock()
         self.lives: dict[ClusterPartition, list[Incarnation]] = {}
+        self.epochs: dict[ClusterPartition, tuple[str, int]] = {}
         self.clock_offset = ClockOffset()
         self.clock_offset.observe(0, 0)
 
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first."""
         return self.lives.get(log, [])
+
+    def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
+        """Return under which leader epoch a log was looked at, as far as a test says so."""
+        return self.epochs.get(log)
 
     def rebuilt(self, partition: TopicPartition) -> int:
         """Return how often the logs of a partition were taken in anew: never."""

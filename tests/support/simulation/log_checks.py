@@ -25,7 +25,7 @@ class Epochs:
     def __init__(self, world: World, alias: str) -> None:
         self._world, self._alias = world, alias
 
-    def ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    def ends(self, epochs: Mapping[TopicPartition, int], deadline: float = 5.0) -> dict[TopicPartition, int]:
         """Return where each epoch ended."""
         logs = self._world.logs
         return {

@@ -16,6 +16,7 @@ from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition, WriteOutcome
+from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease
@@ -28,6 +29,7 @@ from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.write_ahead import WriteAheadWriter
 from simulation.commit_checks import CommitChecks
 from simulation.commit_ingester import Ingester, NoMetrics
+from simulation.log_checks import Epochs
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted
 from simulation.unread_commits import Answered, UnreadCommits
@@ -108,7 +110,9 @@ class SyncDriver:
         if "carry" in self.world.shape.faults:
             intents: Any = self.persisted.intents
             writers = {a: WriteAheadWriter(a, self.state, writer, intents) for a, writer in writers.items()}
-        self.reconciler = Reconciler(self.config, self.state, self, writers, self)
+        epochs = {alias: Epochs(self.world, alias) for alias in self.world.clusters}
+        fetcher = CheckedMetadata(self, index, epochs)
+        self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self)
         self.is_ready, self.is_first, self.is_busy = threading.Event(), True, False
         self.waiting: list[tuple[str, Any, int]] = []
         metrics: Any = NoMetrics()

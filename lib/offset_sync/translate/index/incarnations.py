@@ -45,6 +45,19 @@ def kept_lengths(start: Int64s, length: Int64s, indexed_at_ms: Int64s, lives: Se
     return np.where(is_gone, np.int64(-1), np.minimum(length, limit - start))
 
 
+def lost_copies(rows: Runs, lives: Sequence[Incarnation]) -> Runs:
+    """Return what *rows* of a log had that it has lost by being cut: copies of other logs' records, of known origin.
+
+    A group that commits there later may not have read them, and their origin still has them. Of a topic that was made
+    anew nothing counts as lost: whoever reads it begins anew too.
+    """
+    columns = (rows.start, rows.length, rows.indexed_at_ms)
+    first = np.maximum(kept_lengths(*columns, [life for life in lives if not life.is_anew]), 0)
+    end = np.maximum(kept_lengths(*columns, [life for life in lives if life.is_anew]), 0)
+    lost = Runs(rows.start + first, end - first, rows.origin, rows.origin_start + first, rows.indexed_at_ms)
+    return lost.take((lost.length > 0) & (rows.origin != UNKNOWN_ORIGIN))
+
+
 def tell_lives_apart(copies: Runs, lives: Sequence[Incarnation], settled_from: Sequence[int]) -> tuple[Runs, Int64s]:
     """Return copies of one origin's records, cut where a life begins, and of which life each is, shape (runs,).
 

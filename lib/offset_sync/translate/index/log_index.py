@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from offset_sync.translate.index.growable_array import GrowingArray
 from offset_sync.translate.index.indexing_times import IndexingTimes
-from offset_sync.translate.index.origin_positions import OriginPositions
+from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.index.time_index import TimeIndex
 
@@ -30,6 +31,7 @@ class LogIndex:
     def __init__(self, begin: int = 0) -> None:
         self._columns = tuple(GrowingArray() for _ in range(5))
         self._positions: dict[int, tuple[OriginPositions, int]] = {}
+        self._lost: list[Runs] = []
         self.begin = begin
         self.frontier = begin
         self.is_contradicted = False
@@ -86,10 +88,25 @@ class LogIndex:
         for column, values in zip(self._columns, _columns_of(fresh), strict=True):
             column.append(values)
 
+    def lose(self, copies: Runs) -> None:
+        """Note which *copies* this log had before it was cut: unread by everyone until it has them again.
+
+        To be called before anybody asks for positions: a log that was cut is taken in anew.
+        """
+        self._lost += [copies] if len(copies) else []
+
+    def _lost_positions(self, origin: int) -> OriginPositions:
+        """Return the positions of what was lost of *origin*: beyond any that the log may have."""
+        positions = OriginPositions()
+        for copies in self._lost:
+            of_origin = copies.take(np.asarray(copies.origin == origin))
+            positions.extend(replace(of_origin, start=np.full(len(of_origin), NO_LIMIT)))
+        return positions
+
     def positions(self, origin: int) -> OriginPositions:
         """Return where the records of *origin* stand in this log; brought up to date with the runs first."""
         known = self._positions.get(origin)
-        positions, done = known if known is not None else (OriginPositions(), self.begin)
+        positions, done = known if known is not None else (self._lost_positions(origin), self.begin)
         if done < self.frontier:
             fresh = self.runs.from_offset(done)
             positions.extend(fresh.take(np.asarray(fresh.origin == origin)))

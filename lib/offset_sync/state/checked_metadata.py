@@ -1,0 +1,171 @@
+"""What the clusters say now, with the logs that were cut since the index has looked at them.
+
+The index notices that a log was cut when it reads it. Until then, and as long as it stands still, its rows are of
+records that are gone, and a log that has grown again does not show it by its end. Its leader epoch does: where it is
+another than the index knows, the leader is asked where that one ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from offset_sync.config import Config
+from offset_sync.kafka.leader_epochs import LeaderEpochs
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.cluster_metadata import Cluster, ClusterMetadata, MetadataFetcher
+from offset_sync.state.silence import RETRY_S
+from offset_sync.state.snapshot import Index, frontier
+
+logger = logging.getLogger(__name__)
+DEADLINE_S = 5.0
+"""A leader is asked for so long where an epoch has ended, in the background."""
+PATIENCE_S = 0.5
+"""So long a fetch waits for that."""
+
+
+class Fetcher(Protocol):
+    """See :class:`MetadataFetcher`."""
+
+    def fetch(
+        self, aliases: Collection[str], partitions: Collection[TopicPartition]
+    ) -> Mapping[str, ClusterMetadata | ClusterError]:
+        """Return what each cluster says of *partitions*, or why it said nothing."""
+
+
+class EpochEnds(Protocol):
+    """See :class:`LeaderEpochs`."""
+
+    def ends(self, epochs: Mapping[TopicPartition, int], deadline: float) -> Mapping[TopicPartition, int]:
+        """Return the first offset after the records of each epoch; raise ClusterError where one is not answered."""
+
+
+class _Change(NamedTuple):
+    """From the leader epoch that the index knows to the present one."""
+
+    known: int
+    now: int
+
+
+class _Question:
+    """Something that is asked in the background."""
+
+    def __init__(self, ask: Callable[[], None]) -> None:
+        self._thread = threading.Thread(target=ask, name="leader epochs", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is answered, or was given up."""
+        return not self._thread.is_alive()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until then, but not longer."""
+        self._thread.join(seconds)
+
+
+class CheckedMetadata:
+    """Asks *fetcher* and compares with *index*; *epochs* are asked by alias. Threads may share it.
+
+    A partition is left out, as one without a leader, while nobody says where its epoch ended, and *on_return* is called
+    when somebody has. Errs to cut: what is translated then waits until the index has looked.
+    """
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        index: Index,
+        epochs: Mapping[str, EpochEnds],
+        on_return: Callable[[], None] = lambda: None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self._fetcher, self._index, self._epochs = fetcher, index, epochs
+        self._on_return, self._patience_s = on_return, patience_s
+        self._told: dict[tuple[ClusterPartition, _Change], int] = {}
+        self._questions: dict[str, _Question] = {}
+        self._lock = threading.Lock()
+
+    def fetch(
+        self, aliases: Collection[str], partitions: Collection[TopicPartition]
+    ) -> dict[str, ClusterMetadata | ClusterError]:
+        """Return what each cluster says of *partitions*, or why it said nothing."""
+        said = self._fetcher.fetch(aliases, partitions)
+        return {a: each if isinstance(each, ClusterError) else self._checked(a, each) for a, each in said.items()}
+
+    def _checked(self, alias: str, metadata: ClusterMetadata) -> ClusterMetadata:
+        changes = self._changes(alias, metadata)
+        if not changes:
+            return metadata
+        ends = self._ends(alias, changes)
+        with self._index.lock:
+            cut = {each for each, end in ends.items() if end < self._reach(ClusterPartition(alias, *each))}
+        known = {each: said for each, said in metadata.ends.items() if each not in changes or each in ends}
+        return replace(metadata, ends=known, cut=frozenset(cut))
+
+    def _changes(self, alias: str, metadata: ClusterMetadata) -> dict[TopicPartition, _Change]:
+        """Return the logs that are under another leader than the index knows; of a topic made anew its id tells."""
+        found: dict[TopicPartition, _Change] = {}
+        for each, ends in metadata.ends.items():
+            known = self._index.leader_epoch(ClusterPartition(alias, *each))
+            if known is None or ends.leader_epoch is None or known[0] != metadata.topics[each.topic].topic_id:
+                continue
+            if known[1] != ends.leader_epoch:
+                found[each] = _Change(known[1], ends.leader_epoch)
+        return found
+
+    def _ends(self, alias: str, changes: Mapping[TopicPartition, _Change]) -> dict[TopicPartition, int]:
+        """Return where the known epochs ended, of logs of which that is told in time."""
+        logs = {each: ClusterPartition(alias, *each) for each in changes}
+        # One whose epoch is below what the index has seen is no leader any more: that is not for it to say.
+        asked = {logs[each]: change for each, change in changes.items() if change.now > change.known}
+        with self._lock:
+            unknown = {log: change for log, change in asked.items() if (log, change) not in self._told}
+            question = self._questions.get(alias)
+            if unknown and (question is None or question.is_over):
+                question = self._questions[alias] = _Question(partial(self._ask, alias, unknown))
+        if unknown and question is not None:
+            question.wait(self._patience_s)
+        with self._lock:
+            found = {log.topic_partition: self._told.get((log, change)) for log, change in asked.items()}
+        return {each: end for each, end in found.items() if end is not None}
+
+    def _ask(self, alias: str, unknown: Mapping[ClusterPartition, _Change]) -> None:
+        epochs = {log.topic_partition: change.known for log, change in unknown.items()}
+        try:
+            ends = self._epochs[alias].ends(epochs, DEADLINE_S)
+        except ClusterError as problem:
+            logger.info("%s", problem)
+            time.sleep(RETRY_S)  # it is asked again, but not at once
+            return
+        with self._lock:
+            self._told |= {(log, change): ends[log.topic_partition] for log, change in unknown.items()}
+        self._on_return()
+
+    def _reach(self, log: ClusterPartition) -> int:
+        """Return the first offset above all records of a log that are indexed, there or as copies."""
+        reach = frontier(self._index, log.cluster, log.topic_partition)
+        for alias in self._epochs:
+            copies = self._index.log(alias, log.topic, log.partition)
+            if copies is not None and alias != log.cluster:
+                runs = copies.runs
+                of_log = runs.take(np.asarray(runs.origin == self._index.code(log.cluster)))
+                reach = max(reach, int((of_log.origin_start + of_log.length).max(initial=0)))
+        return reach
+
+
+def checked_metadata(
+    config: Config, admins: Mapping[str, Cluster], index: Index, on_return: Callable[[], None] | None = None
+) -> CheckedMetadata:
+    """Return who asks the configured clusters; without *on_return*, who comes only once waits for every answer."""
+    epochs = {alias: LeaderEpochs(alias, config.admin_options(alias)) for alias in admins}
+    if on_return is None:
+        return CheckedMetadata(MetadataFetcher(admins), index, epochs, patience_s=DEADLINE_S)
+    return CheckedMetadata(MetadataFetcher(admins, on_return=on_return), index, epochs, on_return)
