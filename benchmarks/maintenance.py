@@ -144,6 +144,7 @@ class Week:
             now,
             now,
             now,
+            pa.nulls(count),
         ]
         return pa.table(dict(zip(RECORD_RUNS.names, columns, strict=True))).cast(RECORD_RUNS.arrow_schema)
 

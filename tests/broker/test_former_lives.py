@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -127,3 +128,30 @@ def test_a_third_clusters_new_records_are_not_taken_for_its_old_ones(lives: Live
     assert stands is not None
     assert stands <= 40
     assert stands == offset
+
+
+def test_a_target_that_was_cut_is_not_answered_before_the_index_has_looked(
+    three_clusters: Clusters, spark_environment: None, tmp_path: Path
+) -> None:
+    """dc2 has lost its copies 4 and 5 and got the next ones instead: it ends where it did, and 5 would skip 6."""
+    dc1, dc2 = three_clusters["dc1"], three_clusters["dc2"]
+    place, group = at("taken-orders"), "taken-readers"
+    for cluster in (dc1, dc2):
+        create_topics(cluster, {place[0]: 1})
+    write_log(dc1, {place: native_log("dc1", 12)})
+    write_log(dc2, {place: copied_log("dc1", range(4))})
+    write_log(dc2, {place: copied_log("dc1", range(6))})
+    servers = {alias: cluster.bootstrap_servers for alias, cluster in (("dc1", dc1), ("dc2", dc2))}
+    acts = Acts({"dc1": dc1, "dc2": dc2}, install(tmp_path, servers, ["taken-.*"]), [group])
+    assert acts.installation.index() == []
+    commit(dc1, {group: {place: 3}})
+    acts.play()
+    keep_records(dc2, place[0], 0, 4)
+    write_log(dc2, {place: copied_log("dc1", [*range(4), 6, 7])})
+    commit(dc1, {group: {place: 5}})
+    acts.play()
+    assert acts.said(1, group) == [("LOG_TRUNCATED", "WITHHELD")]
+    write_log(dc2, {place: copied_log("dc1", [*range(4), 6, 7, 8])})  # or there is nothing to read
+    assert acts.installation.index() == []
+    acts.play()
+    assert [acts.offset(act, "dc2", group, place) for act in range(3)] == [3, 3, 4]

@@ -27,7 +27,9 @@ def batch(rng: random.Random, ends: dict[tuple[str, str, int], int]) -> pa.Table
             start = ends.get(place, 0) + rng.choice([0, 0, 1])
             length, origin = rng.randint(0, 9), rng.choice(["X", "Y", ""])
             rows.append(
-                dict(zip(RECORD_RUNS.names, (*place, start, length, origin, start + 100, NOW, NOW, NOW), strict=True))
+                dict(
+                    zip(RECORD_RUNS.names, (*place, start, length, origin, start + 100, *[NOW] * 3, None), strict=True)
+                )
             )
             ends[place] = start + length
     return pa.Table.from_pylist(rows, RECORD_RUNS.arrow_schema)

@@ -30,8 +30,21 @@ CLOSED = {
     ),
     "leader epochs are compared": Remedy(
         frozenset({"cut_grows"}),
-        (("offset_sync.ingest.incarnation_check.IncarnationCheck._is_questionable", lambda _check, *_said: False),),
+        (
+            ("offset_sync.ingest.incarnation_check.IncarnationCheck._is_questionable", lambda _check, *_said: False),
+            ("offset_sync.state.checked_metadata.CheckedMetadata._changes", lambda *_said: {}),
+        ),
         seed=4,
+    ),
+    "leader epochs are compared before each translation": Remedy(
+        frozenset({"cut_grows"}),
+        (("offset_sync.state.checked_metadata.CheckedMetadata._changes", lambda *_said: {}),),
+        seed=161,
+    ),
+    "copies that a cut has taken are unread": Remedy(
+        frozenset({"cut_grows"}),
+        (("offset_sync.translate.index.log_index.LogIndex.lose", lambda *_lost: None),),
+        seed=120,
     ),
     "our clock may be ahead of the index's": Remedy(
         frozenset({"clocks", "late"}),

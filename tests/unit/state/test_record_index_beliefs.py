@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from builders.index_rows import add, begin, edge, run
+from builders.index_rows import add, begin, edge, life, run
 from builders.record_indexes import cache_of, content, read_in_one
 from fakes.tables import MemoryTables
-from offset_sync.tables.catalog import RECORD_RUNS
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
+from offset_sync.state.record_index import RecordIndex
+from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
+from offset_sync.translate.index.origin_positions import NO_LIMIT
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.partition_log import PartitionLog
+from offset_sync.translate.pieces import cut_pieces
 
 
 @pytest.mark.parametrize("origin_start", [2**62, 2**62 - 2, 2**63 - 1, -7])
@@ -35,6 +39,34 @@ def test_a_micro_batch_that_begins_where_one_without_a_record_has_ended_joins_on
             add(tables, RECORD_RUNS, *part)
             cache.refresh()
         assert content(cache) == (0, 5, ["X", "X"], [0, 4], [2, 1], [0, 2], [0, 0])
+
+
+def test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again() -> None:
+    """Y's records 3 and 4 were at X; then X was cut, and goes on with 5: nobody who reads X now gets them."""
+    at_x, origin = ("X", "orders", 0), "Y"
+    tables = MemoryTables()
+    kept_up = cache_of(tables)
+    add(tables, RECORD_RUNS, begin(0, place=at_x), run(0, 5, origin, place=at_x, seen_ms=1))
+    kept_up.refresh()
+    add(tables, LOG_INCARNATIONS, life("X", 3, noticed_ms=10))
+    add(tables, RECORD_RUNS, begin(3, place=at_x), run(3, 1, origin, 5, place=at_x, seen_ms=20))
+    kept_up.refresh()
+    assert [positions(each) for each in (kept_up, read_in_one(tables))] == [{0: 0, 2: 2, 3: None, 4: None, 5: 3}] * 2
+    add(tables, RECORD_RUNS, begin(4, place=at_x), run(4, 2, origin, 3, place=at_x, seen_ms=30))
+    kept_up.refresh()
+    assert [positions(each) for each in (kept_up, read_in_one(tables))] == [{0: 0, 2: 2, 3: 4, 4: 5, 5: 3}] * 2
+
+
+def positions(cache: RecordIndex) -> dict[int, int | None]:
+    """Return from which commit at X on some of Y's records are read, None: no commit will do."""
+    index = cache.log("X", "orders", 0)
+    assert index is not None
+    source, y = PartitionLog.of(index, cache.code("X")), cache.code("Y")
+    found = {}
+    for number in (0, 2, 3, 4, 5):
+        needs = int(cut_pieces(Runs.of([0], [1], [y], [number], [0]), source, 1 << 60).needs[0])
+        found[number] = needs if needs < NO_LIMIT else None
+    return found
 
 
 def test_what_is_read_again_below_the_frontier_contradicts_nothing_wherever_a_micro_batch_began() -> None:

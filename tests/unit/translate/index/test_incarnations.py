@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.translate.index.incarnations import Incarnation, kept_lengths, tell_lives_apart
+from offset_sync.translate.index.incarnations import Incarnation, kept_lengths, lost_copies, tell_lives_apart
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 
 X = 0
@@ -36,6 +36,31 @@ def test_the_lowest_of_several_later_cuts_counts() -> None:
     start, length = np.array([0, 0, 0]), np.array([9, 9, 9])
     lives = [cut_at(6, 1000), cut_at(3, 2000), cut_at(8, 3000)]
     assert kept_lengths(start, length, np.array([500, 2500, 4000]), lives).tolist() == [3, 8, 9]
+
+
+@pytest.mark.parametrize(
+    ("row", "lost"),
+    [
+        ((0, 4, 1000), []),  # below the cut
+        ((4, 4, 1000), [(6, 2, 16)]),  # across it
+        ((7, 2, 1000), [(7, 2, 17)]),
+        ((7, 2, 1001), []),  # indexed since
+        ((7, 0, 1000), []),
+    ],
+)
+def test_copies_above_a_cut_are_lost(row: tuple[int, int, int], lost: list[tuple[int, int, int]]) -> None:
+    start, length, indexed_at_ms = row
+    rows = Runs.of([start], [length], [1], [start + 10], [indexed_at_ms])
+    found = lost_copies(rows, [cut_at(6, 1000)])
+    columns = (found.start, found.length, found.origin_start)
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == lost
+
+
+def test_what_a_topic_that_was_made_anew_had_is_not_lost_and_neither_is_what_nobody_could_read() -> None:
+    rows = Runs.of([4, 8], [4, 1], [1, UNKNOWN_ORIGIN], [14, 8], [1000, 1000])
+    cut, anew = cut_at(6, 1000), Incarnation(0, 2000, "id", is_anew=True)
+    assert lost_copies(rows, [cut]).start.tolist() == [6]
+    assert len(lost_copies(rows, [cut, anew])) == len(lost_copies(rows, [])) == 0
 
 
 def lives_of_copies(runs: Runs, *lives: Incarnation, settled_from: int = 55) -> list[tuple[int, int, int, int]]:

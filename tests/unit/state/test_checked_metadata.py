@@ -1,0 +1,139 @@
+"""Before anything is translated: has a log been cut since the index looked at it?"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from builders.logs import log
+from fakes.clusters import MemoryEnds, MemoryIndex, MemoryTopic
+from fakes.reconciler_site import ORDERS, Site, config_of
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state import checked_metadata
+from offset_sync.state.checked_metadata import CheckedMetadata
+from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.sync.reconciler import Reconciler
+
+AT_X, AT_Y = ClusterPartition("X", *ORDERS), ClusterPartition("Y", *ORDERS)
+
+
+@dataclass
+class Leaders:
+    """Clusters whose logs are under leader epoch *now*; the epoch before ended at *ended*, None: they do not say."""
+
+    now: int | None = 5
+    ended: int | None = 10
+    topic_id: str = "id"
+    asked: list[Mapping[TopicPartition, int]] = field(default_factory=list)
+    may_answer: threading.Event = field(default_factory=threading.Event)
+    returned: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.index = MemoryIndex()
+        self.index.extend(log("X", "X0:10"), ORDERS)
+        self.index.epochs[AT_X] = ("id", 4)
+        self.may_answer.set()
+        self.checked = CheckedMetadata(self, self.index, {"X": self, "Y": self}, self.returned.set, patience_s=5)
+
+    def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> dict[str, ClusterMetadata]:
+        ends = dict.fromkeys(partitions, MemoryEnds(0, 12, self.now))
+        return {alias: ClusterMetadata({"orders": MemoryTopic(self.topic_id)}, ends) for alias in aliases}
+
+    def ends(self, epochs: Mapping[TopicPartition, int], deadline: float) -> dict[TopicPartition, int]:
+        self.asked.append(dict(epochs))
+        assert self.may_answer.wait(30)
+        if self.ended is None:
+            raise ClusterError("X", "no answer in time")
+        return dict.fromkeys(epochs, self.ended)
+
+    def look(self) -> str:
+        """Return what the log of X counts as."""
+        said = self.checked.fetch(["X"], [ORDERS])["X"]
+        assert isinstance(said, ClusterMetadata)
+        return "cut" if ORDERS in said.cut else "whole" if ORDERS in said.ends else "unknown"
+
+
+@pytest.mark.parametrize(("ended", "found"), [(9, "cut"), (10, "whole"), (11, "whole"), (0, "cut")])
+def test_a_log_is_cut_if_its_last_epoch_ended_below_what_is_indexed_and_that_is_asked_once(
+    ended: int, found: str
+) -> None:
+    leaders = Leaders(ended=ended)
+    assert [leaders.look(), leaders.look(), leaders.asked] == [found, found, [{ORDERS: 4}]]
+
+
+def test_what_others_have_of_a_log_counts_as_indexed() -> None:
+    leaders = Leaders(ended=11)
+    leaders.index.extend(log("Y", "Y0 X3 X11"), ORDERS)
+    assert leaders.look() == "cut"
+
+
+def test_an_answer_holds_for_what_is_indexed_later_under_the_same_epoch_too() -> None:
+    leaders = Leaders(ended=11)
+    before = leaders.look()
+    leaders.index.extend(log("X", "X0:12"), ORDERS)  # by an index that looked before the leader changed
+    assert (before, leaders.look(), len(leaders.asked)) == ("whole", "cut", 1)
+
+
+@pytest.mark.parametrize(
+    ("now", "known", "topic_id"),
+    [(4, ("id", 4), "id"), (None, ("id", 4), "id"), (5, None, "id"), (0, ("former id", 4), "id"), (5, ("id", 5), "id")],
+)
+def test_nobody_is_asked_where_nothing_has_changed_or_can_be_told(
+    now: int | None, known: tuple[str, int] | None, topic_id: str
+) -> None:
+    leaders = Leaders(now=now, topic_id=topic_id)
+    leaders.index.epochs.pop(AT_X)
+    leaders.index.epochs |= {AT_X: known} if known else {}
+    assert (leaders.look(), leaders.asked) == ("whole", [])
+
+
+def test_one_that_was_leader_before_the_index_looked_has_nothing_to_say() -> None:
+    leaders = Leaders(now=3)
+    assert (leaders.look(), leaders.asked) == ("unknown", [])
+
+
+def test_where_nobody_says_it_the_log_is_unknown_and_asked_about_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checked_metadata, "RETRY_S", 0.2)
+    leaders = Leaders(ended=None)
+    assert leaders.look() == "unknown"
+    assert not leaders.returned.is_set()
+    leaders.ended = 10
+    until = time.monotonic() + 30
+    while leaders.look() == "unknown":
+        assert time.monotonic() < until
+    assert (leaders.look(), leaders.returned.is_set(), len(leaders.asked)) == ("whole", True, 2)
+
+
+def test_a_slow_leader_is_not_waited_for_and_tells_when_it_has_answered() -> None:
+    leaders = Leaders()
+    leaders.checked = CheckedMetadata(leaders, leaders.index, {"X": leaders}, leaders.returned.set, patience_s=0.01)
+    leaders.may_answer.clear()
+    assert [leaders.look(), leaders.look(), len(leaders.asked)] == ["unknown", "unknown", 1]
+    leaders.may_answer.set()
+    assert leaders.returned.wait(30)
+    assert (leaders.look(), len(leaders.asked)) == ("whole", 1)
+
+
+@pytest.mark.parametrize("cut", [AT_X, AT_Y])
+def test_nothing_is_translated_from_or_to_a_log_that_was_cut_until_the_index_has_looked(cut: ClusterPartition) -> None:
+    """The target has other records from 2 on, as many as before: its end tells nothing."""
+    site = Site(config_of(["X", "Y"]))
+    for alias in ("X", "Y"):
+        site.put(log(alias, "X0:4"))
+        topic_id = site.clusters[alias].topics["orders"].topic_id
+        site.index.epochs[ClusterPartition(alias, *ORDERS)] = (topic_id, 1)
+    leaders = Leaders(ended=2)
+    site.clusters[cut.cluster].logs[ORDERS] = MemoryEnds(0, 4, leader_epoch=2)
+    fetcher = CheckedMetadata(site, site.index, {"X": leaders, "Y": leaders})
+    site.reconciler = Reconciler(site.config, site.state, fetcher, site.writers, site.reconciliations)
+    site.commit("X", "readers", 3)
+    site.reconcile()
+    assert [(row.state, row.outcome) for row in site.rows()] == [("LOG_TRUNCATED", "WITHHELD")]
+    site.index.epochs[cut] = (site.index.epochs[cut][0], 2)
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 3
