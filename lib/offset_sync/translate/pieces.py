@@ -78,8 +78,8 @@ def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
     """Cut the target's *runs* into pieces by where their records stand in the *source*'s log.
 
     Records that were produced at the source stand there at their origin offsets and need no index. A hole that became
-    visible after *young_since_ms* may still be filled, so its records count as missing at the source. Errs to unread:
-    so does everything else that is not known to be there.
+    visible after *young_since_ms* may still be filled, so its records count as missing at the source; and what nobody
+    could identify there may be what fills it. Errs to unread: so does everything else that is not known to be there.
     """
     parts: list[tuple[NDArray[np.intp], Pieces]] = []
     for origin in np.unique(runs.origin):
@@ -90,7 +90,8 @@ def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
         elif origin == UNKNOWN_ORIGIN:
             parts.append((index, _malformed(mine)))
         else:
-            row, pieces = _mirrored(mine, source.index.positions(int(origin)), young_since_ms)
+            positions = source.index.positions(int(origin))
+            row, pieces = _mirrored(mine, positions, source.index.last_unknown, young_since_ms)
             parts.append((index[row], pieces))
     return _in_log_order(parts)
 
@@ -117,7 +118,9 @@ def _malformed(runs: Runs) -> Pieces:
     return Pieces(runs.start, runs.length, np.full(len(runs), NO_LIMIT, np.int64), no, no, ~no, no)
 
 
-def _mirrored(runs: Runs, positions: OriginPositions, young_since_ms: int) -> tuple[NDArray[np.intp], Pieces]:
+def _mirrored(
+    runs: Runs, positions: OriginPositions, last_unknown: int, young_since_ms: int
+) -> tuple[NDArray[np.intp], Pieces]:
     """Cut runs of one origin at the segments of that origin in the source's log; return each piece's run too.
 
     The origin's offsets alternate between gaps and segments: interval ``2j`` is the gap before segment j, ``2j + 1``
@@ -147,7 +150,8 @@ def _mirrored(runs: Runs, positions: OriginPositions, young_since_ms: int) -> tu
     evidence = segment[is_hole]
     is_young = np.zeros(len(row), np.bool_)
     is_young[is_hole] = positions.next_offset_indexed_at_ms[near][evidence] > young_since_ms
-    needs[is_hole] = np.where(is_young[is_hole], NO_LIMIT, positions.next_offset[near][evidence])
+    passed = np.maximum(positions.next_offset[near][evidence], last_unknown)
+    needs[is_hole] = np.where(is_young[is_hole], NO_LIMIT, passed)
 
     start: Int64s = runs.start[row] + (from_origin - runs.origin_start[row])
     kept = length > 0

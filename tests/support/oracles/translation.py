@@ -127,8 +127,10 @@ def f(case: Case, record: LogRecord) -> float:
     evidence = passed_by(case, record)
     if evidence is None:
         return UNREAD
-    is_young = evidence.indexed_at_ms > case.now_ms - case.hole_grace_ms
-    return UNREAD if is_young else evidence.offset
+    if evidence.indexed_at_ms > case.now_ms - case.hole_grace_ms:
+        return UNREAD
+    # What stands there without an identity may be this one.
+    return max([evidence.offset, *(each.offset for each in case.source_records if each.is_malformed)])
 
 
 def f_by_offset(case: Case) -> list[float]:

@@ -145,7 +145,12 @@ class Oracle:
             for other, at in here.known_at.items()
             if births[other].cluster == birth.cluster and births[other].offset > birth.offset
         ]
-        return min(later, default=NEVER)
+        odd = [
+            at
+            for at, record in enumerate(here.entries)
+            if record is not None and record.is_odd and here.known >> at & 1
+        ]
+        return max([min(later), *odd]) if later else NEVER
 
 
 def _name(where: Position) -> str:

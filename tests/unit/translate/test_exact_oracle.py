@@ -31,6 +31,8 @@ def is_read(case: Case, record: LogRecord, committed: int) -> bool:
     if (record.origin, record.origin_offset) in stands:
         return (record.origin, record.origin_offset) in {(r.origin, r.origin_offset) for r in consumed}
     later = [r for r in consumed if r.origin == record.origin and r.origin_offset > record.origin_offset]
+    if any(r.is_malformed for r in case.source_records if r not in consumed):
+        return False  # it may be this one
     return bool(later) and later[0].indexed_at_ms <= case.now_ms - case.hole_grace_ms
 
 

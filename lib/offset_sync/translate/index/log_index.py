@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from offset_sync.translate.index.growable_array import GrowingArray
 from offset_sync.translate.index.indexing_times import IndexingTimes
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
-from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.index.time_index import TimeIndex
 
 
@@ -26,6 +26,7 @@ class LogIndex:
     grown anew, and nobody can tell from here which of them holds, so nothing of it may be translated any more. *times*
     exists for topics that are translated by timestamp. *grew_at_ms* is when the last record was indexed,
     *indexing_times* when the others were. What stood in the log at *complete_until_ms* is indexed; errs to earlier.
+    *last_unknown* is the last offset of which nobody knows the record, -1: there is none.
     """
 
     def __init__(self, begin: int = 0) -> None:
@@ -38,6 +39,7 @@ class LogIndex:
         self.times: TimeIndex | None = None
         self.origins: set[int] = set()
         self.grew_at_ms = self.complete_until_ms = 0
+        self.last_unknown, self._unknown_runs = -1, 0
         self.indexing_times = IndexingTimes()
 
     @property
@@ -57,6 +59,9 @@ class LogIndex:
             self.grew_at_ms = max(self.grew_at_ms, int(fresh.indexed_at_ms.max()))
             self.origins.update(np.unique(fresh.origin).tolist())
             self.indexing_times.extend(fresh.start, fresh.indexed_at_ms)
+            unknown = fresh.take(np.asarray(fresh.origin == UNKNOWN_ORIGIN))
+            self.last_unknown = max(self.last_unknown, int((unknown.start + unknown.length).max(initial=0)) - 1)
+            self._unknown_runs += len(unknown)
             fresh = fresh.joined()
             self._append(fresh)
             frontier = max(frontier, int(fresh.start[-1] + fresh.length[-1]))
@@ -114,11 +119,11 @@ class LogIndex:
         return positions
 
     def reorder_count(self) -> int:
-        """Return how often a record came below an origin offset already seen.
+        """Return how often a record came below an origin offset already seen, or may have.
 
         When it rises earlier answers may fall, so a window that they promised (``Bounds.window_start``) is void.
         """
-        return sum(self.positions(origin).reorder_count for origin in list(self._positions))
+        return self._unknown_runs + sum(self.positions(origin).reorder_count for origin in list(self._positions))
 
     def first_runs(self) -> Runs:
         """Return the first run of each origin; a log whose index began late is judged by these."""
