@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,10 @@ class Workload:
     """What is produced where per second, how the mirror delays it, and which commits are asked about.
 
     *produce* returns the times at which a cluster produces. *tick* is the resolution of timestamps in seconds,
-    *disorder* how far they are wrong. *lag*: commits stand so many records before the end; None: anywhere.
+    *disorder* how far they are wrong. *lag*: commits stand so many records before the end; None: anywhere. *late*: a
+    share of the copies comes so many seconds later at least and at most. *anew*: this cluster, to which nothing is
+    copied, has its topic made anew after a share of the time. *grace* is the product's ``sync.hole_grace`` in seconds;
+    0: nothing is too young. Where a workload *is_beyond* what is promised its losses are measured all the same.
     """
 
     name: str
@@ -36,16 +40,29 @@ class Workload:
     disorder: float = 0.0
     lag: int | None = None
     stops: bool = False
+    late: tuple[float, float, float] | None = None
+    anew: tuple[str, float] | None = None
+    grace: float = 0.0
+    is_beyond: bool = False
+
+    @property
+    def clusters(self) -> set[str]:
+        """All clusters."""
+        return {cluster for route in self.routes for cluster in route}
 
 
 @dataclass(frozen=True)
 class ClusterLog:
-    """One cluster's log as it is now: arrays of shape (records,) by offset, which is the index."""
+    """One cluster's log as it is now: arrays of shape (records,) by offset, which is the index.
+
+    *life* says of which life of its origin's log a record is; no header does.
+    """
 
     origin: NDArray[np.int32]
     origin_offset: Ints
     at_ms: Ints
     time: Floats = field(repr=False)
+    life: Ints = field(repr=False)
 
 
 def steady(rate: Mapping[str, float]) -> Callable[[np.random.Generator, float], Mapping[str, Floats]]:
@@ -83,42 +100,75 @@ def one_side_after(rate: float, share: float) -> Callable[[np.random.Generator, 
     return produce
 
 
+class _Part(NamedTuple):
+    """Records of one origin in one log; arrays of shape (records,): *number* counts them within a *life*."""
+
+    origin: Ints
+    time: Floats
+    number: Ints
+    at_ms: Ints
+    life: Ints
+
+    def take(self, rows: NDArray[np.intp]) -> _Part:
+        """Return some of them."""
+        return _Part(*(column[rows] for column in self))
+
+
 def write_logs(workload: Workload, random: np.random.Generator) -> dict[str, ClusterLog]:
     """Return every cluster's log at the moment of the move; where a workload *stops*, all has arrived by then."""
-    clusters = sorted({cluster for route in workload.routes for cluster in route})
-    code = {cluster: number for number, cluster in enumerate(clusters)}
+    clusters = sorted(workload.clusters)
     now = np.inf if workload.stops else workload.seconds
-    produced = workload.produce(random, workload.seconds)
-    stamped = {c: _timestamps(t, workload, random) for c, t in produced.items()}
-    parts: dict[str, list[tuple[int, Floats, Ints, Ints]]] = {c: [] for c in clusters}
-    for cluster, times in produced.items():
-        parts[cluster].append((code[cluster], times, np.arange(len(times)), stamped[cluster]))
+    parts: dict[str, list[_Part]] = {c: [] for c in clusters}
+    for cluster, times in workload.produce(random, workload.seconds).items():
+        stamped = _timestamps(times, workload, random)
+        born = _born(clusters.index(cluster), times, stamped, cluster, workload)
+        # Of a topic that was made anew only the present life is there.
+        parts[cluster].append(born.take(np.flatnonzero(born.life == born.life.max(initial=0))))
         for source, target in workload.routes:
             if source == cluster:
-                # No two routes are equally fast.
-                delay = random.uniform(0.1, 1.0) * random.uniform(*workload.delay, len(times))
-                arrival = np.maximum.accumulate(times + delay)
-                parts[target].append((code[cluster], arrival, np.arange(len(times)), stamped[cluster]))
+                parts[target].append(born._replace(time=_arrival(times, workload, random)))
     merged = {c: _merge(part, now) for c, part in parts.items()}
-    own = {code[c]: np.flatnonzero(origin == code[c]) for c, (origin, _, _, _) in merged.items()}
-    logs = {}
-    for cluster, (origin, time, number, at_ms) in merged.items():
-        offset = np.zeros(len(origin), np.int64)
-        for each, places in own.items():
-            mine = origin == each
-            offset[mine] = places[number[mine]]
-        logs[cluster] = ClusterLog(origin, offset, at_ms, time)
-    return logs
+    return {cluster: _log_of(one, merged, clusters) for cluster, one in merged.items()}
 
 
-def _merge(parts: list[tuple[int, Floats, Ints, Ints]], now: float) -> tuple[NDArray[np.int32], Floats, Ints, Ints]:
+def _born(origin: int, times: Floats, stamped: Ints, cluster: str, workload: Workload) -> _Part:
+    """Return what a cluster has produced."""
+    is_anew = workload.anew is not None and workload.anew[0] == cluster
+    made_at = workload.anew[1] * workload.seconds if is_anew and workload.anew else np.inf
+    life = (times >= made_at).astype(np.int64)
+    number = np.arange(len(times)) - np.where(life > 0, np.searchsorted(times, made_at), 0)
+    return _Part(np.full(len(times), origin), times, number, stamped, life)
+
+
+def _arrival(times: Floats, workload: Workload, random: np.random.Generator) -> Floats:
+    """Return when copies come, in the order in which they were produced but for late ones; no two routes are alike."""
+    delay = random.uniform(0.1, 1.0) * random.uniform(*workload.delay, len(times))
+    arrival: Floats = np.maximum.accumulate(times + delay)
+    if workload.late is not None:
+        share, least, most = workload.late
+        arrival += np.where(random.random(len(times)) < share, random.uniform(least, most, len(times)), 0.0)
+    return arrival
+
+
+def _merge(parts: list[_Part], now: float) -> _Part:
+    """Return a log: what has arrived until *now*, in the order of arrival."""
+    nothing = np.empty(0, np.int64)
     if not parts:
-        return np.empty(0, np.int32), np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
-    origin = np.concatenate([np.full(len(time), code, np.int32) for code, time, _, _ in parts])
-    time, number, at_ms = (np.concatenate([part[column] for part in parts]) for column in (1, 2, 3))
-    order = np.argsort(time, kind="stable")
-    order = order[time[order] <= now]
-    return origin[order], time[order], number[order], at_ms[order]
+        return _Part(nothing, np.empty(0), nothing, nothing, nothing)
+    whole = _Part(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    order = np.argsort(whole.time, kind="stable")
+    return whole.take(order[whole.time[order] <= now])
+
+
+def _log_of(part: _Part, merged: Mapping[str, _Part], clusters: list[str]) -> ClusterLog:
+    """Return a cluster's log with the offset that each record has at its origin."""
+    offset = part.number.copy()
+    for code, cluster in enumerate(clusters):
+        # A former life had nothing but its own records, so there number and offset are the same.
+        at_home = np.flatnonzero(merged[cluster].origin == code)
+        mine = (part.origin == code) & (part.life == merged[cluster].life[at_home].max(initial=0))
+        offset[mine] = at_home[part.number[mine]]
+    return ClusterLog(part.origin.astype(np.int32), offset, part.at_ms, part.time, part.life)
 
 
 def _timestamps(times: Floats, workload: Workload, random: np.random.Generator) -> Ints:
@@ -130,10 +180,18 @@ def _timestamps(times: Floats, workload: Workload, random: np.random.Generator) 
 def read_before(source: ClusterLog, target: ClusterLog) -> Ints:
     """Return for every record of *target* which offset of *source* it stands at, :data:`NEVER` where it is not."""
     positions = np.full(len(target.origin), NEVER, np.int64)
-    for origin in np.unique(target.origin):
-        places = np.flatnonzero(source.origin == origin)
-        known, wanted = source.origin_offset[places], target.origin_offset[target.origin == origin]
+    here, there = _identities(source), _identities(target)
+    for origin in np.unique(there):
+        places = np.flatnonzero(here == origin)
+        places = places[np.argsort(source.origin_offset[places], kind="stable")]
+        known, wanted = source.origin_offset[places], target.origin_offset[there == origin]
         at = np.searchsorted(known, wanted)
         is_there = (at < len(known)) & (np.append(known, -1)[at] == wanted)
-        positions[target.origin == origin] = np.where(is_there, np.append(places, 0)[at], NEVER)
+        positions[there == origin] = np.where(is_there, np.append(places, 0)[at], NEVER)
     return positions
+
+
+def _identities(log: ClusterLog) -> Ints:
+    """Return a number for origin and life of each record."""
+    found: Ints = log.origin.astype(np.int64) * 2 + log.life
+    return found

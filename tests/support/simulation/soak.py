@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import count
+from multiprocessing import active_children, get_context
 
 from simulation.one_thread import without_threads
 from simulation.oracle import Violation
@@ -53,17 +56,34 @@ def _asked_for(seed: int) -> frozenset[str]:
     return frozenset({ON_REQUEST[number % len(ON_REQUEST)]} if is_with_one else ())
 
 
+def side_by_side(first: int, seconds: float, workers: int) -> Iterator[Tried]:
+    """Yield what each of *workers* processes has tried, of the seeds from *first* on, up to the first failure."""
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        work = [pool.submit(tried, count(first + number, workers), seconds) for number in range(workers)]
+        for each in as_completed(work):
+            yield each.result()
+            if each.result().failure:
+                for process in active_children():
+                    process.terminate()
+                return
+
+
 def main() -> int:
     """Try fresh seeds, and print a short history of the first that fails."""
     parser = argparse.ArgumentParser(description="Simulate until something is lost.")
     parser.add_argument("--hours", type=float, default=1.0, help="how long (default: 1)")
     parser.add_argument("--seed", type=int, help="the first seed (default: a random one)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes (default: all cores)")
     options = parser.parse_args()
     first = random.randrange(1_000_000_000) if options.seed is None else options.seed
     print(f"from seed {first}", flush=True)
-    result = tried(count(first), options.hours * 3600)
-    print(result.failure or "nothing lost", f"{result.seeds} seeds, {result.steps} steps", sep="\n")
-    return 1 if result.failure else 0
+    began = time.monotonic()
+    results = list(side_by_side(first, options.hours * 3600, options.workers))
+    failure = next((each.failure for each in results if each.failure), None)
+    seeds, steps = sum(each.seeds for each in results), sum(each.steps for each in results)
+    a_minute = round(60 * steps / (time.monotonic() - began))
+    print(failure or "nothing lost", f"{seeds} seeds, {steps:,} steps, {a_minute:,} a minute", sep="\n")
+    return 1 if failure else 0
 
 
 if __name__ == "__main__":
