@@ -103,10 +103,11 @@ class Cluster(Section):
 
 
 class Mirror(Section):
-    """The two headers the data mirror stamps on every record it copies."""
+    """The headers the data mirror stamps on every record it copies; the third one only where it is named."""
 
     origin_header: Text = "IDC"
     offset_header: Text = "Offset"
+    place_header: str = ""
     offset_encoding: Literal["text", "int64"] = "text"
 
 

@@ -115,10 +115,12 @@ def _direction_problems(directions: object, aliases: Sequence[str]) -> Iterator[
 
 
 def _header_problems(mirror: Mapping[str, Any]) -> Iterator[Problem]:
-    defaults = Mirror()
-    origin = mirror.get("origin_header", defaults.origin_header)
-    if origin and origin == mirror.get("offset_header", defaults.offset_header):
-        yield Problem(("mirror", "offset_header"), "is the same as mirror.origin_header; name the other header")
+    defaults, named = Mirror(), dict[str, str]()
+    for key in ("origin_header", "offset_header", "place_header"):
+        name = mirror.get(key, getattr(defaults, key))
+        if name and name in named:
+            yield Problem(("mirror", key), f"is the same as mirror.{named[name]}; name the other header")
+        named[str(name)] = key
 
 
 def _path_problems(tables: Mapping[str, Any]) -> Iterator[Problem]:

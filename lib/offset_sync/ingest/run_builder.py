@@ -11,8 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from offset_sync.decode.mirror_headers import Encoding, decode_identities
+from offset_sync.decode.place_header import confirmed, read_places
 from offset_sync.ingest.run_encoding import MALFORMED_CODE, RunColumns, cut_runs, join_runs
 
+PLACE_HEADER = "place_header"
+"""A column that records have where the mirror stamps a third header."""
 CUT_SCHEMA = pa.schema(
     [
         ("topic", pa.string()),
@@ -74,6 +77,9 @@ class RunBuilder:
         offset = _int64(part.column("offset"))
         timestamp_ms = _int64(part.column("timestamp").cast(pa.timestamp("us", tz="UTC"))) // 1000
         found = decode_identities(part.column("origin_header"), part.column("offset_header"), self.encoding)
+        if PLACE_HEADER in part.schema.names:
+            partition = int(part.column("partition")[0].as_py())
+            found = confirmed(found, read_places(part.column(PLACE_HEADER), topic, partition, timestamp_ms))
         aliases = [self.origins.get(origin, origin) for origin in found.origins]
         names = list(dict.fromkeys([*known, self.alias, *aliases]))
         code_of = {name: code for code, name in enumerate(names)}

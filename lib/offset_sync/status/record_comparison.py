@@ -6,10 +6,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from offset_sync.config import Config
 from offset_sync.decode.mirror_headers import decode_identities
+from offset_sync.decode.place_header import confirmed, read_places
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
@@ -88,7 +90,8 @@ class RecordComparer:
                 return f"its next record at {alias} could not be read to compare it"
             records.append(record)
         here, there = records
-        identities = self._identity(pair.source, here), self._identity(pair.target, there)
+        where = pair.topic_partition
+        identities = self._identity(pair.source, where, here), self._identity(pair.target, where, there)
         if None in identities:
             return "the next record's headers cannot be read"
         if identities[0] != identities[1]:
@@ -98,13 +101,16 @@ class RecordComparer:
                 return f"the next record has another {name.removesuffix('_ms')} on each side"
         return None
 
-    def _identity(self, alias: str, record: RecordContent) -> tuple[str, int] | None:
+    def _identity(self, alias: str, where: TopicPartition, record: RecordContent) -> tuple[str, int] | None:
         """Return (origin, offset there), None for a record whose headers cannot be read."""
         mirror, headers = self._config.mirror, dict(record.headers)  # of a repeated header the last one
         origin, offset = (headers.get(name) for name in (mirror.origin_header, mirror.offset_header))
         found = decode_identities(
             pa.array([origin], pa.binary()), pa.array([offset], pa.binary()), mirror.offset_encoding
         )
+        if mirror.place_header:
+            place, at_ms = pa.array([headers.get(mirror.place_header)], pa.binary()), np.array([record.timestamp_ms])
+            found = confirmed(found, read_places(place, *where, at_ms))
         if found.is_malformed[0]:
             return None
         if found.is_native[0]:

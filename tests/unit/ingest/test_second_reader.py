@@ -65,6 +65,13 @@ def test_what_spark_fails_on_for_a_time_is_read_again_with_times_that_fit() -> N
     assert log.asked == [RANGES]
 
 
+def test_the_third_header_is_read_too_where_the_mirror_stamps_it() -> None:
+    headers = ("IDC", b"dc2"), ("Place", b"x-0"), ("Offset", b"7"), ("Place", b"orders-0")
+    rows = MirroredRecords(Mirror(place_header="Place"))([(ORDERS, record(0, 5, *headers)), (ORDERS, record(1))])
+    assert rows.column("place_header").to_pylist() == [b"orders-0", None]
+    assert "place_header" not in MirroredRecords(Mirror())([(ORDERS, record(0, 5, *headers))]).schema.names
+
+
 def test_what_spark_can_read_is_spark_s() -> None:
     log = Log()
     table = pa.table({"offset": [7], "timestamp": pa.array([1], TIMES.field(1).type)})

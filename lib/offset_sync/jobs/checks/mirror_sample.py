@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from offset_sync.config import Config, Mirror
 from offset_sync.decode.mirror_headers import decode_identities
+from offset_sync.decode.place_header import NO_PLACE, Places, confirmed, read_places
 from offset_sync.jobs.checks.finding import Finding, Level, some
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.record_reader import RecordReader
@@ -50,11 +52,20 @@ def judge_sample(config: Config, alias: str, sample: Sample | ClusterError) -> I
     mirror = config.mirror
     columns = [pa.array([_last(each, name) for _, each in sample], pa.binary()) for name in _names(mirror)]
     found = decode_identities(columns[0], columns[1], mirror.offset_encoding)
+    if mirror.place_header:
+        places = _places(mirror.place_header, sample)
+        handed_on = int((~found.is_native & ~places.is_here & ~places.is_absent).sum())
+        if handed_on:
+            text = f"{handed_on} of {len(sample)} have headers of a record of another place, handed on by whoever"
+            yield Finding(Level.WARN, place, _CHECK, f"{text} wrote them; they count as produced here")
+        found = confirmed(found, places)
     if found.reasons:
         row, reason = next(iter(found.reasons.items()))
         at = sample[row][0]
         text = f"{len(found.reasons)} of {len(sample)} cannot be read, first {at.topic}-{at.partition} {reason}"
-        yield Finding(Level.FAIL, place, _CHECK, f"{text}; set mirror.offset_encoding and the headers' names right")
+        remedy = "wait until they have expired, or leave mirror.place_header empty" if reason == NO_PLACE else None
+        remedy = remedy or "set mirror.offset_encoding and the headers' names right"
+        yield Finding(Level.FAIL, place, _CHECK, f"{text}; {remedy}")
     origins = {found.origins[code] for code in found.origin_code[found.is_mirrored].tolist()}
     if unknown := origins - config.origins().keys():
         text = f"{some(unknown)}: no cluster has this origin; set clusters.….origin to what the mirror writes"
@@ -69,6 +80,15 @@ def judge_sample(config: Config, alias: str, sample: Sample | ClusterError) -> I
 
 def _names(mirror: Mirror) -> tuple[str, str]:
     return mirror.origin_header, mirror.offset_header
+
+
+def _places(name: str, sample: Sample) -> Places:
+    """Return what the place headers of records of many partitions say."""
+    found = [
+        read_places(pa.array([_last(record, name)], pa.binary()), *at, np.array([record.timestamp_ms]))
+        for at, record in sample
+    ]
+    return Places(*(np.concatenate(flags) for flags in zip(*found, strict=True)))
 
 
 def _last(record: RecordContent, name: str) -> bytes | None:

@@ -175,5 +175,15 @@ def test_headers_that_are_missing_wrong_or_unknown_are_told() -> None:
     assert wrong(judge_sample(config(), "dc2", ClusterError("dc2", "x"))) == {"FAIL mirror headers": "x"}
 
 
+def test_headers_that_were_handed_on_and_copies_without_a_place_are_told() -> None:
+    placed: dict[str, Any] = {"mirror": {"place_header": "Place"}}
+    assert sampled({**MIRRORED, "Place": b"orders-0"}, **placed) == {}
+    handed_on = sampled({**MIRRORED, "Place": b"orders-0"}, {**MIRRORED, "Place": b"payments-0"}, **placed)
+    assert handed_on["WARN mirror headers"].startswith("1 of 2 have headers of a record of another place")
+    without = sampled(MIRRORED, **placed)["FAIL mirror headers"]
+    assert "no place header" in without
+    assert "leave mirror.place_header empty" in without
+
+
 def test_names_are_not_listed_without_end() -> None:
     assert some(["d", "c", "b", "a", "e"]) == "a, b, c and 2 more"
