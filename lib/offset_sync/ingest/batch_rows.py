@@ -101,7 +101,7 @@ def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.T
 
 def _run_ends(runs: pa.Table) -> Offsets:
     ends = runs.append_column("end", pc.add(runs.column("start_offset"), runs.column("length")))
-    by_partition = ends.group_by(["topic", "partition"]).aggregate([("end", "max")])
+    by_partition = ends.group_by(["topic", "partition"], use_threads=False).aggregate([("end", "max")])
     return {(row["topic"], row["partition"]): row["end_max"] for row in by_partition.to_pylist()}
 
 

@@ -53,7 +53,7 @@ class OriginCheck:
         """Return, by origin and partition, the first offset above all identities that can be asked about."""
         chosen = cut.filter(pc.is_in(cut.column("origin"), pa.array(self._asked, pa.string())))
         reach = chosen.append_column("reach", pc.add(chosen.column("origin_start"), chosen.column("length")))
-        rows = reach.group_by(_IDENTITY).aggregate([("reach", "max")]).to_pylist()
+        rows = reach.group_by(_IDENTITY, use_threads=False).aggregate([("reach", "max")]).to_pylist()
         return {tuple(row[name] for name in _IDENTITY): row["reach_max"] for row in rows}
 
     def _ends(

@@ -21,6 +21,7 @@ from offset_sync.model.values import TopicPartition
 
 _BEYOND_ALL = 1 << 60
 _POLL_S = 0.2
+_AT_ONCE = 1_000
 _TOLD = re.compile(r"truncation detected .*: broker end offset is (-?\d+)")
 _WANTED = {"auto.offset.reset": "error"}
 
@@ -37,8 +38,20 @@ class LeaderEpochs:
         0 where the log has none of them, or says so in words that nobody here knows: errs to the small side. Raises
         ClusterError where a partition has not answered within *deadline* (seconds).
         """
-        with log_consumer(self._alias, self._options, _WANTED) as consumer:
-            return self._ends(consumer, epochs, time.monotonic() + deadline)
+        found = self.ends_in_time(epochs, deadline)
+        if waiting := epochs.keys() - found.keys():
+            raise ClusterError(self._alias, f"{min(waiting)!r} did not say in time where a leader epoch ends")
+        return found
+
+    def ends_in_time(self, epochs: Mapping[TopicPartition, int], deadline: float = 5.0) -> dict[TopicPartition, int]:
+        """Return the same of those partitions that answer within *deadline* (seconds)."""
+        found: dict[TopicPartition, int] = {}
+        left, ends_at = sorted(epochs), time.monotonic() + deadline
+        while left and time.monotonic() < ends_at:
+            asked, left = left[:_AT_ONCE], left[_AT_ONCE:]
+            with log_consumer(self._alias, self._options, _WANTED) as consumer:
+                found |= self._ends(consumer, {each: epochs[each] for each in asked}, ends_at)
+        return found
 
     def _ends(
         self, consumer: Consumer, epochs: Mapping[TopicPartition, int], ends_at: float
@@ -54,6 +67,4 @@ class LeaderEpochs:
                     told = _TOLD.search(error.str())
                     waiting.remove(partition)
                     found[partition] = max(0, int(told[1])) if told is not None else 0
-        if waiting:
-            raise ClusterError(self._alias, f"{min(waiting)!r} did not say in time where a leader epoch ends")
         return found

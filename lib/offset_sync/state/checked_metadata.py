@@ -44,8 +44,8 @@ class Fetcher(Protocol):
 class EpochEnds(Protocol):
     """See :class:`LeaderEpochs`."""
 
-    def ends(self, epochs: Mapping[TopicPartition, int], deadline: float) -> Mapping[TopicPartition, int]:
-        """Return the first offset after the records of each epoch; raise ClusterError where one is not answered."""
+    def ends_in_time(self, epochs: Mapping[TopicPartition, int], deadline: float) -> Mapping[TopicPartition, int]:
+        """Return the first offset after the records of each epoch, of logs whose leaders answer."""
 
 
 class _Change(NamedTuple):
@@ -140,14 +140,17 @@ class CheckedMetadata:
     def _ask(self, alias: str, unknown: Mapping[ClusterPartition, _Change]) -> None:
         epochs = {log.topic_partition: change.known for log, change in unknown.items()}
         try:
-            ends = self._epochs[alias].ends(epochs, DEADLINE_S)
+            ends = self._epochs[alias].ends_in_time(epochs, DEADLINE_S)
         except ClusterError as problem:
             logger.info("%s", problem)
-            time.sleep(RETRY_S)  # it is asked again, but not at once
-            return
+            ends = {}
         with self._lock:
-            self._told |= {(log, change): ends[log.topic_partition] for log, change in unknown.items()}
-        self._on_return()
+            places = ((log, change, ends.get(log.topic_partition)) for log, change in unknown.items())
+            self._told |= {(log, change): end for log, change, end in places if end is not None}
+        if ends:
+            self._on_return()
+        else:
+            time.sleep(RETRY_S)  # it is asked again, but not at once
 
     def _reach(self, log: ClusterPartition) -> int:
         """Return the first offset above all records of a log that are indexed, there or as copies."""

@@ -29,6 +29,7 @@ class Leaders:
     now: int | None = 5
     ended: int | None = 10
     topic_id: str = "id"
+    is_refused: bool = False
     asked: list[Mapping[TopicPartition, int]] = field(default_factory=list)
     may_answer: threading.Event = field(default_factory=threading.Event)
     returned: threading.Event = field(default_factory=threading.Event)
@@ -44,12 +45,12 @@ class Leaders:
         ends = dict.fromkeys(partitions, MemoryEnds(0, 12, self.now))
         return {alias: ClusterMetadata({"orders": MemoryTopic(self.topic_id)}, ends) for alias in aliases}
 
-    def ends(self, epochs: Mapping[TopicPartition, int], deadline: float) -> dict[TopicPartition, int]:
+    def ends_in_time(self, epochs: Mapping[TopicPartition, int], deadline: float) -> dict[TopicPartition, int]:
         self.asked.append(dict(epochs))
         assert self.may_answer.wait(30)
-        if self.ended is None:
-            raise ClusterError("X", "no answer in time")
-        return dict.fromkeys(epochs, self.ended)
+        if self.is_refused:
+            raise ClusterError("X", "no consumer could be made")
+        return {} if self.ended is None else dict.fromkeys(epochs, self.ended)
 
     def look(self) -> str:
         """Return what the log of X counts as."""
@@ -97,12 +98,15 @@ def test_one_that_was_leader_before_the_index_looked_has_nothing_to_say() -> Non
     assert (leaders.look(), leaders.asked) == ("unknown", [])
 
 
-def test_where_nobody_says_it_the_log_is_unknown_and_asked_about_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_where_nobody_says_it_the_log_is_unknown_and_asked_about_again(
+    monkeypatch: pytest.MonkeyPatch, is_refused: bool
+) -> None:
     monkeypatch.setattr(checked_metadata, "RETRY_S", 0.2)
-    leaders = Leaders(ended=None)
+    leaders = Leaders(ended=None, is_refused=is_refused)
     assert leaders.look() == "unknown"
     assert not leaders.returned.is_set()
-    leaders.ended = 10
+    leaders.ended, leaders.is_refused = 10, False
     until = time.monotonic() + 30
     while leaders.look() == "unknown":
         assert time.monotonic() < until
