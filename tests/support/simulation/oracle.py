@@ -117,12 +117,18 @@ class Oracle:
             if alias != where.cluster and (other := where._replace(cluster=alias)) in self.world.genuine
         ]
         if not others or value.at_ms > max(others):
-            if value.offset == self.world.brought.get(where):
-                # A group that was started at what we brought, a moment ago: what it has read elsewhere stays read.
+            if value.offset == self.world.brought.get(where) or self._stood_before(where):
+                # A group that was started at what we brought, a moment ago, or went away and came back before anybody
+                # has read that it did: what it has read elsewhere stays read.
                 self.world.raced.add(where)
                 return
             message = f"{_name(where)}: {offset} is written over {value.offset}, the group's newest commit"
             raise Violation("overwritten", message)
+
+    def _stood_before(self, where: Position) -> bool:
+        """Return whether the value that stands there has stood there before, which nobody can see."""
+        values = [value for each, value, _ in self.world.clusters[where.cluster].stood if each == where]
+        return values[-1] in [each and each._replace(at_ms=values[-1].at_ms) for each in values[:-1]]
 
     def exact(self, source: Position, target: str) -> int:
         """Return what must stand at *target* when all is quiet: the first record that is not known to be read."""
