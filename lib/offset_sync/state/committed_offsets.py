@@ -105,6 +105,7 @@ class ClusterOffsets:
         is_own[is_new] = self.own_writes.confirm(
             records.key[is_new],
             records.offset[is_new],
+            records.committed_at_ms[is_new],
             records.is_tombstone[is_new],
             is_own[is_new],
             self.columns["own_offset"],

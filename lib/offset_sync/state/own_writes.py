@@ -7,6 +7,9 @@ until somebody else commits::
     we write      100  120                               both pending
     the log says       100  100  120  120  150  100      the last one is genuine: a group reset to where it began
                        ours                genuine
+
+A commit that was made before ours, as far as clocks can tell, is not ours either: a log that could not be read for a
+while may bring such a one first.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, GroupPartition
 from offset_sync.translate.index.runs import Int64s
 
 NOTHING = ABSENT
@@ -45,11 +48,16 @@ class OwnWrites:
     def __init__(self) -> None:
         self._pending: dict[int, list[int]] = {}
         self._unacknowledged: set[tuple[int, int]] = set()
+        self._begun_ms: dict[tuple[int, int], int] = {}
 
-    def begin(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note what is about to be sent; shapes (writes,). Nothing of these keys may be under way already."""
+    def begin(self, key: NDArray[np.intp], offset: Int64s, now_ms: int = 0) -> None:
+        """Note what is about to be sent *now_ms* (0: nobody knows when); shapes (writes,).
+
+        Nothing of these keys may be under way already.
+        """
         for write in zip(key.tolist(), offset.tolist(), strict=True):
             self._unacknowledged.add(write)
+            self._begun_ms.setdefault(write, now_ms)
             self._add(*write)
 
     def abort(self, key: NDArray[np.intp], offset: Int64s) -> None:
@@ -62,6 +70,8 @@ class OwnWrites:
             pending = self._pending.get(key_id, [])
             if unwritten in pending:
                 del pending[len(pending) - 1 - pending[::-1].index(unwritten)]
+            if unwritten not in pending:
+                self._begun_ms.pop((key_id, unwritten), None)
             if not pending:
                 self._pending.pop(key_id, None)
 
@@ -80,12 +90,15 @@ class OwnWrites:
     def _add(self, key_id: int, written: int) -> None:
         pending = self._pending.setdefault(key_id, [])
         pending.append(written)
+        for forgotten in pending[:-_LONGEST]:
+            self._begun_ms.pop((key_id, forgotten), None)
         del pending[:-_LONGEST]
 
     def confirm(
         self,
         key: NDArray[np.intp],
         offset: Int64s,
+        at_ms: Int64s,
         is_tombstone: NDArray[np.bool_],
         is_tagged: NDArray[np.bool_],
         confirmed: Int64s,
@@ -105,16 +118,19 @@ class OwnWrites:
             if is_tombstone[row] or value < 0:
                 confirmed[key_id] = NOTHING
             else:
-                is_own[row] |= self._is_pending(key_id, value) or value == confirmed[key_id]
+                is_own[row] |= self._is_pending(key_id, value, int(at_ms[row])) or value == confirmed[key_id]
                 confirmed[key_id] = value if is_own[row] and not is_tagged[row] else NOTHING
         return is_own
 
-    def _is_pending(self, key_id: int, value: int) -> bool:
+    def _is_pending(self, key_id: int, value: int, at_ms: int) -> bool:
         """Return whether we wrote *value*; it and what we wrote before it are pending no longer."""
         pending = self._pending.get(key_id, [])
-        if value not in pending:
+        if value not in pending or at_ms < self._begun_ms.get((key_id, value), 0) - CLOCKS_APART_MS:
             return False
-        del pending[: pending.index(value) + 1]
+        done = pending.index(value) + 1
+        for each in pending[:done]:
+            self._begun_ms.pop((key_id, each), None)
+        del pending[:done]
         if not pending:
             del self._pending[key_id]
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from builders.commits import acknowledge, commit, commit_logs, known, take_in
 from fakes.clusters import CommitRecord
 from generators.hypothesis_strategies import law
+from offset_sync.model.values import GroupPartition
 from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
 
 
@@ -37,6 +39,19 @@ def test_several_writes_that_are_read_later_are_all_known() -> None:
     assert take_in(committed, commit(9, 1, metadata="m")) == [True]
     assert take_in(committed, commit(12, 2, metadata="m"), commit(15, 3, metadata="m"), first=1) == [True, True]
     assert (known(committed)["genuine_offset"], known(committed)["actual_offset"]) == (-1, 15)
+
+
+@pytest.mark.parametrize(("made_s_before", "is_own"), [(61, [False, False, True]), (59, [True, False, False])])
+def test_a_commit_that_was_made_long_before_our_write_is_not_ours_though_the_log_brings_it_later(
+    made_s_before: int, is_own: list[bool]
+) -> None:
+    """The log could not be read while the group went from 9 to 12 there; then we wrote 9, with its metadata."""
+    committed, begun_ms = CommittedOffsets(["X"]), 1_000_000
+    key = committed.ids([GroupPartition("g", "orders", 0)])
+    committed.clusters["X"].own_writes.begin(key, np.array([9]), begun_ms)
+    at_ms = begun_ms - 1_000 * made_s_before
+    commits = (commit(9, at_ms, metadata="m"), commit(12, at_ms + 1, metadata="m"), commit(9, begun_ms, metadata="m"))
+    assert take_in(committed, *commits) == is_own
 
 
 def test_a_group_that_commits_the_value_that_we_wrote_without_a_tag_cannot_be_told_from_us() -> None:
