@@ -213,8 +213,10 @@ def test_what_no_version_needs_any_more_goes_and_a_follower_that_was_away_reads_
     before = maintainer.size(path).on_disk
     fill(tables, *range(120, 240, 10))
     maintainer.compact(path)
-    for entry in Path(path, "_delta_log").glob("0*"):
-        os.utime(entry, (time.time() - 3600, time.time() - 3600))
+    an_hour_ago = time.time() - 3600
+    # One after the other, as they were written: Delta leaves entries that seem older than those before them.
+    for number, entry in enumerate(sorted(Path(path, "_delta_log").glob("0*"))):
+        os.utime(entry, (an_hour_ago + number, an_hour_ago + number))
     time.sleep(1.1)
     maintainer.clean_up(path)
     assert not Path(path, "_delta_log", f"{away_since + 1:020d}.json").exists()
