@@ -8,6 +8,7 @@ not, nobody knows, and the log counts as cut from its beginning.
 
 from __future__ import annotations
 
+import random
 import re
 import time
 from collections.abc import Mapping
@@ -46,7 +47,8 @@ class LeaderEpochs:
     def ends_in_time(self, epochs: Mapping[TopicPartition, int], deadline: float = 5.0) -> dict[TopicPartition, int]:
         """Return the same of those partitions that answer within *deadline* (seconds)."""
         found: dict[TopicPartition, int] = {}
-        left, ends_at = sorted(epochs), time.monotonic() + deadline
+        left, ends_at = list(epochs), time.monotonic() + deadline
+        random.shuffle(left)  # those that are silent are not in front of the others each time
         while left and time.monotonic() < ends_at:
             asked, left = left[:_AT_ONCE], left[_AT_ONCE:]
             with log_consumer(self._alias, self._options, _WANTED) as consumer:

@@ -75,8 +75,8 @@ class _Question:
 class CheckedMetadata:
     """Asks *fetcher* and compares with *index*; *epochs* are asked by alias. Threads may share it.
 
-    A partition is left out, as one without a leader, while nobody says where its epoch ended, and *on_return* is called
-    when somebody has. Errs to cut: what is translated then waits until the index has looked.
+    A partition is unsettled, and waits as one without a leader does, while nobody says where its epoch ended;
+    *on_return* is called when somebody has. Errs to cut: then it waits until the index has looked.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class CheckedMetadata:
     ) -> None:
         self._fetcher, self._index, self._epochs = fetcher, index, epochs
         self._on_return, self._patience_s = on_return, patience_s
-        self._told: dict[tuple[ClusterPartition, _Change], int] = {}
+        self._told: dict[ClusterPartition, tuple[_Change, int]] = {}
         self._questions: dict[str, _Question] = {}
         self._lock = threading.Lock()
 
@@ -107,8 +107,7 @@ class CheckedMetadata:
         ends = self._ends(alias, changes)
         with self._index.lock:
             cut = {each for each, end in ends.items() if end < self._reach(ClusterPartition(alias, *each))}
-        known = {each: said for each, said in metadata.ends.items() if each not in changes or each in ends}
-        return replace(metadata, ends=known, cut=frozenset(cut))
+        return replace(metadata, cut=frozenset(cut), unsettled=frozenset(changes.keys() - ends.keys()))
 
     def _changes(self, alias: str, metadata: ClusterMetadata) -> dict[TopicPartition, _Change]:
         """Return the logs that are under another leader than the index knows; of a topic made anew its id tells."""
@@ -126,27 +125,32 @@ class CheckedMetadata:
         logs = {each: ClusterPartition(alias, *each) for each in changes}
         # One whose epoch is below what the index has seen is no leader any more: that is not for it to say.
         asked = {logs[each]: change for each, change in changes.items() if change.now > change.known}
-        with self._lock:
-            unknown = {log: change for log, change in asked.items() if (log, change) not in self._told}
-            question = self._questions.get(alias)
-            if unknown and (question is None or question.is_over):
-                question = self._questions[alias] = _Question(partial(self._ask, alias, unknown))
-        if unknown and question is not None:
-            question.wait(self._patience_s)
-        with self._lock:
-            found = {log.topic_partition: self._told.get((log, change)) for log, change in asked.items()}
-        return {each: end for each, end in found.items() if end is not None}
+        until = time.monotonic() + self._patience_s
+        while True:
+            with self._lock:
+                told = {log: self._told[log][1] for log, change in asked.items() if self._is_told(log, change)}
+                unknown = {log: change for log, change in asked.items() if log not in told}
+                question = self._questions.get(alias)
+                if unknown and (question is None or question.is_over):
+                    question = self._questions[alias] = _Question(partial(self._ask, alias, unknown))
+            left = until - time.monotonic()
+            if not unknown or question is None or left <= 0:
+                return {log.topic_partition: end for log, end in told.items()}
+            question.wait(left)  # it may be about other logs: then these are asked about next
+
+    def _is_told(self, log: ClusterPartition, change: _Change) -> bool:
+        return log in self._told and self._told[log][0] == change
 
     def _ask(self, alias: str, unknown: Mapping[ClusterPartition, _Change]) -> None:
         epochs = {log.topic_partition: change.known for log, change in unknown.items()}
+        ends: Mapping[TopicPartition, int] = {}
         try:
             ends = self._epochs[alias].ends_in_time(epochs, DEADLINE_S)
-        except ClusterError as problem:
-            logger.info("%s", problem)
-            ends = {}
+        except Exception as problem:  # whatever it is, the logs stay unknown
+            logger.info("%s: where leader epochs ended was not told: %s", alias, problem)
         with self._lock:
             places = ((log, change, ends.get(log.topic_partition)) for log, change in unknown.items())
-            self._told |= {(log, change): end for log, change, end in places if end is not None}
+            self._told |= {log: (change, end) for log, change, end in places if end is not None}
         if ends:
             self._on_return()
         else:

@@ -59,13 +59,14 @@ class ClusterMetadata:
     """What one cluster said; topics that do not exist are in none of the three.
 
     *refused* are topics that may not be described, with the error that says what to grant. *cut* are logs that have
-    lost records which are indexed, as far as :mod:`offset_sync.state.checked_metadata` has asked.
+    lost records which are indexed, *unsettled* those that may have, see :mod:`offset_sync.state.checked_metadata`.
     """
 
     topics: Mapping[str, Topic]
     ends: Mapping[TopicPartition, Ends]
     refused: Mapping[str, ClusterError] = field(default_factory=dict)
     cut: Set[TopicPartition] = frozenset()
+    unsettled: Set[TopicPartition] = frozenset()
 
     def log_end(self, partition: TopicPartition) -> int | None:
         """Return where the log of *partition* ends, 0 for one that does not exist; None where nobody can tell now."""

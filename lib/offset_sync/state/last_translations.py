@@ -98,8 +98,8 @@ class LastTranslations:
         is_same = self.columns["source_offset"][key] == source_offset
         state = np.where(is_same, self.columns["state"][key], ABSENT)
         outlook = self.outlooks.get(partition)
-        was_cut = outlook.reason is State.LOG_TRUNCATED if outlook else bool((state == State.LOG_TRUNCATED).any())
-        if was_cut:
+        was_cut = outlook is not None and outlook.reason is State.LOG_TRUNCATED
+        if was_cut or (state == State.LOG_TRUNCATED).any():  # other passes see it too, and sooner
             return np.full(len(key), State.LOG_TRUNCATED, np.intp)
         return np.where(state == State.COMMIT_BEYOND_END, int(State.COMMIT_BEYOND_END), ABSENT)
 

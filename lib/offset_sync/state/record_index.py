@@ -53,6 +53,7 @@ class RecordIndex:
         self._grown: set[TopicPartition] = set()
         self._incarnations = KnownIncarnations(tables, self.code)
         self._leader_epochs: dict[ClusterPartition, tuple[str, int]] = {}
+        self._lost: dict[ClusterPartition, list[Runs]] = {}
         self._now_ms = now_ms
         self.clock_offset = ClockOffset()
         self._rebuilt: dict[TopicPartition, int] = {}
@@ -140,6 +141,8 @@ class RecordIndex:
         for partition in partitions:
             rows = self._tables.rows_where(RECORD_RUNS, {"topic": partition.topic, "partition": partition.partition})
             with self.lock:
+                for lost in [each for each in self._lost if each.topic_partition == partition]:
+                    del self._lost[lost]
                 for known in [each for each in self._logs if each.topic_partition == partition]:
                     del self._logs[known]
                     self._partitions[known[:2]] -= 1
@@ -158,18 +161,21 @@ class RecordIndex:
             self._grown.add(of_log.topic_partition)
             runs = readable(Runs.of(start[part], length[part], origin[part], origin_start[part], seen_ms[part]))
             lost = self._incarnations.lost(of_log, runs)
+            if len(lost):
+                self._lost.setdefault(of_log, []).append(lost)
             kept, runs = self._incarnations.live(of_log, runs)
             if len(runs) == 0:
                 continue
             log = self._logs.get(of_log)
             if log is None:
                 log = self._logs[of_log] = LogIndex(int(runs.start[0]))
+                for before in self._lost.get(of_log, []):
+                    log.lose(before)
                 self._partitions[of_log[:2]] = self._partitions.get(of_log[:2], 0) + 1
             whole = with_gaps(runs, log.frontier)
             if whole.length.sum() > runs.length.sum():
                 logger.warning("clusters.%s: %s-%d: not all of it is in the index; what lacks is repeated", *of_log)
             log.extend(whole, int(runs.end.max()))
-            log.lose(lost)
             is_kept = kept >= 0
             told_ms = complete_ms[part][is_kept & (complete_ms[part] > 0)]
             if len(told_ms):  # the last word counts, not the latest time: a clock may have been set back

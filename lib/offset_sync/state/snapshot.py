@@ -14,6 +14,7 @@ from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.key_index import KeyRows
 from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 
 MetadataByCluster = Mapping[str, "ClusterMetadata | ClusterError"]
@@ -78,10 +79,16 @@ class Commits:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the clusters said, and how far the index had read before they were asked."""
+    """What the clusters said, and how far the index had read before they were asked, *asked_at_ms* by our clock."""
 
     metadata: MetadataByCluster
     frontiers: Mapping[ClusterPartition, int]
+    asked_at_ms: int = int(NO_LIMIT)
+
+    def is_unsettled(self, cluster: str, partition: TopicPartition) -> bool:
+        """Return whether nobody knows if a log of *cluster* still has what was indexed of it."""
+        said = self.metadata[cluster]
+        return not isinstance(said, ClusterError) and partition in said.unsettled
 
     def refusals(self, source: str, target: str, topics: Sequence[str]) -> dict[int, str]:
         """Return, by row, why nothing can be done for the topics of *topics*, one per row; the others are left out.

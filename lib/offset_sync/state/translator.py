@@ -74,7 +74,7 @@ class Translator:
     def _translate_partition(self, pair: _Pair, partition: TopicPartition, commits: Commits) -> Translations:
         there = self.view(pair.target, partition, pair.snapshot)
         key, committed = commits.key, commits.offset
-        if there is None:
+        if there is None or pair.snapshot.is_unsettled(pair.source, partition):
             return withhold(State.CLUSTER_UNREACHABLE, len(key))
         log = self._index.log(pair.source, *partition)
         window_start = pair.last.window_start(
@@ -84,7 +84,9 @@ class Translator:
         here = said or self._remembered(pair.source, partition, there)
         topic_id = self._state.offsets.clusters[pair.source].topic_id
         topic_ids = [topic_id.get(one) for one in key.tolist()]
-        unread_since_ms = self.unread_since_ms(pair.source, partition, pair.snapshot, pair.now_ms)
+        # Nobody has watched since the clusters were asked, however long ago that is by now.
+        asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)
+        unread_since_ms = self.unread_since_ms(pair.source, partition, pair.snapshot, asked_at_ms)
         answers = translate_partition(
             committed,
             topic_ids,
@@ -159,7 +161,7 @@ class Translator:
     def view(self, cluster: str, partition: TopicPartition, snapshot: Snapshot) -> PartitionMetadata | None:
         """Return what is known of a partition; None: the cluster or the partition's leader cannot be asked."""
         said = snapshot.metadata[cluster]
-        if isinstance(said, ClusterError):
+        if isinstance(said, ClusterError) or partition in said.unsettled:
             return None
         ids = self._topic_ids(cluster, partition)
         if partition.topic in said.refused:

@@ -131,7 +131,8 @@ class Reconciler:
         due = self._due.before_asking(source, target, request)
         if due is None:
             return []
-        snapshot = Snapshot(self._fetcher.fetch([target, source], due.partitions), due.frontiers)
+        asked_at_ms = self._state.now_ms()
+        snapshot = Snapshot(self._fetcher.fetch([target, source], due.partitions), due.frontiers, asked_at_ms)
         with self._target_locks[target]:
             commits = self._due.after_asking(source, target, due.commits, snapshot, request)
             if len(commits.key) == 0:

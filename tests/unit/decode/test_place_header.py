@@ -29,27 +29,18 @@ def test_what_names_its_own_place_is_a_copy(place: bytes) -> None:
     assert judged(place) == "dc2:5"
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        b"orders-2",
-        b"orders-33",
-        b"payments-3",
-        b"orders",
-        b"orders-3 ",
-        b"orders-3@",
-        b"orders-3@1700000000001",
-        b"orders-3@1700000000000@",
-        b"\xff\x00",
-    ],
-)
-def test_what_names_another_place_or_time_was_produced_here_whatever_else_it_says(place: bytes) -> None:
+@pytest.mark.parametrize("place", [b"orders-2", b"orders-33", b"payments-3", b"payments-3@1700000000000", b"a-b-7"])
+def test_what_names_another_place_was_produced_here_whatever_else_it_says(place: bytes) -> None:
     assert judged(place) == "native"
     assert judged(place, offset=b"x") == "native"
 
 
-@pytest.mark.parametrize("place", [None, b""])
-def test_of_a_copy_without_a_place_nobody_can_tell(place: bytes | None) -> None:
+@pytest.mark.parametrize(
+    "place",
+    [None, b"", b"orders", b"orders/3", b"orders-3 ", b"orders-3@", b"orders-3@1700000000001", b"orders-3@1@", b"\xff"],
+)
+def test_of_what_names_no_place_or_its_own_at_another_time_nobody_can_tell(place: bytes | None) -> None:
+    """A copy may come with another time, where a topic stamps its own, and a mirror may write places otherwise."""
     assert judged(place) == NO_PLACE
     assert judged(place, offset=b"x") == "offset header is not a decimal number without sign"
 
@@ -67,4 +58,4 @@ def test_records_of_one_batch_are_judged_each_by_itself() -> None:
     places = pa.array([b"orders-3@7", None, b"orders-3", b"x-0", b"orders-3@8"], pa.binary())
     found = read_places(places, "orders", 3, np.array([7, 7, 7, 7, 7]))
     assert found.is_here.tolist() == [True, False, True, False, False]
-    assert found.is_absent.tolist() == [False, True, False, False, False]
+    assert found.is_elsewhere.tolist() == [False, False, False, True, False]

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from builders.record_schemas import MIRRORED_RECORDS
 from generators.hypothesis_strategies import law
 from offset_sync.config import parse_config
-from offset_sync.decode.place_header import NO_PLACE
 from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder
 from offset_sync.jobs.index_records import TimedTopics
 
@@ -72,22 +71,6 @@ def batches(records: list[Record], borders: Iterable[int] = ()) -> list[pa.Recor
         ]
         found.append(pa.RecordBatch.from_pylist(rows, schema=MIRRORED_RECORDS))
     return found
-
-
-def test_records_that_name_another_place_are_produced_here_and_copies_without_one_are_malformed() -> None:
-    records = [Record(n, b"IDC-Y", b"%d" % (n + 50)) for n in range(4)] + [Record(4), Record(5, b"IDC-Y", b"55")]
-    places = [b"orders-0", b"orders-0", b"pay-0", None, None, b"orders-0"]
-    (batch,) = batches(records)
-    found = pa.Table.from_batches(CUTTER([batch.append_column("place_header", pa.array(places, pa.binary()))]))
-    columns = ("start_offset", "length", "origin", "origin_start", "error")
-    assert sorted(zip(*(found.column(name).to_pylist() for name in columns), strict=True), key=str) == [
-        (0, 2, "Y", 50, None),
-        (2, 1, "X", 2, None),
-        (3, 0, None, None, NO_PLACE),
-        (3, 1, "", 3, None),
-        (4, 1, "X", 4, None),
-        (5, 1, "Y", 55, None),
-    ]
 
 
 def cut(records: list[Record], borders: Iterable[int] = (), cutter: RunBuilder = CUTTER) -> tuple[list[Run], list[Run]]:

@@ -56,7 +56,7 @@ class Leaders:
         """Return what the log of X counts as."""
         said = self.checked.fetch(["X"], [ORDERS])["X"]
         assert isinstance(said, ClusterMetadata)
-        return "cut" if ORDERS in said.cut else "whole" if ORDERS in said.ends else "unknown"
+        return "cut" if ORDERS in said.cut else "unknown" if ORDERS in said.unsettled else "whole"
 
 
 @pytest.mark.parametrize(("ended", "found"), [(9, "cut"), (10, "whole"), (11, "whole"), (0, "cut")])
@@ -104,6 +104,7 @@ def test_where_nobody_says_it_the_log_is_unknown_and_asked_about_again(
 ) -> None:
     monkeypatch.setattr(checked_metadata, "RETRY_S", 0.2)
     leaders = Leaders(ended=None, is_refused=is_refused)
+    leaders.checked = CheckedMetadata(leaders, leaders.index, {"X": leaders}, leaders.returned.set, patience_s=0.05)
     assert leaders.look() == "unknown"
     assert not leaders.returned.is_set()
     leaders.ended, leaders.is_refused = 10, False
@@ -123,6 +124,39 @@ def test_a_slow_leader_is_not_waited_for_and_tells_when_it_has_answered() -> Non
     assert (leaders.look(), len(leaders.asked)) == ("whole", 1)
 
 
+def test_a_question_about_other_logs_is_waited_for_and_then_ones_own_is_asked() -> None:
+    """Two directions ask the same cluster at the same time."""
+    leaders, second = Leaders(), TopicPartition("orders", 1)
+    leaders.index.epochs[ClusterPartition("X", *second)] = ("id", 4)
+    leaders.may_answer.clear()
+    found: list[str] = []
+    first = threading.Thread(target=lambda: found.append(leaders.look()))
+    first.start()
+    while not leaders.asked:
+        time.sleep(0.01)
+    threading.Timer(0.2, leaders.may_answer.set).start()
+    said = leaders.checked.fetch(["X"], [second])["X"]
+    first.join()
+    assert isinstance(said, ClusterMetadata)
+    assert (found, said.unsettled, leaders.asked) == (["whole"], frozenset(), [{ORDERS: 4}, {second: 4}])
+
+
+@pytest.mark.parametrize("unsettled", [AT_X, AT_Y])
+def test_while_nobody_says_where_the_epoch_ended_the_partition_waits(unsettled: ClusterPartition) -> None:
+    """As a source it does not count as silent either: what was read there may be gone."""
+    site = Site(config_of(["X", "Y"]))
+    for alias in ("X", "Y"):
+        site.put(log(alias, "X0:4"))
+        site.index.epochs[ClusterPartition(alias, *ORDERS)] = (site.clusters[alias].topics["orders"].topic_id, 1)
+    leaders = Leaders(ended=None)
+    site.clusters[unsettled.cluster].logs[ORDERS] = MemoryEnds(0, 4, leader_epoch=2)
+    fetcher = CheckedMetadata(site, site.index, {"X": leaders, "Y": leaders}, patience_s=0.05)
+    site.reconciler = Reconciler(site.config, site.state, fetcher, site.writers, site.reconciliations)
+    site.commit("X", "readers", 3)
+    site.reconcile()
+    assert [(row.state, row.outcome) for row in site.rows()] == [("CLUSTER_UNREACHABLE", "WITHHELD")]
+
+
 @pytest.mark.parametrize("cut", [AT_X, AT_Y])
 def test_nothing_is_translated_from_or_to_a_log_that_was_cut_until_the_index_has_looked(cut: ClusterPartition) -> None:
     """The target has other records from 2 on, as many as before: its end tells nothing."""
@@ -138,6 +172,10 @@ def test_nothing_is_translated_from_or_to_a_log_that_was_cut_until_the_index_has
     site.commit("X", "readers", 3)
     site.reconcile()
     assert [(row.state, row.outcome) for row in site.rows()] == [("LOG_TRUNCATED", "WITHHELD")]
+    site.clusters["X"].is_down = True
+    site.reconcile()
+    assert site.target_offset("Y", "readers") is None, "forgotten when the source is gone"
+    site.clusters["X"].is_down = False
     site.index.epochs[cut] = (site.index.epochs[cut][0], 2)
     site.reconcile()
     assert site.target_offset("Y", "readers") == 3

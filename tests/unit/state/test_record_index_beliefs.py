@@ -57,6 +57,32 @@ def test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again() -> None
     assert [positions(each) for each in (kept_up, read_in_one(tables))] == [{0: 0, 2: 2, 3: 4, 4: 5, 5: 3}] * 2
 
 
+def test_what_a_cut_has_taken_is_remembered_where_nothing_else_is_left_of_the_log() -> None:
+    at_x = ("X", "orders", 0)
+    tables = MemoryTables()
+    kept_up = cache_of(tables)
+    add(tables, RECORD_RUNS, begin(3, place=at_x), run(3, 2, "Y", 3, place=at_x, seen_ms=1))
+    kept_up.refresh()
+    add(tables, LOG_INCARNATIONS, life("X", 3, noticed_ms=10))
+    kept_up.refresh()  # the life is known before what is there now
+    add(tables, RECORD_RUNS, begin(3, place=at_x), run(3, 1, "Y", 5, place=at_x, seen_ms=20))
+    kept_up.refresh()
+    found = [
+        {number: each[number] for number in (3, 4, 5)} for each in (positions(kept_up), positions(read_in_one(tables)))
+    ]
+    assert found == [{3: None, 4: None, 5: 3}] * 2
+
+
+def test_what_nobody_could_identify_and_a_cut_has_taken_may_be_any_record_that_lacks() -> None:
+    at_x = ("X", "orders", 0)
+    tables = MemoryTables()
+    add(tables, RECORD_RUNS, begin(0, place=at_x), run(0, 2, "Y", 0, place=at_x, seen_ms=1))
+    add(tables, RECORD_RUNS, begin(2, place=at_x), run(2, 1, "", 2, place=at_x, seen_ms=1))
+    add(tables, LOG_INCARNATIONS, life("X", 2, noticed_ms=10))
+    add(tables, RECORD_RUNS, begin(2, place=at_x), run(2, 1, "Y", 5, place=at_x, seen_ms=20))
+    assert positions(read_in_one(tables)) == {0: 0, 2: None, 3: None, 4: None, 5: 2}
+
+
 def positions(cache: RecordIndex) -> dict[int, int | None]:
     """Return from which commit at X on some of Y's records are read, None: no commit will do."""
     index = cache.log("X", "orders", 0)

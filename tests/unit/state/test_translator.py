@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from builders.logs import HOUR_MS, log
+from builders.logs import HOUR_MS, indexed_at, log
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state import translator
+from offset_sync.sync.reconciler import Reconciler
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations
 
@@ -43,6 +44,28 @@ def test_an_error_of_one_partition_is_that_partitions_own(
     site.commit("X", "readers", 4)
     site.reconcile()
     assert site.target_offset("Y", "readers") == 4
+
+
+def test_a_hole_does_not_age_while_nobody_looks_after_the_clusters_were_asked() -> None:
+    """A driver that is paused there for two minutes knows nothing of what came meanwhile."""
+    site = Site(config_of(["X", "Y"]))
+    site.put(indexed_at(log("X", "X0:2 Y0 Y2"), 3, STARTED_MS - 30_000))
+    site.put(log("Y", "Y0:3"))
+    site.commit("X", "readers", 4)
+
+    class Paused:
+        def fetch(self, *asked: Any) -> Any:
+            said = site.fetch(*asked)
+            site.pass_time(120_000)
+            return said
+
+    paused = Reconciler(site.config, site.state, Paused(), site.writers, site.reconciliations)
+    at_rest, site.reconciler = site.reconciler, paused
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 1
+    site.reconciler = at_rest
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 3
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def judge_sample(config: Config, alias: str, sample: Sample | ClusterError) -> I
     found = decode_identities(columns[0], columns[1], mirror.offset_encoding)
     if mirror.place_header:
         places = _places(mirror.place_header, sample)
-        handed_on = int((~found.is_native & ~places.is_here & ~places.is_absent).sum())
+        handed_on = int((~found.is_native & places.is_elsewhere).sum())
         if handed_on:
             text = f"{handed_on} of {len(sample)} have headers of a record of another place, handed on by whoever"
             yield Finding(Level.WARN, place, _CHECK, f"{text} wrote them; they count as produced here")

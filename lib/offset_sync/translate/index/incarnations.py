@@ -46,7 +46,7 @@ def kept_lengths(start: Int64s, length: Int64s, indexed_at_ms: Int64s, lives: Se
 
 
 def lost_copies(rows: Runs, lives: Sequence[Incarnation]) -> Runs:
-    """Return what *rows* of a log had that it has lost by being cut: copies of other logs' records, of known origin.
+    """Return what *rows* of a log had that it has lost by being cut: copies of other logs' records, and unknown ones.
 
     A group that commits there later may not have read them, and their origin still has them. Of a topic that was made
     anew nothing counts as lost: whoever reads it begins anew too.
@@ -55,7 +55,7 @@ def lost_copies(rows: Runs, lives: Sequence[Incarnation]) -> Runs:
     first = np.maximum(kept_lengths(*columns, [life for life in lives if not life.is_anew]), 0)
     end = np.maximum(kept_lengths(*columns, [life for life in lives if life.is_anew]), 0)
     lost = Runs(rows.start + first, end - first, rows.origin, rows.origin_start + first, rows.indexed_at_ms)
-    return lost.take((lost.length > 0) & (rows.origin != UNKNOWN_ORIGIN))
+    return lost.take(lost.length > 0)
 
 
 def tell_lives_apart(copies: Runs, lives: Sequence[Incarnation], settled_from: Sequence[int]) -> tuple[Runs, Int64s]:

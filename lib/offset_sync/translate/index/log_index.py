@@ -96,9 +96,12 @@ class LogIndex:
     def lose(self, copies: Runs) -> None:
         """Note which *copies* this log had before it was cut: unread by everyone until it has them again.
 
-        To be called before anybody asks for positions: a log that was cut is taken in anew.
+        What nobody could identify may be any record that this log lacks. To be called before anybody asks for
+        positions: a log that was cut is taken in anew.
         """
-        self._lost += [copies] if len(copies) else []
+        self._lost.append(copies)
+        if (copies.origin == UNKNOWN_ORIGIN).any():
+            self.last_unknown = NO_LIMIT
 
     def _lost_positions(self, origin: int) -> OriginPositions:
         """Return the positions of what was lost of *origin*: beyond any that the log may have."""
