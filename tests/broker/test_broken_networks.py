@@ -89,30 +89,31 @@ BREAKS: dict[str, Callable[[ProxiedCluster], None]] = {
 def test_a_silent_cluster_delays_no_direction_between_others_and_catches_up(
     networks: Clusters, live: LiveDirections, group_name: str, breaks: Callable[[ProxiedCluster], None]
 ) -> None:
-    live.batch("X", of_all(group_name, 1))
-    until(lambda: is_everywhere(networks["Z"], group_name, 1))
-    own = dict.fromkeys(of_all(f"{group_name}-of-y", 5), 5 + SHIFT)
-    delays, stop = [], threading.Event()
+    def delay(offset: int) -> float:
+        began = time.monotonic()
+        live.batch("X", of_all(group_name, offset), offset)
+        until(lambda: is_everywhere(networks["Z"], group_name, offset))
+        return time.monotonic() - began
 
     def repair() -> None:
         while not stop.wait(0.2):
             live.reconciler.reconcile_all()
 
-    repairing = threading.Thread(target=repair)
+    own = dict.fromkeys(of_all(f"{group_name}-of-y", 5), 5 + SHIFT)
+    stop, repairing = threading.Event(), threading.Thread(target=repair)
+    usual = [delay(offset) for offset in range(1, 5)]
     with broken(networks["Y"], breaks):
         live.committed("Y", own)
         repairing.start()  # which asks the silent cluster, as source and as target
-        for offset in range(2, 12):
-            began = time.monotonic()
-            live.batch("X", of_all(group_name, offset), offset)
-            until(lambda wanted=offset: is_everywhere(networks["Z"], group_name, wanted))
-            delays.append(time.monotonic() - began)
+        delays = []
+        for offset in range(5, 12):
+            delays.append(delay(offset))
             time.sleep(0.4)
     took = until(lambda: is_everywhere(networks["Y"], group_name, 11))
     stop.set()
     repairing.join()
-    print(f"\n{group_name}: X to Z {max(delays):.2f} s at most, median {sorted(delays)[5]:.2f}; Y {took:.1f} s after")
-    assert max(delays) <= ANOTHER_DIRECTION_S
+    print(f"\n{group_name}: X to Z {max(delays):.2f} s at most, {max(usual):.2f} before; Y {took:.1f} s after")
+    assert max(delays) <= max(usual) + ANOTHER_DIRECTION_S, "more than the machine itself takes, busy as it is"
     assert took < 30
 
 
