@@ -35,7 +35,7 @@ LANES: Mapping[str, Sequence[Sequence[str]]] = {
     "broker": (("tests/broker", *_BY_FILE),),
 }
 # Brokers are waited for with deadlines; what only computes takes the processor that they leave.
-_GIVES_WAY = {"unit, spark": ("nice", "-n", "10")}
+_GIVES_WAY = {"unit, spark": ("nice", "-n", "3")}
 OPTIONS: Sequence[str] = (
     "--cov",
     "--cov-append",

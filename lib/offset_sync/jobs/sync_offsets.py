@@ -89,7 +89,7 @@ class SyncJob:
         self._metrics = SyncMetrics(config)
         self._positions = Positions(self._state, self._metrics.waiting, config.metrics.worst)
         self._summary = SyncSummary(self._state, self._metrics, self._positions)
-        fetcher = checked_metadata(config, self._admins, self._state.index, lambda: self._loop.soon())
+        fetcher = checked_metadata(config, self._admins, self._state.index, lambda: self._loop.soon(), is_once=is_once)
         history = CountedHistory(self._history, self._metrics)
         writers = {alias: self._writer(alias) for alias in config.clusters}
         self._reconciler = Reconciler(config, self._state, fetcher, writers, history)

@@ -10,10 +10,10 @@ from typing import Any
 from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from offset_sync.kafka.request_limits import LONGEST_S
 from offset_sync.model.errors import ClusterError
 
 DEADLINE_S = 10.0
-_GRACE_S = 1.0
 _WITHOUT_MEMBERS = (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD)
 
 
@@ -30,8 +30,8 @@ class GroupStates:
         Returns a ClusterError if any broker does not answer within *deadline* seconds, for its groups would look empty.
         """
         try:
-            future = self._client.list_consumer_groups(request_timeout=deadline)
-            listed: Any = future.result(deadline + _GRACE_S)
+            future = self._client.list_consumer_groups(request_timeout=LONGEST_S)
+            listed: Any = future.result(deadline)
         except (KafkaException, FutureTimeout, ValueError, TypeError) as error:
             return self._unknown(str(error) or type(error).__name__)
         if listed.errors:

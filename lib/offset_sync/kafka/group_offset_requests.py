@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 
 from offset_sync.kafka.consumer_handle import ConsumerHandle
 from offset_sync.kafka.librdkafka import elements, library, metadata_of, text
+from offset_sync.kafka.request_limits import LONGEST_S
 from offset_sync.model.values import OffsetWrite, TopicPartition
 
 _LIST, _ALTER, _DELETE = "ListConsumerGroupOffsets", "AlterConsumerGroupOffsets", "DeleteConsumerGroupOffsets"
 _ANY_OPERATION = 0
 _POLL_MS = 100
-_LONGEST_MS = 3_600_000  # the most that librdkafka takes
 
 
 class PartitionAnswer(NamedTuple):
@@ -179,7 +179,7 @@ class GroupOffsets:
         options = bound.AdminOptions_new(handle, _ANY_OPERATION)
         queue = bound.queue_new(handle)
         try:
-            bound.AdminOptions_set_request_timeout(options, _LONGEST_MS, None, 0)
+            bound.AdminOptions_set_request_timeout(options, round(LONGEST_S * 1000), None, 0)
             if operation == _LIST:
                 error = bound.AdminOptions_set_require_stable_offsets(options, 1)
                 assert not error, "librdkafka knows the option since 1.9"

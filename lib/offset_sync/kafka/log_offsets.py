@@ -23,7 +23,6 @@ from offset_sync.model.values import TopicPartition
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _REQUEST_S = 6.0
-_SHORTEST_S = 0.001  # to the client, 0 means 'for ever' or an error
 OTHERS_S = 2.0
 """When some leader has answered, the others are waited for so long, or three times as long as the first took."""
 
@@ -56,7 +55,7 @@ class LogOffsets:
         waiting = dict(leaders)
         for _ in attempts(ends_at) if waiting else ():
             began, left = time.monotonic(), ends_at - time.monotonic()
-            futures = self._ask(waiting, spec, max(_SHORTEST_S, min(_REQUEST_S, left)), options)
+            futures = self._ask(waiting, spec, options)
             wait(futures.values(), min(_REQUEST_S, max(left, 0.0)), FIRST_COMPLETED)
             took = time.monotonic() - began
             ends_at = min(ends_at, time.monotonic() + max(OTHERS_S, 3 * took)) if any_done(futures) else ends_at
@@ -64,17 +63,17 @@ class LogOffsets:
             for each, future in futures.items():
                 if self._take(each, future, found):
                     del waiting[each]
+            if not all(future.done() for future in futures.values()):
+                self._requests.leave_unread()
             if not waiting or time.monotonic() >= ends_at:
                 break
         return found
 
-    def _ask(
-        self, leaders: Mapping[TopicPartition, int], spec: OffsetSpec, timeout_s: float, options: Mapping[str, Any]
-    ) -> _Futures:
+    def _ask(self, leaders: Mapping[TopicPartition, int], spec: OffsetSpec, options: Mapping[str, Any]) -> _Futures:
         futures: _Futures = {}
         for leader in sorted(set(leaders.values())):
             specs = {ClientPartition(*each): spec for each, number in leaders.items() if number == leader}
-            answers = self._requests.offsets(specs, request_timeout=timeout_s, **options)
+            answers = self._requests.offsets(specs, **options)
             futures |= {TopicPartition(each.topic, each.partition): future for each, future in answers.items()}
         return futures
 

@@ -16,11 +16,11 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
+from offset_sync.kafka.request_limits import LONGEST_S
 from offset_sync.kafka.topic_requests import TopicRequests, error_name
 from offset_sync.model.errors import ClusterError
 
 DEADLINE_S = 15.0
-_GRACE_S = 1.0
 Operations = frozenset[str]
 """Names of Kafka's operations: READ, DESCRIBE, ALTER_CONFIGS, …"""
 
@@ -54,7 +54,7 @@ class OwnRights:
     def groups(self, deadline: float = DEADLINE_S) -> list[str]:
         """Return the groups that we may describe; none where they cannot be listed."""
         try:
-            listed: Any = self._client.list_consumer_groups(request_timeout=deadline).result(deadline + _GRACE_S)
+            listed: Any = self._client.list_consumer_groups(request_timeout=LONGEST_S).result(deadline)
         except (KafkaException, FutureTimeout):
             return []
         return sorted(each.group_id for each in listed.valid)
@@ -64,12 +64,12 @@ class OwnRights:
         if not groups:
             return {}
         asked: Mapping[str, Future[Any]] = self._client.describe_consumer_groups(
-            list(groups), include_authorized_operations=True, request_timeout=deadline
+            list(groups), include_authorized_operations=True, request_timeout=LONGEST_S
         )
         found: dict[str, Operations | str] = {}
         for group, future in asked.items():
             try:
-                found[group] = _named(future.result(deadline + _GRACE_S).authorized_operations)
+                found[group] = _named(future.result(deadline).authorized_operations)
             except KafkaException as error:
                 found[group] = error_name(error)
             except FutureTimeout:
@@ -80,8 +80,8 @@ class OwnRights:
         """Return the settings of a broker, or the name of an error: it takes DescribeConfigs on the cluster."""
         resource: Any = ConfigResource(ResourceType.BROKER, str(broker))
         try:
-            (future,) = self._client.describe_configs([resource], request_timeout=deadline).values()
-            entries: Mapping[str, Any] = future.result(deadline + _GRACE_S)
+            (future,) = self._client.describe_configs([resource], request_timeout=LONGEST_S).values()
+            entries: Mapping[str, Any] = future.result(deadline)
         except KafkaException as error:
             return error_name(error)
         except FutureTimeout:
@@ -89,9 +89,9 @@ class OwnRights:
         return {name: str(entry.value) for name, entry in entries.items() if entry.value is not None}
 
     def _of_cluster(self, deadline: float) -> Any:
-        future = self._client.describe_cluster(include_authorized_operations=True, request_timeout=deadline)
+        future = self._client.describe_cluster(include_authorized_operations=True, request_timeout=LONGEST_S)
         try:
-            return future.result(deadline + _GRACE_S)
+            return future.result(deadline)
         except KafkaException as error:
             raise ClusterError(self.alias, f"{error_name(error)} for what the cluster consists of") from error
         except FutureTimeout as error:

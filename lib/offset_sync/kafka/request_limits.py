@@ -10,6 +10,13 @@ import re
 
 from offset_sync.model.values import OffsetWrite, TopicPartition
 
+LONGEST_S = 3600.0
+"""The most time that librdkafka lets a request about the cluster take, and what every one of ours is given.
+
+We wait as long as we want to, and leave the answer unread. When the time of such a request is up inside the client, it
+may end the process: SIGABRT for a group whose coordinator is found later (librdkafka issue 4605), and for ListOffsets
+memory is freed twice (2.16, seen with a broker that was paused; ``broker/test_client_timeouts.py``).
+"""
 _WIRE_STRING_BYTES = 32_767
 _INT32_MAX = 2**31 - 1
 _INT64_MAX = 2**63 - 1

@@ -14,14 +14,16 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, TopicDescription  # type: ignore[attr-defined]
 
 from offset_sync.kafka.error_codes import ABSENT_TOPIC, NOT_AUTHORIZED, RETRIABLE, NotAuthorizedError
-from offset_sync.kafka.request_limits import is_topic_name
+from offset_sync.kafka.request_limits import LONGEST_S, is_topic_name
 from offset_sync.kafka.retry import attempts
 from offset_sync.model.errors import ClusterError
 
 _REQUEST_S = 6.0
 _CLIENT_S = 5.0
 """So long at least a client is used, whether anybody answers it or not."""
-_SHORTEST_S = 0.001  # to the client, 0 means 'for ever' or an error
+_SHORTEST_S = 0.001
+_OLDEST_S = 600.0
+"""A client with requests that nobody waits for is used for so long: it keeps them until they are answered."""
 _TRY_S = 1.0
 """After so long another request is made beside the first: it may go to a broker that is not silent."""
 _Key = TypeVar("_Key")
@@ -62,17 +64,17 @@ class TopicRequests:
         """
         rights: dict[str, Any] = {"include_authorized_operations": True} if with_rights else {}
 
-        def ask(names: list[str], timeout_s: float) -> Mapping[str, Future[TopicDescription]]:
-            return self._client.describe_topics(TopicCollection(names), request_timeout=timeout_s, **rights)
+        def ask(names: list[str]) -> Mapping[str, Future[TopicDescription]]:
+            return self._client.describe_topics(TopicCollection(names), request_timeout=LONGEST_S, **rights)
 
         return self._collect(ask, [name for name in dict.fromkeys(topics) if is_topic_name(name)], ends_at)
 
     def offsets(self, specs: Mapping[_Key, Any], **options: Any) -> Mapping[_Key, Future[Any]]:
         """Ask once where logs begin or end; *options* are those of ``AdminClient.list_offsets``."""
-        return self._client.list_offsets(dict(specs), **options)  # type: ignore[arg-type,return-value]
+        return self._client.list_offsets(dict(specs), request_timeout=LONGEST_S, **options)  # type: ignore[arg-type,return-value]
 
     def _collect(
-        self, ask: Callable[[list[_Key], float], Mapping[_Key, Future[_Value]]], wanted: list[_Key], ends_at: float
+        self, ask: Callable[[list[_Key]], Mapping[_Key, Future[_Value]]], wanted: list[_Key], ends_at: float
     ) -> dict[_Key, _Value | NotAuthorizedError]:
         """Ask until each topic is answered, refused or known to be absent."""
         found: dict[_Key, _Value | NotAuthorizedError] = {}
@@ -80,7 +82,7 @@ class TopicRequests:
         asked: dict[_Key, list[Future[_Value]]] = {}
         for left in attempts(ends_at) if wanted else ():
             failures = {}
-            for key, future in ask(wanted, _timeout_s(left)).items():
+            for key, future in ask(wanted).items():
                 asked.setdefault(key, []).append(future)
             _wait_for_each([asked[key] for key in wanted], time.monotonic() + min(_TRY_S, _timeout_s(left)))
             for key in wanted:
@@ -101,20 +103,26 @@ class TopicRequests:
             if len(wanted) < len(failures) or not wanted:
                 break
             if all(asked[key] for key in wanted):  # nobody has said anything
-                self._replace_client()
+                self._replace_client(_CLIENT_S)
+        if not all(future.done() for futures in asked.values() for future in futures):
+            self.leave_unread()
         if failures:
             key, name = next(iter(failures.items()))
             raise self.error(f"{name} for {key!r}" + (f" and {len(failures) - 1} more" if len(failures) > 1 else ""))
         return found
 
-    def _replace_client(self) -> None:
-        """Ask through a new client from now on, unless the present one is new.
+    def leave_unread(self) -> None:
+        """Note that nobody waits for some answer any more."""
+        self._replace_client(_OLDEST_S)
+
+    def _replace_client(self, oldest_s: float) -> None:
+        """Ask through a new client from now on, unless the present one is younger than *oldest_s*.
 
         A client takes one broker for the controller, by KRaft any one, and asks none but that about topics, however
         long it is silent while the others answer.
         """
         with self._lock:
-            if time.monotonic() - self._opened_at < _CLIENT_S:
+            if time.monotonic() - self._opened_at < oldest_s:
                 return
             before = self.__dict__.pop("_client", None)
         # To take a client down may wait for a silent broker.

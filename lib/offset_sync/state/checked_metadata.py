@@ -27,7 +27,9 @@ from offset_sync.state.snapshot import Index, frontier
 
 logger = logging.getLogger(__name__)
 DEADLINE_S = 5.0
-"""A leader is asked for so long where an epoch has ended, in the background."""
+"""A cluster is asked for so long; a leader where an epoch has ended, in the background."""
+ONCE_S = 30.0
+"""So long whoever comes only once asks a cluster: it is busy rather than away, and nobody comes again for the rest."""
 PATIENCE_S = 0.5
 """So long a fetch waits for that."""
 
@@ -169,10 +171,16 @@ class CheckedMetadata:
 
 
 def checked_metadata(
-    config: Config, admins: Mapping[str, Cluster], index: Index, on_return: Callable[[], None] | None = None
+    config: Config,
+    admins: Mapping[str, Cluster],
+    index: Index,
+    on_return: Callable[[], None] | None = None,
+    *,
+    is_once: bool = False,
 ) -> CheckedMetadata:
-    """Return who asks the configured clusters; without *on_return*, who comes only once waits for every answer."""
+    """Return who asks the configured clusters; without *on_return* it waits for every answer, *is_once* for long."""
     epochs = {alias: LeaderEpochs(alias, config.admin_options(alias)) for alias in admins}
-    if on_return is None:
-        return CheckedMetadata(MetadataFetcher(admins), index, epochs, patience_s=DEADLINE_S)
-    return CheckedMetadata(MetadataFetcher(admins, on_return=on_return), index, epochs, on_return)
+    tell = on_return or (lambda: None)
+    patience_s = DEADLINE_S if is_once or on_return is None else PATIENCE_S
+    fetcher = MetadataFetcher(admins, ONCE_S if is_once else DEADLINE_S, tell)
+    return CheckedMetadata(fetcher, index, epochs, tell, patience_s)

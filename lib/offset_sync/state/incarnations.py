@@ -12,15 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
+from offset_sync.state.index_rows import int64s
 from offset_sync.tables.catalog import ARRIVED, LOG_INCARNATIONS, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.incarnations import Incarnation, kept_lengths, lost_copies, tell_lives_apart
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs
 
+_PLACE = ["cluster", "topic", "partition"]
+
 
 class KnownIncarnations:
-    """Every life of every log after the first; *code* gives codes to origins.
+    """Every life of every log after the first; *code* gives codes to origins. It does not change once it is made.
 
     A log that never was cut, of a topic that never was made anew, costs no more than its leader epoch.
     """
@@ -28,21 +31,29 @@ class KnownIncarnations:
     def __init__(self, tables: TableStore, code: Callable[[str], int]) -> None:
         self._tables, self._code = tables, code
         self._arrived: dict[ClusterPartition, list[tuple[int, int]]] = {}
-        self._lives: dict[ClusterPartition, list[Incarnation]] = {}
+        self._lives: dict[TopicPartition, dict[ClusterPartition, list[Incarnation]]] = {}
         self._epochs: dict[ClusterPartition, tuple[datetime, str, int]] = {}
         self._version: int | None = None
 
     def of(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of *log* after its first, as they were noticed."""
-        return self._lives.get(log, ())
+        return self._lives.get(log.topic_partition, {}).get(log, ())
 
-    def refresh(self) -> set[TopicPartition]:
-        """Catch up with the table; return the partitions of which some log has begun a life not known before."""
+    def caught_up(self) -> tuple[KnownIncarnations, set[TopicPartition]]:
+        """Return what the table says now, and the partitions of which some log has begun a life not known here."""
         version = self._tables.version(LOG_INCARNATIONS, self._version)
         if version == self._version:
-            return set()
+            return self, set()
         rows = self._tables.rows_since(LOG_INCARNATIONS, self._version, version)
-        self._version = version
+        found = KnownIncarnations(self._tables, self._code)
+        found._arrived = {log: list(arrived) for log, arrived in self._arrived.items()}
+        found._lives = {
+            partition: {log: list(lives) for log, lives in logs.items()} for partition, logs in self._lives.items()
+        }
+        found._epochs, found._version = dict(self._epochs), version
+        return found, found._take_in(rows)
+
+    def _take_in(self, rows: pa.Table) -> set[TopicPartition]:
         for row in rows.filter(pc.equal(rows.column("reason"), ARRIVED)).to_pylist():
             arrived = self._arrived.setdefault(_log_of(row), [])
             arrived.append((epoch_ms(row["noticed_at"]), row["begins_at"]))
@@ -58,30 +69,33 @@ class KnownIncarnations:
 
     def overtaken(self, rows: pa.Table) -> set[TopicPartition]:
         """Return the partitions of which *rows* has some of an earlier life, which were on their way to the table."""
-        found = set()
-        for log in self._lives:
-            latest = self._lives[log][-1].noticed_ms
-            for cluster, topic, partition, indexed_at in _places(rows, log.topic):
-                if (cluster, topic, partition) == log and indexed_at <= latest:
-                    found.add(log.topic_partition)
-        return found
+        if not self._lives or rows.num_rows == 0:
+            return set()
+        first = rows.group_by(_PLACE, use_threads=False).aggregate([("indexed_at", "min")])
+        first_ms = (int64s(first.column("indexed_at_min")) // 1000).tolist()
+        places = zip(*(first.column(name).to_pylist() for name in _PLACE), first_ms, strict=True)
+        indexed_ms = {ClusterPartition(*place): at_ms for *place, at_ms in places}
+        return {
+            log.topic_partition
+            for log, at_ms in indexed_ms.items()
+            if (lives := self.of(log)) and at_ms <= lives[-1].noticed_ms
+        }
 
     def live(self, log: ClusterPartition, rows: Runs) -> tuple[Int64s, Runs]:
         """Return how much of each of a log's *rows* is still true (-1: nothing), and that, its origins told apart."""
-        lives = self._lives.get(log)
-        kept = rows.length
-        if lives is not None:
+        lives, kept = self.of(log), rows.length
+        if lives:
             kept = kept_lengths(rows.start, rows.length, rows.indexed_at_ms, lives)
             rows = replace(rows, length=kept).take(kept >= 0)
         return kept, self._by_life(log, rows)
 
     def lost(self, log: ClusterPartition, rows: Runs) -> Runs:
         """Return what of a log's *rows* it has lost by being cut, but for its own records."""
-        lost = lost_copies(rows, self._lives.get(log, ()))
+        lost = lost_copies(rows, self.of(log))
         return self._by_life(log, lost.take(lost.origin != self._code(log.cluster)))
 
     def _by_life(self, log: ClusterPartition, rows: Runs) -> Runs:
-        for origin in [each for each in self._lives if each.topic_partition == log.topic_partition]:
+        for origin in self._lives.get(log.topic_partition, {}):
             is_native = rows.origin_start == rows.start if origin == log else np.zeros(len(rows), np.bool_)
             is_copy = (rows.origin == self._code(origin.cluster)) & (rows.length > 0) & ~is_native
             if is_copy.any():
@@ -90,9 +104,14 @@ class KnownIncarnations:
         return rows
 
     def _told_apart(self, log: ClusterPartition, copies: Runs, origin: ClusterPartition) -> Runs:
-        lives, arrived = self._lives[origin], self._arrived.get(log, [])
+        lives, arrived = self.of(origin), self._arrived.get(log, [])
         # A row is written only when a while has gone by since the last life was noticed, so any later one will do.
-        settled_from = [next((end for at_ms, end in arrived if at_ms > life.noticed_ms), NO_LIMIT) for life in lives]
+        first = [next((each for each in arrived if each[0] > life.noticed_ms), (0, NO_LIMIT)) for life in lives]
+        # What stands above the place where this log was cut after that has come after that too.
+        settled_from = [
+            min([end, *(own.begins_at for own in self.of(log) if own.noticed_ms >= at_ms and end < NO_LIMIT)])
+            for at_ms, end in first
+        ]
         copies, former = tell_lives_apart(copies, lives, settled_from)
         codes = copies.origin.copy()
         for number in np.unique(former[former < 0]).tolist():
@@ -103,7 +122,7 @@ class KnownIncarnations:
         return self._code("\0".join(("", *map(str, origin), str(ended_by))))  # no alias has a NUL
 
     def _add(self, log: ClusterPartition, life: Incarnation) -> bool:
-        known = self._lives.setdefault(log, [])
+        known = self._lives.setdefault(log.topic_partition, {}).setdefault(log, [])
         if life in known:
             return False
         known.append(life)
@@ -130,10 +149,3 @@ def _log_of(row: Mapping[str, Any]) -> ClusterPartition:
 def epoch_ms(at: datetime) -> int:
     """Return a time in milliseconds since the epoch."""
     return round(at.timestamp() * 1000)
-
-
-def _places(rows: pa.Table, topic: str) -> list[tuple[str, str, int, int]]:
-    mine = rows.filter(pc.equal(rows.column("topic"), topic))
-    indexed_at_ms = (mine.column("indexed_at").cast(pa.int64()).to_numpy() // 1000).tolist()
-    names = ("cluster", "topic", "partition")
-    return list(zip(*(mine.column(name).to_pylist() for name in names), indexed_at_ms, strict=True))

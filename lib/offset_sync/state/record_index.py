@@ -60,29 +60,47 @@ class RecordIndex:
         self._reading = threading.Lock()
 
     def refresh(self) -> None:
-        """Read what was added to the tables since the last call; the lock is held only to take it in."""
+        """Read what was added to the tables since the last call; the lock is held only to take it in, all at once."""
         with self._reading:
             version = self._tables.version(RECORD_RUNS, self._version)
-            rows = None
+            rows = RECORD_RUNS.arrow_schema.empty_table().select(_COLUMNS)
             if version != self._version:
                 rows = self._tables.rows_since(RECORD_RUNS, self._version, version).select(_COLUMNS)
                 self._compare_clocks(rows)
-            # Lives come after the runs too: every row is taken for what it was when it was written.
-            changed = self._incarnations.refresh()
-            if rows is not None:
-                changed |= self._incarnations.overtaken(rows)
-                self._extend(rows)
-            if self._version is not None:
-                self._rebuild(changed)
-            self._version = version
-            # Only now, when of what was cut nothing is left in the logs.
-            self._leader_epochs = self._incarnations.leader_epochs()
+            lives, again = self._lives_after(rows)
             # The ids come after the runs and are written before them: no run is seen without its topic's id.
             topics_version = self._tables.version(INDEXED_TOPICS, self._topics_version)
+            topics = []
             if topics_version != self._topics_version:
-                for row in self._tables.rows_since(INDEXED_TOPICS, self._topics_version, topics_version).to_pylist():
+                topics = self._tables.rows_since(INDEXED_TOPICS, self._topics_version, topics_version).to_pylist()
+            rows, again = _in_order(rows), {each: _in_order(of_topic) for each, of_topic in again.items()}
+            with self.lock:
+                # Nobody sees a life without its rows, or rows without their lives.
+                self._incarnations = lives
+                self._take_in(rows)
+                self._rebuild(again)
+                # Last, for who asks for them does not wait: of what was cut nothing is left in the logs now.
+                self._leader_epochs = lives.leader_epochs()
+                for row in topics:
                     self._ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
-                self._topics_version = topics_version
+                self._version, self._topics_version = version, topics_version
+
+    def _lives_after(self, rows: pa.Table) -> tuple[KnownIncarnations, dict[TopicPartition, pa.Table]]:
+        """Return the lives that are known after *rows* were read, and all rows of partitions that have another one.
+
+        Lives come after the runs: every row is taken for what it was when it was written.
+        """
+        lives, again = self._incarnations, dict[TopicPartition, pa.Table]()
+        while True:
+            lives, changed = lives.caught_up()
+            fresh = (changed | lives.overtaken(rows)) - again.keys()
+            if self._version is None or not fresh:
+                return lives, again
+            for topic in {each.topic for each in fresh}:
+                mine = {each.partition: each for each in fresh if each.topic == topic}
+                of_one = {"partition": next(iter(mine))} if len(mine) == 1 else {}
+                found = self._tables.rows_where(RECORD_RUNS, {"topic": topic, **of_one}).select(_COLUMNS)
+                again |= {place: found.filter(pc.equal(found.column("partition"), n)) for n, place in mine.items()}
 
     def take_grown(self) -> set[TopicPartition]:
         """Return the partitions of which any cluster's index has grown since the last call."""
@@ -127,30 +145,21 @@ class RecordIndex:
             last_ms = int(pc.max(rows.column("indexed_at").cast(pa.int64())).as_py()) // 1000
             self.clock_offset.observe(last_ms, self._now_ms())
 
-    def _extend(self, rows: pa.Table) -> None:
-        if rows.num_rows == 0:
-            return
-        order = [(name, "ascending") for name in ("cluster", "topic", "partition", "start_offset", "length")]
-        # Where one micro-batch has ended before the next one begins: its end comes first.
-        rows = rows.sort_by([*order, ("origin_start", "descending")]).combine_chunks()
-        with self.lock:
-            self._take_in(rows)
-
-    def _rebuild(self, partitions: set[TopicPartition]) -> None:
-        """Take in all rows of *partitions* again, for a log of theirs has another life than was known before."""
-        for partition in partitions:
-            rows = self._tables.rows_where(RECORD_RUNS, {"topic": partition.topic, "partition": partition.partition})
-            with self.lock:
-                for lost in [each for each in self._lost if each.topic_partition == partition]:
-                    del self._lost[lost]
-                for known in [each for each in self._logs if each.topic_partition == partition]:
-                    del self._logs[known]
-                    self._partitions[known[:2]] -= 1
-                self._rebuilt[partition] = self.rebuilt(partition) + 1
-                self._grown.add(partition)
-                self._extend(rows.select(_COLUMNS))
+    def _rebuild(self, rows: Mapping[TopicPartition, pa.Table]) -> None:
+        """Take in all *rows* of partitions again, for a log of theirs has another life than was known before."""
+        for lost in [each for each in self._lost if each.topic_partition in rows]:
+            del self._lost[lost]
+        for known in [each for each in self._logs if each.topic_partition in rows]:
+            del self._logs[known]
+            self._partitions[known[:2]] -= 1
+        for partition, of_partition in rows.items():
+            self._rebuilt[partition] = self.rebuilt(partition) + 1
+            self._grown.add(partition)
+            self._take_in(of_partition)
 
     def _take_in(self, rows: pa.Table) -> None:
+        if rows.num_rows == 0:
+            return
         origin = self._to_codes(rows.column("origin"))
         start, length, origin_start = (int64s(rows.column(n)) for n in ("start_offset", "length", "origin_start"))
         seen_ms, least_ms, most_ms, complete_ms = (int64s(rows.column(n).cast(pa.int64())) // 1000 for n in _TIMES)
@@ -189,3 +198,12 @@ class RecordIndex:
         codes = np.array([self.code(name) for name in encoded.dictionary.to_pylist()], np.int32)
         taken: NDArray[np.int32] = codes[encoded.indices.to_numpy(zero_copy_only=False)]
         return taken
+
+
+def _in_order(rows: pa.Table) -> pa.Table:
+    """Return rows of ``record_runs`` by partition and offset.
+
+    Where one micro-batch has ended before the next one begins: its end comes first.
+    """
+    order = [(name, "ascending") for name in ("cluster", "topic", "partition", "start_offset", "length")]
+    return rows.sort_by([*order, ("origin_start", "descending")]).combine_chunks()

@@ -15,6 +15,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from offset_sync.kafka import log_offsets, topic_requests
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.request_limits import LONGEST_S
 from offset_sync.kafka.topic_metadata import LogEnds, Reach
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
@@ -46,6 +47,7 @@ class Client:
         return SimpleNamespace(topics={"orders": None})
 
     def describe_topics(self, topics: Any, request_timeout: float) -> dict[str, Future[Any]]:
+        assert request_timeout == LONGEST_S, "a time that is up inside the client may end the process"
         if self.silent_brokers:
             self.silent_brokers -= 1
             self.unanswered.append(Future())
@@ -61,7 +63,8 @@ class Client:
         led = [SimpleNamespace(id=each.partition, leader=SimpleNamespace(id=each.partition % 2)) for each in PLACES]
         return SimpleNamespace(topic_id=bits, partitions=led, is_internal=False)
 
-    def list_offsets(self, specs: Mapping[Any, Any], **_: Any) -> dict[Any, Future[Any]]:
+    def list_offsets(self, specs: Mapping[Any, Any], request_timeout: float, **_: Any) -> dict[Any, Future[Any]]:
+        assert request_timeout == LONGEST_S
         (leader,) = {each.partition % 2 for each in specs}
         self.asked.append((leader, len(specs)))
         said = next(self.says[leader])
@@ -168,3 +171,18 @@ def test_a_client_that_asks_none_but_a_silent_broker_is_replaced_once_in_a_while
     client.silent_brokers = 3
     assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
     assert client.opened == 2
+
+
+def test_a_client_that_keeps_requests_nobody_waits_for_is_replaced_when_it_is_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    admin, client = admin_of(always(7), always(None))
+    assert set(admin.ends(PLACES, deadline=0.5)) == {each for each in PLACES if each.partition % 2 == 0}
+    assert client.opened == 1
+    monkeypatch.setattr(topic_requests, "_OLDEST_S", 0.0)
+    admin.ends(PLACES, deadline=0.5)
+    admin.describe(["orders"])
+    assert client.opened > 1
+    opened = client.opened
+    admin.describe(["orders"])
+    assert client.opened == opened, "only what is left unread makes a client old"

@@ -1,0 +1,138 @@
+"""Logs that begin another life while the index is read: it is seen whole, as it was before or as it is then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+import pytest
+
+from builders.index_rows import add, begin, life, run
+from builders.record_indexes import cache_of, content, read_in_one
+from fakes.tables import MemoryTables
+from offset_sync.model.values import ClusterPartition
+from offset_sync.state.record_index import RecordIndex
+from offset_sync.tables.catalog import ARRIVED, LOG_INCARNATIONS, RECORD_RUNS
+from offset_sync.tables.definition import Table
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
+
+AT_X, AT_Y = ("X", "orders", 0), ("Y", "orders", 0)
+
+
+class Interrupted(MemoryTables):
+    """Something happens each time all rows of a partition are read again."""
+
+    happens: Callable[[], None] = staticmethod(lambda: None)
+
+    def rows_where(self, table: Table, values: Mapping[str, str | int]) -> pa.Table:
+        """Return them as they were just before."""
+        found = super().rows_where(table, values)
+        self.happens()
+        return found
+
+
+def seen(index: RecordIndex) -> object:
+    log = ClusterPartition(*AT_X)
+    return (
+        list(index.incarnations(log)),
+        index.leader_epoch(log),
+        content(index, AT_X),
+        content(index, AT_Y),
+        index.rebuilt(log.topic_partition),
+    )
+
+
+def before_the_cut(tables: MemoryTables) -> RecordIndex:
+    """X's ten records stand at Y too."""
+    for place in (AT_X, AT_Y):
+        add(tables, RECORD_RUNS, begin(0, place=place), run(0, 10, place=place, seen_ms=1))
+    return read_in_one(tables)
+
+
+def test_a_life_is_not_seen_without_its_rows_nor_rows_without_their_life() -> None:
+    tables = Interrupted()
+    index = before_the_cut(tables)
+    before, told = seen(index), []
+    tables.happens = lambda: told.append(seen(index))
+    add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
+    add(tables, RECORD_RUNS, begin(6, place=AT_X), run(6, 2, origin_start=6, place=AT_X, seen_ms=20))
+    index.refresh()
+    assert told == [before]
+    after = seen(read_in_one(tables))
+    assert seen(index)[:4] == after[:4] != before[:4]  # type: ignore[index]
+
+
+def test_a_life_that_begins_while_another_is_read_is_known_with_its_rows() -> None:
+    tables = Interrupted()
+    index = before_the_cut(tables)
+
+    def cut_again() -> None:
+        tables.happens = lambda: None
+        add(tables, RECORD_RUNS, begin(6, place=AT_X), run(6, 2, origin_start=6, place=AT_X, seen_ms=20))
+        add(tables, LOG_INCARNATIONS, life("X", 3, noticed_ms=30))
+        add(tables, RECORD_RUNS, begin(3, place=AT_X), run(3, 1, origin_start=3, place=AT_X, seen_ms=40))
+
+    tables.happens = cut_again
+    add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
+    for _ in range(2):
+        index.refresh()
+        log = index.log(*AT_X)
+        assert log is not None
+        assert not log.is_contradicted
+        assert len(index.incarnations(ClusterPartition(*AT_X))) == 2
+    assert seen(index)[:4] == seen(read_in_one(tables))[:4]  # type: ignore[index]
+
+
+def test_what_could_not_be_read_again_is_read_next_time() -> None:
+    tables = Interrupted()
+    index = before_the_cut(tables)
+    before = seen(index)
+
+    def fail() -> None:
+        raise OSError("no such file")
+
+    tables.happens = fail
+    add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
+    with pytest.raises(OSError, match="no such file"):
+        index.refresh()
+    assert seen(index) == before
+    tables.happens = lambda: None
+    index.refresh()
+    assert seen(index)[:4] == seen(read_in_one(tables))[:4]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("begins_at", [0, 4])
+def test_a_log_that_was_cut_after_the_last_late_copy_has_none_in_what_came_since(begins_at: int) -> None:
+    """X was made anew at 10 ms, and at 20 ms, when Y ended at 8, no copy of before was on its way any more."""
+    tables = MemoryTables()
+    add(tables, LOG_INCARNATIONS, life("X", 0, noticed_ms=10))
+    add(tables, LOG_INCARNATIONS, life("Y", 8, noticed_ms=20, reason=ARRIVED) | {"leader_epoch": None})
+    add(tables, RECORD_RUNS, begin(0), run(0, 8, "X", 0, seen_ms=15))
+    assert origins(read_in_one(tables)) == [UNKNOWN_ORIGIN]
+    add(tables, LOG_INCARNATIONS, life("Y", begins_at, noticed_ms=30))
+    add(tables, RECORD_RUNS, begin(begins_at), run(begins_at, 3, "X", 20, seen_ms=40))
+    index = read_in_one(tables)
+    assert origins(index) == [UNKNOWN_ORIGIN] * (begins_at > 0) + [index.code("X")]
+
+
+def origins(index: RecordIndex) -> list[int]:
+    log = index.log(*AT_Y)
+    assert log is not None
+    return log.runs.origin.tolist()
+
+
+def test_many_logs_with_lives_are_read_in_one_pass() -> None:
+    tables = MemoryTables()
+    partitions = range(50)
+    for number in partitions:
+        place = ("X", "orders", number)
+        add(tables, RECORD_RUNS, begin(0, place=place), run(0, 10, place=place, seen_ms=1))
+    index = cache_of(tables)
+    index.refresh()
+    add(tables, LOG_INCARNATIONS, *(life("X", 6, noticed_ms=10) | {"partition": number} for number in partitions))
+    reads: list[object] = []
+    original = tables.rows_where
+    tables.rows_where = lambda *asked: reads.append(asked) or original(*asked)  # type: ignore[method-assign, func-returns-value]
+    index.refresh()
+    assert len(reads) == 1, "the table is read once for each topic, not for each of its partitions"
+    assert {log.frontier for log in index.all_logs().values()} == {6}
