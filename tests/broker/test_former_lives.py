@@ -16,8 +16,9 @@ from broker.committed_offsets import Partition, commit
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import install
 from broker.segments import keep_records
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import EpochChange, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
@@ -42,7 +43,7 @@ def make_anew(cluster: EmbeddedCluster, topic: str) -> None:
 @dataclass(frozen=True)
 class Lives:
     acts: Acts
-    epoch_ends: dict[TopicPartition, int]
+    epoch_ends: list[dict[TopicPartition, int]]
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def lives(three_clusters: Clusters, spark_environment: None, tmp_path_factory: p
     acts.play()
     # dc1 loses four records, which dc2 has, and gets six others at the same offsets, which go to dc2 too.
     keep_records(dc1, REGROWN, 0, 6)
-    epoch_ends = LeaderEpochs("dc1", options_of(dc1)).ends({TopicPartition(REGROWN, 0): 0})
+    epoch_ends = told_where_the_first_epoch_ended(dc1, TopicPartition(REGROWN, 0))
     write_log(dc1, {at(REGROWN): native_log("dc1", 12)})
     write_log(dc2, {at(REGROWN): copied_log("dc1", [*range(10), *range(6, 12)])})
     # dc3's topic is made anew; dc1 and dc2 get copies of both lives, dc2 the new ones first below what dc1 has read.
@@ -81,12 +82,22 @@ def lives(three_clusters: Clusters, spark_environment: None, tmp_path_factory: p
     return Lives(acts, epoch_ends)
 
 
+def told_where_the_first_epoch_ended(
+    cluster: EmbeddedCluster, place: TopicPartition
+) -> list[dict[TopicPartition, int]]:
+    """Return what is told by who knows the present leader's epoch, and by who is not leader any more."""
+    now = ClusterAdmin(cluster.alias, options_of(cluster)).ends([place])[place].leader_epoch
+    assert now
+    epochs = LeaderEpochs(cluster.alias, options_of(cluster))
+    return [epochs.ends_in_time({place: EpochChange(0, epoch)}) for epoch in (now, now + 1)]
+
+
 def options_of(cluster: EmbeddedCluster) -> dict[str, str]:
     return {"bootstrap.servers": cluster.bootstrap_servers}
 
 
 def test_the_broker_says_where_an_epoch_ended_though_the_log_has_grown_since(lives: Lives) -> None:
-    assert lives.epoch_ends == {TopicPartition(REGROWN, 0): 6}
+    assert lives.epoch_ends == [{TopicPartition(REGROWN, 0): 6}, {}], "a broker that lacks an epoch is no leader"
 
 
 def test_nothing_changes_for_a_log_that_only_got_another_leader(lives: Lives) -> None:

@@ -116,6 +116,13 @@ class TopicPartition(NamedTuple):
     partition: int
 
 
+class EpochChange(NamedTuple):
+    """From the leader epoch under which a log was last looked at to the one of the leader that speaks *now*."""
+
+    known: int
+    now: int
+
+
 class ClusterPartition(NamedTuple):
     """A partition of a topic on one cluster: one log."""
 

@@ -13,14 +13,14 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from offset_sync.config import Config
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, TopicPartition
 from offset_sync.state.cluster_metadata import Cluster, ClusterMetadata, MetadataFetcher
 from offset_sync.state.silence import RETRY_S
 from offset_sync.state.snapshot import Index, frontier
@@ -46,15 +46,10 @@ class Fetcher(Protocol):
 class EpochEnds(Protocol):
     """See :class:`LeaderEpochs`."""
 
-    def ends_in_time(self, epochs: Mapping[TopicPartition, int], deadline: float) -> Mapping[TopicPartition, int]:
-        """Return the first offset after the records of each epoch, of logs whose leaders answer."""
-
-
-class _Change(NamedTuple):
-    """From the leader epoch that the index knows to the present one."""
-
-    known: int
-    now: int
+    def ends_in_time(
+        self, epochs: Mapping[TopicPartition, EpochChange], deadline: float
+    ) -> Mapping[TopicPartition, int]:
+        """Return the first offset after the records known, of logs whose leaders answer and are still leaders."""
 
 
 class _Question:
@@ -91,7 +86,7 @@ class CheckedMetadata:
     ) -> None:
         self._fetcher, self._index, self._epochs = fetcher, index, epochs
         self._on_return, self._patience_s = on_return, patience_s
-        self._told: dict[ClusterPartition, tuple[_Change, int]] = {}
+        self._told: dict[ClusterPartition, tuple[EpochChange, int]] = {}
         self._questions: dict[str, _Question] = {}
         self._lock = threading.Lock()
 
@@ -111,18 +106,18 @@ class CheckedMetadata:
             cut = {each for each, end in ends.items() if end < self._reach(ClusterPartition(alias, *each))}
         return replace(metadata, cut=frozenset(cut), unsettled=frozenset(changes.keys() - ends.keys()))
 
-    def _changes(self, alias: str, metadata: ClusterMetadata) -> dict[TopicPartition, _Change]:
+    def _changes(self, alias: str, metadata: ClusterMetadata) -> dict[TopicPartition, EpochChange]:
         """Return the logs that are under another leader than the index knows; of a topic made anew its id tells."""
-        found: dict[TopicPartition, _Change] = {}
+        found: dict[TopicPartition, EpochChange] = {}
         for each, ends in metadata.ends.items():
             known = self._index.leader_epoch(ClusterPartition(alias, *each))
             if known is None or ends.leader_epoch is None or known[0] != metadata.topics[each.topic].topic_id:
                 continue
             if known[1] != ends.leader_epoch:
-                found[each] = _Change(known[1], ends.leader_epoch)
+                found[each] = EpochChange(known[1], ends.leader_epoch)
         return found
 
-    def _ends(self, alias: str, changes: Mapping[TopicPartition, _Change]) -> dict[TopicPartition, int]:
+    def _ends(self, alias: str, changes: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
         """Return where the known epochs ended, of logs of which that is told in time."""
         logs = {each: ClusterPartition(alias, *each) for each in changes}
         # One whose epoch is below what the index has seen is no leader any more: that is not for it to say.
@@ -140,11 +135,11 @@ class CheckedMetadata:
                 return {log.topic_partition: end for log, end in told.items()}
             question.wait(left)  # it may be about other logs: then these are asked about next
 
-    def _is_told(self, log: ClusterPartition, change: _Change) -> bool:
+    def _is_told(self, log: ClusterPartition, change: EpochChange) -> bool:
         return log in self._told and self._told[log][0] == change
 
-    def _ask(self, alias: str, unknown: Mapping[ClusterPartition, _Change]) -> None:
-        epochs = {log.topic_partition: change.known for log, change in unknown.items()}
+    def _ask(self, alias: str, unknown: Mapping[ClusterPartition, EpochChange]) -> None:
+        epochs = {log.topic_partition: change for log, change in unknown.items()}
         ends: Mapping[TopicPartition, int] = {}
         try:
             ends = self._epochs[alias].ends_in_time(epochs, DEADLINE_S)

@@ -17,7 +17,7 @@ from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 
@@ -92,7 +92,7 @@ class Job:
             ends = {each: end for each, end in ends.items() if (each.topic, each.partition) not in self.without_ends}
         return ClusterMetadata(there, ends)
 
-    def ends(self, epochs: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+    def ends(self, epochs: dict[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
         """Say where leader epochs end."""
         return {each: self.epoch_ends[each.topic, each.partition] for each in epochs}
 

@@ -9,7 +9,7 @@ from fakes.clusters import MemoryEnds, MemoryTopic
 from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochChange, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from simulation.persisted import Persisted
 from simulation.world import World
@@ -43,10 +43,10 @@ class CommitChecks:
         topics = {CONSUMER_OFFSETS: MemoryTopic(f"commits{cluster.commit_topic}")}
         return {self._alias: ClusterMetadata(topics, {COMMITS: ends} if wanted[self._alias] else {})}
 
-    def ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
         """Say where leader epochs ended."""
         cluster = self._cluster
-        return {each: min([len(cluster.log), *cluster.commit_cuts[epoch:]]) for each, epoch in epochs.items()}
+        return {each: min([len(cluster.log), *cluster.commit_cuts[epoch.known :]]) for each, epoch in epochs.items()}
 
     def _reaches(self) -> dict[ClusterPartition, int]:
         return {ClusterPartition(self._alias, *COMMITS): self._persisted.reach(self._alias)}

@@ -13,7 +13,7 @@ from builders.logs import log
 from fakes.clusters import MemoryEnds, MemoryIndex, MemoryTopic
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, TopicPartition
 from offset_sync.state import checked_metadata
 from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
@@ -45,8 +45,8 @@ class Leaders:
         ends = dict.fromkeys(partitions, MemoryEnds(0, 12, self.now))
         return {alias: ClusterMetadata({"orders": MemoryTopic(self.topic_id)}, ends) for alias in aliases}
 
-    def ends_in_time(self, epochs: Mapping[TopicPartition, int], deadline: float) -> dict[TopicPartition, int]:
-        self.asked.append(dict(epochs))
+    def ends_in_time(self, epochs: Mapping[TopicPartition, EpochChange], deadline: float) -> dict[TopicPartition, int]:
+        self.asked.append({each: epoch.known for each, epoch in epochs.items()})
         assert self.may_answer.wait(30)
         if self.is_refused:
             raise ClusterError("X", "no consumer could be made")
