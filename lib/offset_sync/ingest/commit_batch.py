@@ -59,6 +59,7 @@ class CommitBatch:
             log_offset=_numbers(commits, "log_offset"),
             metadata=[text or "" for text in commits.column("metadata").to_pylist()],
             topic_id=commits.column("topic_id").to_pylist(),
+            leader_epoch=commits.column("leader_epoch").cast(pa.int64()).fill_null(ABSENT).to_numpy(),
         )
 
     def of_logs(

@@ -17,7 +17,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
 from offset_sync.state.incarnations import epoch_ms
-from offset_sync.tables.catalog import ARRIVED, READ_AGAIN, RECREATED, TRUNCATED
+from offset_sync.tables.catalog import ARRIVED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
 
 
@@ -193,7 +193,7 @@ class IncarnationCheck:
             if ends.log_end < reach if end is None else end < reach:
                 return [now._replace(begins_at=end or 0, reason=TRUNCATED)], ends.log_end
             if before is None or before.leader_epoch != ends.leader_epoch:
-                found.append(now)
+                found.append(now if end is None else now._replace(begins_at=end, reason=ELECTED))
         elif before is None:
             found.append(now)
         return found, max(ends.log_end, self._reach.get(log, 0))

@@ -148,7 +148,8 @@ class IncarnationLog:
         if life.is_new:
             self.begun_ms[life.log.topic_partition] = noticed_ms
         before = self._logs.get(life.log)
-        unread = [each for each in (life.begins_at, before and before.unread_from) if each is not None]
+        begins_at = life.begins_at if life.is_new else None
+        unread = [each for each in (begins_at, before and before.unread_from) if each is not None]
         unread_from = None if life.reason == READ_AGAIN else min(unread, default=None)
         self._logs[life.log] = KnownLog(life.topic_id, life.leader_epoch, unread_from)
 

@@ -123,6 +123,13 @@ class EpochChange(NamedTuple):
     now: int
 
 
+class EpochEnd(NamedTuple):
+    """The log's records of leader epochs below *below* end at *end*: what they had beyond is lost (KIP-320)."""
+
+    below: int
+    end: int
+
+
 class ClusterPartition(NamedTuple):
     """A partition of a topic on one cluster: one log."""
 

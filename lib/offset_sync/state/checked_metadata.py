@@ -20,7 +20,7 @@ import numpy as np
 from offset_sync.config import Config
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochChange, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, TopicPartition
 from offset_sync.state.cluster_metadata import Cluster, ClusterMetadata, MetadataFetcher
 from offset_sync.state.silence import RETRY_S
 from offset_sync.state.snapshot import Index, frontier
@@ -104,7 +104,8 @@ class CheckedMetadata:
         ends = self._ends(alias, changes)
         with self._index.lock:
             cut = {each for each, end in ends.items() if end < self._reach(ClusterPartition(alias, *each))}
-        return replace(metadata, cut=frozenset(cut), unsettled=frozenset(changes.keys() - ends.keys()))
+        ended = {each: EpochEnd(changes[each].now, end) for each, end in ends.items()}
+        return replace(metadata, cut=frozenset(cut), unsettled=frozenset(changes.keys() - ends.keys()), ended=ended)
 
     def _changes(self, alias: str, metadata: ClusterMetadata) -> dict[TopicPartition, EpochChange]:
         """Return the logs that are under another leader than the index knows; of a topic made anew its id tells."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import EpochEnd, TopicPartition
 from offset_sync.state.silence import RETRY_S, Silence
 
 _LEAST_S = 0.1
@@ -59,7 +59,8 @@ class ClusterMetadata:
     """What one cluster said; topics that do not exist are in none of the three.
 
     *refused* are topics that may not be described, with the error that says what to grant. *cut* are logs that have
-    lost records which are indexed, *unsettled* those that may have, see :mod:`offset_sync.state.checked_metadata`.
+    lost records which are indexed, *unsettled* those that may have, *ended* says where the records of the leaders end
+    that they had then: see :mod:`offset_sync.state.checked_metadata`.
     """
 
     topics: Mapping[str, Topic]
@@ -67,6 +68,7 @@ class ClusterMetadata:
     refused: Mapping[str, ClusterError] = field(default_factory=dict)
     cut: Set[TopicPartition] = frozenset()
     unsettled: Set[TopicPartition] = frozenset()
+    ended: Mapping[TopicPartition, EpochEnd] = field(default_factory=dict)
 
     def log_end(self, partition: TopicPartition) -> int | None:
         """Return where the log of *partition* ends, 0 for one that does not exist; None where nobody can tell now."""

@@ -27,7 +27,10 @@ _BELIEVED = ("actual_offset", "actual_at_ms", "actual_is_own", "is_deleted")
 
 @dataclass(frozen=True)
 class CommitRecords:
-    """Commit records of one cluster in log order; all of shape (records,). The offset of a tombstone is ABSENT."""
+    """Commit records of one cluster in log order; all of shape (records,). The offset of a tombstone is ABSENT.
+
+    *leader_epoch* is that of the last record that was read before the commit, ABSENT where the client did not say so.
+    """
 
     key: NDArray[np.intp]
     offset: Int64s
@@ -36,6 +39,7 @@ class CommitRecords:
     log_offset: Int64s
     metadata: Sequence[str]
     topic_id: Sequence[str | None]
+    leader_epoch: Int64s
 
     def with_key(self, key: NDArray[np.intp]) -> CommitRecords:
         """Return the same records, of these keys."""
@@ -55,6 +59,7 @@ class ClusterOffsets:
                 "own_offset": NOTHING,
                 "genuine_offset": ABSENT,
                 "genuine_at_ms": ABSENT,
+                "genuine_epoch": ABSENT,
                 "rewound_at_ms": ABSENT,
                 "is_deleted": False,
             }
@@ -126,6 +131,7 @@ class ClusterOffsets:
             key_id = int(records.key[row])
             column["genuine_offset"][key_id] = records.offset[row]
             column["genuine_at_ms"][key_id] = records.committed_at_ms[row]
+            column["genuine_epoch"][key_id] = records.leader_epoch[row]
             keep_text(self.metadata, key_id, records.metadata[row])
             keep_text(self.topic_id, key_id, records.topic_id[row])
 

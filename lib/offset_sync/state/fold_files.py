@@ -19,7 +19,7 @@ from offset_sync.tables.delta.jvm import JavaError
 from offset_sync.tables.delta.transaction_log import entry
 
 logger = logging.getLogger(__name__)
-FORMAT = 2
+FORMAT = 3
 
 
 class Fold(NamedTuple):

@@ -16,7 +16,15 @@ from offset_sync.state.restore import KEY
 
 KEPT_MS = 7 * 24 * 3600 * 1000
 """So long a key is kept after its last commit or deletion."""
-_NUMBERS = ("log_offset", "actual_offset", "actual_at_ms", "genuine_offset", "genuine_at_ms", "rewound_at_ms")
+_NUMBERS = (
+    "log_offset",
+    "actual_offset",
+    "actual_at_ms",
+    "genuine_offset",
+    "genuine_at_ms",
+    "genuine_epoch",
+    "rewound_at_ms",
+)
 COMMITS_SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("cluster", "group_id", "topic")),

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.index_rows import int64s
-from offset_sync.tables.catalog import ARRIVED, LOG_INCARNATIONS, RECREATED, TRUNCATED
+from offset_sync.tables.catalog import ARRIVED, ELECTED, LOG_INCARNATIONS, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.incarnations import Incarnation, kept_lengths, lost_copies, tell_lives_apart
 from offset_sync.translate.index.origin_positions import NO_LIMIT
@@ -33,6 +33,7 @@ class KnownIncarnations:
         self._arrived: dict[ClusterPartition, list[tuple[int, int]]] = {}
         self._lives: dict[TopicPartition, dict[ClusterPartition, list[Incarnation]]] = {}
         self._epochs: dict[ClusterPartition, tuple[datetime, str, int]] = {}
+        self._epoch_ends: dict[ClusterPartition, list[tuple[str, EpochEnd]]] = {}
         self._version: int | None = None
 
     def of(self, log: ClusterPartition) -> Sequence[Incarnation]:
@@ -51,6 +52,7 @@ class KnownIncarnations:
             partition: {log: list(lives) for log, lives in logs.items()} for partition, logs in self._lives.items()
         }
         found._epochs, found._version = dict(self._epochs), version
+        found._epoch_ends = {log: list(ends) for log, ends in self._epoch_ends.items()}
         return found, found._take_in(rows)
 
     def _take_in(self, rows: pa.Table) -> set[TopicPartition]:
@@ -61,7 +63,15 @@ class KnownIncarnations:
         for row in rows.filter(pc.is_valid(rows.column("leader_epoch"))).to_pylist():
             log, told = _log_of(row), (row["noticed_at"], row["topic_id"], row["leader_epoch"])
             self._epochs[log] = max(told, self._epochs.get(log, told))
+            if row["reason"] in (ELECTED, TRUNCATED):
+                end = EpochEnd(row["leader_epoch"], row["begins_at"])
+                self._epoch_ends.setdefault(log, []).append((row["topic_id"], end))
         return {log.topic_partition for log, life in lives_of(rows) if self._add(log, life)}
+
+    def epoch_ends(self, log: ClusterPartition) -> list[EpochEnd]:
+        """Return where the records of earlier leaders ended, of the topic as it is now."""
+        _, now, _ = self._epochs.get(log, (None, "", 0))
+        return [end for topic_id, end in self._epoch_ends.get(log, ()) if topic_id == now]
 
     def leader_epochs(self) -> dict[ClusterPartition, tuple[str, int]]:
         """Return topic id and leader epoch under which each log was last looked at."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.clock_offset import ClockOffset, system_now_ms
 from offset_sync.state.incarnations import KnownIncarnations
 from offset_sync.state.index_rows import borders, int64s, readable, with_gaps
@@ -127,6 +127,10 @@ class RecordIndex:
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first, as they were noticed."""
         return self._incarnations.of(log)
+
+    def epoch_ends(self, log: ClusterPartition) -> Sequence[EpochEnd]:
+        """Return where the records of a log's earlier leaders ended."""
+        return self._incarnations.epoch_ends(log)
 
     def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
         """Return the topic id and the leader epoch under which a log was last looked at; None: nobody knows."""

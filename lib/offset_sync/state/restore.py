@@ -71,7 +71,7 @@ def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str], *,
             key = ids_of(state, mine)
             if is_all:
                 commits.forget_acknowledged()
-            for name in ("log_offset", "actual_offset", "genuine_offset", *_TIMES):
+            for name in ("log_offset", "actual_offset", "genuine_offset", "genuine_epoch", *_TIMES):
                 commits.columns[name][key] = mine.column(name).cast(pa.int64()).fill_null(-1).to_numpy()
             for name in ("actual_is_own", "is_deleted"):
                 commits.columns[name][key] = mine.column(name).to_numpy()
@@ -168,6 +168,7 @@ def to_commit_records(rows: pa.Table, key: KeyRows) -> CommitRecords:
         log_offset=rows.column("log_offset").to_numpy(),
         metadata=[text or "" for text in rows.column("metadata").to_pylist()],
         topic_id=rows.column("topic_id").to_pylist(),
+        leader_epoch=rows.column("leader_epoch").cast(pa.int64()).fill_null(ABSENT).to_numpy(),
     )
 
 
@@ -195,6 +196,7 @@ def _last_commits(commits: DataFrame) -> DataFrame:
         F.max_by("committed_offset", genuine_place).alias("genuine_offset"),
         F.max_by(at_ms, genuine_place).alias("genuine_at_ms"),
         F.max("went_back_at").alias("rewound_at_ms"),
+        F.max_by(F.coalesce("leader_epoch", F.lit(ABSENT)), genuine_place).alias("genuine_epoch"),
         F.max_by("metadata", genuine_place).alias("metadata"),
         F.max_by("topic_id", genuine_place).alias("topic_id"),
         F.unix_millis(F.max("captured_at")).alias("captured_ms"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.clock_offset import ClockOffset
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.key_index import KeyRows
@@ -38,6 +38,9 @@ class Index(Protocol):
 
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first."""
+
+    def epoch_ends(self, log: ClusterPartition) -> Sequence[EpochEnd]:
+        """Return where the records of a log's earlier leaders ended."""
 
     def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
         """Return the topic id and the leader epoch under which a log was last looked at; None: nobody knows."""
@@ -84,6 +87,12 @@ class Snapshot:
     metadata: MetadataByCluster
     frontiers: Mapping[ClusterPartition, int]
     asked_at_ms: int = int(NO_LIMIT)
+
+    def epoch_end(self, cluster: str, partition: TopicPartition) -> list[EpochEnd]:
+        """Return where the records of the leaders ended that a log had when it was indexed, if it has another now."""
+        said = self.metadata[cluster]
+        is_told = not isinstance(said, ClusterError) and partition in said.ended
+        return [said.ended[partition]] if is_told else []  # type: ignore[union-attr]
 
     def is_unsettled(self, cluster: str, partition: TopicPartition) -> bool:
         """Return whether nobody knows if a log of *cluster* still has what was indexed of it."""

@@ -96,6 +96,7 @@ class Translator:
             self._strategy(partition.topic, pair.now_ms),
         )
         answers = withhold_some(answers, self._of_former_lives(pair.source, partition, commits, topic_ids))
+        answers = withhold_some(answers, self._of_lost_records(pair, partition, commits))
         if said is None:
             answers = withhold_some(answers, pair.last.reasons_while_silent(partition, key, committed))
         # Asked again: translating may have met an origin of which some record had come late.
@@ -135,6 +136,18 @@ class Translator:
             is_earlier = commits.at_ms <= life.noticed_ms + CLOCKS_APART_MS
             reason = State.TOPIC_RECREATED if life.is_anew else State.LOG_TRUNCATED
             reasons[(commits.offset > life.begins_at) & is_earlier & ~names_it] = reason
+        return reasons
+
+    def _of_lost_records(self, pair: _Pair, partition: TopicPartition, commits: Commits) -> NDArray[np.intp]:
+        """Return the reason to withhold each commit whose last record was lost when another leader was elected.
+
+        It need not have been indexed. A client that does not say which epoch it has read is believed, as Kafka does.
+        """
+        reasons = np.full(len(commits.key), ABSENT, np.intp)
+        ends = self._index.epoch_ends(ClusterPartition(pair.source, *partition))
+        epoch = self._state.offsets.clusters[pair.source].columns["genuine_epoch"][commits.key]
+        for below, end in [*ends, *pair.snapshot.epoch_end(pair.source, partition)]:
+            reasons[(epoch != ABSENT) & (epoch < below) & (commits.offset > end)] = State.LOG_TRUNCATED
         return reasons
 
     def outlook(self, source: str, target: str, partition: TopicPartition, snapshot: Snapshot) -> Outlook | None:

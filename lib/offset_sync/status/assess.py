@@ -10,7 +10,7 @@ import numpy as np
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.snapshot import Commits, Snapshot
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
@@ -101,6 +101,7 @@ class Assessor:
             self._metadata_version(pair.target, topic_partition, logs.target_metadata),
             *(each.tobytes() for each in (commits.key, commits.offset, target_offset, has_target_offset)),
             tuple(topic_id.get(key) for key in commits.key.tolist()),
+            self._epochs_version(pair, topic_partition, commits),
         )
         remembered = self._remembered.get(where)
         if remembered is not None and remembered.version == version:
@@ -141,6 +142,12 @@ class Assessor:
         if known is None or known[0] != logs.version() or known[1].is_settling:
             known = self._comparisons[where] = logs.version(), compare_logs(logs)
         return known[1]
+
+    def _epochs_version(self, pair: _Pair, topic_partition: TopicPartition, commits: Commits) -> Hashable:
+        """Return what changes when another leader's records are known to have ended below a commit."""
+        ends = self._state.index.epoch_ends(ClusterPartition(pair.source, *topic_partition))
+        epochs = self._state.offsets.clusters[pair.source].columns["genuine_epoch"][commits.key]
+        return (*ends, *pair.snapshot.epoch_end(pair.source, topic_partition), epochs.tobytes())
 
     def _metadata_version(
         self, alias: str, topic_partition: TopicPartition, metadata: PartitionMetadata | None

@@ -7,6 +7,7 @@ from offset_sync.tables.definition import Table, columns
 BEGINS = -1
 """The origin_start of the row that says from where a micro-batch has read a partition."""
 RECREATED, TRUNCATED, READ_AGAIN, ARRIVED = "TOPIC_RECREATED", "LOG_TRUNCATED", "READ_AGAIN", "ARRIVED"
+ELECTED = "ELECTED"
 """Reasons of rows of ``log_incarnations``; the first two begin a life."""
 RECORD_RUNS = Table(
     "record_runs",
@@ -52,9 +53,10 @@ LOG_INCARNATIONS = Table(
         "partition | int | partition",
         "topic_id | string | Kafka's id of the topic",
         "leader_epoch | int | newest leader epoch; null when the broker named none",
-        "begins_at | bigint | first offset with other records than before; where the log ended (ARRIVED)",
+        "begins_at | bigint | first offset with other records than before; where the log ended (ARRIVED), or the "
+        "records of the leaders before (ELECTED)",
         "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: that was read since; ARRIVED: from begins_at on "
-        "no copy is of an earlier life of its origin's log; null: the log goes on",
+        "no copy is of an earlier life of its origin's log; ELECTED or null: the log goes on",
         "noticed_at | timestamp | when this was noticed; what was indexed or captured of this log later is of this "
         "life",
     ),

@@ -10,7 +10,7 @@ import numpy as np
 
 from generators.runs import Increment, maximal_runs
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, OffsetWrite, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochEnd, OffsetWrite, TopicPartition
 from offset_sync.state.clock_offset import ClockOffset
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommitRecords
@@ -51,6 +51,7 @@ class CommitRecord:
     at_ms: int
     metadata: str = ""
     topic_id: str | None = None
+    leader_epoch: int = -1
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,7 @@ class MemoryIndex:
         self.lock = threading.RLock()
         self.lives: dict[ClusterPartition, list[Incarnation]] = {}
         self.epochs: dict[ClusterPartition, tuple[str, int]] = {}
+        self.ended: dict[ClusterPartition, list[EpochEnd]] = {}
         self.clock_offset = ClockOffset()
         self.clock_offset.observe(0, 0)
 
@@ -176,6 +178,10 @@ class MemoryIndex:
     def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
         """Return under which leader epoch a log was looked at, as far as a test says so."""
         return self.epochs.get(log)
+
+    def epoch_ends(self, log: ClusterPartition) -> list[EpochEnd]:
+        """Return where the records of earlier leaders ended, as far as a test says so."""
+        return self.ended.get(log, [])
 
     def rebuilt(self, partition: TopicPartition) -> int:
         """Return how often the logs of a partition were taken in anew: never."""
@@ -230,4 +236,5 @@ def to_records(records: Iterable[CommitRecord], key: Sequence[int], first_log_of
         log_offset=np.arange(first_log_offset, first_log_offset + len(rows)),
         metadata=[row.metadata for row in rows],
         topic_id=[row.topic_id for row in rows],
+        leader_epoch=np.array([row.leader_epoch for row in rows], np.int64),
     )

@@ -131,7 +131,7 @@ def known(made: Site) -> dict[tuple[str, Any], dict[str, Any]]:
     found = {}
     for alias, commits in made.offsets.clusters.items():
         names = ["log_offset", "actual_offset", "actual_at_ms", "actual_is_own", "own_offset", "genuine_offset"]
-        names += ["genuine_at_ms", "rewound_at_ms", "is_deleted"]
+        names += ["genuine_at_ms", "genuine_epoch", "rewound_at_ms", "is_deleted"]
         for row, key in enumerate(made.offsets.keys):
             state = {name: commits.columns[name][row].item() for name in names}
             texts = {"metadata": commits.metadata.get(row), "topic_id": commits.topic_id.get(row)}

@@ -47,6 +47,7 @@ class Life:
         row: dict[str, Any] = {"cluster": cluster, "group_id": "g" if is_own else group, "topic": "orders"}
         row |= {"partition": 0, "log_partition": 0, "log_offset": place, "committed_at": at(ms), "is_own": is_own}
         row |= {"committed_offset": offset, "is_tombstone": offset is None, "captured_at": at(ms + 1)}
+        row |= {"leader_epoch": None if place % 3 == 0 else place}
         self.add(OFFSET_COMMITS, **row, metadata=OWN_TAG if is_own else "", topic_id=None)
 
     def quarantine(self, place: int, offset: int, ms: int) -> None:
@@ -77,7 +78,9 @@ class Life:
         at_ms = np.array([self.site.clock_ms[0] - days_ago * DAY_MS])
         texts: list[Any] = [""]
         none = np.zeros(1, np.intp)
-        records = CommitRecords(none, np.array([offset]), np.array([False]), at_ms, np.array([place]), texts, [None])
+        records = CommitRecords(
+            none, np.array([offset]), np.array([False]), at_ms, np.array([place]), texts, [None], np.array([-1])
+        )
         self.site.state.record(cluster, [KEY], records)
 
     def stands(self, cluster: str) -> int | None:

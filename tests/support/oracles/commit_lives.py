@@ -67,5 +67,6 @@ _SCHEMA = pa.schema(
         ("log_offset", pa.int64()),
         ("metadata", pa.string()),
         ("topic_id", pa.string()),
+        ("leader_epoch", pa.int32()),
     ]
 )

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.config import Config
-from offset_sync.model.values import GroupPartition, Outcome
+from offset_sync.model.values import ABSENT, GroupPartition, Outcome
 from offset_sync.state import fold_rows
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.fold_rows import COMMITS_SCHEMA, is_over, without
@@ -205,6 +205,7 @@ def _to_rows(alias: str, batch: Any, is_own: list[bool]) -> list[dict[str, Any]]
             "committed_at": at_ms * 1000,
             "metadata": records.metadata[number],
             "topic_id": records.topic_id[number],
+            "leader_epoch": None if (epoch := int(records.leader_epoch[number])) == ABSENT else epoch,
             "is_own": is_own[number],
             "log_partition": 0,
             "log_offset": log_offset,

@@ -173,7 +173,7 @@ def test_what_was_read_before_another_leader_was_elected_is_read_again_and_there
     job.take_in(read=stale)
     assert job.genuine() == {"g": 7}
     assert job.commits("log_offset", "committed_offset") == [(0, 5), (1, 8), (2, 7)]
-    assert job.reasons() == [(0, None, None), (1, None, None)]
+    assert job.reasons() == [(0, None, None), (1, 2, "ELECTED")]
 
 
 def test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader() -> None:

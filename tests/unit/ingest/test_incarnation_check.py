@@ -90,7 +90,8 @@ def test_an_election_that_loses_nothing_changes_nothing() -> None:
     job = cut_job()
     job.epoch_ends = {ORDERS: 10}
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert lives(job) == [("Y", 1, None, None), ("Y", 2, None, None)]
+    assert lives(job) == [("Y", 1, None, None), ("Y", 2, 10, "ELECTED")]
+    assert "READ_AGAIN" not in {life[3] for life in lives(job)}
     assert (10, 2, "Y", 10) in [run[2:] for run in job.runs()]
 
 
@@ -109,7 +110,7 @@ def test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut() ->
     job.reaches = reaches_meanwhile  # type: ignore[method-assign]
     job.restart()
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert {life[3] for life in lives(job)} == {None}
+    assert {life[3] for life in lives(job)} == {None, "ELECTED"}
     assert {life[1] for life in lives(job)} == {1, 2}
 
 

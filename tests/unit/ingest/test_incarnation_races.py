@@ -59,10 +59,12 @@ def test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut() -> None:
     with pytest.raises(OvertakenError):
         queries.note(2, first=12)
     queries.note(2, first=16)
-    assert queries.reasons() == {None}
+    assert queries.reasons() == {None, "ELECTED"}
 
 
-@pytest.mark.parametrize(("indexed_under_the_old_leader", "reasons"), [(10, {None}), (12, {None, "LOG_TRUNCATED"})])
+@pytest.mark.parametrize(
+    ("indexed_under_the_old_leader", "reasons"), [(10, {None, "ELECTED"}), (12, {None, "ELECTED", "LOG_TRUNCATED"})]
+)
 def test_one_that_is_refused_leaves_nothing_behind_of_the_logs_that_it_had_looked_at_already(
     indexed_under_the_old_leader: int, reasons: set[str | None]
 ) -> None:

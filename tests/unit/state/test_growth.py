@@ -46,6 +46,7 @@ class Year:
                 log_offset=np.arange(self.log_offset, self.log_offset + count),
                 metadata=["" if is_tombstone else metadata] * count,
                 topic_id=[None] * count,
+                leader_epoch=np.full(count, ABSENT),
             )
             self.state.record(alias, keys, records)
 

@@ -145,6 +145,7 @@ def commit(
         np.array([number]),
         [metadata],
         [None],
+        np.array([-1]),
     )
     committed.clusters[alias].record(records)
 

@@ -12,7 +12,7 @@ from builders.record_indexes import cache_of, content, read_in_one
 from fakes.tables import MemoryTables
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import ARRIVED, LOG_INCARNATIONS, RECORD_RUNS
+from offset_sync.tables.catalog import ARRIVED, ELECTED, LOG_INCARNATIONS, RECORD_RUNS, RECREATED
 from offset_sync.tables.definition import Table
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 
@@ -136,3 +136,15 @@ def test_many_logs_with_lives_are_read_in_one_pass() -> None:
     index.refresh()
     assert len(reads) == 1, "the table is read once for each topic, not for each of its partitions"
     assert {log.frontier for log in index.all_logs().values()} == {6}
+
+
+def test_where_the_records_of_earlier_leaders_ended_is_known_of_the_topic_as_it_is_now() -> None:
+    tables, log = MemoryTables(), ClusterPartition(*AT_X)
+    add(tables, LOG_INCARNATIONS, life("X", 0, noticed_ms=1) | {"begins_at": None, "reason": None})
+    add(tables, LOG_INCARNATIONS, life("X", 7, noticed_ms=2, reason=ELECTED), life("X", 5, noticed_ms=3))
+    index = read_in_one(tables)
+    assert set(index.epoch_ends(log)) == {(2, 7), (3, 5)}
+    assert [each.begins_at for each in index.incarnations(log)] == [5], "an election that loses nothing is no life"
+    add(tables, LOG_INCARNATIONS, life("X", 0, noticed_ms=4, reason=RECREATED) | {"topic_id": "another"})
+    index.refresh()
+    assert index.epoch_ends(log) == []

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from builders.logs import HOUR_MS, indexed_at, log
+from fakes.clusters import CommitRecord
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state import translator
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.translate.index.runs import Int64s
@@ -83,3 +86,34 @@ def test_a_hole_does_not_age_while_the_index_is_behind(at_source: str, complete_
     site.commit("X", "readers", 4)
     site.reconcile()
     assert site.target_offset("Y", "readers") == answer
+
+
+@pytest.mark.parametrize(
+    ("epoch", "expected"), [(3, "LOG_TRUNCATED"), (4, "EXACT"), (-1, "EXACT")], ids=["lost", "present", "unknown"]
+)
+@pytest.mark.parametrize("is_noticed", [True, False])
+def test_a_commit_to_records_that_an_election_has_lost_is_withheld_though_they_were_never_indexed(
+    is_noticed: bool, epoch: int, expected: str
+) -> None:
+    """Indexed up to 4, committed 7, then the log was cut to 5 and went on: nobody has read what stands there now."""
+    site = Site(config_of(["X", "Y"]))
+    site.put(log("X", "X0:9"))
+    site.put(log("Y", "X0:9"))
+    ended = EpochEnd(4, 5)
+    if is_noticed:
+        site.state.index.ended[ClusterPartition("X", *ORDERS)] = [ended]  # type: ignore[attr-defined]
+    else:
+        fetch = site.fetch
+
+        def fetch_and_compare(*asked: Any) -> Any:
+            said = fetch(*asked)
+            return said | {"X": replace(said["X"], ended={ORDERS: ended})}
+
+        site.reconciler = Reconciler(
+            site.config, site.state, SimpleNamespace(fetch=fetch_and_compare), site.writers, site.reconciliations
+        )
+    for group, offset in (("readers", 7), ("others", 5)):
+        site.clusters["X"]._store(CommitRecord(group, ORDERS, offset, STARTED_MS, leader_epoch=epoch))
+    site.reconcile()
+    assert {(row.group_id, row.state) for row in site.rows()} == {("readers", expected), ("others", "EXACT")}
+    assert site.target_offset("Y", "readers") == (None if expected == "LOG_TRUNCATED" else 7)
