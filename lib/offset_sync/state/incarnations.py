@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,13 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs
 
 _PLACE = ["cluster", "topic", "partition"]
+
+
+class Lost(NamedTuple):
+    """What a log has lost: *copies* of other logs' records, and so many of its own."""
+
+    copies: Runs
+    own_records: int
 
 
 class KnownIncarnations:
@@ -99,10 +106,11 @@ class KnownIncarnations:
             rows = replace(rows, length=kept).take(kept >= 0)
         return kept, self._by_life(log, rows)
 
-    def lost(self, log: ClusterPartition, rows: Runs) -> Runs:
-        """Return what of a log's *rows* it has lost by being cut, but for its own records."""
+    def lost(self, log: ClusterPartition, rows: Runs) -> Lost:
+        """Return what of a log's *rows* it has lost by being cut."""
         lost = lost_copies(rows, self.of(log))
-        return self._by_life(log, lost.take(lost.origin != self._code(log.cluster)))
+        is_own = lost.origin == self._code(log.cluster)
+        return Lost(self._by_life(log, lost.take(~is_own)), int(lost.length[is_own].sum()))
 
     def _by_life(self, log: ClusterPartition, rows: Runs) -> Runs:
         for origin in self._lives.get(log.topic_partition, {}):

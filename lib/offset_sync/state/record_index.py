@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.clock_offset import ClockOffset, system_now_ms
-from offset_sync.state.incarnations import KnownIncarnations
+from offset_sync.state.incarnations import KnownIncarnations, Lost
 from offset_sync.state.index_rows import borders, int64s, readable, with_gaps
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.store import TableStore
@@ -53,7 +53,7 @@ class RecordIndex:
         self._grown: set[TopicPartition] = set()
         self._incarnations = KnownIncarnations(tables, self.code)
         self._leader_epochs: dict[ClusterPartition, tuple[str, int]] = {}
-        self._lost: dict[ClusterPartition, list[Runs]] = {}
+        self._lost: dict[ClusterPartition, list[Lost]] = {}
         self._now_ms = now_ms
         self.clock_offset = ClockOffset()
         self._rebuilt: dict[TopicPartition, int] = {}
@@ -174,7 +174,7 @@ class RecordIndex:
             self._grown.add(of_log.topic_partition)
             runs = readable(Runs.of(start[part], length[part], origin[part], origin_start[part], seen_ms[part]))
             lost = self._incarnations.lost(of_log, runs)
-            if len(lost):
+            if len(lost.copies) or lost.own_records:
                 self._lost.setdefault(of_log, []).append(lost)
             kept, runs = self._incarnations.live(of_log, runs)
             if len(runs) == 0:
@@ -183,7 +183,7 @@ class RecordIndex:
             if log is None:
                 log = self._logs[of_log] = LogIndex(int(runs.start[0]))
                 for before in self._lost.get(of_log, []):
-                    log.lose(before)
+                    log.lose(*before)
                 self._partitions[of_log[:2]] = self._partitions.get(of_log[:2], 0) + 1
             whole = with_gaps(runs, log.frontier)
             if whole.length.sum() > runs.length.sum():

@@ -5,6 +5,8 @@ one it is nobody can tell. So at most as many are read as there are such places 
 
     source X   x0 ?  x2 z4 | x4 ..       commit 6, indexed up to 4: the places are 1, 4 and 5
     target Y   x0 y0 z5 y1               y0, z5 and y1 may be read, each of them at one of the three places
+
+A record that a cut has taken from the source stands there no more, and may have been read before.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ def possible_duplicates(pieces: Pieces, deleted: Pieces, committed: Int64s, sour
         places = beyond + unreadable + pieces.unknown_copies + _copies_unread(pieces, committed)
         unread = _unread(pieces, committed) - _unread(deleted, committed)
         may_be_read = np.where(unreadable > 0, np.minimum(places, unread), may_be_read)
+    if source.lost_records:
+        unread = _unread(pieces, committed) - _unread(deleted, committed)
+        may_be_read = np.minimum(may_be_read + source.lost_records, unread)
     total: Int64s = may_be_read + malformed
     return total
 

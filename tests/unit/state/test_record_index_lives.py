@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -12,15 +13,18 @@ from builders.record_indexes import cache_of, content, read_in_one
 from fakes.tables import MemoryTables
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import ARRIVED, ELECTED, LOG_INCARNATIONS, RECORD_RUNS, RECREATED
+from offset_sync.tables.catalog import ARRIVED, ELECTED, INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS, RECREATED
 from offset_sync.tables.definition import Table
+from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
+from offset_sync.translate.partition_log import PartitionLog
 
 AT_X, AT_Y = ("X", "orders", 0), ("Y", "orders", 0)
+NAMES = ("offset", "duplicates", "duplicates_at_most")
 
 
 class Interrupted(MemoryTables):
-    """Something happens each time all rows of a partition are read again."""
+    """Something happens each time all rows of a partition are read again, and before the topics are, which is last."""
 
     happens: Callable[[], None] = staticmethod(lambda: None)
 
@@ -29,6 +33,12 @@ class Interrupted(MemoryTables):
         found = super().rows_where(table, values)
         self.happens()
         return found
+
+    def version(self, table: Table, known: int | None = None) -> int:
+        """Return it as it is then."""
+        if table is INDEXED_TOPICS:
+            self.happens()
+        return super().version(table, known)
 
 
 def seen(index: RecordIndex) -> object:
@@ -57,7 +67,7 @@ def test_a_life_is_not_seen_without_its_rows_nor_rows_without_their_life() -> No
     add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
     add(tables, RECORD_RUNS, begin(6, place=AT_X), run(6, 2, origin_start=6, place=AT_X, seen_ms=20))
     index.refresh()
-    assert told == [before]
+    assert told == [before, before]
     after = seen(read_in_one(tables))
     assert seen(index)[:4] == after[:4] != before[:4]  # type: ignore[index]
 
@@ -72,14 +82,23 @@ def test_a_life_that_begins_while_another_is_read_is_known_with_its_rows() -> No
         add(tables, LOG_INCARNATIONS, life("X", 3, noticed_ms=30))
         add(tables, RECORD_RUNS, begin(3, place=AT_X), run(3, 1, origin_start=3, place=AT_X, seen_ms=40))
 
-    tables.happens = cut_again
+    def cut_another() -> None:
+        tables.happens = cut_again
+        for log in (AT_X, AT_Y):
+            add(tables, LOG_INCARNATIONS, life(log[0], 2, noticed_ms=15) | {"partition": 1})
+
+    for alias in "XY":
+        add(tables, RECORD_RUNS, begin(0, place=(alias, "orders", 1)), run(0, 5, place=(alias, "orders", 1), seen_ms=1))
+    index.refresh()
+    tables.happens = cut_another
     add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
     for _ in range(2):
         index.refresh()
         log = index.log(*AT_X)
         assert log is not None
         assert not log.is_contradicted
-        assert len(index.incarnations(ClusterPartition(*AT_X))) == 2
+        assert content(index, ("X", "orders", 1)) == content(read_in_one(tables), ("X", "orders", 1))
+    assert len(index.incarnations(ClusterPartition(*AT_X))) == 2
     assert seen(index)[:4] == seen(read_in_one(tables))[:4]  # type: ignore[index]
 
 
@@ -148,3 +167,21 @@ def test_where_the_records_of_earlier_leaders_ended_is_known_of_the_topic_as_it_
     add(tables, LOG_INCARNATIONS, life("X", 0, noticed_ms=4, reason=RECREATED) | {"topic_id": "another"})
     index.refresh()
     assert index.epoch_ends(log) == []
+
+
+@pytest.mark.parametrize("produced_at", ["X", "Y"])
+def test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_read_again(produced_at: str) -> None:
+    """It has read ten, of which four are lost, and then the three that came in their place; Y has all of them."""
+    tables, copied_ms = MemoryTables(), 1
+    for place in (AT_X, AT_Y):
+        add(tables, RECORD_RUNS, begin(0, place=place), run(0, 10, produced_at, place=place, seen_ms=copied_ms))
+    add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
+    add(tables, LOG_INCARNATIONS, life("Y", 10, noticed_ms=20, reason=ARRIVED) | {"leader_epoch": None})
+    add(tables, RECORD_RUNS, begin(6, place=AT_X), run(6, 3, "X", 6, place=AT_X, seen_ms=30))
+    add(tables, RECORD_RUNS, begin(10, place=AT_Y), run(10, 3, "X", 6, place=AT_Y, seen_ms=30))
+    index = read_in_one(tables)
+    source, target = (PartitionLog(index.log(*place), index.code(place[0])) for place in (AT_X, AT_Y))  # type: ignore[arg-type]
+    (answer,) = zip(
+        *(getattr(translate(np.array([9]), source, target, Bounds(1_000)), name).tolist() for name in NAMES)
+    )
+    assert answer == (6, 3, 7), "four that were lost, and the three after them, are read again"

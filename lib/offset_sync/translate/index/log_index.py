@@ -26,7 +26,8 @@ class LogIndex:
     grown anew, and nobody can tell from here which of them holds, so nothing of it may be translated any more. *times*
     exists for topics that are translated by timestamp. *grew_at_ms* is when the last record was indexed,
     *indexing_times* when the others were. What stood in the log at *complete_until_ms* is indexed; errs to earlier.
-    *last_unknown* is the last offset of which nobody knows the record, -1: there is none.
+    *last_unknown* is the last offset of which nobody knows the record, -1: there is none. *lost_records* were taken by
+    cuts; a group may have read them before.
     """
 
     def __init__(self, begin: int = 0) -> None:
@@ -40,6 +41,7 @@ class LogIndex:
         self.origins: set[int] = set()
         self.grew_at_ms = self.complete_until_ms = 0
         self.last_unknown, self._unknown_runs = -1, 0
+        self.lost_records = 0
         self.indexing_times = IndexingTimes()
 
     @property
@@ -93,13 +95,15 @@ class LogIndex:
         for column, values in zip(self._columns, _columns_of(fresh), strict=True):
             column.append(values)
 
-    def lose(self, copies: Runs) -> None:
+    def lose(self, copies: Runs, own_records: int = 0) -> None:
         """Note which *copies* this log had before it was cut: unread by everyone until it has them again.
 
+        So are its *own_records* that others still have: to them they are records of another origin.
         What nobody could identify may be any record that this log lacks. To be called before anybody asks for
         positions: a log that was cut is taken in anew.
         """
         self._lost.append(copies)
+        self.lost_records += int(copies.length.sum()) + own_records
         if (copies.origin == UNKNOWN_ORIGIN).any():
             self.last_unknown = NO_LIMIT
 
