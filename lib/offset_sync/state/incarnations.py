@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.index_rows import int64s
-from offset_sync.tables.catalog import ARRIVED, ELECTED, LOG_INCARNATIONS, RECREATED, TRUNCATED
+from offset_sync.tables.catalog import ARRIVED, BEGINS, ELECTED, LOG_INCARNATIONS, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.incarnations import Incarnation, kept_lengths, lost_copies, tell_lives_apart
 from offset_sync.translate.index.origin_positions import NO_LIMIT
@@ -103,7 +103,9 @@ class KnownIncarnations:
         lives, kept = self.of(log), rows.length
         if lives:
             kept = kept_lengths(rows.start, rows.length, rows.indexed_at_ms, lives)
-            rows = replace(rows, length=kept).take(kept >= 0)
+            edges = _known_to_the_cut(rows.take(kept < 0), lives)
+            rows = replace(rows, length=kept).take(kept >= 0).followed_by(edges)
+            rows = rows.take(np.lexsort((-rows.origin_start, rows.length, rows.start)))
         return kept, self._by_life(log, rows)
 
     def lost(self, log: ClusterPartition, rows: Runs) -> Lost:
@@ -146,6 +148,24 @@ class KnownIncarnations:
         known.append(life)
         known.sort(key=lambda each: each.noticed_ms)
         return True
+
+
+def _known_to_the_cut(gone: Runs, lives: Sequence[Incarnation]) -> Runs:
+    """Return an edge where each of *lives* begins, if all below was read before: what lacks a record there has none.
+
+    Of the rows that are *gone* the first one tells: unless it says that a micro-batch begins, the one before it has
+    come at least so far.
+    """
+    edges: list[tuple[int, int, int]] = []
+    limit = np.full(len(gone), NO_LIMIT, np.int64)
+    for life in lives:
+        limit = np.where(gone.indexed_at_ms <= life.noticed_ms, np.minimum(limit, life.begins_at), limit)
+    for begins_at in np.unique(limit[limit > 0]).tolist():
+        first = int(np.flatnonzero(limit == begins_at)[0])
+        if gone.length[first] or gone.origin_start[first] != BEGINS:
+            edges.append((begins_at, int(gone.origin[first]), int(gone.indexed_at_ms[first])))
+    start, origin, indexed_at_ms = (np.array([edge[n] for edge in edges], np.int64) for n in range(3))
+    return Runs.of(start, np.zeros(len(start)), origin, start, indexed_at_ms)
 
 
 def lives_of(rows: pa.Table, *, of_commits: bool = False) -> list[tuple[ClusterPartition, Incarnation]]:

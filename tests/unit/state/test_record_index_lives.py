@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from builders.index_rows import add, begin, life, run
+from builders.index_rows import add, begin, edge, life, run
 from builders.record_indexes import cache_of, content, read_in_one
 from fakes.tables import MemoryTables
 from offset_sync.model.values import ClusterPartition
@@ -185,3 +185,25 @@ def test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_rea
         *(getattr(translate(np.array([9]), source, target, Bounds(1_000)), name).tolist() for name in NAMES)
     )
     assert answer == (6, 3, 7), "four that were lost, and the three after them, are read again"
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_a_cut_behind_a_transaction_marker_leaves_no_record_that_nobody_knows(is_read: bool) -> None:
+    """Offset 5 has none; it was read, or a checkpoint was lost and the next micro-batch began behind it."""
+    tables = MemoryTables()
+    rest = [] if is_read else [begin(7, place=AT_X)]
+    rows = [
+        begin(0, place=AT_X),
+        run(0, 5, place=AT_X, seen_ms=1),
+        *rest,
+        run(8, 2, origin_start=8, place=AT_X, seen_ms=1),
+    ]
+    add(tables, RECORD_RUNS, *rows, edge(11, place=AT_X))
+    kept_up = read_in_one(tables)
+    add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
+    add(tables, RECORD_RUNS, begin(6, place=AT_X), run(6, 3, "Y", 6, place=AT_X, seen_ms=20))
+    kept_up.refresh()
+    for index in (kept_up, read_in_one(tables)):
+        log = index.log(*AT_X)
+        assert log is not None
+        assert (UNKNOWN_ORIGIN in log.origins, log.frontier) == (not is_read, 9)
