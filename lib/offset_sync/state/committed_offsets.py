@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.state.clock_offset import ClockOffset
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.own_writes import NOTHING, OwnWrites
 from offset_sync.translate.index.runs import Int64s
@@ -65,15 +66,25 @@ class ClusterOffsets:
             }
         )
         self.own_writes = OwnWrites()
+        self.clock_offset = ClockOffset()
         self.metadata: dict[int, str] = {}
         self.topic_id: dict[int, str] = {}
         self._read_last: dict[int, list[int]] = {}  # what was known before we wrote, until the log brings more
 
-    def record(self, records: CommitRecords) -> NDArray[np.bool_]:
-        """Take in *records* and return which of them are our own; records read before change nothing.
+    def begin(self, key: NDArray[np.intp], offset: Int64s, now_ms: int) -> None:
+        """Note what is about to be sent *now_ms* by our clock, as :meth:`OwnWrites.begin` does by the cluster's.
+
+        Ours may be ahead of it: what we have written would look like somebody's earlier commit. Errs to ours.
+        """
+        self.own_writes.begin(key, offset, now_ms - self.clock_offset.at_most(now_ms))
+
+    def record(self, records: CommitRecords, now_ms: int | None = None) -> NDArray[np.bool_]:
+        """Take in *records*, read *now_ms*, and return which are our own; records read before change nothing.
 
         A record is our own by its tag, or because we have written that value there.
         """
+        if now_ms is not None and len(records.key):
+            self.clock_offset.observe(int(records.committed_at_ms.max()), now_ms)
         is_new = records.log_offset > self.columns["log_offset"][records.key]
         is_own = self._own(records, is_new)
         self._take_in(records, is_own, is_new)

@@ -51,7 +51,7 @@ class OwnWrites:
         self._begun_ms: dict[tuple[int, int], int] = {}
 
     def begin(self, key: NDArray[np.intp], offset: Int64s, now_ms: int = 0) -> None:
-        """Note what is about to be sent *now_ms* (0: nobody knows when); shapes (writes,).
+        """Note what is about to be sent *now_ms* by the cluster's clock (0: nobody knows); shapes (writes,).
 
         Nothing of these keys may be under way already.
         """

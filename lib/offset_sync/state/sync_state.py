@@ -49,7 +49,7 @@ class SyncState:
         """Take in commit records of the cluster *alias*, in log order; *keys* are theirs, one each."""
         with self.lock:
             rows = self.offsets.ids(keys)
-            is_own = self.offsets.clusters[alias].record(records.with_key(rows))
+            is_own = self.offsets.clusters[alias].record(records.with_key(rows), self.now_ms())
             self.unread.note_brought(alias, rows[~is_own & ~records.is_tombstone & (records.offset >= 0)])
             return Recorded(rows, is_own)
 

@@ -49,7 +49,7 @@ class WriteAheadWriter:
         added = set(self._intents.append(intents))
         with self._state.lock:
             key = self._state.offsets.ids([each.key for each in intents])
-            own_writes.begin(key, offset, self._state.now_ms())
+            self._state.offsets.clusters[self._target].begin(key, offset, self._state.now_ms())
         outcomes = self._writer.write(writes)
         found = [outcomes[row].outcome for row in untagged]
         is_unwritten = np.array([outcome not in _MAY_STAND for outcome in found], np.bool_)

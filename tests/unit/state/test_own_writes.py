@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.commits import acknowledge, commit, commit_logs, known, take_in
-from fakes.clusters import CommitRecord
+from fakes.clusters import CommitRecord, to_records
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
@@ -52,6 +52,22 @@ def test_a_commit_that_was_made_long_before_our_write_is_not_ours_though_the_log
     at_ms = begun_ms - 1_000 * made_s_before
     commits = (commit(9, at_ms, metadata="m"), commit(12, at_ms + 1, metadata="m"), commit(9, begun_ms, metadata="m"))
     assert take_in(committed, *commits) == is_own
+
+
+@pytest.mark.parametrize(("ahead_s", "made_s_before", "is_own"), [(120, 0, True), (120, 62, False), (-120, 0, True)])
+def test_our_write_is_ours_however_far_ahead_of_the_clusters_our_clock_is(
+    ahead_s: int, made_s_before: int, is_own: bool
+) -> None:
+    """A second passes between what the cluster says and our reading it, which tells how far the clocks differ."""
+    committed, ahead_ms, begun_ms = CommittedOffsets(["X"]), 1_000 * ahead_s, 1_000_000
+    key = committed.ids([GroupPartition("g", "orders", 0)])
+    cluster = committed.clusters["X"]
+    for number, at_ms in enumerate((begun_ms - 400_000, begun_ms - 2_000)):
+        heard = to_records([commit(number, at_ms, metadata="m")], [0], number)
+        cluster.record(heard, at_ms + 1_000 + ahead_ms)
+    cluster.begin(key, np.array([9]), begun_ms + ahead_ms)
+    made_ms = begun_ms - 1_000 * made_s_before
+    assert take_in(committed, commit(9, made_ms, metadata="m"), first=2) == [is_own]
 
 
 def test_a_group_that_commits_the_value_that_we_wrote_without_a_tag_cannot_be_told_from_us() -> None:
