@@ -15,7 +15,13 @@ from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEn
 from offset_sync.state.index_rows import int64s
 from offset_sync.tables.catalog import ARRIVED, BEGINS, ELECTED, LOG_INCARNATIONS, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
-from offset_sync.translate.index.incarnations import Incarnation, kept_lengths, lost_copies, tell_lives_apart
+from offset_sync.translate.index.incarnations import (
+    Incarnation,
+    kept_lengths,
+    lost_copies,
+    tell_lives_apart,
+    true_below,
+)
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs
 
@@ -103,7 +109,7 @@ class KnownIncarnations:
         lives, kept = self.of(log), rows.length
         if lives:
             kept = kept_lengths(rows.start, rows.length, rows.indexed_at_ms, lives)
-            edges = _known_to_the_cut(rows.take(kept < 0), lives)
+            edges = _known_to_the_cut(rows, lives)
             rows = replace(rows, length=kept).take(kept >= 0).followed_by(edges)
             rows = rows.take(np.lexsort((-rows.origin_start, rows.length, rows.start)))
         return kept, self._by_life(log, rows)
@@ -150,22 +156,19 @@ class KnownIncarnations:
         return True
 
 
-def _known_to_the_cut(gone: Runs, lives: Sequence[Incarnation]) -> Runs:
+def _known_to_the_cut(rows: Runs, lives: Sequence[Incarnation]) -> Runs:
     """Return an edge where each of *lives* begins, if all below was read before: what lacks a record there has none.
 
-    Of the rows that are *gone* the first one tells: unless it says that a micro-batch begins, the one before it has
-    come at least so far.
+    The first of *rows* from there on tells, which is gone, or no longer than that: unless it says that a micro-batch
+    begins, the one before it has come at least so far. Errs to none.
     """
-    edges: list[tuple[int, int, int]] = []
-    limit = np.full(len(gone), NO_LIMIT, np.int64)
-    for life in lives:
-        limit = np.where(gone.indexed_at_ms <= life.noticed_ms, np.minimum(limit, life.begins_at), limit)
-    for begins_at in np.unique(limit[limit > 0]).tolist():
-        first = int(np.flatnonzero(limit == begins_at)[0])
-        if gone.length[first] or gone.origin_start[first] != BEGINS:
-            edges.append((begins_at, int(gone.origin[first]), int(gone.indexed_at_ms[first])))
-    start, origin, indexed_at_ms = (np.array([edge[n] for edge in edges], np.int64) for n in range(3))
-    return Runs.of(start, np.zeros(len(start)), origin, start, indexed_at_ms)
+    limit, edges = true_below(rows.indexed_at_ms, lives), list[tuple[int, int]]()
+    for begins_at in {life.begins_at for life in lives} - {0}:
+        beyond = np.flatnonzero((limit == begins_at) & (rows.start >= begins_at))
+        if len(beyond) and (rows.length[beyond[0]] or rows.origin_start[beyond[0]] != BEGINS):
+            edges.append((begins_at, int(rows.indexed_at_ms[beyond[0]])))
+    start, indexed_at_ms = (np.array([edge[n] for edge in edges], np.int64) for n in range(2))
+    return Runs.of(start, np.zeros(len(start)), np.zeros(len(start)), start, indexed_at_ms)
 
 
 def lives_of(rows: pa.Table, *, of_commits: bool = False) -> list[tuple[ClusterPartition, Incarnation]]:

@@ -6,9 +6,9 @@ from offset_sync.tables.definition import Table, columns
 
 BEGINS = -1
 """The origin_start of the row that says from where a micro-batch has read a partition."""
-RECREATED, TRUNCATED, READ_AGAIN, ARRIVED = "TOPIC_RECREATED", "LOG_TRUNCATED", "READ_AGAIN", "ARRIVED"
-ELECTED = "ELECTED"
-"""Reasons of rows of ``log_incarnations``; the first two begin a life."""
+RECREATED, TRUNCATED = "TOPIC_RECREATED", "LOG_TRUNCATED"
+READ_AGAIN, ARRIVED, ELECTED = "READ_AGAIN", "ARRIVED", "ELECTED"
+"""Reasons of rows of ``log_incarnations``; of all five the first two begin a life."""
 RECORD_RUNS = Table(
     "record_runs",
     "Runs: stretches of a log in which offset and origin offset grow together. A row of length 0 is no run: it says "

@@ -33,11 +33,9 @@ def possible_duplicates(pieces: Pieces, deleted: Pieces, committed: Int64s, sour
     if UNKNOWN_ORIGIN in source.origins:
         unreadable = _unreadable_below(source, committed)
         places = beyond + unreadable + pieces.unknown_copies + _copies_unread(pieces, committed)
-        unread = _unread(pieces, committed) - _unread(deleted, committed)
-        may_be_read = np.where(unreadable > 0, np.minimum(places, unread), may_be_read)
+        may_be_read = np.where(unreadable > 0, np.minimum(places, _unread(pieces, deleted, committed)), may_be_read)
     if source.lost_records:
-        unread = _unread(pieces, committed) - _unread(deleted, committed)
-        may_be_read = np.minimum(may_be_read + source.lost_records, unread)
+        may_be_read = np.minimum(may_be_read + source.lost_records, _unread(pieces, deleted, committed))
     total: Int64s = may_be_read + malformed
     return total
 
@@ -49,9 +47,10 @@ def _unreadable_below(source: LogIndex, committed: Int64s) -> Int64s:
     return _below(runs.start, runs.length, committed)
 
 
-def _unread(pieces: Pieces, committed: Int64s) -> Int64s:
-    """Return how many records are not known to be read, those left out that could not be identified."""
-    found: Int64s = _records(pieces, ~pieces.is_malformed) - count_read(pieces, committed)
+def _unread(pieces: Pieces, deleted: Pieces, committed: Int64s) -> Int64s:
+    """Return how many records that stand there are not known to be read, those left out that nobody could identify."""
+    in_all, gone = (_records(each, ~each.is_malformed) - count_read(each, committed) for each in (pieces, deleted))
+    found: Int64s = in_all - gone
     return found
 
 

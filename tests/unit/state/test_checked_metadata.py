@@ -65,6 +65,9 @@ def test_a_log_is_cut_if_its_last_epoch_ended_below_what_is_indexed_and_that_is_
 ) -> None:
     leaders = Leaders(ended=ended)
     assert [leaders.look(), leaders.look(), leaders.asked] == [found, found, [{ORDERS: 4}]]
+    said = leaders.checked.fetch(["X"], [ORDERS])["X"]
+    assert isinstance(said, ClusterMetadata)
+    assert said.ended == {ORDERS: (leaders.now, ended)}, "commits are compared with it"
 
 
 def test_what_others_have_of_a_log_counts_as_indexed() -> None:

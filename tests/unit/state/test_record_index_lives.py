@@ -13,7 +13,15 @@ from builders.record_indexes import cache_of, content, read_in_one
 from fakes.tables import MemoryTables
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import ARRIVED, ELECTED, INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS, RECREATED
+from offset_sync.tables.catalog import (
+    ARRIVED,
+    BEGINS,
+    ELECTED,
+    INDEXED_TOPICS,
+    LOG_INCARNATIONS,
+    RECORD_RUNS,
+    RECREATED,
+)
 from offset_sync.tables.definition import Table
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
@@ -187,21 +195,21 @@ def test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_rea
     assert answer == (6, 3, 7), "four that were lost, and the three after them, are read again"
 
 
-@pytest.mark.parametrize("is_read", [True, False])
-def test_a_cut_behind_a_transaction_marker_leaves_no_record_that_nobody_knows(is_read: bool) -> None:
-    """Offset 5 has none; it was read, or a checkpoint was lost and the next micro-batch began behind it."""
+@pytest.mark.parametrize(("is_read", "begins"), [(True, []), (False, [6]), (False, [7])])
+def test_a_cut_behind_a_transaction_marker_leaves_no_record_that_nobody_knows(is_read: bool, begins: list[int]) -> None:
+    """Offset 5 has none; it was read, or a checkpoint was lost and another micro-batch began behind it."""
     tables = MemoryTables()
-    rest = [] if is_read else [begin(7, place=AT_X)]
     rows = [
         begin(0, place=AT_X),
         run(0, 5, place=AT_X, seen_ms=1),
-        *rest,
-        run(8, 2, origin_start=8, place=AT_X, seen_ms=1),
+        *(begin(offset, place=AT_X) for offset in begins),
+        *(run(offset, 2, origin_start=offset, place=AT_X, seen_ms=1) for offset in (6, 8)[begins == [7] :]),
     ]
     add(tables, RECORD_RUNS, *rows, edge(11, place=AT_X))
     kept_up = read_in_one(tables)
     add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
-    add(tables, RECORD_RUNS, begin(6, place=AT_X), run(6, 3, "Y", 6, place=AT_X, seen_ms=20))
+    begun = run(6, 0, "X", BEGINS, place=AT_X, seen_ms=20)
+    add(tables, RECORD_RUNS, begun, run(6, 3, "Y", 6, place=AT_X, seen_ms=20))
     kept_up.refresh()
     for index in (kept_up, read_in_one(tables)):
         log = index.log(*AT_X)

@@ -32,15 +32,21 @@ class Incarnation(NamedTuple):
     is_anew: bool
 
 
+def true_below(indexed_at_ms: Int64s, lives: Sequence[Incarnation]) -> Int64s:
+    """Return the offset below which each row of a log is still true, by when it was indexed; shape (rows,)."""
+    limit = np.full(len(indexed_at_ms), np.iinfo(np.int64).max, np.int64)
+    for life in lives:
+        limit = np.where(indexed_at_ms <= life.noticed_ms, np.minimum(limit, life.begins_at), limit)
+    return limit
+
+
 def kept_lengths(start: Int64s, length: Int64s, indexed_at_ms: Int64s, lives: Sequence[Incarnation]) -> Int64s:
     """Return how much of each row of a log is still true, shape (rows,); -1 for a row that is not at all.
 
     Rows of a log's own index are of the life in which they were read, for the indexing job writes every life down
     before the first row of it. *lives* are by ascending time.
     """
-    limit = np.full(len(start), np.iinfo(np.int64).max, np.int64)
-    for life in lives:
-        limit = np.where(indexed_at_ms <= life.noticed_ms, np.minimum(limit, life.begins_at), limit)
+    limit = true_below(indexed_at_ms, lives)
     is_gone = (start > limit) | ((start == limit) & (length > 0))
     return np.where(is_gone, np.int64(-1), np.minimum(length, limit - start))
 
