@@ -2,12 +2,13 @@
 
 librdkafka splits a request about many partitions by their leaders, and answers when the last of them has answered or
 its time is up. So each leader gets a request of its own here, and what has come counts, whatever is still missing.
+It asks any broker who leads what, though, and where that one is silent nobody answers: then another client asks.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, NamedTuple
 
@@ -17,12 +18,11 @@ from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
 from offset_sync.kafka.error_codes import ABSENT_TOPIC, NOT_AUTHORIZED, RETRIABLE
 from offset_sync.kafka.retry import attempts
-from offset_sync.kafka.topic_requests import TopicRequests, error_name
+from offset_sync.kafka.topic_requests import TRY_S, TopicRequests, error_name, wait_for_each
 from offset_sync.model.values import TopicPartition
 
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-_REQUEST_S = 6.0
 OTHERS_S = 2.0
 """When some leader has answered, the others are waited for so long, or three times as long as the first took."""
 
@@ -52,21 +52,27 @@ class LogOffsets:
         mends.
         """
         found: dict[TopicPartition, Position] = {}
-        waiting = dict(leaders)
+        waiting, began, is_answered = dict(leaders), time.monotonic(), False
+        asked: dict[TopicPartition, list[Future[Any]]] = {each: [] for each in leaders}
         for _ in attempts(ends_at) if waiting else ():
-            began, left = time.monotonic(), ends_at - time.monotonic()
-            futures = self._ask(waiting, spec, options)
-            wait(futures.values(), min(_REQUEST_S, max(left, 0.0)), FIRST_COMPLETED)
-            took = time.monotonic() - began
-            ends_at = min(ends_at, time.monotonic() + max(OTHERS_S, 3 * took)) if any_done(futures) else ends_at
-            wait(futures.values(), max(0.0, min(_REQUEST_S, ends_at - time.monotonic())))
-            for each, future in futures.items():
-                if self._take(each, future, found):
+            for each, future in self._ask(waiting, spec, options).items():
+                asked[each].append(future)
+            again_at = time.monotonic() + TRY_S
+            wait(_all(asked, waiting), max(0.0, min(again_at, ends_at) - time.monotonic()), FIRST_COMPLETED)
+            if not is_answered and any_done(_all(asked, waiting)):
+                is_answered, took = True, time.monotonic() - began
+                ends_at = min(ends_at, time.monotonic() + max(OTHERS_S, 3 * took))
+                self._requests.note_answer()
+            wait_for_each([asked[each] for each in waiting], min(again_at, ends_at))
+            for each in list(waiting):
+                if self._take(each, asked[each], found):
                     del waiting[each]
-            if not all(future.done() for future in futures.values()):
-                self._requests.leave_unread()
             if not waiting or time.monotonic() >= ends_at:
                 break
+            if not is_answered:
+                self._requests.replace_silent_client()
+        if not all(future.done() for future in _all(asked, leaders)):
+            self._requests.leave_unread()
         return found
 
     def _ask(self, leaders: Mapping[TopicPartition, int], spec: OffsetSpec, options: Mapping[str, Any]) -> _Futures:
@@ -77,9 +83,10 @@ class LogOffsets:
             futures |= {TopicPartition(each.topic, each.partition): future for each, future in answers.items()}
         return futures
 
-    def _take(self, partition: TopicPartition, future: Future[Any], found: dict[TopicPartition, Position]) -> bool:
+    def _take(self, partition: TopicPartition, asked: list[Future[Any]], found: dict[TopicPartition, Position]) -> bool:
         """Put an answer into *found*; return False where the leader has to be asked again."""
-        if not future.done():
+        future = next((each for each in asked if each.done()), None)
+        if future is None:
             return False
         try:
             answer = future.result()
@@ -87,12 +94,17 @@ class LogOffsets:
             name = error_name(error)
             if name not in NOT_AUTHORIZED | ABSENT_TOPIC | RETRIABLE:
                 raise self._requests.error(f"{name} for {partition.topic}-{partition.partition}") from error
+            asked.remove(future)
             return name not in RETRIABLE
         if answer.offset >= 0:
             found[partition] = Position(answer.offset, answer.leader_epoch)
         return True
 
 
-def any_done(futures: _Futures) -> bool:
+def any_done(futures: Iterable[Future[Any]]) -> bool:
     """Return whether some leader has said where its logs begin or end."""
-    return any(future.done() and future.exception() is None for future in futures.values())
+    return any(future.done() and future.exception() is None for future in futures)
+
+
+def _all(asked: Mapping[TopicPartition, Sequence[Future[Any]]], of: Iterable[TopicPartition]) -> list[Future[Any]]:
+    return [future for each in of for future in asked[each]]

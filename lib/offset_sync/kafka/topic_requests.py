@@ -20,11 +20,11 @@ from offset_sync.model.errors import ClusterError
 
 _REQUEST_S = 6.0
 _CLIENT_S = 5.0
-"""So long at least a client is used, whether anybody answers it or not."""
+"""A client that nobody answers is used for a second, then two, then four, and for so long at most."""
 _SHORTEST_S = 0.001
 _OLDEST_S = 600.0
 """A client with requests that nobody waits for is used for so long: it keeps them until they are answered."""
-_TRY_S = 1.0
+TRY_S = 1.0
 """After so long another request is made beside the first: it may go to a broker that is not silent."""
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -40,7 +40,7 @@ class TopicRequests:
     def __init__(self, alias: str, options: Mapping[str, str]) -> None:
         self.alias = alias
         self._options = dict(options)
-        self._lock, self._opened_at = threading.Lock(), 0.0
+        self._lock, self._opened_at, self._patience_s = threading.Lock(), 0.0, TRY_S
         self._client_errors: deque[KafkaError] = deque(maxlen=1)  # the last one, filled by the client
 
     def names(self, ends_at: float) -> list[str]:
@@ -48,7 +48,7 @@ class TopicRequests:
         failure = "_TIMED_OUT"
         for left in attempts(ends_at):
             try:
-                return sorted(self._client.list_topics(timeout=max(_timeout_s(left / 2), min(_TRY_S, left))).topics)
+                return sorted(self._client.list_topics(timeout=max(_timeout_s(left / 2), min(TRY_S, left))).topics)
             except KafkaException as error:
                 failure = error_name(error)
                 if failure not in RETRIABLE:
@@ -84,12 +84,13 @@ class TopicRequests:
             failures = {}
             for key, future in ask(wanted).items():
                 asked.setdefault(key, []).append(future)
-            _wait_for_each([asked[key] for key in wanted], time.monotonic() + min(_TRY_S, _timeout_s(left)))
+            wait_for_each([asked[key] for key in wanted], time.monotonic() + min(TRY_S, _timeout_s(left)))
             for key in wanted:
                 answered = next((each for each in asked[key] if each.done()), None)
                 if answered is None:
                     failures[key] = "_TIMED_OUT"
                     continue
+                self.note_answer()
                 try:
                     found[key] = answered.result()
                 except KafkaException as error:
@@ -103,7 +104,7 @@ class TopicRequests:
             if len(wanted) < len(failures) or not wanted:
                 break
             if all(asked[key] for key in wanted):  # nobody has said anything
-                self._replace_client(_CLIENT_S)
+                self.replace_silent_client()
         if not all(future.done() for futures in asked.values() for future in futures):
             self.leave_unread()
         if failures:
@@ -115,18 +116,30 @@ class TopicRequests:
         """Note that nobody waits for some answer any more."""
         self._replace_client(_OLDEST_S)
 
-    def _replace_client(self, oldest_s: float) -> None:
-        """Ask through a new client from now on, unless the present one is younger than *oldest_s*.
+    def note_answer(self) -> None:
+        """Note that somebody has answered the client."""
+        self._patience_s = TRY_S
 
-        A client takes one broker for the controller, by KRaft any one, and asks none but that about topics, however
-        long it is silent while the others answer.
+    def replace_silent_client(self) -> None:
+        """Ask through a new client from now on, where nobody has answered the present one for long enough.
+
+        A client takes one broker for the controller, by KRaft any one, and asks none but that about topics, and any
+        one about who leads what, however long it is silent while the others answer. The next may choose better.
         """
         with self._lock:
+            patience_s = self._patience_s
+        if self._replace_client(patience_s):
+            self._patience_s = min(2 * patience_s, _CLIENT_S)
+
+    def _replace_client(self, oldest_s: float) -> bool:
+        """Replace the client and return True, unless it is younger than *oldest_s*."""
+        with self._lock:
             if time.monotonic() - self._opened_at < oldest_s:
-                return
+                return False
             before = self.__dict__.pop("_client", None)
         # To take a client down may wait for a silent broker.
         threading.Thread(target=_drop_later, args=([before],), name="old client", daemon=True).start()
+        return True
 
     @cached_property
     def _client(self) -> AdminClient:
@@ -182,7 +195,7 @@ def _drop_later(clients: list[AdminClient]) -> None:
     clients.clear()
 
 
-def _wait_for_each(askings: Collection[Collection[Future[Any]]], until: float) -> None:
+def wait_for_each(askings: Collection[Collection[Future[Any]]], until: float) -> None:
     """Return when of each of *askings* one has been answered, at the latest at *until*."""
     while left := max(0.0, until - time.monotonic()):
         silent = [future for asking in askings if not any(each.done() for each in asking) for future in asking]

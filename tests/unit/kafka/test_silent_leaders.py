@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -33,12 +34,19 @@ class Client:
     def __init__(self, says: Mapping[int, Iterator[int | str | None]]) -> None:
         self.says, self.asked, self.silent_brokers = says, list[tuple[int, int]](), 0
         self.unanswered: list[Future[Any]] = []
-        self.opened = 0
+        self.opened_at: list[float] = []
+        self.silent_clients = 0
+        self.unsaid: list[Mapping[Any, Future[Any]]] = []
+        self.says_late: int | None = None  # to the first question about logs, once there is a second
 
     def open(self) -> Any:
         """Return a client of the same cluster: another one each time."""
-        self.opened += 1
+        self.opened_at.append(time.monotonic())
         return proxy(self)
+
+    @property
+    def opened(self) -> int:
+        return len(self.opened_at)
 
     def poll(self, timeout: float) -> int:
         return 0
@@ -48,8 +56,8 @@ class Client:
 
     def describe_topics(self, topics: Any, request_timeout: float) -> dict[str, Future[Any]]:
         assert request_timeout == LONGEST_S, "a time that is up inside the client may end the process"
-        if self.silent_brokers:
-            self.silent_brokers -= 1
+        if self.silent_brokers or self.opened <= self.silent_clients:
+            self.silent_brokers = max(0, self.silent_brokers - 1)
             self.unanswered.append(Future())
             return {"orders": self.unanswered[-1]}
         return {"orders": answer_of(self._topic())}
@@ -68,7 +76,13 @@ class Client:
         (leader,) = {each.partition % 2 for each in specs}
         self.asked.append((leader, len(specs)))
         said = next(self.says[leader])
-        return {each: offset_of(said) for each in specs}
+        if said is None and self.unsaid and self.says_late is not None:
+            for future in self.unsaid[0].values():
+                future.set_result(SimpleNamespace(offset=self.says_late, leader_epoch=3))
+        answers = {each: offset_of(said) for each in specs}
+        if said is None:
+            self.unsaid.append(answers)
+        return answers
 
 
 def answer_of(answer: Any) -> Future[Any]:
@@ -142,7 +156,7 @@ def test_one_that_may_not_be_described_or_is_gone_meanwhile_is_left_out() -> Non
 
 
 def test_a_broker_that_is_silent_about_topics_leaves_time_to_ask_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_requests, "_TRY_S", 0.1)
+    monkeypatch.setattr(topic_requests, "TRY_S", 0.1)
     admin, client = admin_of(always(7), always(7))
     client.silent_brokers = 3
     assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
@@ -158,19 +172,40 @@ def test_an_answer_about_topics_that_comes_late_counts_though_it_was_asked_again
     late.join()
 
 
-def test_a_client_that_asks_none_but_a_silent_broker_is_replaced_once_in_a_while(
+def test_a_client_that_nobody_answers_is_replaced_after_one_two_and_four_seconds_until_somebody_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(topic_requests, "_TRY_S", 0.1)
-    monkeypatch.setattr(topic_requests, "_CLIENT_S", 0.0)
+    monkeypatch.setattr(topic_requests, "TRY_S", 0.1)
+    monkeypatch.setattr(topic_requests, "_CLIENT_S", 0.4)
     admin, client = admin_of(always(7), always(7))
+    client.silent_clients = 4
+    assert set(admin.describe(["orders"], deadline=30)) == {"orders"}
+    assert client.opened == 5
+    used_s = [later - opened for opened, later in itertools.pairwise(client.opened_at)]
+    assert all(used >= least for used, least in zip(used_s, [0.1, 0.2, 0.4, 0.4], strict=True)), used_s
+
+
+def test_a_client_that_was_answered_is_asked_again_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_requests, "TRY_S", 60.0)
+    admin, client = admin_of(always(7), always(7))
+    assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
+    monkeypatch.setattr(topic_requests, "TRY_S", 0.1)
     client.silent_brokers = 1
     assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
+    assert client.opened == 1
+
+
+def test_who_leads_what_is_asked_through_another_client_where_nobody_says_it() -> None:
+    admin, client = admin_of(itertools.chain([None], always(7)), always(None))
+    assert admin.ends(EVEN, deadline=30) == {each: LogEnds(7, 7, 3) for each in EVEN}
     assert client.opened == 2
-    monkeypatch.setattr(topic_requests, "_CLIENT_S", 60.0)
-    client.silent_brokers = 3
-    assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
-    assert client.opened == 2
+
+
+def test_an_answer_about_logs_that_comes_late_counts_though_it_was_asked_again() -> None:
+    admin, client = admin_of(itertools.chain([None, None], always(9)), always(None))
+    client.says_late = 8
+    assert admin.ends(EVEN, deadline=60) == {each: LogEnds(8, 9, 3) for each in EVEN}
+    assert client.asked == [(0, 3)] * 3
 
 
 def test_a_client_that_keeps_requests_nobody_waits_for_is_replaced_when_it_is_old(
