@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from functools import partial
 from typing import NamedTuple
 
@@ -55,6 +56,24 @@ class CommitIngester:
         self._versions = UnknownVersions(alias, CONSUMER_OFFSETS)
         self._taken_in: int | None = None  # not known, and not looked at
         self._is_restored = False
+        self.taking_in = threading.Lock()
+        """Held from :meth:`restore_missed` to :meth:`note_taken_in`."""
+
+    def has_all(self, state: SyncState) -> bool:
+        """Return whether *state* has all that is done: what an overtaken driver has ended since is taken in here.
+
+        It would come with the next micro-batch, but a log that is quiet has none. False while one is being taken in.
+        """
+        if not self.taking_in.acquire(blocking=False):
+            return False
+        try:
+            done = self._checkpoint.last_committed()
+            if done is not None and self._taken_in is not None and done > self._taken_in:
+                self.restore_missed(state, done + 1)
+                self.note_taken_in(done)
+            return True
+        finally:
+            self.taking_in.release()
 
     def note_taken_in(self, batch_id: int | None) -> None:
         """Note the last micro-batch that is in the state; None: not one is."""

@@ -65,11 +65,12 @@ class SyncBatch:
     def __call__(self, records: DataFrame, batch_id: int) -> None:
         """Decode, record, reconcile, and write down what was seen."""
         with self._metrics.batch(self._alias):
-            missed = self._ingester.restore_missed(self._state, batch_id)
-            batch = self._ingester.decode(records, batch_id)
-            self._ingester.restore_lost(self._state, batch)
-            recorded = self._record(batch)
-            self._ingester.note_taken_in(batch_id)
+            with self._ingester.taking_in:
+                missed = self._ingester.restore_missed(self._state, batch_id)
+                batch = self._ingester.decode(records, batch_id)
+                self._ingester.restore_lost(self._state, batch)
+                recorded = self._record(batch)
+                self._ingester.note_taken_in(batch_id)
             # Beside the reconciling, for both mostly wait. The batch ends when both have, and comes again if one fails.
             history = self._beside.submit(self._ingester.write, batch, recorded.is_own)
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,6 +37,17 @@ class Ingester:
     def __init__(self, driver: SyncDriver, alias: str) -> None:
         self.driver, self.alias = driver, alias
         self.taken_in = driver.persisted.last_done(alias)
+        self.taking_in = threading.Lock()
+
+    def has_all(self, state: SyncState) -> bool:
+        """Take in what an overtaken driver has ended since this one began; False while a micro-batch is taken in."""
+        if self.taking_in.locked():
+            return False
+        done = self.driver.persisted.last_done(self.alias)
+        if done > self.taken_in:
+            self.restore_missed(state, done + 1)
+            self.taken_in = done
+        return True
 
     def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
         """Take in what another driver has read and written down since this one began."""

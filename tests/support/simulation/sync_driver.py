@@ -111,14 +111,14 @@ class SyncDriver:
             intents: Any = self.persisted.intents
             writers = {a: WriteAheadWriter(a, self.state, writer, intents) for a, writer in writers.items()}
         epochs = {alias: Epochs(self.world, alias) for alias in self.world.clusters}
-        fetcher = CheckedMetadata(self, index, epochs)
+        fetcher = CheckedMetadata(self, index, epochs, patience_s=60)
         self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self)
         self.is_ready, self.is_first, self.is_busy = threading.Event(), True, False
         self.waiting: list[tuple[str, Any, int]] = []
         metrics: Any = NoMetrics()
-        self.batches = {}
+        self.ingesters, self.batches = {alias: Ingester(self, alias) for alias in self.world.clusters}, {}
         for alias in self.world.clusters:
-            ingester: Any = Ingester(self, alias)
+            ingester: Any = self.ingesters[alias]
             self.batches[alias] = SyncBatch(ingester, self.state, self, metrics, self.is_ready)
         self.lives = CommitLogLives(tables)
         self.checks = {a: CommitChecks(self.world, a, tables, self.persisted) for a in self.world.clusters}
@@ -159,7 +159,7 @@ class SyncDriver:
         unreadable = {a for a, cluster in clusters if cluster.is_unreadable}
         read = {a for a, cluster in clusters if self.persisted.position(a) >= len(cluster.log)} - unreadable
         if self.lease.is_settled and (self.is_ready.is_set() or read | unreadable == self.world.clusters.keys()):
-            self.state.unread.note_read(read)
+            self.state.unread.note_read({each for each in read if self.ingesters[each].has_all(self.state)})
             self.is_ready.set()
 
     def catch_up(self) -> None:

@@ -26,6 +26,10 @@ class Job(IngestingJob):
     """Each micro-batch reads ten offsets of partition 3; the checkpoint has forgotten those *before*."""
 
     before = 0
+    done: int | None = None
+
+    def last_committed(self) -> int | None:
+        return self.done
 
     def end_offsets(self, batch_id: int) -> dict[tuple[str, int], int]:
         if batch_id < self.before:
@@ -95,3 +99,42 @@ def test_a_batch_that_failed_before_it_was_recorded_is_missed_when_another_drive
             job.ingest(4, commit(4))
     job.ingest(5, commit(5))
     assert asked == [({3: 40}, {3: 50})]
+
+
+def test_a_cluster_counts_as_read_with_what_an_overtaken_driver_has_ended_since(asked: Asked) -> None:
+    job = Job()
+    ingester = job.batch._ingester
+    ingester.note_taken_in(3)
+    job.done = 5
+    assert [ingester.has_all(job.state), ingester.has_all(job.state)] == [True, True]
+    assert asked == [({3: 40}, {3: 60})], "once"
+    job.ingest(6, commit(6))
+    assert len(asked) == 1
+
+
+def test_while_a_micro_batch_is_taken_in_nobody_knows_whether_all_is_there(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, said = Job(), list[bool]()
+    ingester = job.batch._ingester
+    ingester.note_taken_in(3)
+    job.done = 3
+    decode = ingester.decode
+
+    def look(*words: Any) -> Any:
+        said.append(ingester.has_all(job.state))
+        return decode(*words)
+
+    monkeypatch.setattr(ingester, "decode", look)
+    job.ingest(4, commit(4))
+    assert (said, ingester.has_all(job.state), asked) == ([False], True, [])
+
+
+def test_a_dry_run_and_a_checkpoint_without_a_batch_have_nothing_to_take_in(asked: Asked) -> None:
+    job = Job()
+    job.done = 5
+    assert job.batch._ingester.has_all(job.state), "it was told of nothing"
+    job.done = None
+    job.batch._ingester.note_taken_in(None)
+    assert job.batch._ingester.has_all(job.state)
+    assert asked == []
