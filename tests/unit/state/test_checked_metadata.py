@@ -39,7 +39,7 @@ class Leaders:
         self.index.extend(log("X", "X0:10"), ORDERS)
         self.index.epochs[AT_X] = ("id", 4)
         self.may_answer.set()
-        self.checked = CheckedMetadata(self, self.index, {"X": self, "Y": self}, self.returned.set, patience_s=5)
+        self.checked = CheckedMetadata(self, self.index, {"X": self, "Y": self}, self.returned.set, patience_s=60)
 
     def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> dict[str, ClusterMetadata]:
         ends = dict.fromkeys(partitions, MemoryEnds(0, 12, self.now))
@@ -170,7 +170,7 @@ def test_nothing_is_translated_from_or_to_a_log_that_was_cut_until_the_index_has
         site.index.epochs[ClusterPartition(alias, *ORDERS)] = (topic_id, 1)
     leaders = Leaders(ended=2)
     site.clusters[cut.cluster].logs[ORDERS] = MemoryEnds(0, 4, leader_epoch=2)
-    fetcher = CheckedMetadata(site, site.index, {"X": leaders, "Y": leaders})
+    fetcher = CheckedMetadata(site, site.index, {"X": leaders, "Y": leaders}, patience_s=60)
     site.reconciler = Reconciler(site.config, site.state, fetcher, site.writers, site.reconciliations)
     site.commit("X", "readers", 3)
     site.reconcile()
