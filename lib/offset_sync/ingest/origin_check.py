@@ -52,6 +52,8 @@ class OriginCheck:
     def _reach(self, cut: pa.Table) -> dict[tuple[str, str, int], int]:
         """Return, by origin and partition, the first offset above all identities that can be asked about."""
         chosen = cut.filter(pc.is_in(cut.column("origin"), pa.array(self._asked, pa.string())))
+        if chosen.num_rows == 0:
+            return {}
         reach = chosen.append_column("reach", pc.add(chosen.column("origin_start"), chosen.column("length")))
         rows = reach.group_by(_IDENTITY, use_threads=False).aggregate([("reach", "max")]).to_pylist()
         return {tuple(row[name] for name in _IDENTITY): row["reach_max"] for row in rows}

@@ -70,8 +70,10 @@ def heard_of_dropped_until_ms(rows: pa.Table, clusters: Collection[str]) -> int:
 
 def without(rows: pa.Table, gone: Sequence[GroupPartition]) -> pa.Table:
     """Return those of *rows*, which have the columns of a key, that are of none of the keys that are *gone*."""
+    if not gone:
+        return rows
     columns = {name: pa.array([getattr(key, name) for key in gone], rows.schema.field(name).type) for name in KEY}
-    return rows.join(pa.table(columns), KEY, join_type="left anti").select(rows.column_names)
+    return rows.join(pa.table(columns), KEY, join_type="left anti", use_threads=False).select(rows.column_names)
 
 
 def _rows_of(alias: str, commits: ClusterOffsets, offsets: CommittedOffsets) -> pa.Table:

@@ -57,7 +57,7 @@ def fold_answers(before: pa.Table, added: pa.Table) -> pa.Table:
     # Where two are of the same time, that which was added counts: the sort is stable.
     last = _newest(rows, "translated_at", _LAST)
     own = _newest(rows.filter(pc.is_valid(rows.column("own_at"))), "own_at", ["own_offset", "own_at"])
-    return last.join(own, _PAIR_KEY, join_type="left outer").select(before.column_names)
+    return last.join(own, _PAIR_KEY, join_type="left outer", use_threads=False).select(before.column_names)
 
 
 def _newest(rows: pa.Table, by: str, names: list[str]) -> pa.Table:

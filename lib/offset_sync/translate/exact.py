@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog
-from offset_sync.translate.pieces import Pieces, cut_pieces
+from offset_sync.translate.pieces import cut_pieces
 from offset_sync.translate.possible_duplicates import possible_duplicates
-from offset_sync.translate.read_records import count_read
+from offset_sync.translate.read_window import ReadWindow
 
 
 @dataclass(frozen=True)
@@ -64,23 +64,14 @@ class Answers:
     has_young_hole: bool = False
 
 
-def first_unread(required: Int64s, committed: Int64s) -> NDArray[np.intp]:
-    """Return, for each committed offset, the index of the first target piece that is not fully read.
-
-    *required* is F over pieces: non-decreasing, shape (pieces,). *committed* has shape (commits,), any order.
-    An answer of ``len(required)`` means that all indexed target records are read.
-    """
-    return np.searchsorted(required, committed, "left")
-
-
 def translate(committed: Int64s, source: PartitionLog, target: PartitionLog, bounds: Bounds) -> Answers:
     """Translate the *committed* offsets of one partition, shape (commits,), from *source*'s log to *target*'s.
 
     Promises no loss and the fewest duplicates: each answer is t(c). Of a source that is not indexed only the records
     produced there are known to be read. Errs to the small side where an index is behind.
     """
-    pieces = _window(source, target, bounds)
-    return _with_costs(committed, pieces, _first_unread_records(committed, pieces, target, bounds), source, target)
+    window = ReadWindow(committed, source, target, bounds.young_since_ms, bounds.window_start)
+    return _with_costs(committed, window, _Stops(window.stop, window.below, window.at_frontier), source, target)
 
 
 def translate_no_later(
@@ -92,17 +83,15 @@ def translate_no_later(
     records and loses none.
     """
     lowest = int(chosen[chosen >= 0].min(initial=bounds.window_start))
-    bounds = replace(bounds, window_start=min(bounds.window_start, lowest))
-    pieces = _window(source, target, bounds)
-    first = _first_unread_records(committed, pieces, target, bounds)
-    is_exact = (chosen < 0) | (chosen >= first.offset)
-    stop = _Stops(
-        np.where(is_exact, first.offset, chosen),
-        np.where(is_exact, first.records_below, pieces.records_below(chosen)),
-        first.at_frontier,
+    window = ReadWindow(committed, source, target, bounds.young_since_ms, min(bounds.window_start, lowest))
+    is_exact = (chosen < 0) | (chosen >= window.stop)
+    stops = _Stops(
+        np.where(is_exact, window.stop, chosen),
+        np.where(is_exact, window.below, window.records_below(chosen)),
+        window.at_frontier,
     )
-    answers = _with_costs(committed, pieces, stop, source, target)
-    return replace(answers, is_exact=is_exact, is_too_late=chosen > first.offset)
+    answers = _with_costs(committed, window, stops, source, target)
+    return replace(answers, is_exact=is_exact, is_too_late=chosen > window.stop)
 
 
 @dataclass(frozen=True)
@@ -114,46 +103,27 @@ class _Stops:
     at_frontier: NDArray[np.bool_]
 
 
-def _window(source: PartitionLog, target: PartitionLog, bounds: Bounds) -> Pieces:
-    return cut_pieces(target.index.runs.from_offset(bounds.window_start), source, bounds.young_since_ms)
-
-
-def _first_unread_records(committed: Int64s, pieces: Pieces, target: PartitionLog, bounds: Bounds) -> _Stops:
-    """Return t(c) for each commit."""
-    required = np.maximum.accumulate(pieces.last_needs) if len(pieces) else pieces.last_needs
-    piece = first_unread(required, committed)
-    into = _into_piece(pieces, piece, committed)
-    end = max(target.index.frontier, bounds.window_start)
-    return _Stops(
-        offset=np.append(pieces.start, end)[piece] + into,
-        records_below=np.concatenate(([0], np.cumsum(pieces.length)))[piece] + into,
-        at_frontier=piece == len(pieces),
-    )
-
-
 def _with_costs(
-    committed: Int64s, pieces: Pieces, stops: _Stops, source: PartitionLog, target: PartitionLog
+    committed: Int64s, window: ReadWindow, stops: _Stops, source: PartitionLog, target: PartitionLog
 ) -> Answers:
     """Count what going on at *stops*, or at the log start where that is later, repeats and loses.
 
     Everything below a stop is read, so what is read in all less what stands below it is read again.
     """
-    deleted = pieces.below(target.log_start)
     is_clamped = stops.offset < target.log_start
-    read_and_deleted = count_read(deleted, committed)
-    duplicates = count_read(pieces, committed) - np.where(is_clamped, read_and_deleted, stops.records_below)
+    duplicates = window.read - np.where(is_clamped, window.read_deleted, stops.records_below)
     beyond_index = np.maximum(committed - source.index.frontier, 0)
     return Answers(
         offset=stops.offset,
         clamped_offset=np.maximum(stops.offset, target.log_start),
         at_frontier=stops.at_frontier,
-        index_behind=(beyond_index > 0) & (_records(pieces, pieces.is_unknown) > 0),
+        index_behind=(beyond_index > 0) & (window.unknown > 0),
         duplicates=duplicates,
-        duplicates_at_most=duplicates + possible_duplicates(pieces, deleted, committed, source.index),
-        lost=np.where(is_clamped, int(deleted.length.sum()) - read_and_deleted, 0),
+        duplicates_at_most=duplicates + possible_duplicates(window, committed, source.index),
+        lost=np.where(is_clamped, window.deleted - window.read_deleted, 0),
         is_exact=np.ones(len(committed), np.bool_),
         is_too_late=np.zeros(len(committed), np.bool_),
-        has_young_hole=bool(pieces.is_young.any()),
+        has_young_hole=window.has_young_hole,
     )
 
 
@@ -171,14 +141,3 @@ def needs_of_unindexed(source: PartitionLog, target: PartitionLog, bounds: Bound
     pieces = cut_pieces(first_runs, source, bounds.young_since_ms)
     first = np.searchsorted(pieces.start, first_runs.start)
     return int(pieces.needs[first].max(initial=0)) if len(pieces) else int(NO_LIMIT)
-
-
-def _into_piece(pieces: Pieces, piece: NDArray[np.intp], committed: Int64s) -> Int64s:
-    """Return how far into its piece each answer lies: where a linear f reaches the commit, else at its start."""
-    ramp_from = np.append(np.where(pieces.is_linear, pieces.needs, NO_LIMIT), NO_LIMIT)[piece]
-    into: Int64s = np.maximum(committed - ramp_from, 0)
-    return into
-
-
-def _records(pieces: Pieces, mask: NDArray[np.bool_]) -> int:
-    return int(pieces.length[mask].sum())

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
+from offset_sync.translate.index.stretches import repeated
 from offset_sync.translate.partition_log import PartitionLog
 
 
@@ -90,7 +91,8 @@ def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
         elif origin == UNKNOWN_ORIGIN:
             parts.append((index, _malformed(mine)))
         else:
-            positions = source.index.positions(int(origin))
+            low, high = int(mine.origin_start.min()), int((mine.origin_start + mine.length).max())
+            positions = source.index.positions(int(origin), low, high)
             row, pieces = _mirrored(mine, positions, source.index.last_unknown, young_since_ms)
             parts.append((index[row], pieces))
     return _in_log_order(parts)
@@ -157,16 +159,6 @@ def _mirrored(
     kept = length > 0
     no = np.zeros(int(kept.sum()), np.bool_)
     is_unknown = (is_beyond | is_young)[kept]
-    copies = _repeated(from_origin[kept][is_unknown], length[kept][is_unknown])
+    copies = repeated(from_origin[kept][is_unknown], length[kept][is_unknown])
     columns = (start[kept], length[kept], needs[kept], is_segment[kept], is_unknown, no, is_young[kept])
     return row[kept], Pieces(*columns, unknown_copies=copies)
-
-
-def _repeated(start: Int64s, length: Int64s) -> int:
-    """Return how many offsets the ranges ``[start, start + length)`` hold beyond the distinct ones."""
-    if len(start) == 0:
-        return 0
-    order = np.argsort(start)
-    start, end = start[order], (start + length)[order]
-    covered_to = np.concatenate(([start[0]], np.maximum.accumulate(end)[:-1]))
-    return int(length.sum() - np.maximum(end - np.maximum(start, covered_to), 0).sum())

@@ -17,41 +17,29 @@ from numpy.typing import NDArray
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s
 from offset_sync.translate.pieces import Pieces
-from offset_sync.translate.read_records import count_read, ramp
+from offset_sync.translate.read_records import ramp
+from offset_sync.translate.read_window import ReadWindow
 
 
-def possible_duplicates(pieces: Pieces, deleted: Pieces, committed: Int64s, source: LogIndex) -> Int64s:
+def possible_duplicates(window: ReadWindow, committed: Int64s, source: LogIndex) -> Int64s:
     """Return the greatest number of records that each group may have read without our knowing, shape (commits,).
 
-    *pieces* are those of the target, *deleted* what lies below its log start, which nobody reads again. Errs to too
-    many. A record of the target that could not be identified may be any.
+    *window* is of the target; what lies below its log start nobody reads again. Errs to too many. A record of the
+    target that could not be identified may be any.
     """
     beyond = np.maximum(committed - source.frontier, 0)
-    unknown = _records(pieces, pieces.is_unknown) - _records(deleted, deleted.is_unknown)
-    malformed = _records(pieces, pieces.is_malformed) - _records(deleted, deleted.is_malformed)
-    may_be_read = np.where(beyond > 0, np.minimum(beyond + pieces.unknown_copies, unknown), 0)
+    may_be_read = np.where(beyond > 0, np.minimum(beyond + window.unknown_copies, window.unknown_left), 0)
     if UNKNOWN_ORIGIN in source.origins:
-        unreadable = _unreadable_below(source, committed)
-        places = beyond + unreadable + pieces.unknown_copies + _copies_unread(pieces, committed)
-        may_be_read = np.where(unreadable > 0, np.minimum(places, _unread(pieces, deleted, committed)), may_be_read)
+        unreadable = _below(*source.unknown_ranges, committed)
+        at_most = window.unread()
+        if window.pieces is not None:
+            places = beyond + unreadable + window.unknown_copies + _copies_unread(window.pieces, committed)
+            at_most = np.minimum(places, at_most)
+        may_be_read = np.where(unreadable > 0, at_most, may_be_read)
     if source.lost_records:
-        may_be_read = np.minimum(may_be_read + source.lost_records, _unread(pieces, deleted, committed))
-    total: Int64s = may_be_read + malformed
+        may_be_read = np.minimum(may_be_read + source.lost_records, window.unread())
+    total: Int64s = may_be_read + window.malformed_left
     return total
-
-
-def _unreadable_below(source: LogIndex, committed: Int64s) -> Int64s:
-    """Return how many records below each commit have headers that could not be read."""
-    runs = source.runs
-    runs = runs.take(runs.origin == UNKNOWN_ORIGIN)
-    return _below(runs.start, runs.length, committed)
-
-
-def _unread(pieces: Pieces, deleted: Pieces, committed: Int64s) -> Int64s:
-    """Return how many records that stand there are not known to be read, those left out that nobody could identify."""
-    in_all, gone = (_records(each, ~each.is_malformed) - count_read(each, committed) for each in (pieces, deleted))
-    found: Int64s = in_all - gone
-    return found
 
 
 def _copies_unread(pieces: Pieces, committed: Int64s) -> Int64s:
@@ -83,7 +71,3 @@ def _constant_below(pieces: Pieces, chosen: NDArray[np.bool_], committed: Int64s
 def _below(start: Int64s, length: Int64s, committed: Int64s) -> Int64s:
     """Return how much of the ranges ``[start, start + length)`` lies below each commit, all ranges together."""
     return ramp(start, committed) - ramp(start + length, committed)
-
-
-def _records(pieces: Pieces, mask: NDArray[np.bool_]) -> int:
-    return int(pieces.length[mask].sum())

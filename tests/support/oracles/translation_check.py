@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fakes.pages import KeptPages, let_go_of_all_but
 from generators.mirrored_logs import random_cases, random_world
 from generators.runs import Increment, increments
 from offset_sync.model.values import State
@@ -47,11 +48,15 @@ def extend_index(index: LogIndex, batch: Increment, codes: dict[str, int]) -> No
     index.extend(Runs.of(start, length, origin.astype(np.int32), origin_start, indexed_at_ms), batch.frontier)
 
 
-def growing(case: Case, rng: random.Random | None = None) -> Iterator[tuple[Case, LogIndex | None, LogIndex]]:
+def growing(
+    case: Case, rng: random.Random | None = None, page_runs: int | None = None
+) -> Iterator[tuple[Case, LogIndex | None, LogIndex]]:
     """Yield *case* as far as it is known, with its indexes, after each batch; the same two indexes grow all the time.
 
-    Batches of source and target are mixed and cut as *rng* likes; without it each log is read in one.
+    Batches of source and target are mixed and cut as *rng* likes; without it each log is read in one. With *page_runs*
+    the indexes let go of pages of so many runs, as soon as they may.
     """
+    pages = {"target": KeptPages(), "source": KeptPages()}
     codes = origin_codes(case)
     source = None if case.source is None else LogIndex()
     target = LogIndex()
@@ -60,6 +65,9 @@ def growing(case: Case, rng: random.Random | None = None) -> Iterator[tuple[Case
     if case.source is not None:
         known = replace(known, source=replace(case.source, frontier=0))
     while sides := [side for side, batches in waiting.items() if batches]:
+        for name, index in (("target", target), ("source", source)):
+            if page_runs is not None and index is not None and not (rng and rng.random() < 0.3):
+                let_go_of_all_but(index, 1, page_runs, pages[name])
         side = rng.choice(sides) if rng else sides[0]
         batch = waiting[side].pop(0)
         if side == "target":
@@ -123,20 +131,38 @@ def every_commit(case: Case) -> range:
     return range((case.target.log_end if case.source is None else case.source.log_end) + 3)
 
 
-def disagreements(case: Case, rng: random.Random | None = None) -> list[str]:
+def differing(
+    frontiers: object, commits: Sequence[int], wanted: Sequence[Answer], found: Sequence[Answer], *, is_paged: bool
+) -> list[str]:
+    """Return a line for each answer that is not as *wanted*; of pages more may count as possible duplicates."""
+
+    def is_right(want: Answer, got: Answer) -> bool:
+        at_most = min(want.duplicates_at_most, got.duplicates_at_most) if is_paged else got.duplicates_at_most
+        return want == replace(got, duplicates_at_most=at_most)
+
+    pairs = zip(commits, wanted, found, strict=True)
+    return [f"at {frontiers}, commit {c}: expected {w}, got {g}" for c, w, g in pairs if not is_right(w, g)]
+
+
+def disagreements(case: Case, rng: random.Random | None = None, page_runs: int | None = None) -> list[str]:
     """Return one line per commit of *case* that the core answers otherwise than brute force, at any time.
 
     With *rng* the indexes are asked between their batches too, now and then, so that what an answer leaves behind in
-    them is tested as well.
+    them is tested as well. With *page_runs* they hold no more of their logs than they must; then more copies may be
+    counted as possible duplicates than there are. Each commit is asked about alone, too.
     """
     commits = every_commit(case)
     lines: list[str] = []
-    for known, source, target in growing(case, rng):
+    for known, source, target in growing(case, rng, page_runs):
         frontiers = (known.source and known.source.frontier, known.target.frontier)
         if frontiers != (case.source and case.source.frontier, case.target.frontier) and rng and rng.random() < 0.4:
             continue
-        pairs = zip(commits, answers(known, commits), ask(known, commits, source, target), strict=True)
-        lines += [f"at {frontiers}, commit {c}: expected {want}, got {got}" for c, want, got in pairs if want != got]
+        asked = ask(known, commits, source, target)
+        if page_runs is not None:
+            alone = [answer for commit in commits for answer in ask(known, [commit], source, target)]
+            lines += differing(frontiers, commits, answers(known, commits), alone, is_paged=True)
+        is_paged = page_runs is not None
+        lines += differing(frontiers, commits, answers(known, commits), asked, is_paged=is_paged)
     return lines
 
 

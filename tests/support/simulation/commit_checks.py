@@ -57,5 +57,9 @@ def lose_commits(world: World, persisted: Persisted, alias: str, chance: float) 
     cluster = world.clusters[alias]
     for where in cluster.lose_commits(int(len(cluster.log) * chance), is_anew=chance < 0.3):
         said = world.genuine.get(where)
-        if said is not None and (where.group, *where.place, said.offset, said.at_ms) not in persisted.heard(alias):
+        # Two losses that are noticed as one: of what stood between them nobody knows.
+        is_hidden = where in world.said_less
+        if said is not None and (
+            is_hidden or (where.group, *where.place, said.offset, said.at_ms) not in persisted.heard(alias)
+        ):
             world.unheard.add((where.group, where.place))

@@ -27,8 +27,10 @@ def come_to_rest(simulation: Simulation) -> None:
         mirror.bring_held(world.clock_ms[0] + GRACE_MS)
     simulation.oracle.check_touched()
     if "shrink" in world.shape.faults:
-        for cluster in world.clusters.values():  # or a log that is as long as before by chance is never read
+        for alias, cluster in world.clusters.items():
             cluster.say_nothing()
+            if len(cluster.log) == simulation.persisted.position(alias):  # as long as it was: nobody looks at it
+                cluster.say_nothing()
     for wait_ms in (1, GRACE_MS + 1, 20_000, 20_000, 20_000):
         world.clock_ms[0] += wait_ms
         for indexer in simulation.indexers.values():

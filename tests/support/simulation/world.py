@@ -140,6 +140,7 @@ class SimCluster(MemoryCluster):
             self._load(where, last.get(where))
             if where in genuine:
                 self.world.genuine[where] = genuine[where]
+                self.world.said_less.add(where)
             self.world.gone.add(where)
             self.world.rewound_ms.pop(where, None)
             if last.get(where) is not None:
@@ -177,6 +178,7 @@ class World:
         self.beyond: set[tuple[Position, int, int]] = set()
         self.brought: dict[Position, int] = {}  # what the sync wrote last
         self.gone: set[Position] = set()  # its coordinator has lost commits
+        self.said_less: set[Position] = set()  # ... which took back what the group had said last
         self.unheard: set[tuple[str, TopicPartition]] = set()  # ... before the sync has read them
         self.raced: set[Position] = set()  # somebody committed the same value while we were about to write another
         self.is_index_lacking = False

@@ -29,6 +29,18 @@ def test_on_random_histories_every_answer_is_the_one_of_brute_force(case: Case, 
     assert disagreements(case, rng) == [], translation_check.describe(case)
 
 
+@law(800)
+@given(any_cases(), generators, st.integers(1, 5))
+def test_pages_that_are_let_go_change_no_answer(case: Case, rng: random.Random, page_runs: int) -> None:
+    assert disagreements(case, rng, page_runs) == [], translation_check.describe(case)
+
+
+@law(500)
+@given(histories(), generators, st.integers(1, 5))
+def test_pages_change_no_answer_on_random_histories(case: Case, rng: random.Random, page_runs: int) -> None:
+    assert disagreements(case, rng, page_runs) == [], translation_check.describe(case)
+
+
 @law(150)
 @given(cases)
 def test_nothing_below_the_answer_is_unread_and_the_record_at_it_is(case: Case) -> None:

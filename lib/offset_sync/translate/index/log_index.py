@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from offset_sync.translate.index.growable_array import GrowingArray
 from offset_sync.translate.index.indexing_times import IndexingTimes
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.index.paged_runs import PagedRuns, PageReader, meets
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
+from offset_sync.translate.index.stretches import Stretches
 from offset_sync.translate.index.time_index import TimeIndex
 
 
@@ -31,8 +31,11 @@ class LogIndex:
     """
 
     def __init__(self, begin: int = 0) -> None:
-        self._columns = tuple(GrowingArray() for _ in range(5))
+        self._runs = PagedRuns(begin)
         self._positions: dict[int, tuple[OriginPositions, int]] = {}
+        self._reorders = 0
+        self._first_runs: dict[int, Runs] = {}
+        self._unknown, self._unknown_runs = (GrowingArray(), GrowingArray()), 0
         self._lost: list[Runs] = []
         self.begin = begin
         self.frontier = begin
@@ -40,15 +43,23 @@ class LogIndex:
         self.times: TimeIndex | None = None
         self.origins: set[int] = set()
         self.grew_at_ms = self.complete_until_ms = 0
-        self.last_unknown, self._unknown_runs = -1, 0
+        self.last_unknown = -1
         self.lost_records = 0
         self.indexing_times = IndexingTimes()
 
     @property
     def runs(self) -> Runs:
-        """All runs, by ascending offset; neighbours that continue each other are joined."""
-        start, length, origin, origin_start, indexed_at_ms = (column.values for column in self._columns)
-        return Runs(start, length, origin, origin_start, indexed_at_ms)  # type: ignore[arg-type]
+        """All runs, by ascending offset; neighbours that continue each other are joined. Reads every page."""
+        return self._runs.from_offset(self.begin)
+
+    @property
+    def paged(self) -> PagedRuns:
+        """The same by parts, of which some are not in memory."""
+        return self._runs
+
+    def stretches(self) -> Stretches:
+        """Return what is known of each page, and of what is in memory, without reading any."""
+        return self._runs.stretches(self.frontier)
 
     def extend(self, runs: Runs, frontier: int) -> None:
         """Add newly indexed *runs*, by ascending offset, and move the frontier to *frontier* if that is further.
@@ -64,8 +75,11 @@ class LogIndex:
             unknown = fresh.take(np.asarray(fresh.origin == UNKNOWN_ORIGIN))
             self.last_unknown = max(self.last_unknown, int((unknown.start + unknown.length).max(initial=0)) - 1)
             self._unknown_runs += len(unknown)
+            for column, values in zip(self._unknown, (unknown.start, unknown.length), strict=True):
+                column.append(values)
             fresh = fresh.joined()
-            self._append(fresh)
+            self._note_first(fresh)
+            self._runs.append(fresh)
             frontier = max(frontier, int(fresh.start[-1] + fresh.length[-1]))
         self.frontier = max(self.frontier, frontier)
         self.is_contradicted = self.is_contradicted or not self._confirms(runs)
@@ -74,10 +88,10 @@ class LogIndex:
         """Return whether the index holds the same records as *runs*, at all offsets that it covers."""
         start, end = np.maximum(runs.start, self.begin), np.minimum(runs.end, self.frontier)
         asked = np.flatnonzero(start < end)
-        known, wanted = self.runs, runs.take(asked)
-        at = np.searchsorted(known.start, start[asked], "right") - 1
-        if len(at) == 0:
+        if len(asked) == 0:
             return True
+        known, wanted = self._runs.around(int(start[asked[0]])), runs.take(asked)
+        at = np.searchsorted(known.start, start[asked], "right") - 1
         if at.min() < 0:
             return False
         # Known runs are joined as far as they can be, so a run that is confirmed lies inside a single one of them.
@@ -85,15 +99,17 @@ class LogIndex:
         is_same &= known.origin_start[at] - known.start[at] == wanted.origin_start - wanted.start
         return bool(is_same.all())
 
-    def _append(self, fresh: Runs) -> None:
-        known = self.runs
-        if len(known):
-            last = known.take(slice(len(known) - 1, None))
-            if len(Runs(*map(_concatenate, _columns_of(last), _columns_of(fresh.take(slice(0, 1))))).joined()) == 1:
-                self._columns[1].set_last(int(last.length[0] + fresh.length[0]))
-                fresh = fresh.take(slice(1, None))
-        for column, values in zip(self._columns, _columns_of(fresh), strict=True):
-            column.append(values)
+    def _note_first(self, fresh: Runs) -> None:
+        """Remember the first run of each origin."""
+        origins, first = np.unique(fresh.origin, return_index=True)
+        for origin, row in zip(origins.tolist(), first.tolist(), strict=True):
+            self._first_runs.setdefault(int(origin), fresh.take(slice(row, row + 1)))
+
+    def let_go(self, runs: int, reader: PageReader) -> None:
+        """Keep no more than a directory entry of the oldest *runs* in memory; *reader* has them as a page."""
+        self._reorders = self.reorder_count() - self._unknown_runs
+        self._positions.clear()
+        self._runs.let_go(runs, reader)
 
     def lose(self, copies: Runs, own_records: int = 0) -> None:
         """Note which *copies* this log had before it was cut: unread by everyone until it has them again.
@@ -107,20 +123,46 @@ class LogIndex:
         if (copies.origin == UNKNOWN_ORIGIN).any():
             self.last_unknown = NO_LIMIT
 
-    def _lost_positions(self, origin: int) -> OriginPositions:
+    def _positions_of(self, origin: int, known_end: int = -1) -> OriginPositions:
         """Return the positions of what was lost of *origin*: beyond any that the log may have."""
-        positions = OriginPositions()
+        positions = OriginPositions(known_end)
         for copies in self._lost:
             of_origin = copies.take(np.asarray(copies.origin == origin))
             positions.extend(replace(of_origin, start=np.full(len(of_origin), NO_LIMIT)))
         return positions
 
-    def positions(self, origin: int) -> OriginPositions:
-        """Return where the records of *origin* stand in this log; brought up to date with the runs first."""
+    def lost_from(self, origin: int) -> int:
+        """Return the lowest offset of *origin* that this log has lost; NO_LIMIT: none."""
+        return min(
+            (int(c.origin_start[c.origin == origin].min(initial=NO_LIMIT)) for c in self._lost), default=NO_LIMIT
+        )
+
+    def positions(self, origin: int, low: int = -NO_LIMIT, high: int = NO_LIMIT) -> OriginPositions:
+        """Return where the records ``[low, high)`` of *origin* stand in this log, and what is next above them.
+
+        Others may be among them. Brought up to date with the runs first; pages that may tell are read.
+        """
+        newest = self._newest_positions(origin)
+        pages = self._runs.pages
+        if len(pages) == 0:
+            return newest
+        wanted = meets(self.stretches(), origin, low, high)
+        if (wanted == len(pages)).all():
+            return newest
+        found = self._positions_of(origin)
+        for number in wanted.tolist():
+            runs = self._runs.page(number) if number < len(pages) else self._runs.tail
+            found.extend(runs.take(np.asarray(runs.origin == origin)))
+        return found
+
+    def _newest_positions(self, origin: int) -> OriginPositions:
         known = self._positions.get(origin)
-        positions, done = known if known is not None else (self._lost_positions(origin), self.begin)
+        if known is None:
+            known_end = int(self._runs.pages.span(origin).high.max(initial=-1)) + 1 if len(self._runs.pages) else -1
+            known = self._positions_of(origin, known_end), self._runs.tail_begin
+        positions, done = known
         if done < self.frontier:
-            fresh = self.runs.from_offset(done)
+            fresh = self._runs.tail.from_offset(done)
             positions.extend(fresh.take(np.asarray(fresh.origin == origin)))
             self._positions[origin] = (positions, self.frontier)
         return positions
@@ -130,18 +172,18 @@ class LogIndex:
 
         When it rises earlier answers may fall, so a window that they promised (``Bounds.window_start``) is void.
         """
-        return self._unknown_runs + sum(self.positions(origin).reorder_count for origin in list(self._positions))
+        counted = sum(self._newest_positions(origin).reorder_count for origin in list(self._positions))
+        return self._unknown_runs + self._reorders + counted
+
+    @property
+    def unknown_ranges(self) -> tuple[Int64s, Int64s]:
+        """First offset and length of each stretch of records that nobody could identify; neighbours may be two."""
+        start, length = (column.values for column in self._unknown)
+        return start, length
 
     def first_runs(self) -> Runs:
         """Return the first run of each origin; a log whose index began late is judged by these."""
-        runs = self.runs
-        _, first = np.unique(runs.origin, return_index=True)
-        return runs.take(first)
-
-
-def _columns_of(runs: Runs) -> tuple[NDArray[Any], ...]:
-    return runs.start, runs.length, runs.origin, runs.origin_start, runs.indexed_at_ms
-
-
-def _concatenate(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate((first, second))
+        found = Runs.of([], [], [], [], [])
+        for origin in sorted(self._first_runs):
+            found = found.followed_by(self._first_runs[origin])
+        return found

@@ -1,0 +1,131 @@
+"""What is known of stretches of a log without looking at their runs: how far each origin's offsets reach in them.
+
+That is enough to tell of most stretches that a group has read all of them, or nothing::
+
+    log of Y     | o1 .. o90 |  o91 .. o140 p7 .. p20 |  o141 .. o200 |
+    of origin o       1 to 90        91 to 140           141 to 200         a group that has read o up to 100 has read
+    of origin p         -              7 to 20               -              all, some, nothing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.translate.index.origin_positions import NO_LIMIT
+from offset_sync.translate.index.runs import Int64s, Runs
+
+NONE_LOW, NONE_HIGH = NO_LIMIT, -1
+"""Lowest and highest origin offset of what is not there."""
+
+
+@dataclass(frozen=True)
+class OriginSpans:
+    """Lowest and highest offset of one origin in each stretch, and how many records it has there; shapes (stretches,).
+
+    ``NONE_LOW`` and ``NONE_HIGH`` where it has none.
+    """
+
+    low: Int64s
+    high: Int64s
+    records: Int64s
+
+    @classmethod
+    def absent(cls, stretches: int) -> OriginSpans:
+        """Return those of an origin that has no record in any."""
+        low, high, records = (np.full(stretches, value, np.int64) for value in (NONE_LOW, NONE_HIGH, 0))
+        return cls(low, high, records)
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """Neighbouring stretches ``[start, end)`` of a log by ascending offset, none of them without a run.
+
+    *first_record* is the offset of each one's first record, *seen_ms* when its newest run was indexed, *copies* counts
+    records of which it holds another copy; shapes (stretches,). *spans* are by code of an origin.
+    """
+
+    start: Int64s
+    end: Int64s
+    first_record: Int64s
+    records: Int64s
+    seen_ms: Int64s
+    copies: Int64s
+    spans: Mapping[int, OriginSpans] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @classmethod
+    def of(cls, runs: Runs, start: int, end: int) -> Stretches:
+        """Return the one stretch ``[start, end)``, whose *runs* are these; none where there are none."""
+        if len(runs) == 0:
+            return _stretches([np.empty(0, np.int64)] * 6, {})
+        spans, copies = {}, 0
+        for origin in np.unique(runs.origin).tolist():
+            mine = runs.origin == origin
+            low, length = runs.origin_start[mine], runs.length[mine]
+            copies += repeated(low, length)
+            spans[int(origin)] = OriginSpans(_one(low.min()), _one((low + length).max() - 1), _one(length.sum()))
+        numbers = (start, end, runs.start[0], runs.length.sum(), runs.indexed_at_ms.max(), copies)
+        return _stretches([_one(number) for number in numbers], spans)
+
+    def span(self, origin: int) -> OriginSpans:
+        """Return where the offsets of *origin* lie."""
+        return self.spans.get(origin) or OriginSpans.absent(len(self))
+
+    def take(self, rows: slice) -> Stretches:
+        """Return the chosen stretches."""
+        spans = {
+            origin: OriginSpans(each.low[rows], each.high[rows], each.records[rows])
+            for origin, each in self.spans.items()
+        }
+        return _stretches([column[rows] for column in self.columns], spans)
+
+    @property
+    def columns(self) -> tuple[Int64s, ...]:
+        """All columns, in their order."""
+        return self.start, self.end, self.first_record, self.records, self.seen_ms, self.copies
+
+    def below(self, offset: Int64s) -> NDArray[np.intp]:
+        """Return how many stretches end at or below each offset, shape (offsets,)."""
+        return np.searchsorted(self.end, offset, "right")
+
+
+def in_a_row(parts: Sequence[Stretches]) -> Stretches:
+    """Return the stretches of all *parts*, which follow each other."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = [part.columns for part in parts]
+    spans = {}
+    for origin in dict.fromkeys(origin for part in parts for origin in part.spans):
+        each = [part.span(origin) for part in parts]
+        spans[origin] = OriginSpans(
+            np.concatenate([one.low for one in each]),
+            np.concatenate([one.high for one in each]),
+            np.concatenate([one.records for one in each]),
+        )
+    return _stretches([np.concatenate(column) for column in zip(*columns, strict=True)], spans)
+
+
+def _stretches(columns: Sequence[Int64s], spans: Mapping[int, OriginSpans]) -> Stretches:
+    start, end, first_record, records, seen_ms, copies = columns
+    return Stretches(start, end, first_record, records, seen_ms, copies, spans)
+
+
+def _one(number: Any) -> Int64s:
+    return np.array([number], np.int64)
+
+
+def repeated(start: Int64s, length: Int64s) -> int:
+    """Return how many offsets the ranges ``[start, start + length)`` hold beyond the distinct ones."""
+    if len(start) == 0 or bool((start[1:] >= (start + length)[:-1]).all()):
+        return 0
+    order = np.argsort(start)
+    start, end = start[order], (start + length)[order]
+    covered_to = np.concatenate(([start[0]], np.maximum.accumulate(end)[:-1]))
+    return int(length[order].sum() - np.maximum(end - np.maximum(start, covered_to), 0).sum())

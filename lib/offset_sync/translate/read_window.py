@@ -1,0 +1,242 @@
+"""What groups have read of a target's log from some offset on, and the first record that each has not.
+
+Of most stretches of a long log the directory of its index says that all or nothing of them is read. Only the others are
+cut into pieces, one after the other, so the cost follows what lies between, and not the age of the index::
+
+    target Y     | all read | all read | some read | nothing | nothing |  tail
+    commit c                             look here
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.origin_positions import NO_LIMIT
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
+from offset_sync.translate.index.stretches import Stretches, in_a_row
+from offset_sync.translate.partition_log import PartitionLog
+from offset_sync.translate.pieces import Pieces, cut_pieces
+from offset_sync.translate.read_records import count_read, records_below
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class TargetView:
+    """A target's log from an offset on: its *stretches*, those of *first* as runs; the others are read from *index*.
+
+    *is_whole* where there is only one, which is in memory.
+    """
+
+    index: LogIndex
+    stretches: Stretches
+    first: Runs
+    first_page: int
+    is_whole: bool
+
+    @classmethod
+    def of(cls, index: LogIndex, offset: int) -> TargetView:
+        """Return what lies at or above *offset*; a stretch across it is cut, for which its page is read."""
+        paged = index.paged
+        if offset >= paged.tail_begin or len(paged.pages) == 0:
+            runs = paged.tail.from_offset(offset)
+            return cls(index, Stretches.of(runs.take(slice(0, 1)), offset, index.frontier), runs, 0, True)
+        known = index.stretches()
+        number = int(known.below(np.array([offset], np.int64))[0])
+        runs = paged.page(number).from_offset(offset)
+        end = int(known.end[number])
+        parts = [Stretches.of(runs, offset, end), known.take(slice(number + 1, None))]
+        return cls(index, in_a_row([each for each in parts if len(each)]), runs, number + (len(runs) == 0), False)
+
+    def runs(self, number: int) -> Runs:
+        """Return the runs of a stretch."""
+        if number == 0 and len(self.first):
+            return self.first
+        page = self.first_page + number
+        paged = self.index.paged
+        return paged.page(page) if page < len(paged.pages) else paged.tail
+
+
+def read_for_sure(
+    view: TargetView, committed: Int64s, source: PartitionLog, young_since_ms: int
+) -> tuple[Bools, Bools]:
+    """Return of which stretches groups have read everything, and of which nothing; shapes (stretches, commits).
+
+    A record is unread if its origin offset is above all that stand below the commit at the source, in any order; and
+    read if it is not, and below all that stand at or above the commit. What may still fill a hole counts for neither.
+    """
+    stretches = view.stretches
+    everything = np.ones((len(stretches), len(committed)), np.bool_)
+    nothing = everything.copy()
+    for origin, span in stretches.spans.items():
+        has_any = (span.records > 0)[:, None]
+        if origin == UNKNOWN_ORIGIN:
+            everything &= ~has_any
+            continue
+        safe, most = _read_to(origin, committed, source, young_since_ms)
+        everything &= ~has_any | (span.high[:, None] <= safe[None, :])
+        nothing &= ~has_any | (span.low[:, None] > most[None, :])
+    return everything, nothing & ~everything
+
+
+def _read_to(origin: int, committed: Int64s, source: PartitionLog, young_since_ms: int) -> tuple[Int64s, Int64s]:
+    """Return up to which offset of *origin* each group has read for certain, and at most; shapes (commits,)."""
+    if origin == source.origin:
+        return committed - 1, committed - 1
+    known = source.index.stretches()
+    span = known.span(origin)
+    highest_to = np.concatenate(([-1], np.maximum.accumulate(span.high)))
+    lowest_from = np.concatenate((np.minimum.accumulate(span.low[::-1])[::-1], [NO_LIMIT]))
+    most = highest_to[np.searchsorted(known.start, committed, "left")]
+    young = np.flatnonzero(known.seen_ms > young_since_ms)
+    settled_to = int(known.start[young[0]]) if len(young) else int(NO_LIMIT)
+    passed = known.below(np.minimum(committed, settled_to))
+    safe = np.minimum(highest_to[passed], lowest_from[passed] - 1)
+    safe = np.minimum(safe, source.index.lost_from(origin) - 1)
+    return np.where(committed <= source.index.last_unknown, -1, safe), most
+
+
+class ReadWindow:
+    """What groups have read of *target* at or above *window_start*; arrays have shape (commits,), other counts are int.
+
+    *stop* is the offset of the first unread record, or the end of the index where *at_frontier*; *below* counts the
+    records before it. *read* counts all that is read, *read_deleted* what of it lies below the log start. There are
+    *deleted* records, of which *unknown* ones the source may hold beyond its index, and of those that are not deleted
+    *unknown_left*, *malformed_left* that nobody could identify, and *readable_left* others. *unknown_copies* counts
+    unknown records of which there is another copy, or more than that. *pieces* only where all of it is in memory.
+    """
+
+    def __init__(
+        self, committed: Int64s, source: PartitionLog, target: PartitionLog, young_since_ms: int, window_start: int
+    ) -> None:
+        self._committed, self._source, self._young_since_ms = committed, source, young_since_ms
+        self._log_start, self._view = target.log_start, TargetView.of(target.index, window_start)
+        self.stop = np.full(len(committed), max(target.index.frontier, window_start), np.int64)
+        self.at_frontier = np.ones(len(committed), np.bool_)
+        self.below, self.read, self.read_deleted = np.zeros((3, len(committed)), np.int64)
+        self.records = self.deleted = 0
+        self.unknown = self.unknown_left = self.unknown_copies = self.malformed_left = self.readable_left = 0
+        self.has_young_hole = False
+        self.pieces: Pieces | None = None
+        if self._view.is_whole:
+            self.pieces = self._look_at(self._view.first, np.ones(len(committed), np.bool_), 0)
+        else:
+            self._go_through()
+        self.below[self.at_frontier] = self.records
+
+    def unread(self) -> Int64s:
+        """Return how many records that can still be read are not known to be, without those nobody could identify."""
+        return self.readable_left - (self.read - self.read_deleted)
+
+    def records_below(self, offset: Int64s) -> Int64s:
+        """Return how many records stand below each offset, shape (commits,)."""
+        if self.pieces is not None:
+            return self.pieces.records_below(offset)
+        stretches, found = self._view.stretches, np.zeros(len(offset), np.int64)
+        number = np.maximum(np.searchsorted(stretches.start, offset, "right") - 1, 0)
+        before = np.cumsum(stretches.records) - stretches.records
+        for each in np.unique(number).tolist():
+            rows, runs = number == each, self._view.runs(each)
+            found[rows] = before[each] + records_below(runs.start, runs.length, offset[rows])
+        return found
+
+    def _go_through(self) -> None:
+        stretches = self._view.stretches
+        everything, nothing = read_for_sure(self._view, self._committed, self._source, self._young_since_ms)
+        is_cut = (stretches.first_record < self._log_start) & (stretches.end > self._log_start)
+        some: Bools = ~(everything | nothing) | is_cut[:, None]
+        everything &= ~some
+        nothing &= ~some
+        is_looked_at: Bools = np.asarray(some.any(axis=1))
+        is_deleted: Bools = stretches.end <= self._log_start
+        self.read += stretches.records @ everything
+        self.read_deleted += (stretches.records * is_deleted) @ everything
+        before = np.cumsum(stretches.records) - stretches.records
+        stops_at = np.where(nothing.any(axis=0), nothing.argmax(axis=0), len(stretches))
+        for number in np.unique(np.concatenate((np.flatnonzero(is_looked_at), stops_at))).tolist():
+            if number == len(stretches):
+                break
+            if is_looked_at[number]:
+                self._look_at(self._view.runs(number), some[number], int(before[number]))
+            stops = self.at_frontier & (stops_at == number)
+            self._stop(stops, stretches.first_record[number], before[number])
+        if len(self._committed) == 0:
+            return
+        # The greatest commit is the one that may be beyond the source's index, which alone asks for what is unknown.
+        is_beyond: Bools = nothing[:, int(np.argmax(self._committed))]
+        self._count_others(stretches, ~is_looked_at, is_beyond, is_deleted)
+
+    def _look_at(self, runs: Runs, some: Bools, before: int) -> Pieces:
+        """Count what *some* have read of *runs*, and find the first unread record of those that have none yet."""
+        pieces = cut_pieces(runs, self._source, self._young_since_ms)
+        gone = pieces.below(self._log_start)
+        committed = self._committed[some]
+        self.read[some] += count_read(pieces, committed)
+        self.read_deleted[some] += count_read(gone, committed)
+        waiting = np.flatnonzero(some & self.at_frontier)
+        required = np.maximum.accumulate(pieces.last_needs) if len(pieces) else pieces.last_needs
+        piece = first_unread(required, self._committed[waiting])
+        found = piece < len(pieces)
+        waiting, piece = waiting[found], piece[found]
+        into = _into_piece(pieces, piece, self._committed[waiting])
+        below = np.cumsum(pieces.length) - pieces.length
+        self._stop(waiting, pieces.start[piece] + into, before + below[piece] + into)
+        self._count(pieces, gone)
+        return pieces
+
+    def _stop(self, rows: NDArray[Any], offset: Int64s, below: Int64s) -> None:
+        self.stop[rows], self.below[rows], self.at_frontier[rows] = offset, below, False
+
+    def _count(self, pieces: Pieces, gone: Pieces) -> None:
+        self.records += int(pieces.length.sum())
+        self.deleted += int(gone.length.sum())
+        unknown = _records(pieces, pieces.is_unknown)
+        self.unknown += unknown
+        self.unknown_left += unknown - _records(gone, gone.is_unknown)
+        self.unknown_copies += pieces.unknown_copies
+        self.malformed_left += _records(pieces, pieces.is_malformed) - _records(gone, gone.is_malformed)
+        self.readable_left += _records(pieces, ~pieces.is_malformed) - _records(gone, ~gone.is_malformed)
+        self.has_young_hole |= bool(pieces.is_young.any())
+
+    def _count_others(self, stretches: Stretches, others: Bools, is_beyond: Bools, is_deleted: Bools) -> None:
+        """Count what was not looked at, and the copies between stretches."""
+        malformed = stretches.span(UNKNOWN_ORIGIN).records
+        foreign = np.zeros(len(stretches), np.int64)
+        for origin in stretches.spans.keys() - {UNKNOWN_ORIGIN, self._source.origin}:
+            span = stretches.span(origin)
+            foreign += span.records
+            reach = np.concatenate(([-1], np.maximum.accumulate(span.high)[:-1]))
+            self.unknown_copies += int(np.clip(reach - span.low + 1, 0, span.records).sum())
+        unknown = foreign * (others & is_beyond)
+        self.records += int(stretches.records[others].sum())
+        self.deleted += int(stretches.records[others & is_deleted].sum())
+        self.unknown += int(unknown.sum())
+        self.unknown_left += int(unknown[~is_deleted].sum())
+        self.unknown_copies += int(stretches.copies[others & is_beyond].sum())
+        self.malformed_left += int(malformed[others & ~is_deleted].sum())
+        self.readable_left += int((stretches.records - malformed)[others & ~is_deleted].sum())
+
+
+def first_unread(required: Int64s, committed: Int64s) -> NDArray[np.intp]:
+    """Return, for each committed offset, the index of the first target piece that is not fully read.
+
+    *required* is F over pieces: non-decreasing, shape (pieces,). *committed* has shape (commits,), any order.
+    An answer of ``len(required)`` means that all indexed target records are read.
+    """
+    return np.searchsorted(required, committed, "left")
+
+
+def _into_piece(pieces: Pieces, piece: NDArray[np.intp], committed: Int64s) -> Int64s:
+    """Return how far into its piece each answer lies: where a linear f reaches the commit, else at its start."""
+    ramp_from: Int64s = np.where(pieces.is_linear, pieces.needs, NO_LIMIT)[piece]
+    into: Int64s = np.maximum(committed - ramp_from, 0)
+    return into
+
+
+def _records(pieces: Pieces, mask: Bools) -> int:
+    return int(pieces.length[mask].sum())

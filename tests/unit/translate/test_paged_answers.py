@@ -1,0 +1,109 @@
+"""Logs of which only the newest runs are in memory: the same answers, and few pages are read for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from builders.logs import NOW_MS, indexed_at, log
+from fakes.pages import KeptPages, let_go_of_all_but
+from offset_sync.translate.exact import Bounds, translate, translate_no_later
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.partition_log import PartitionLog
+from oracles import translation_check
+from oracles.translation import Case, Log, answers
+from oracles.translation_check import growing, logs_of
+
+GRACE_MS = 60_000
+
+
+def ask(source: Log, target: Log, *commits: int) -> tuple[list[int], KeptPages, KeptPages]:
+    """Return the answers, which are those of brute force, of logs with pages of a run each; and what was read."""
+    case = Case("X", source, target, NOW_MS, GRACE_MS)
+    *_, (_, here, there) = growing(case)
+    assert here is not None
+    pages = KeptPages(), KeptPages()
+    for index, kept in zip((here, there), pages, strict=True):
+        let_go_of_all_but(index, 1, 1, kept)
+    found = translation_check.ask(case, commits, here, there)
+    assert translation_check.differing("", commits, answers(case, commits), found, is_paged=True) == []
+    return [answer.offset for answer in found], *pages
+
+
+def test_of_a_record_that_nobody_could_identify_a_hole_in_another_page_may_be_filled() -> None:
+    source, target = log("X", "Y0:2 Y3 ? Y4:9"), log("Y", "Y0:4 X9 Y4:9")
+    assert ask(source, target, 3, 4)[0] == [2, 4]
+
+
+def test_what_stands_late_at_the_source_is_unread_whatever_came_before_it() -> None:
+    source, target = log("X", "Y0 Y2 Y1 X3 Y3:9"), log("Y", "Y0:2 X3 Y2:9")
+    assert ask(source, target, 2, 3)[0] == [1, 2]
+
+
+def test_a_page_of_which_retention_has_left_a_part_is_looked_at() -> None:
+    source, target = log("X", "X0:9 Y0:9"), log("Y", "Y0:4 X0:9 Y4:9", log_start=2)
+    assert ask(source, target, 0)[0] == [0]
+    assert ask(source, target, 0, 10)[0] == [0, 1]
+
+
+def test_what_a_cut_has_taken_is_unread_whatever_page_it_is_looked_for_in() -> None:
+    found = []
+    for is_paged in (False, True):
+        source, target, pages = LogIndex(), LogIndex(), KeptPages()
+        source.lose(Runs.of([1], [1], [1], [1], [0]))
+        source.extend(Runs.of([0, 1, 2, 3, 5], [1, 1, 1, 2, 1], [1, 0, 1, 0, 1], [0, 1, 2, 3, 3], [0] * 5), 6)
+        target.extend(Runs.of([0, 3, 4], [3, 1, 1], [1, 2, 1], [0, 0, 3], [0] * 3), 5)
+        for index in (source, target) if is_paged else ():
+            let_go_of_all_but(index, 1, 1, pages)
+            pages = KeptPages()
+        logs = PartitionLog(source, 0), PartitionLog(target, 1)
+        found.append(translate(np.array([3, 6], np.int64), *logs, Bounds(1)).offset.tolist())
+    assert found == [[1, 1], [1, 1]]
+
+
+def test_a_hole_that_is_young_is_unread_in_any_page() -> None:
+    young = indexed_at(log("X", "Y0:2 X2 Y3:5 X5 Y5:9"), 3, NOW_MS - 1)
+    assert ask(young, log("Y", "Y0:5 X2 Y5:9"), 5, 6)[0] == [2, 2]
+
+
+def test_what_comes_late_voids_earlier_answers_also_where_they_rest_on_a_page() -> None:
+    index, pages = LogIndex(), KeptPages()
+    index.extend(Runs.of([0, 1, 2, 3], [1, 1, 1, 1], [1, 0, 1, 0], [0, 1, 2, 3], [0] * 4), 4)
+    index.positions(1)
+    let_go_of_all_but(index, 1, 1, pages)
+    assert index.reorder_count() == 0
+    index.positions(1)
+    index.extend(Runs.of([4], [1], [1], [1], [0]), 5)
+    assert index.reorder_count() == 1
+
+
+def test_an_answer_deep_in_long_logs_reads_few_pages() -> None:
+    blocks = [("ZW"[number % 2], number // 2 * 10) for number in range(300)]
+    swapped = [blocks[number ^ 1] for number in range(300)]
+    here, there = (" ".join(f"{origin}{n}:{n + 10}" for origin, n in order) for order in (blocks, swapped))
+    found, source, target = ask(log("X", here), log("Y", there), 1_505)
+    assert found == [1_500]
+    assert (len(source.pages), len(target.pages)) == (299, 299)
+    assert len(set(source.asked)) <= 5
+    assert len(set(target.asked)) <= 4
+
+
+@pytest.mark.parametrize("chosen", [[0, 4, 11], [-1, 2, 9], [5, 5, 5]])
+def test_another_strategys_choice_is_weighed_alike(chosen: Sequence[int]) -> None:
+    case = Case("X", log("X", "Y0:4 X4:9 Y4:9"), log("Y", "Y0:4 X4:9 Y4:9", log_start=1), NOW_MS, GRACE_MS)
+    found = []
+    for page_runs in (None, 1, 2):
+        *_, (_, here, there) = growing(case)
+        assert here is not None
+        for index in (here, there) if page_runs else ():
+            let_go_of_all_but(index, 1, page_runs or 1, KeptPages())
+        commits = np.array([3, 8, 12], np.int64)
+        bounds = Bounds(NOW_MS - GRACE_MS)
+        answer = translate_no_later(commits, np.array(chosen, np.int64), *logs_of(case, here, there), bounds)
+        found.append(
+            [answer.offset.tolist(), answer.duplicates.tolist(), answer.lost.tolist(), answer.is_exact.tolist()]
+        )
+    assert found[0] == found[1] == found[2]
