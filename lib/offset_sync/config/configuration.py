@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
+    ByteSize,
     Field,
     ModelWrapValidatorHandler,
     PlainValidator,
@@ -40,6 +41,7 @@ from offset_sync.config.sections import (
     Topics,
 )
 from offset_sync.config.security_options import to_java_security, to_librdkafka_security
+from offset_sync.config.size import format_size
 from offset_sync.config.validation import rule_problems
 from offset_sync.model.errors import ConfigError
 
@@ -177,6 +179,8 @@ class Config(Section):
             return HIDDEN if value else ""
         if isinstance(value, timedelta):
             return format_duration(value)
+        if isinstance(value, ByteSize):
+            return format_size(value)
         if isinstance(value, BaseModel):
             return {name: self._shown(getattr(value, name), (*path, name)) for name in type(value).model_fields}
         if isinstance(value, dict):

@@ -13,6 +13,7 @@ from offset_sync.config.duration import Duration, PositiveDuration
 from offset_sync.config.name_patterns import pattern_problem
 from offset_sync.config.problem import refused
 from offset_sync.config.secret import Secret, keep_secret, with_secrets
+from offset_sync.config.size import DEFAULT_SIZE, Size
 
 Strategy = Literal["exact", "header", "timestamp", "off"]
 
@@ -147,6 +148,7 @@ class Sync(Section):
     metadata: Literal["tag", "carry"] = "tag"
     max_offsets_per_trigger: Count = 500_000
     requests_in_flight: Count = 500
+    index_memory: Size = DEFAULT_SIZE
     commit_timeout: PositiveDuration = timedelta(seconds=15)
 
 

@@ -33,6 +33,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
+from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
@@ -78,11 +79,10 @@ class SyncJob:
         self._lease, self._over = run.lease, following(run.lease.stop)
         self._is_ready, self._gone = threading.Event(), set[str]()
         self._tables = FencedTables(spark, config.tables.root, run.lease)
-        self._admins = {
-            alias: ClusterAdmin(alias, config.admin_options(alias), requests_in_flight=config.sync.requests_in_flight)
-            for alias in config.clusters
-        }
-        self._state = SyncState(config, RecordIndex(self._tables, config.is_timed))
+        options, most = config.admin_options, config.sync.requests_in_flight
+        self._admins = {a: ClusterAdmin(a, options(a), requests_in_flight=most) for a in config.clusters}
+        pages = IndexPages(config.sync.index_memory)
+        self._state = SyncState(config, RecordIndex(self._tables, config.is_timed, pages=pages))
         self._intents = IntentLog(spark, intents_folder(config))
         known = NoIntents() if run.is_dry else self._intents
         self._history = TranslationHistory(self._tables, self._state.offsets.keys, config, known)

@@ -52,7 +52,7 @@ class SyncSummary:
     def _index(self) -> str:
         with self._state.lock:
             logs = self._state.index.all_logs()
-            runs = sum(len(log.runs) for log in logs.values())
+            runs = sum(log.run_count for log in logs.values())
         return f"the index has {to_count(runs)} runs of {to_count(len(logs))} logs"
 
     def _withheld(self) -> str:

@@ -15,8 +15,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-import numpy as np
-
 from offset_sync.config import Config
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.errors import ClusterError
@@ -160,9 +158,7 @@ class CheckedMetadata:
         for alias in self._epochs:
             copies = self._index.log(alias, log.topic, log.partition)
             if copies is not None and alias != log.cluster:
-                runs = copies.runs
-                of_log = runs.take(np.asarray(runs.origin == self._index.code(log.cluster)))
-                reach = max(reach, int((of_log.origin_start + of_log.length).max(initial=0)))
+                reach = max(reach, copies.reach_of(self._index.code(log.cluster)))
         return reach
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.clock_offset import ClockOffset, system_now_ms
 from offset_sync.state.incarnations import KnownIncarnations, Lost
+from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.index_rows import borders, int64s, readable, with_gaps
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.store import TableStore
@@ -32,7 +33,7 @@ class RecordIndex:
     """One :class:`LogIndex` per (cluster, topic, partition); about 50 bytes per joined run.
 
     ``lock`` guards the logs: they grow whenever the tables are read, in the thread of whoever asks for it.
-    *is_timed* says of which topics the timestamps are kept too.
+    *is_timed* says of which topics the timestamps are kept too, *pages* how much of it stays in memory.
     """
 
     def __init__(
@@ -40,10 +41,12 @@ class RecordIndex:
         tables: TableStore,
         is_timed: Callable[[str], bool] = lambda topic: False,
         now_ms: Callable[[], int] = system_now_ms,
+        pages: IndexPages | None = None,
     ) -> None:
         self.lock = threading.RLock()
         self._tables = tables
         self._is_timed = is_timed
+        self._pages = pages or IndexPages()
         self._logs: dict[ClusterPartition, LogIndex] = {}
         self._partitions: dict[tuple[str, str], int] = {}
         self._codes: dict[str, int] = {"": UNKNOWN_ORIGIN}
@@ -79,6 +82,7 @@ class RecordIndex:
                 self._incarnations = lives
                 self._take_in(rows)
                 self._rebuild(again)
+                self._pages.make_room(self._logs.values())
                 # Last, for who asks for them does not wait: of what was cut nothing is left in the logs now.
                 self._leader_epochs = lives.leader_epochs()
                 for row in topics:
@@ -154,7 +158,7 @@ class RecordIndex:
         for lost in [each for each in self._lost if each.topic_partition in rows]:
             del self._lost[lost]
         for known in [each for each in self._logs if each.topic_partition in rows]:
-            del self._logs[known]
+            self._pages.forget(self._logs.pop(known))
             self._partitions[known[:2]] -= 1
         for partition, of_partition in rows.items():
             self._rebuilt[partition] = self.rebuilt(partition) + 1

@@ -44,6 +44,8 @@ def answer_by_header(committed: Int64s, source: LogIndex, *, target_origin: int,
 
 def _near(source: LogIndex, committed: Int64s, look_back: int) -> Runs:
     """Return the runs that any answer can need: each holds a record, so *look_back* before the lowest commit."""
-    runs = source.runs
+    if len(committed) == 0:
+        return source.paged.tail.take(slice(0, 0))
+    runs = source.paged.near(int(committed.min()), int(committed.max()), look_back + 1)
     first = int(np.searchsorted(runs.end, committed.min(initial=0), "right"))
     return runs.take(slice(max(0, first - look_back - 1), None))

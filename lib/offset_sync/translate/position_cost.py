@@ -54,7 +54,8 @@ def position_cost(
     if len(differs) == 0:
         return PositionCost(repeats, skipped)
     low, high = np.minimum(answer, position), np.maximum(answer, position)
-    runs = target.index.runs.from_offset(int(low[differs].min()))
+    runs = target.index.paged.near(int(low[differs].min()), int(high[differs].max()), 0)
+    runs = runs.from_offset(int(low[differs].min()))
     pieces = cut_pieces(runs, source, young_since_ms).below(int(high[differs].max()))
     between = pieces.records_below(high) - pieces.records_below(low)
     is_behind = position < answer

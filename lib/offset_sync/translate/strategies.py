@@ -81,9 +81,10 @@ def choose(strategy: Strategy, committed: Int64s, source: PartitionLog, target: 
     """
     choice = _answers_of(strategy, committed, source, target)
     # Before its first record nothing is read, and where the target holds nothing everything is.
-    first = int(source.index.runs.start[0]) if len(source.index.runs) else source.index.frontier
+    first = source.index.first_record
+    first = source.index.frontier if first is None else first
     offset = np.where(~choice.is_found & (committed <= first), target.log_start, choice.offset)
-    if len(target.index.runs) == 0:
+    if target.index.first_record is None:
         offset = np.full(len(committed), target.index.frontier, np.int64)
     is_idle = _is_idle(strategy, source, target) & (committed >= source.metadata.log_end)
     return Choice(

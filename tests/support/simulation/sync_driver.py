@@ -19,6 +19,7 @@ from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition, Write
 from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
@@ -73,6 +74,9 @@ class _Writer:
         self.driver.world.clock_ms[0] += int(seconds * 1000) + 1
 
 
+_FEW_BYTES = 4 * 240
+
+
 class SyncDriver:
     """One process of the job; *pause* is called wherever it waits, and may let others act or end it."""
 
@@ -103,7 +107,9 @@ class SyncDriver:
         """Begin as a new process does: from the tables, the checkpoints and the files of intents."""
         tables: Any = self.tables
         self.lease = self._lease(tables)
-        index: Any = RecordIndex(self.tables, now_ms=self.now_ms)  # type: ignore[arg-type]
+        # All but the newest runs lie in pages of four, of which few are kept in memory.
+        pages = IndexPages(_FEW_BYTES, page_runs=4)
+        index: Any = RecordIndex(self.tables, now_ms=self.now_ms, pages=pages)  # type: ignore[arg-type]
         self.state = SyncState(self.config, index, self.now_ms)
         self.answers: list[Reconciliation] = []
         writers: dict[str, Any] = {alias: _Writer(self, alias) for alias in self.world.clusters}

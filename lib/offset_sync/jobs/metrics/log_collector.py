@@ -21,8 +21,6 @@ from offset_sync.jobs.metrics.samples import Family, Samples, to_label
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.snapshot import Index
-from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 
 logger = logging.getLogger(__name__)
 CONSUMER_OFFSETS = "__consumer_offsets"
@@ -51,17 +49,12 @@ class IndexSizes:
             sizes = {alias: np.zeros(4, np.int64) for alias in self._aliases if has_been_read}
             for (alias, _, _), log in self._index.all_logs().items():
                 if alias in sizes:  # a cluster may have left the configuration, its rows stay in the table
-                    sizes[alias] += (1, log.frontier - log.begin, len(log.runs), _unknown(log))
+                    sizes[alias] += (1, log.frontier - log.begin, log.run_count, int(log.unknown_ranges[1].sum()))
         samples = Samples(catalog.INDEX_METRICS)
         for alias, numbers in sizes.items():
             for metric, number in zip(catalog.INDEX_METRICS, numbers.tolist(), strict=True):
                 samples.add(metric, number, alias)
         return samples
-
-
-def _unknown(log: LogIndex) -> int:
-    runs = log.runs
-    return int(runs.length[runs.origin == UNKNOWN_ORIGIN].sum()) if UNKNOWN_ORIGIN in log.origins else 0
 
 
 class LogWatch:

@@ -9,7 +9,7 @@ import numpy as np
 from offset_sync.translate.index.growable_array import GrowingArray
 from offset_sync.translate.index.indexing_times import IndexingTimes
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
-from offset_sync.translate.index.paged_runs import PagedRuns, PageReader, meets
+from offset_sync.translate.index.paged_runs import PagedRuns, PageStore, meets
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
 from offset_sync.translate.index.stretches import Stretches
 from offset_sync.translate.index.time_index import TimeIndex
@@ -51,6 +51,11 @@ class LogIndex:
     def runs(self) -> Runs:
         """All runs, by ascending offset; neighbours that continue each other are joined. Reads every page."""
         return self._runs.from_offset(self.begin)
+
+    @property
+    def store(self) -> PageStore | None:
+        """Who keeps the pages that are not in memory, None where all of it is."""
+        return self._runs.store
 
     @property
     def paged(self) -> PagedRuns:
@@ -105,11 +110,25 @@ class LogIndex:
         for origin, row in zip(origins.tolist(), first.tolist(), strict=True):
             self._first_runs.setdefault(int(origin), fresh.take(slice(row, row + 1)))
 
-    def let_go(self, runs: int, reader: PageReader) -> None:
-        """Keep no more than a directory entry of the oldest *runs* in memory; *reader* has them as a page."""
+    def let_go(self, pages: int, page_runs: int, store: PageStore) -> None:
+        """Give the oldest runs in memory to *store*, in so many *pages*; raises OSError where it has no room."""
         self._reorders = self.reorder_count() - self._unknown_runs
         self._positions.clear()
-        self._runs.let_go(runs, reader)
+        self._runs.let_go(pages, page_runs, store)
+
+    @property
+    def run_count(self) -> int:
+        """How many runs there are, in memory and elsewhere."""
+        return self._runs.paged_runs + len(self._runs.tail)
+
+    @property
+    def first_record(self) -> int | None:
+        """The offset of the first record that is indexed, None where there is none."""
+        return min((int(runs.start[0]) for runs in self._first_runs.values()), default=None)
+
+    def reach_of(self, origin: int) -> int:
+        """Return the first offset of *origin* above all that are in this log; 0 where none is."""
+        return int(self.stretches().span(origin).high.max(initial=-1)) + 1
 
     def lose(self, copies: Runs, own_records: int = 0) -> None:
         """Note which *copies* this log had before it was cut: unread by everyone until it has them again.

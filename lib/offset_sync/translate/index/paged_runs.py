@@ -1,11 +1,12 @@
 """The runs of one log: the newest in memory, older ones in pages that lie elsewhere and are read when asked for.
 
 Of a page that was let go only its directory entry stays: where it lies, and how far each origin's offsets reach in it
-(``stretches``). Without a reader all runs stay in memory.
+(``stretches``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,21 +19,25 @@ from offset_sync.translate.index.stretches import Stretches, in_a_row
 _NOTHING = Runs.of([], [], [], [], [])
 
 
-class PageReader(Protocol):
-    """Who has the pages of one log."""
+class PageStore(Protocol):
+    """Who keeps the pages of one log."""
+
+    def keep(self, page: Runs, first: int, end: int) -> None:
+        """Keep the runs of the page ``[first, end)``; raises OSError, and has none of it, where there is no room."""
 
     def read(self, first: int, end: int) -> Runs:
-        """Return the runs of the page ``[first, end)``, as they were when it was let go."""
+        """Return the runs of the page ``[first, end)`` as they were."""
 
 
 class PagedRuns:
     """Runs by ascending offset; those from :attr:`tail_begin` on are in memory."""
 
     def __init__(self, begin: int) -> None:
-        self._columns = tuple(GrowingArray() for _ in range(5))
+        self._columns = _new_columns()
         self._begin = self.tail_begin = begin
         self.pages = Stretches.of(_NOTHING, begin, begin)
-        self._reader: PageReader | None = None
+        self.store: PageStore | None = None
+        self.paged_runs = 0
         self._tail_stretch: tuple[int, Stretches] | None = None
 
     @property
@@ -53,33 +58,53 @@ class PagedRuns:
         for column, values in zip(self._columns, columns_of(fresh), strict=True):
             column.append(values)
 
-    def let_go(self, runs: int, reader: PageReader) -> None:
-        """Keep no more than a directory entry of the first *runs* in memory, which *reader* has as one page.
+    def let_go(self, pages: int, page_runs: int, store: PageStore) -> None:
+        """Give the oldest runs in memory to *store*, in so many *pages*; all are of one store.
 
-        At least the last run stays: what comes next may continue it.
+        At least the last run stays: what comes next may continue it. Raises OSError where there is no room for all.
         """
-        tail = self.tail
-        assert 0 < runs < len(tail)
-        end = int(tail.start[runs])
-        self.pages = in_a_row([self.pages, Stretches.of(tail.take(slice(0, runs)), self.tail_begin, end)])
-        self._reader, self._tail_stretch, self.tail_begin = reader, None, end
-        for column, values in zip(self._columns, columns_of(tail.take(slice(runs, None))), strict=True):
-            column.replace(values.copy())
+        tail, taken = self.tail, 0
+        assert 0 < pages * page_runs < len(tail)
+        gone = [self.pages]
+        try:
+            for _ in range(pages):
+                page, first, end = tail.take(slice(taken, taken + page_runs)), self.tail_begin, taken + page_runs
+                store.keep(page, first, int(tail.start[end]))
+                gone.append(Stretches.of(page, first, int(tail.start[end])))
+                self.tail_begin, taken = int(tail.start[end]), end
+        finally:
+            kept, self._columns = columns_of(tail.take(slice(taken, None))), _new_columns()
+            for column, values in zip(self._columns, kept, strict=True):
+                column.append(values)
+            self.pages, self.paged_runs = in_a_row(gone), self.paged_runs + taken
+            self.store, self._tail_stretch = store, None
 
     def page(self, number: int) -> Runs:
         """Return the runs of a page."""
-        assert self._reader is not None
-        return self._reader.read(int(self.pages.start[number]), int(self.pages.end[number]))
+        assert self.store is not None
+        return self.store.read(int(self.pages.start[number]), int(self.pages.end[number]))
 
     def from_offset(self, offset: int) -> Runs:
         """Return what lies at or above *offset*; a run across it is cut. Reads every page from there on."""
         if offset >= self.tail_begin or len(self.pages) == 0:
             return self.tail.from_offset(offset)
         first = int(self.pages.below(np.array([offset], np.int64))[0])
-        runs = self.page(first).from_offset(offset) if first < len(self.pages) else _NOTHING
-        for number in range(first + 1, len(self.pages)):
-            runs = runs.followed_by(self.page(number))
-        return runs.followed_by(self.tail)
+        pages = [self.page(number) for number in range(first, len(self.pages))]
+        return in_log_order([*pages, self.tail]).from_offset(offset)
+
+    def near(self, first: int, last: int, before: int) -> Runs:
+        """Return the runs that hold *first* to *last*, so many *before* them, and at least one more behind."""
+        if len(self.pages) == 0:
+            return self.tail
+        low, high = self.pages.below(np.array([first, last + 1], np.int64)).tolist()
+        parts = [self.page(number) for number in range(low, min(high + 1, len(self.pages)))]
+        parts += [self.tail] if high + 1 >= len(self.pages) else [self.page(high + 1).take(slice(0, 1))]
+        missing = before - int(np.searchsorted(parts[0].start, first))
+        while missing > 0 and low > 0:
+            low -= 1
+            parts.insert(0, self.page(low))
+            missing -= len(parts[0])
+        return in_log_order(parts)
 
     def around(self, offset: int) -> Runs:
         """Return what lies at or above *offset*, and the whole run that holds it."""
@@ -95,9 +120,19 @@ class PagedRuns:
         return in_a_row(parts) if parts else self.pages
 
 
+def _new_columns() -> tuple[GrowingArray, ...]:
+    return tuple(GrowingArray() for _ in range(5))
+
+
 def columns_of(runs: Runs) -> tuple[NDArray[Any], ...]:
     """Return the columns of *runs*, in their order."""
     return runs.start, runs.length, runs.origin, runs.origin_start, runs.indexed_at_ms
+
+
+def in_log_order(parts: Sequence[Runs]) -> Runs:
+    """Return the runs of all *parts*, which follow each other."""
+    columns = (np.concatenate(column) for column in zip(*map(columns_of, parts), strict=True))
+    return Runs(*columns)
 
 
 def meets(stretches: Stretches, origin: int, low: int, high: int) -> Int64s:

@@ -1,0 +1,130 @@
+"""How much of the record index is in memory: the newest runs of each log, and pages that were asked for lately.
+
+Older runs lie in a spill file, in pages of some ten thousand. A log that has many runs gives more than one that has
+few, so that all of them together keep within what they may take.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Collection
+
+import numpy as np
+
+from offset_sync.state.spill_file import Extent, SpillFile
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.paged_runs import columns_of
+from offset_sync.translate.index.runs import Runs
+
+logger = logging.getLogger(__name__)
+PAGE_RUNS = 1 << 16
+_RUN_BYTES = 180
+"""Of a run in memory: its columns, where the other side's records stand, and room to grow (``benchmarks/tried.md``)."""
+_PAGE_RUN_BYTES = 40
+_CACHE_SHARE = 0.25
+_SLACK = 1.25
+"""A log gives when it has so many times what it may keep: not a page for each run that comes."""
+
+
+class IndexPages:
+    """Keeps logs within *memory_bytes*, in pages of at most *page_runs*; None: everything stays in memory."""
+
+    def __init__(self, memory_bytes: int | None = None, page_runs: int = PAGE_RUNS) -> None:
+        self._page_runs, self._is_full = page_runs, False
+        self._most_runs = None if memory_bytes is None else int(memory_bytes * (1 - _CACHE_SHARE) / _RUN_BYTES)
+        self._cache = PageCache(int((memory_bytes or 0) * _CACHE_SHARE / _PAGE_RUN_BYTES))
+        self._file = SpillFile() if memory_bytes is not None else None
+
+    def make_room(self, logs: Collection[LogIndex]) -> None:
+        """Have *logs* give what is too much; where the disk has no room it stays in memory, and is told once."""
+        if self._most_runs is None or self._file is None:
+            return
+        sizes = np.array([len(log.paged.tail) for log in logs], np.int64)
+        if sizes.sum() <= self._most_runs:
+            return
+        kept = max(1, level(sizes, self._most_runs))
+        try:
+            for log, size in zip(logs, sizes.tolist(), strict=True):
+                if size > kept * _SLACK:
+                    self._give(log, size - kept, self._file)
+            self._is_full = False
+        except OSError as problem:
+            if not self._is_full:
+                reason = errno.errorcode.get(problem.errno or 0, "") or str(problem)
+                logger.warning("the index takes more memory than it may, its disk has no room: %s", reason)
+            self._is_full = True
+
+    def _give(self, log: LogIndex, runs: int, file: SpillFile) -> None:
+        store = log.store or LogPages(file, self._cache)
+        page_runs = min(runs, self._page_runs)
+        log.let_go(runs // page_runs, page_runs, store)
+
+    def forget(self, log: LogIndex) -> None:
+        """Let others have the room of a log that is taken in anew."""
+        if isinstance(log.store, LogPages):
+            log.store.drop()
+
+
+class PageCache:
+    """Pages that were asked for lately, of so many runs together; threads may share it."""
+
+    def __init__(self, most_runs: int) -> None:
+        self._most_runs, self._runs = most_runs, 0
+        self._pages: OrderedDict[Extent, Runs] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, file: SpillFile, extent: Extent) -> Runs:
+        """Return the page that *extent* is of."""
+        with self._lock:
+            if (known := self._pages.get(extent)) is not None:
+                self._pages.move_to_end(extent)
+                return known
+        start, length, origin, origin_start, indexed_at_ms = file.get(extent)
+        page = Runs(start, length, origin.astype(np.int32), origin_start, indexed_at_ms)
+        with self._lock:
+            if extent not in self._pages:
+                self._pages[extent], self._runs = page, self._runs + len(page)
+            while self._runs > self._most_runs and len(self._pages) > 1:
+                self._runs -= len(self._pages.popitem(last=False)[1])
+        return page
+
+    def drop(self, extent: Extent) -> None:
+        """Forget a page whose room somebody else gets."""
+        with self._lock:
+            self._runs -= len(self._pages.pop(extent, ()))
+
+
+class LogPages:
+    """The pages of one log."""
+
+    def __init__(self, file: SpillFile, cache: PageCache) -> None:
+        self._file, self._cache = file, cache
+        self._extents: dict[tuple[int, int], Extent] = {}
+
+    def keep(self, page: Runs, first: int, end: int) -> None:
+        """Keep the runs of the page ``[first, end)``; raises OSError where there is no room."""
+        self._extents[first, end] = self._file.put(np.array(columns_of(page), np.int64))
+
+    def read(self, first: int, end: int) -> Runs:
+        """Return the runs of the page ``[first, end)``."""
+        return self._cache.get(self._file, self._extents[first, end])
+
+    def drop(self) -> None:
+        """Forget all pages."""
+        for extent in self._extents.values():
+            self._cache.drop(extent)
+            self._file.free(extent)
+        self._extents.clear()
+
+
+def level(sizes: np.ndarray[tuple[int, ...], np.dtype[np.int64]], most: int) -> int:
+    """Return how many each may keep, so that all that have more keep as many and together they keep *most*."""
+    ascending = np.sort(sizes)
+    left = len(ascending) - np.arange(len(ascending))
+    if_all_larger_keep = np.cumsum(ascending) - ascending + left * ascending
+    number = int(np.searchsorted(if_all_larger_keep, most, "right"))
+    smaller = int(ascending[:number].sum())
+    return (most - smaller) // max(1, len(ascending) - number)
