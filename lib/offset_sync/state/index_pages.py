@@ -36,17 +36,18 @@ class IndexPages:
         self._page_runs, self._is_full = page_runs, False
         self._most_runs = None if memory_bytes is None else int(memory_bytes * (1 - _CACHE_SHARE) / _RUN_BYTES)
         self._cache = PageCache(int((memory_bytes or 0) * _CACHE_SHARE / _PAGE_RUN_BYTES))
-        self._file = SpillFile() if memory_bytes is not None else None
+        self._file: SpillFile | None = None
 
     def make_room(self, logs: Collection[LogIndex]) -> None:
         """Have *logs* give what is too much; where the disk has no room it stays in memory, and is told once."""
-        if self._most_runs is None or self._file is None:
+        if self._most_runs is None:
             return
         sizes = np.array([len(log.paged.tail) for log in logs], np.int64)
         if sizes.sum() <= self._most_runs:
             return
         kept = max(1, level(sizes, self._most_runs))
         try:
+            self._file = self._file or SpillFile()
             for log, size in zip(logs, sizes.tolist(), strict=True):
                 if size > kept * _SLACK:
                     self._give(log, size - kept, self._file)

@@ -106,9 +106,10 @@ class SyncDriver:
     def restart(self) -> None:
         """Begin as a new process does: from the tables, the checkpoints and the files of intents."""
         tables: Any = self.tables
-        self.lease = self._lease(tables)
-        # All but the newest runs lie in pages of four, of which few are kept in memory.
-        pages = IndexPages(_FEW_BYTES, page_runs=4)
+        world, self.lease = self.world, self._lease(tables)
+        # In half of the worlds all but the newest runs lie in pages of four, of which few are kept in memory.
+        is_paged = (len(world.shape.groups) + len(world.shape.places)) % 2
+        pages = IndexPages(_FEW_BYTES, page_runs=4) if is_paged else None
         index: Any = RecordIndex(self.tables, now_ms=self.now_ms, pages=pages)  # type: ignore[arg-type]
         self.state = SyncState(self.config, index, self.now_ms)
         self.answers: list[Reconciliation] = []

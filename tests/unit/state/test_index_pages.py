@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import tempfile
 
 import numpy as np
 import pytest
@@ -119,6 +120,21 @@ def test_where_the_disk_is_full_everything_stays_in_memory_and_that_is_told_once
     pages.make_room([log])
     assert len(log.paged.tail) < 10
     assert log.runs.start.tolist() == list(range(40))
+
+
+def test_without_a_folder_for_the_file_everything_stays_in_memory(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(**_options: object) -> None:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+    log = LogIndex()
+    alternating(log, 0, 40)
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    with caplog.at_level(logging.WARNING):
+        IndexPages(FEW_BYTES, page_runs=4).make_room([log])
+    assert len(log.paged.tail) == 40
+    assert "ENOENT" in caplog.text
 
 
 def test_room_that_was_given_back_is_used_again_and_what_is_not_there_is_an_error() -> None:

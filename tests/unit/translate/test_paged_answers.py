@@ -10,9 +10,11 @@ import pytest
 from builders.logs import NOW_MS, indexed_at, log
 from fakes.pages import KeptPages, let_go_of_all_but
 from offset_sync.translate.exact import Bounds, translate, translate_no_later
+from offset_sync.translate.header_strategy import answer_by_header
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.partition_log import PartitionLog
+from offset_sync.translate.position_cost import position_cost
 from oracles import translation_check
 from oracles.translation import Case, Log, answers
 from oracles.translation_check import growing, logs_of
@@ -107,3 +109,39 @@ def test_another_strategys_choice_is_weighed_alike(chosen: Sequence[int]) -> Non
             [answer.offset.tolist(), answer.duplicates.tolist(), answer.lost.tolist(), answer.is_exact.tolist()]
         )
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("look_back", [0, 1, 3, 100])
+def test_headers_near_a_commit_are_found_across_pages(look_back: int) -> None:
+    case = Case("X", log("X", "X0:2 Y0:2 X4:6 Y2 . . Y3:5 X9:11"), log("Y", "Y0:5"), NOW_MS, GRACE_MS)
+    found = []
+    for page_runs in (None, 1, 2):
+        *_, (_, here, _) = growing(case)
+        assert here is not None
+        if page_runs:
+            let_go_of_all_but(here, 1, page_runs, KeptPages())
+        of_all = answer_by_header(np.arange(14), here, target_origin=1, look_back=look_back)
+        of_each = [answer_by_header(np.array([n]), here, target_origin=1, look_back=look_back)[0] for n in range(14)]
+        found += [of_all.tolist(), of_each]
+    assert all(each == found[0] for each in found)
+
+
+def test_what_a_position_repeats_and_skips_is_counted_across_pages() -> None:
+    source, target = log("X", "X0:4 Y0:4 X8:12 Y4:8"), log("Y", "Y0:2 X0:4 Y6:8 X8:10 . X10:12 Y13:15")
+    case = Case("X", source, target, NOW_MS, GRACE_MS)
+    found = []
+    for page_runs in (None, 1, 3):
+        *_, (_, here, there) = growing(case)
+        assert here is not None
+        for index in (here, there) if page_runs else ():
+            let_go_of_all_but(index, 1, page_runs or 1, KeptPages())
+        logs = logs_of(case, here, there)
+        for committed in range(17):
+            answer = translate(np.array([committed], np.int64), *logs, Bounds(NOW_MS - GRACE_MS)).offset
+            for position in range(16):
+                one = np.array([committed], np.int64), answer, np.array([position], np.int64)
+                cost = position_cost(*one, *logs, NOW_MS - GRACE_MS)
+                found.append((page_runs, committed, position, int(cost.repeats[0]), int(cost.skipped[0])))
+    third = len(found) // 3
+    assert [each[1:] for each in found[:third]] == [each[1:] for each in found[third : 2 * third]]
+    assert [each[1:] for each in found[:third]] == [each[1:] for each in found[2 * third :]]
