@@ -74,12 +74,22 @@ def test_a_hole_that_is_young_is_unread_in_any_page() -> None:
 def test_what_comes_late_voids_earlier_answers_also_where_they_rest_on_a_page() -> None:
     index, pages = LogIndex(), KeptPages()
     index.extend(Runs.of([0, 1, 2, 3], [1, 1, 1, 1], [1, 0, 1, 0], [0, 1, 2, 3], [0] * 4), 4)
-    index.positions(1)
     let_go_of_all_but(index, 1, 1, pages)
     assert index.reorder_count() == 0
-    index.positions(1)
     index.extend(Runs.of([4], [1], [1], [1], [0]), 5)
     assert index.reorder_count() == 1
+
+
+def test_a_window_that_was_promised_before_pages_were_let_go_is_void_when_a_record_comes_late() -> None:
+    source, target, pages = LogIndex(), LogIndex(), KeptPages()
+    source.extend(Runs.of([0, 1, 2], [1, 1, 2], [1, 1, 0], [0, 2, 2], [0] * 3), 4)
+    target.extend(Runs.of([0, 3], [3, 2], [1, 0], [0, 2], [0] * 2), 5)
+    logs, commits = (PartitionLog(source, 0), PartitionLog(target, 1)), np.array([2], np.int64)
+    before, revision = int(translate(commits, *logs, Bounds(1)).offset[0]), source.reorder_count()
+    source.let_go(1, 2, pages)
+    source.extend(Runs.of([4], [1], [1], [1], [0]), 5)
+    window_start = before if source.reorder_count() == revision else 0
+    assert (before, translate(commits, *logs, Bounds(1, window_start)).offset.tolist()) == (3, [1])
 
 
 def test_an_answer_deep_in_long_logs_reads_few_pages() -> None:

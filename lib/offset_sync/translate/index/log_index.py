@@ -33,6 +33,7 @@ class LogIndex:
     def __init__(self, begin: int = 0) -> None:
         self._runs = PagedRuns(begin)
         self._positions: dict[int, tuple[OriginPositions, int]] = {}
+        self._reach: dict[int, int] = {}
         self._reorders = 0
         self._first_runs: dict[int, Runs] = {}
         self._unknown, self._unknown_runs = (GrowingArray(), GrowingArray()), 0
@@ -84,6 +85,7 @@ class LogIndex:
                 column.append(values)
             fresh = fresh.joined()
             self._note_first(fresh)
+            self._note_order(fresh)
             self._runs.append(fresh)
             frontier = max(frontier, int(fresh.start[-1] + fresh.length[-1]))
         self.frontier = max(self.frontier, frontier)
@@ -110,9 +112,18 @@ class LogIndex:
         for origin, row in zip(origins.tolist(), first.tolist(), strict=True):
             self._first_runs.setdefault(int(origin), fresh.take(slice(row, row + 1)))
 
+    def _note_order(self, fresh: Runs) -> None:
+        """Count where a record comes below an origin offset already seen; whoever asked for positions before or not."""
+        for origin in np.unique(fresh.origin).tolist():
+            mine = fresh.take(np.asarray(fresh.origin == origin))
+            end, reach = mine.origin_start + mine.length, self._reach.get(origin, -1)
+            reach_before = np.maximum.accumulate(np.concatenate(([reach], end)))
+            if origin != UNKNOWN_ORIGIN and (mine.origin_start < reach_before[:-1]).any():
+                self._reorders += 1
+            self._reach[origin] = int(reach_before[-1])
+
     def let_go(self, pages: int, page_runs: int, store: PageStore) -> None:
         """Give the oldest runs in memory to *store*, in so many *pages*; raises OSError where it has no room."""
-        self._reorders = self.reorder_count() - self._unknown_runs
         self._positions.clear()
         self._runs.let_go(pages, page_runs, store)
 
@@ -139,12 +150,14 @@ class LogIndex:
         """
         self._lost.append(copies)
         self.lost_records += int(copies.length.sum()) + own_records
+        for origin, end in zip(copies.origin.tolist(), (copies.origin_start + copies.length).tolist(), strict=True):
+            self._reach[origin] = max(end, self._reach.get(origin, -1))
         if (copies.origin == UNKNOWN_ORIGIN).any():
             self.last_unknown = NO_LIMIT
 
-    def _positions_of(self, origin: int, known_end: int = -1) -> OriginPositions:
+    def _positions_of(self, origin: int) -> OriginPositions:
         """Return the positions of what was lost of *origin*: beyond any that the log may have."""
-        positions = OriginPositions(known_end)
+        positions = OriginPositions()
         for copies in self._lost:
             of_origin = copies.take(np.asarray(copies.origin == origin))
             positions.extend(replace(of_origin, start=np.full(len(of_origin), NO_LIMIT)))
@@ -177,8 +190,7 @@ class LogIndex:
     def _newest_positions(self, origin: int) -> OriginPositions:
         known = self._positions.get(origin)
         if known is None:
-            known_end = int(self._runs.pages.span(origin).high.max(initial=-1)) + 1 if len(self._runs.pages) else -1
-            known = self._positions_of(origin, known_end), self._runs.tail_begin
+            known = self._positions_of(origin), self._runs.tail_begin
         positions, done = known
         if done < self.frontier:
             fresh = self._runs.tail.from_offset(done)
@@ -187,12 +199,12 @@ class LogIndex:
         return positions
 
     def reorder_count(self) -> int:
-        """Return how often a record came below an origin offset already seen, or may have.
+        """Return how often a record came below an origin offset already seen, or may have: late, again or reordered.
 
-        When it rises earlier answers may fall, so a window that they promised (``Bounds.window_start``) is void.
+        A hole may have been filled then. When it rises earlier answers may fall, so a window that they promised
+        (``Bounds.window_start``) is void.
         """
-        counted = sum(self._newest_positions(origin).reorder_count for origin in list(self._positions))
-        return self._unknown_runs + self._reorders + counted
+        return self._unknown_runs + self._reorders
 
     @property
     def unknown_ranges(self) -> tuple[Int64s, Int64s]:

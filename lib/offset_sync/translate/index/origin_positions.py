@@ -20,18 +20,11 @@ NO_LIMIT = 1 << 62
 
 
 class OriginPositions:
-    """Segments of one origin in one log, extended as the log grows; all arrays have shape (segments,).
+    """Segments of one origin in one log, extended as the log grows; all arrays have shape (segments,)."""
 
-    ``reorder_count`` counts how often a record arrived *below* an origin offset already seen (late, sent again or
-    reordered). A hole may have been filled then, so bounds that were derived from earlier answers no longer hold.
-    Below *known_end* origin offsets were seen in parts of the log that are not here.
-    """
-
-    def __init__(self, known_end: int = -1) -> None:
+    def __init__(self) -> None:
         self._columns = tuple(GrowingArray() for _ in range(5))
         self._seen_ms = GrowingArray()
-        self._known_end = known_end
-        self.reorder_count = 0
 
     def __len__(self) -> int:
         return len(self._columns[0])
@@ -66,12 +59,11 @@ class OriginPositions:
         if len(runs) == 0:
             return
         start, end = runs.origin_start, runs.origin_start + runs.length
-        known_end = max(int(self.end[-1]), self._known_end) if len(self) else self._known_end
+        known_end = int(self.end[-1]) if len(self) else -1
         if start[0] >= known_end and bool(np.all(start[1:] >= end[:-1])):
             # These runs stand later in the log, so the next offsets of earlier segments do not change.
             self._append(start, end, runs.start, runs.indexed_at_ms)
             return
-        self.reorder_count += 1
         segments = first_occurrences(
             np.concatenate((self.start, start)),
             np.concatenate((self.end, end)),

@@ -139,8 +139,12 @@ def test_a_late_record_is_noticed_without_being_asked_for() -> None:
     assert index.reorder_count() == 0
     index.extend(runs_of((4, 1, 0, 2)), 5)
     assert index.reorder_count() == 1
-    index.extend(runs_of((5, 1, 1, 7), (6, 1, 1, 3)), 7)  # nobody has asked for this origin, so nobody can be misled
+    index.extend(runs_of((5, 1, 1, 3), (6, 1, 1, 7)), 7)
     assert index.reorder_count() == 1
+    index.extend(runs_of((7, 1, 1, 9), (8, 1, 1, 8)), 9)  # in one batch, and of an origin that nobody has asked for
+    assert index.reorder_count() == 2
+    index.extend(runs_of((9, 1, 1, 9)), 10)  # sent again
+    assert index.reorder_count() == 3
 
 
 def test_the_first_run_of_each_origin_is_known() -> None:
