@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 
 class Extent(NamedTuple):
-    """A stretch of the file, in bytes; *columns* tells the shape of what is in it."""
+    """A stretch of the file, in bytes; *columns* tells the shape of what is in it, *number* tells it from any other."""
 
     offset: int
     size: int
     columns: int
+    number: int
 
 
 class SpillFile:
@@ -29,7 +30,7 @@ class SpillFile:
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile(prefix="offset-sync-")  # noqa: SIM115  it lives as long as this object
         self._lock = threading.Lock()
-        self._end = 0
+        self._end = self._number = 0
         self._free: dict[int, list[int]] = {}
 
     def put(self, table: NDArray[np.int64]) -> Extent:
@@ -38,8 +39,8 @@ class SpillFile:
         with self._lock:
             before = self._free.get(len(data))
             offset = before.pop() if before else self._end
-            self._end = max(self._end, offset + len(data))
-        extent = Extent(offset, len(data), len(table))
+            self._end, self._number = max(self._end, offset + len(data)), self._number + 1
+            extent = Extent(offset, len(data), len(table), self._number)
         written = 0
         try:
             while written < len(data):

@@ -158,7 +158,8 @@ def _mirrored(
     start: Int64s = runs.start[row] + (from_origin - runs.origin_start[row])
     kept = length > 0
     no = np.zeros(int(kept.sum()), np.bool_)
-    is_unknown = (is_beyond | is_young)[kept]
+    # Of what a cut has taken, and of a hole that nothing else shows, the source may have another copy.
+    is_unknown = (is_beyond | is_young | (needs >= NO_LIMIT))[kept]
     copies = repeated(from_origin[kept][is_unknown], length[kept][is_unknown])
     columns = (start[kept], length[kept], needs[kept], is_segment[kept], is_unknown, no, is_young[kept])
     return row[kept], Pieces(*columns, unknown_copies=copies)

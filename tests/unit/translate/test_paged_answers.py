@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -78,6 +79,31 @@ def test_what_comes_late_voids_earlier_answers_also_where_they_rest_on_a_page() 
     assert index.reorder_count() == 0
     index.extend(Runs.of([4], [1], [1], [1], [0]), 5)
     assert index.reorder_count() == 1
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "commit", "offset", "is_behind"),
+    [
+        ([(0, 1, 10), (1, 0, 1)], [(3, 1, 3), (4, 0, 1), (5, 0, 7)], 1, 4, False),
+        ([(0, 1, 0), (1, 0, 1), (2, 1, 10), (3, 0, 3)], [(3, 1, 3), (10, 1, 10), (11, 0, 3), (12, 0, 9)], 3, 11, False),
+        ([(0, 1, 0), (1, 0, 1), (2, 1, 10), (3, 0, 3)], [(3, 1, 3), (10, 1, 20), (11, 0, 3), (12, 0, 9)], 3, 10, False),
+        ([(0, 0, 0), (1, 1, 2)], [(5, 1, 5), (6, 0, 9)], 3, 5, True),
+    ],
+)
+def test_what_is_below_a_record_that_a_cut_has_taken_is_judged_by_what_came_since(
+    here: Sequence[Sequence[int]], there: Sequence[Sequence[int]], commit: int, offset: int, is_behind: bool
+) -> None:
+    for pages_of_source, pages_of_target in itertools.product((None, 1, 2), repeat=2):
+        source, target = LogIndex(), LogIndex()
+        source.lose(Runs.of([100], [1], [1], [5], [0]))
+        for index, records, page_runs in ((source, here, pages_of_source), (target, there, pages_of_target)):
+            start, origin, origin_start = (list(column) for column in zip(*records, strict=True))
+            index.extend(Runs.of(start, [1] * len(start), origin, origin_start, [0] * len(start)), start[-1] + 1)
+            if page_runs:
+                let_go_of_all_but(index, 1, page_runs, KeptPages())
+        logs = PartitionLog(source, 0), PartitionLog(target, 1)
+        found = translate(np.array([commit], np.int64), *logs, Bounds(1))
+        assert (found.offset.tolist(), found.index_behind.tolist()) == ([offset], [is_behind])
 
 
 def test_a_window_that_was_promised_before_pages_were_let_go_is_void_when_a_record_comes_late() -> None:

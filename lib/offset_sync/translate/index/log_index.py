@@ -9,7 +9,7 @@ import numpy as np
 from offset_sync.translate.index.growable_array import GrowingArray
 from offset_sync.translate.index.indexing_times import IndexingTimes
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
-from offset_sync.translate.index.paged_runs import PagedRuns, PageStore, meets
+from offset_sync.translate.index.paged_runs import PagedRuns, PageStore, in_log_order, meets
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
 from offset_sync.translate.index.stretches import Stretches
 from offset_sync.translate.index.time_index import TimeIndex
@@ -97,7 +97,8 @@ class LogIndex:
         asked = np.flatnonzero(start < end)
         if len(asked) == 0:
             return True
-        known, wanted = self._runs.around(int(start[asked[0]])), runs.take(asked)
+        first, last = int(start[asked[0]]), int(end[asked].max()) - 1
+        known, wanted = self._runs.near(first, last, 0), runs.take(asked)
         at = np.searchsorted(known.start, start[asked], "right") - 1
         if at.min() < 0:
             return False
@@ -124,8 +125,12 @@ class LogIndex:
 
     def let_go(self, pages: int, page_runs: int, store: PageStore) -> None:
         """Give the oldest runs in memory to *store*, in so many *pages*; raises OSError where it has no room."""
-        self._positions.clear()
-        self._runs.let_go(pages, page_runs, store)
+        before = self._runs.tail_begin
+        try:
+            self._runs.let_go(pages, page_runs, store)
+        finally:
+            if self._runs.tail_begin != before:
+                self._positions.clear()
 
     @property
     def run_count(self) -> int:
@@ -174,17 +179,16 @@ class LogIndex:
 
         Others may be among them. Brought up to date with the runs first; pages that may tell are read.
         """
-        newest = self._newest_positions(origin)
-        pages = self._runs.pages
-        if len(pages) == 0:
+        newest, pages = self._newest_positions(origin), self._runs.pages
+        wanted = meets(pages, origin, low, high)
+        if len(wanted) == 0:
             return newest
-        wanted = meets(self.stretches(), origin, low, high)
-        if (wanted == len(pages)).all():
-            return newest
-        found = self._positions_of(origin)
-        for number in wanted.tolist():
-            runs = self._runs.page(number) if number < len(pages) else self._runs.tail
-            found.extend(runs.take(np.asarray(runs.origin == origin)))
+        parts = [self._runs.page(number) for number in wanted.tolist()]
+        is_above = pages.span(origin).high[wanted].max() >= high
+        if not is_above or (len(newest) and newest.start[0] < high and newest.end[-1] > low):
+            parts.append(self._runs.tail)
+        runs, found = in_log_order(parts), self._positions_of(origin)
+        found.extend(runs.take(np.asarray(runs.origin == origin)))
         return found
 
     def _newest_positions(self, origin: int) -> OriginPositions:

@@ -60,7 +60,9 @@ class OriginPositions:
             return
         start, end = runs.origin_start, runs.origin_start + runs.length
         known_end = int(self.end[-1]) if len(self) else -1
-        if start[0] >= known_end and bool(np.all(start[1:] >= end[:-1])):
+        # What a cut has taken stands beyond every offset, so what comes now does not stand later than that.
+        has_lost = len(self) > 0 and int(self.next_offset[-1]) >= NO_LIMIT
+        if not has_lost and start[0] >= known_end and bool(np.all(start[1:] >= end[:-1])):
             # These runs stand later in the log, so the next offsets of earlier segments do not change.
             self._append(start, end, runs.start, runs.indexed_at_ms)
             return

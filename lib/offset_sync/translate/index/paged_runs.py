@@ -34,7 +34,7 @@ class PagedRuns:
 
     def __init__(self, begin: int) -> None:
         self._columns = _new_columns()
-        self._begin = self.tail_begin = begin
+        self.tail_begin = begin
         self.pages = Stretches.of(_NOTHING, begin, begin)
         self.store: PageStore | None = None
         self.paged_runs = 0
@@ -73,11 +73,15 @@ class PagedRuns:
                 gone.append(Stretches.of(page, first, int(tail.start[end])))
                 self.tail_begin, taken = int(tail.start[end]), end
         finally:
-            kept, self._columns = columns_of(tail.take(slice(taken, None))), _new_columns()
-            for column, values in zip(self._columns, kept, strict=True):
-                column.append(values)
-            self.pages, self.paged_runs = in_a_row(gone), self.paged_runs + taken
-            self.store, self._tail_stretch = store, None
+            if taken:
+                self._keep(tail.take(slice(taken, None)), gone, taken, store)
+
+    def _keep(self, tail: Runs, pages: Sequence[Stretches], taken: int, store: PageStore) -> None:
+        self._columns = _new_columns()
+        for column, values in zip(self._columns, columns_of(tail), strict=True):
+            column.append(values)
+        self.pages, self.paged_runs = in_a_row(pages), self.paged_runs + taken
+        self.store, self._tail_stretch = store, None
 
     def page(self, number: int) -> Runs:
         """Return the runs of a page."""
@@ -105,12 +109,6 @@ class PagedRuns:
             parts.insert(0, self.page(low))
             missing -= len(parts[0])
         return in_log_order(parts)
-
-    def around(self, offset: int) -> Runs:
-        """Return what lies at or above *offset*, and the whole run that holds it."""
-        if offset < self.tail_begin:
-            return self.from_offset(self._begin)
-        return self.tail
 
     def stretches(self, frontier: int) -> Stretches:
         """Return the pages, and what is in memory up to *frontier* as one stretch more."""
