@@ -53,6 +53,7 @@ def without_threads() -> Iterator[None]:
     logging.disable(logging.CRITICAL)
     with (
         patch("offset_sync.sync.reconciler.DirectionQueue", InlineQueue),
+        patch("offset_sync.state.checked_metadata.RETRY_S", 0),
         patch("offset_sync.jobs.sync_batch.ThreadPoolExecutor", InlineExecutor),
         patch("offset_sync.ingest.record_indexer.datetime", PatchedTime),
         patch("offset_sync.ingest.log_check.datetime", PatchedTime),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +15,7 @@ from offset_sync.config import Config
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition, WriteOutcome
+from offset_sync.model.values import EpochChange, OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_lives import CommitLogLives
@@ -77,6 +77,17 @@ class _Writer:
 _FEW_BYTES = 4 * 240
 
 
+class _AskedAtOnce(CheckedMetadata):
+    """Waits for whoever is asked where an epoch ended, also for one who does not know: no clock but the world's."""
+
+    def _ends(self, alias: str, changes: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
+        for _ in range(2):
+            found = super()._ends(alias, changes)
+            if alias in self._questions:
+                self._questions[alias].wait(60)
+        return found
+
+
 class SyncDriver:
     """One process of the job; *pause* is called wherever it waits, and may let others act or end it."""
 
@@ -118,7 +129,7 @@ class SyncDriver:
             intents: Any = self.persisted.intents
             writers = {a: WriteAheadWriter(a, self.state, writer, intents) for a, writer in writers.items()}
         epochs = {alias: Epochs(self.world, alias) for alias in self.world.clusters}
-        fetcher = CheckedMetadata(self, index, epochs, patience_s=60)
+        fetcher = _AskedAtOnce(self, index, epochs, patience_s=0)
         self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self)
         self.is_ready, self.is_first, self.is_busy = threading.Event(), True, False
         self.waiting: list[tuple[str, Any, int]] = []
