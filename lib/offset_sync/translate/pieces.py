@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, records_below
 from offset_sync.translate.index.stretches import repeated
 from offset_sync.translate.partition_log import PartitionLog
 
@@ -53,12 +53,7 @@ class Pieces:
 
     def records_below(self, offset: Int64s) -> Int64s:
         """Return how many records stand below each offset, shape (offsets,)."""
-        if len(self) == 0:
-            return np.zeros(len(offset), np.int64)
-        row = np.searchsorted(self.start, offset, "right") - 1
-        into = np.clip(offset - self.start[np.maximum(row, 0)], 0, self.length[np.maximum(row, 0)])
-        before = np.concatenate(([0], np.cumsum(self.length)))
-        return np.where(row >= 0, before[np.maximum(row, 0)] + into, 0)
+        return records_below(self.start, self.length, offset)
 
     def below(self, offset: int) -> Pieces:
         """Return what lies below *offset*; a piece that straddles it is cut."""

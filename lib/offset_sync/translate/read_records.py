@@ -23,17 +23,6 @@ def count_read(pieces: Pieces, committed: Int64s) -> Int64s:
     return read
 
 
-def records_below(start: Int64s, length: Int64s, offset: Int64s) -> Int64s:
-    """Return how many records stand below each offset, shape (offsets,), in stretches by ascending *start*."""
-    if len(start) == 0:
-        return np.zeros(len(offset), np.int64)
-    row = np.searchsorted(start, offset, "right") - 1
-    at = np.maximum(row, 0)
-    into = np.clip(offset - start[at], 0, length[at])
-    before = np.concatenate(([0], np.cumsum(length)))
-    return np.where(row >= 0, before[at] + into, 0)
-
-
 def ramp(corners: Int64s, committed: Int64s) -> Int64s:
     """Return the sum of ``max(0, c - corner)`` over all corners, for each committed offset c."""
     corners = np.sort(corners)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, records_below
 from offset_sync.translate.index.stretches import Stretches, in_a_row
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
-from offset_sync.translate.read_records import count_read, records_below
+from offset_sync.translate.read_records import count_read
 
 Bools = NDArray[np.bool_]
 

@@ -136,8 +136,10 @@ def test_where_nobody_knows_which_test_it_was_the_whole_group_is_run_again(folde
 
 
 def test_too_low_a_coverage_is_nothing_that_could_be_run_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / "test_all.py").write_text("def test_a(): pass\n")
+    test = folder / "test_all.py"
+    test.write_text("def test_a(): assert False\n")
     monkeypatch.setattr(run_tests, "LANES", {"quick": [("test_all.py",)]})
     monkeypatch.setattr(run_tests, "OPTIONS", [])
     assert main([]) == 1
+    test.write_text("def test_a(): pass\n")
     assert main(["--failed"]) == 1
