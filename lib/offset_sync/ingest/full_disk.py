@@ -10,6 +10,11 @@ _FULL = "No space left on device"
 _LEAST_FREE = 1 << 20
 
 
+def is_of_full_disk(problem: BaseException) -> bool:
+    """Return whether somebody, here or in the JVM, has found a disk full."""
+    return _FULL in str(problem)
+
+
 def with_full_disk(line: str, folders: Sequence[str]) -> str:
     """Return *line*, and which of the *folders* it is about where it says that a disk is full.
 
@@ -19,7 +24,7 @@ def with_full_disk(line: str, folders: Sequence[str]) -> str:
         return line
     places = [*(each.removeprefix("file://") for each in folders), tempfile.gettempdir()]
     named = ", ".join([place for place in places if _is_full(place)] or places)
-    return f"the disk is full: make room in {named}; it goes on by itself then ({line})"
+    return f"the disk is full: make room in {named} ({line})"
 
 
 def _is_full(place: str) -> bool:
