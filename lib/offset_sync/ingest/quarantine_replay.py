@@ -58,6 +58,14 @@ def replay_quarantine(tables: TableStore) -> int:
     return int(lacking.num_rows)
 
 
+def clusters_waiting(tables: TableStore) -> set[str]:
+    """Return the clusters of which commits are in quarantine that were not replayed: what they say is not known."""
+    if tables.version(QUARANTINE) == 0:
+        return set()
+    rows = _waiting(tables.read(QUARANTINE)).select("cluster").distinct().collect()
+    return {row["cluster"] for row in rows}
+
+
 def _waiting(quarantine: DataFrame) -> DataFrame:
     """Return the records of ``__consumer_offsets`` that have not been replayed, each once, as it was seen first."""
     rows = quarantine.where(F.col("topic") == CONSUMER_OFFSETS)

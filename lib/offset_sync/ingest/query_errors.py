@@ -29,5 +29,6 @@ def first_line(text: str) -> str:
     """Return the line that says why; Spark's messages go on with the plan and the stack."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("at ")]  # of the stack
-    causes = [line for line in lines if "Error" in line or "Exception" in line]
+    full = [line for line in lines if "No space left on device" in line]
+    causes = full or [line for line in lines if "Error" in line or "Exception" in line]
     return explained((causes[-1] if causes else lines[0] if lines else "")[:500])

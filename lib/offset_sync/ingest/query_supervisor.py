@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from offset_sync.ingest.full_disk import with_full_disk
 from offset_sync.ingest.query_errors import failure_of, first_line
 from offset_sync.ingest.query_start import QueryStart, QueryStarter
 from offset_sync.model.errors import TakenOverError
@@ -58,8 +59,9 @@ class _Supervised:
 class QuerySupervisor:
     """Named queries of one job: they end when the job is to *stop*, and when they are *over* without that."""
 
-    def __init__(self, stop: threading.Event, over: threading.Event | None = None) -> None:
+    def __init__(self, stop: threading.Event, over: threading.Event | None = None, folders: Sequence[str] = ()) -> None:
         self._stop, self._over = stop, over or threading.Event()
+        self._folders = folders
         self._queries: dict[str, _Supervised] = {}
         self._is_silent = False
 
@@ -124,7 +126,7 @@ class QuerySupervisor:
 
     def errors(self) -> dict[str, str]:
         """Return the present error of every query that is not running."""
-        return {name: s.error for name, s in self._queries.items() if s.error}
+        return {name: with_full_disk(s.error, self._folders) for name, s in self._queries.items() if s.error}
 
     def restart(self, name: str, patience_seconds: float = 10.0) -> None:
         """Have a query end between two micro-batches and started again: what it was started with has changed.
@@ -218,7 +220,8 @@ class QuerySupervisor:
         supervised.retry_at = time.monotonic() + wait
         if self._must_end:
             return  # whatever ends now was told to, or falls with the rest
-        logger.error("query %s failed, next try in %.0f s: %s", name, wait, supervised.error)
+        why = with_full_disk(str(supervised.error), self._folders)
+        logger.error("query %s failed, next try in %.0f s: %s", name, wait, why)
 
 
 def _let_end(query: StreamingQuery, deadline: float) -> None:

@@ -65,7 +65,7 @@ def index_records(config: Config, arguments: argparse.Namespace, stop: threading
 
 def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) -> Sequence[str]:
     tables = FencedTables(spark, config.tables.root, lease)
-    queries = QuerySupervisor(lease.stop)
+    queries = QuerySupervisor(lease.stop, folders=(config.tables.root, config.tables.checkpoints))
     admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
     access = TopicAccess(config, admins)
     progress = IndexProgress()

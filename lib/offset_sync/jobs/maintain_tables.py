@@ -7,14 +7,18 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from itertools import pairwise
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
+from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.jobs.retire_elections import RetireElections
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.commit_log_ends import commit_log_ends
 from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
@@ -26,7 +30,7 @@ from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.catalog import OFFSET_COMMITS, RECORD_RUNS, TABLES
+from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_RUNS, TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, PARTITION, Maintainer
 from offset_sync.tables.report_tables import REPORT_TABLES
@@ -67,6 +71,9 @@ class MaintainJob:
         self._maintainer = Maintainer(spark, config.maintenance.keep_versions)
         self._tables = TableStore(spark, config.tables.root)
         self._tables.create()
+        folder = f"{config.tables.checkpoints}/sync_offsets"
+        done = {alias: Checkpoint(spark, f"{folder}/{alias}") for alias in config.clusters}
+        self._elections = RetireElections(self._tables, done, lambda alias: commit_log_ends(self._admins[alias]))
 
     def run(self) -> list[str]:
         """Maintain every table; return one line per failure. Raises TakenOverError when another pass has begun."""
@@ -97,6 +104,8 @@ class MaintainJob:
             self._maintainer.prepare(path, table)
         if table is RECORD_RUNS:
             cut, failures = self._cut_runs(lease)
+        if table is LOG_INCARNATIONS:
+            cut = self._elections.cut(self._maintainer, datetime.now(timezone.utc))
         if not table.is_replaced and before.files > 1:
             self._maintainer.compact(path)
         self._maintainer.clean_up(path)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 
 from offset_sync import __version__
 from offset_sync.config import Config, load_config
+from offset_sync.ingest.full_disk import is_of_full_disk, with_full_disk
+from offset_sync.ingest.query_errors import first_line
 from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
 from offset_sync.jobs.process_end import ProcessEnd
 from offset_sync.model.errors import ConfigError, OffsetSyncError, TakenOverError
@@ -77,9 +79,20 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     except OffsetSyncError as error:
         tell(str(error), log_format)
         return FAILED
+    except Exception as problem:
+        if not is_of_full_disk(problem):
+            raise
+        logger.exception("a disk is full")
+        tell(_full_disk(problem, config), log_format)
+        return FAILED
     for failure in failures:
         tell(escaped(failure) if log_format == "text" else failure, log_format)
     return FAILED if failures else DONE
+
+
+def _full_disk(problem: Exception, config: Config) -> str:
+    line = with_full_disk(first_line(str(problem)), (config.tables.root, config.tables.checkpoints))
+    return escaped(f"{line}; then start it again")
 
 
 def start_line(job: str, config: Config) -> str:

@@ -100,7 +100,7 @@ class SyncJob:
         self._folds = StartFolds(self._tables, config, None if run.is_dry else run.lease)
         self._reading = CommitReading(config, seen, self._admins, checkpoints)
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
-        self._queries = QuerySupervisor(run.lease.stop, self._over)
+        self._queries = QuerySupervisor(run.lease.stop, self._over, (config.tables.root, config.tables.checkpoints))
         for alias in config.clusters:
             self._queries.add(alias, _CommitQuery(self, alias))
         self._restore()

@@ -6,14 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.commit_log_ends import commit_log_ends
 from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.record_reader import RecordReader
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import CONSUMER_OFFSETS, RecordContent, TopicPartition
+from offset_sync.model.values import RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.snapshot import Index, MetadataByCluster
-
-_DEADLINE_S = 5.0
 
 
 class ClusterQueries:
@@ -57,12 +56,8 @@ class ClusterQueries:
         """Return the log end of each partition of ``__consumer_offsets``, None of one without a leader."""
         if alias in self._given_up:
             return self._given_up[alias]
-        admin = self._admins[alias]
         try:
-            count = admin.partition_count(CONSUMER_OFFSETS, _DEADLINE_S) or 0
-            partitions = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(count)]
-            ends = admin.ends(partitions, _DEADLINE_S)
-            return [ends[each].log_end if each in ends else None for each in partitions]
+            return commit_log_ends(self._admins[alias])
         except ClusterError as error:
             return error
 

@@ -60,6 +60,7 @@ LOG_INCARNATIONS = Table(
         "noticed_at | timestamp | when this was noticed; what was indexed or captured of this log later is of this "
         "life",
     ),
+    is_cut=True,
 )
 OFFSET_COMMITS = Table(
     "offset_commits",

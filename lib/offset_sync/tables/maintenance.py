@@ -8,6 +8,7 @@ removes files: nothing in it was not there before. On a local disk the entries a
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -136,16 +137,20 @@ class Maintainer:
         if begins.num_rows == 0:
             return 0
         cuts = self._spark.createDataFrame(begins.cast(BEGINS_SCHEMA))
+        return self.remove(path, lambda rows: _with_cut(rows, cuts))
+
+    def remove(self, path: str, with_cut: Callable[[DataFrame], DataFrame]) -> int:
+        """Do the same with the rows that *with_cut*, which adds the column ``is_cut`` to rows, marks by it."""
         transaction = DeltaLog(self._spark, path).begin()
         rows = self._spark.read.format("delta").option("versionAsOf", transaction.version).load(path)
-        marked = _with_cut(rows.withColumn("file", F.col("_metadata.file_path")), cuts)
+        marked = with_cut(rows.withColumn("file", F.col("_metadata.file_path")))
         by_file = marked.groupBy("file").agg(F.count_if("is_cut").alias("cut"), F.count("*").alias("rows")).collect()
         touched = {row["file"].rsplit("/", 1)[1]: row for row in by_file if row["cut"]}
         gone, held = (sum(row[name] for row in touched.values()) for name in ("cut", "rows"))
         if not touched or gone < _LEAST_SHARE * held:
             return 0
         files = transaction.files(touched)
-        kept = _with_cut(transaction.read(files), cuts).where(~F.col("is_cut")).select(*rows.columns)
+        kept = with_cut(transaction.read(files)).where(~F.col("is_cut")).select(*rows.columns)
         added = transaction.write(kept.coalesce(_files_for(held - gone)))
         written = added.rows
         if len(files) != len(touched) or written != held - gone:

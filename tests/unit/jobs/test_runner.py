@@ -73,6 +73,15 @@ def test_a_failure_is_one_line_whatever_it_names(conf: str, capsys: pytest.Captu
     assert capsys.readouterr().err.splitlines()[-1] == "first a\\u000aall is well\\u001b[2K/orders/0: silent"
 
 
+def test_a_full_disk_is_a_line_and_the_code_is_1(conf: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(raising(OSError("[Errno 28] No space left on device")), "--conf", conf) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("the disk is full: make room in ")
+    assert last.endswith("([Errno 28] No space left on device); then start it again")
+    with pytest.raises(OSError, match="Errno 5"):
+        run(raising(OSError("[Errno 5] Input/output error")), "--conf", conf)
+
+
 def test_an_error_of_ours_is_a_line_and_the_code_is_1(conf: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(raising(ClusterError("x", "silent")), "--conf", conf) == 1
     assert capsys.readouterr().err.splitlines()[-1] == "clusters.x: silent"

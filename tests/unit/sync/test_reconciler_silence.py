@@ -41,3 +41,16 @@ def test_a_log_that_was_cut_stays_withheld_when_the_source_is_silent() -> None:
         ("readers", "LOG_TRUNCATED"),
         ("late", "LOG_TRUNCATED"),
     }
+
+
+def test_a_commit_that_comes_alone_long_after_the_source_has_fallen_silent_is_withheld_with_its_log() -> None:
+    site = mirrored_site()
+    site.commit("X", "readers", 4)
+    site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 6)
+    site.reconcile()
+    site.clusters["X"].is_down = True
+    for _ in range(3):
+        site.reconcile()
+    site.commit("X", "late", 3)
+    site.reconciler.reconcile_batch("X", site.read("X"), 1)
+    assert answer(site) == ("LOG_TRUNCATED", "WITHHELD", None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,40 +15,13 @@ from offset_sync.state.own_writes import Intent
 from offset_sync.sync.intent_log import IntentLog
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.store import TableStore
-
-PAGE = 4096
-
-
-class SmallDisk:
-    """A file system of its own, with exactly as much room as it is told."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self._filler = folder, folder / "filler"
-
-    def leave(self, pages: int) -> None:
-        """Fill it up to so many free pages."""
-        self.clear()
-        with self._filler.open("wb", 0) as filler:
-            try:
-                while True:
-                    filler.write(b"x" * PAGE)
-            except OSError:
-                pass
-        os.truncate(self._filler, max(0, self._filler.stat().st_size - pages * PAGE))
-
-    def clear(self) -> None:
-        """Make room."""
-        self._filler.unlink(missing_ok=True)
+from tools.small_disk import SmallDisk, small_disk
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    folder = tmp_path / "small"
-    folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder], capture_output=True).returncode:
-        pytest.skip("file systems may not be mounted here")
-    yield SmallDisk(folder)
-    subprocess.run(["umount", "-l", folder], check=True)
+    with small_disk(tmp_path / "small") as made:
+        yield made
 
 
 def run(start: int) -> pa.Table:

@@ -1,0 +1,106 @@
+"""What ``maintain_tables`` removes from ``log_incarnations``, see :mod:`offset_sync.state.retired_elections`."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.quarantine_replay import clusters_waiting
+from offset_sync.model.errors import ClusterError
+from offset_sync.state.retired_elections import KEPT, LOG, NamedEpochs, candidates, retired_elections
+from offset_sync.tables.catalog import ELECTED, LOG_INCARNATIONS, OFFSET_COMMITS
+from offset_sync.tables.maintenance import Maintainer
+from offset_sync.tables.store import TableStore
+
+logger = logging.getLogger(__name__)
+_POLL_S = 0.1
+LogEnds = Callable[[str], Sequence[int | None]]
+
+
+class RetireElections:
+    """Removes rows of elections from *tables*; *checkpoints* of ``sync_offsets`` say what is read of which cluster.
+
+    *log_ends* returns where each partition of a cluster's ``__consumer_offsets`` ends, None where nobody tells; it
+    raises ClusterError. On a busy cluster some commit is always unread, so *patience_s* are waited for what stood
+    there when that was asked.
+    """
+
+    def __init__(
+        self, tables: TableStore, checkpoints: Mapping[str, Checkpoint], log_ends: LogEnds, patience_s: float = 5.0
+    ) -> None:
+        self._tables, self._checkpoints, self._log_ends = tables, checkpoints, log_ends
+        self._patience_s = patience_s
+
+    def cut(self, maintainer: Maintainer, now: datetime) -> int:
+        """Remove what nobody needs at *now*; return how many rows. Nothing where it is not worth it."""
+        rows, old_before = self._tables.all_rows(LOG_INCARNATIONS), now - KEPT
+        due = candidates(rows, old_before)
+        # What is in a checkpoint is in the tables, so these are read afterwards.
+        read = {alias for alias in due if self._is_read(alias)}
+        if read:
+            read -= clusters_waiting(self._tables)
+        if not read:
+            return 0
+        retired = retired_elections(rows, self._named(), old_before, read)
+        if retired.num_rows == 0:
+            return 0
+        marks = self._tables.spark.createDataFrame(_to_marks(retired))
+        return maintainer.remove(self._tables.path(LOG_INCARNATIONS), lambda found: _with_marks(found, marks))
+
+    def _is_read(self, alias: str) -> bool:
+        """Return whether all is in ``offset_commits`` that a cluster's groups have committed until now; errs to no."""
+        checkpoint = self._checkpoints.get(alias)
+        if checkpoint is None:  # a cluster that is configured no more
+            return False
+        before = checkpoint.position()
+        try:
+            ends = self._log_ends(alias)
+        except ClusterError as error:
+            logger.info("rows of elections stay: %s", error)
+            return False
+        if _is_other_log(before, ends):
+            return False
+        until = time.monotonic() + self._patience_s
+        while not (is_read := _reaches(checkpoint.position(), ends)) and time.monotonic() < until:
+            time.sleep(_POLL_S)
+        if not is_read:
+            logger.info("clusters.%s: rows of elections stay: sync_offsets has not read all commits there", alias)
+        return is_read
+
+    def _named(self) -> NamedEpochs:
+        commits = self._tables.read(OFFSET_COMMITS)
+        is_named = F.col("leader_epoch").isNotNull() & F.col("committed_offset").isNotNull()
+        highest = F.max("committed_offset").alias("committed_offset")
+        found = commits.where(is_named).groupBy(*LOG, "leader_epoch").agg(highest).select(*NamedEpochs.schema.names)
+        return NamedEpochs(found.toArrow())
+
+
+def _is_other_log(position: Mapping[int, int], ends: Sequence[int | None]) -> bool:
+    """Return whether some log ends below what was read of it before that was asked: it was cut or made anew."""
+    return any(end is not None and end < position.get(number, 0) for number, end in enumerate(ends))
+
+
+def _reaches(position: Mapping[int, int], ends: Sequence[int | None]) -> bool:
+    """Return whether each log was read to where it ended; of one without a leader nobody knows."""
+    return bool(ends) and all(end is not None and position.get(number, 0) >= end for number, end in enumerate(ends))
+
+
+def _to_marks(retired: pa.Table) -> pa.Table:
+    at_us = retired.column("noticed_at").cast(pa.int64())
+    return retired.select([*LOG, "leader_epoch"]).append_column("at_us", at_us)
+
+
+def _with_marks(rows: DataFrame, marks: DataFrame) -> DataFrame:
+    """Return *rows* of the table with ``is_cut``, true where one is of an election that the *marks* have."""
+    place = [*LOG, "leader_epoch", "at_us"]
+    marked = rows.withColumn("at_us", F.unix_micros("noticed_at"))
+    marked = marked.join(F.broadcast(marks.withColumn("is_marked", F.lit(True))), place, "left")
+    is_cut = F.coalesce(F.col("is_marked"), F.lit(False)) & (F.col("reason") == F.lit(ELECTED))
+    return marked.withColumn("is_cut", F.coalesce(is_cut, F.lit(False)))

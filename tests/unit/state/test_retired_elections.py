@@ -1,0 +1,132 @@
+"""Rows of elections go only where nobody can need them: neither who asks for the leader, nor any commit."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from fakes.tables import MemoryTables
+from offset_sync.ingest.incarnation_log import IncarnationLog
+from offset_sync.model.values import ClusterPartition, EpochEnd
+from offset_sync.state.incarnations import KnownIncarnations
+from offset_sync.state.retired_elections import KEPT, NamedEpochs, retired_elections
+from offset_sync.tables.catalog import ARRIVED, ELECTED, LOG_INCARNATIONS, READ_AGAIN, RECREATED, TRUNCATED
+
+NOW = datetime(2026, 11, 24, tzinfo=timezone.utc)
+DAY = timedelta(days=1)
+ORDERS = ("X", "orders", 0)
+Commit = tuple[tuple[str, str, int], int, int]
+
+
+def row(
+    days_ago: float, epoch: int | None, end: int | None = 100, reason: str | None = ELECTED, *, log: Any = ORDERS
+) -> dict[str, Any]:
+    values = (*log, "id", epoch, end, reason, NOW - days_ago * DAY)
+    return dict(zip(LOG_INCARNATIONS.names, values, strict=True))
+
+
+def to_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), LOG_INCARNATIONS.arrow_schema)
+
+
+def named(*commits: Commit) -> NamedEpochs:
+    rows = [(*log, epoch, offset) for log, epoch, offset in commits]
+    names = NamedEpochs.schema.names
+    return NamedEpochs(pa.Table.from_pylist([dict(zip(names, each, strict=True)) for each in rows], NamedEpochs.schema))
+
+
+def gone(rows: Sequence[dict[str, Any]], *commits: Commit, read: Sequence[str] = ("X", "Y")) -> list[int]:
+    """Return the leader epochs of the rows that may go."""
+    found = retired_elections(to_table(rows), named(*commits), NOW - KEPT, read)
+    return sorted(found.column("leader_epoch").to_pylist())
+
+
+def test_an_old_election_goes_that_is_not_the_newest_and_that_no_commit_is_judged_by() -> None:
+    assert gone([row(9, 5), row(8, 6), row(1, 7)], (ORDERS, 6, 500), (ORDERS, 4, 100)) == [5, 6]
+
+
+def test_an_election_stays_for_a_week() -> None:
+    assert gone([row(6.9, 5), row(1, 7)]) == []
+
+
+def test_the_newest_look_at_a_log_stays_however_old_it_is() -> None:
+    assert gone([row(30, 5), row(20, 6)]) == [5]
+    assert gone([row(20, 5), row(20, 6)]) == [], "nobody can tell which came last"
+
+
+@pytest.mark.parametrize(
+    "later", [row(1, None, 300, ARRIVED), row(1, None, None, READ_AGAIN), row(1, None, 0, RECREATED)]
+)
+def test_a_later_row_that_names_no_leader_is_no_newer_look(later: dict[str, Any]) -> None:
+    assert gone([row(20, 5), later]) == []
+
+
+def test_another_log_is_no_newer_look() -> None:
+    others = [row(1, 9, log=log) for log in (("Y", "orders", 0), ("X", "orders", 1), ("X", "bills", 0))]
+    assert gone([row(20, 5), *others]) == []
+
+
+def test_an_election_stays_while_a_commit_names_an_earlier_leader_and_what_it_has_lost() -> None:
+    rows = [row(20, 5, 100), row(19, 7, 200), row(1, 9)]
+    assert gone(rows, (ORDERS, 4, 101)) == [7]
+    assert gone(rows, (ORDERS, 4, 201)) == []
+    assert gone(rows, (ORDERS, 6, 201)) == [5]
+    assert gone(rows, (ORDERS, 3, 150), (ORDERS, 4, 50)) == [7], "whichever epoch below"
+    assert gone(rows, (("X", "orders", 1), 4, 999)) == [5, 7], "another partition's"
+
+
+def test_an_election_stays_where_nobody_knows_what_was_committed() -> None:
+    rows = [row(20, 5), row(1, 9), row(20, 5, log=("Z", "orders", 0)), row(1, 9, log=("Z", "orders", 0))]
+    assert gone(rows, read=["Z"]) == [5]
+    assert gone(rows, read=[]) == []
+
+
+def test_other_rows_never_go() -> None:
+    kept = [row(20, 5, 100, reason) for reason in (TRUNCATED, RECREATED, READ_AGAIN, None)]
+    assert gone([*kept, row(20, None, 100, ARRIVED), row(1, 9)]) == []
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_without_them_everybody_knows_the_same_of_every_log_and_every_commit(seed: int) -> None:
+    rng = random.Random(seed)
+    logs = [("X", "orders", 0), ("X", "orders", 1), ("Y", "orders", 0)]
+    reasons = [ELECTED, ELECTED, ELECTED, ELECTED, None, TRUNCATED, READ_AGAIN, ARRIVED, RECREATED]
+    rows = []
+    for days_ago in sorted((rng.choice([rng.uniform(0, 7), rng.uniform(7, 30)]) for _ in range(14)), reverse=True):
+        reason, log = rng.choice(reasons), rng.choice(logs)
+        epoch = None if reason == ARRIVED or rng.random() < 0.1 else rng.randrange(8)
+        end = rng.randrange(10) if reason not in (None, READ_AGAIN) else None
+        if reason == ELECTED and epoch is None:
+            continue
+        rows.append(row(days_ago, epoch, end, reason, log=log) | {"topic_id": rng.choice("ab")})
+    commits = [(rng.choice(logs), rng.randrange(8), rng.randrange(12)) for _ in range(rng.randrange(8))]
+    retired = retired_elections(to_table(rows), named(*commits), NOW - KEPT, ["X", "Y"]).to_pylist()
+    left = [each for each in rows if each not in retired]
+    assert len(left) == len(rows) - len(retired)
+    assert seen(left, commits) == seen(rows, commits)
+
+
+def seen(rows: Sequence[dict[str, Any]], commits: Sequence[Commit]) -> Any:
+    """Return the leaders and lives of all logs as both jobs take them from the table, and which commits are lost."""
+    tables = MemoryTables()
+    tables.append(LOG_INCARNATIONS, to_table(rows))
+    known, _ = KnownIncarnations(tables, lambda origin: hash(origin)).caught_up()  # type: ignore[arg-type]
+    noted = IncarnationLog(tables, of_commits=False)  # type: ignore[arg-type]
+    logs = {ClusterPartition(*log) for log, *_ in commits} | {ClusterPartition(*ORDERS)}
+    lost = [
+        any(epoch < below and offset > end for below, end in known.epoch_ends(ClusterPartition(*log)))
+        for log, epoch, offset in commits
+    ]
+    by_log = {log: (noted.known(log), list(known.of(log))) for log in logs}
+    return lost, known.leader_epochs(), by_log, {alias: noted.unread(alias) for alias in "XY"}, noted.arrived_ms
+
+
+def test_what_an_end_says_is_what_the_rule_goes_by() -> None:
+    """A commit at the very end has read nothing that is lost, and one in the very epoch neither."""
+    assert EpochEnd(5, 100) == (5, 100)
+    assert gone([row(20, 5, 100), row(1, 9)], (ORDERS, 4, 100), (ORDERS, 5, 101)) == [5]
