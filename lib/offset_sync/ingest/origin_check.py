@@ -29,7 +29,8 @@ class OriginCheck:
     """
 
     def __init__(self, alias: str, aliases: Collection[str]) -> None:
-        self._asked = [each for each in aliases if each != alias]
+        self._asked = pa.array([each for each in aliases if each != alias], pa.string())
+        self._last: tuple[pa.Table, dict[tuple[str, str, int], int]] | None = None
 
     def origins(self, cut: pa.Table) -> dict[str, set[TopicPartition]]:
         """Return the partitions to ask about, by cluster, for rows of :data:`CUT_SCHEMA`."""
@@ -40,7 +41,8 @@ class OriginCheck:
 
     def refute(self, cut: pa.Table, said: Mapping[str, ClusterMetadata | ClusterError]) -> pa.Table:
         """Return the rows with the stretches of runs made malformed that are no copies, by what the clusters *said*."""
-        for key, log_end in self._ends(self._reach(cut), said).items():
+        ends, self._last = self._ends(self._reach(cut), said), None  # the rows are not kept
+        for key, log_end in ends.items():
             is_beyond = pc.greater(pc.add(cut.column("origin_start"), cut.column("length")), log_end)
             for name, value in zip(_IDENTITY, key, strict=True):
                 is_beyond = pc.and_(is_beyond, pc.equal(cut.column(name), value))
@@ -50,8 +52,16 @@ class OriginCheck:
         return cut
 
     def _reach(self, cut: pa.Table) -> dict[tuple[str, str, int], int]:
-        """Return, by origin and partition, the first offset above all identities that can be asked about."""
-        chosen = cut.filter(pc.is_in(cut.column("origin"), pa.array(self._asked, pa.string())))
+        """Return, by origin and partition, the first offset above all identities that can be asked about.
+
+        Tables do not change, so the same one, which is asked about before and after its origins, is gone through once.
+        """
+        if self._last is None or self._last[0] is not cut:
+            self._last = cut, self._reach_of(cut)
+        return self._last[1]
+
+    def _reach_of(self, cut: pa.Table) -> dict[tuple[str, str, int], int]:
+        chosen = cut.filter(pc.is_in(cut.column("origin"), self._asked))
         if chosen.num_rows == 0:
             return {}
         reach = chosen.append_column("reach", pc.add(chosen.column("origin_start"), chosen.column("length")))

@@ -87,18 +87,23 @@ class RecordIndexer:
         read = ReadBatch(self._cut(records, ranges_of(start, end)), start, end, datetime.now(timezone.utc))
         read = self._checks.logs.checked(read, self._cut)
         writer = (f"index_records-{self._checkpoint.query_id()}", batch_id)
-        is_run = pc.is_null(read.cut.column("error"))
-        malformed = to_quarantine(read.cut.filter(pc.invert(is_run)), self._builder.alias, read.at)
-        runs = to_runs(read.cut.filter(is_run), self._builder.alias, read.at)
+        cut, malformed = read.cut, QUARANTINE.no_rows
+        if cut.column("error").null_count < cut.num_rows:
+            is_run = pc.is_null(cut.column("error"))
+            malformed = to_quarantine(cut.filter(pc.invert(is_run)), self._builder.alias, read.at)
+            cut = cut.filter(is_run)
+        runs = to_runs(cut, self._builder.alias, read.at)
         rows = pa.concat_tables([runs, coverage(runs, read, batch_id, self._builder.alias)])
-        is_again = is_of(rows, read.again)
         if malformed.num_rows:
             logger.warning("%s: %d records with malformed headers put in quarantine", writer[0], malformed.num_rows)
         self._tables.append(QUARANTINE, malformed, writer)
         failpoints.failpoint(failpoints.BEFORE_RUNS)
         # By itself: it may be that this micro-batch was written before anybody knew, and counts as a repetition.
-        self._tables.append(RECORD_RUNS, rows.filter(is_again))
-        self._tables.append(RECORD_RUNS, rows.filter(pc.invert(is_again)), writer)
+        if read.again:
+            is_again = is_of(rows, read.again)
+            self._tables.append(RECORD_RUNS, rows.filter(is_again))
+            rows = rows.filter(pc.invert(is_again))
+        self._tables.append(RECORD_RUNS, rows, writer)
         failpoints.failpoint(failpoints.AFTER_RUNS)
         self._checks.logs.was_read_again(read)
         self._progress.advance(self._builder.alias, start, end, pc.sum(runs.column("length")).as_py() or 0)

@@ -32,6 +32,7 @@ CUT_SCHEMA = pa.schema(
     ]
 )
 """Runs, and between them one row per malformed record with the reason in ``error`` and a length of 0."""
+_RUN_COLUMNS = [field.name for field in fields(RunColumns)]
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class RunBuilder:
                     else:
                         yield _to_batch(*carried)
                 # The last run may go on in the next batch; all before it is done.
-                yield _to_batch(topic, partition, origins, _part(runs, slice(None, -1)))
+                if len(runs) > 1:
+                    yield _to_batch(topic, partition, origins, _part(runs, slice(None, -1)))
                 carried = (topic, partition, origins, _part(runs, slice(-1, None)))
         if carried is not None:
             yield _to_batch(*carried)
@@ -150,7 +152,7 @@ def _batch(columns: dict[str, pa.Array], count: int) -> pa.RecordBatch:
 
 
 def _part(runs: RunColumns, chosen: slice) -> RunColumns:
-    return RunColumns(**{field.name: getattr(runs, field.name)[chosen] for field in fields(RunColumns)})
+    return RunColumns(*(getattr(runs, name)[chosen] for name in _RUN_COLUMNS))
 
 
 def _int64(column: pa.Array) -> NDArray[np.int64]:

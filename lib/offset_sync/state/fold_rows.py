@@ -80,6 +80,8 @@ def _rows_of(alias: str, commits: ClusterOffsets, offsets: CommittedOffsets) -> 
     columns = commits.columns
     is_known = columns["is_deleted"] | np.any([columns[name] != ABSENT for name in _NUMBERS], axis=0)
     key: KeyRows = np.flatnonzero(is_known)
+    if len(key) == 0:
+        return COMMITS_SCHEMA.empty_table()
     keys = [offsets.keys[row] for row in key.tolist()]
     # Our own commit that is known by its value has other metadata than the tag.
     is_tagged = columns["actual_is_own"][key] & (columns["own_offset"][key] == NOTHING)

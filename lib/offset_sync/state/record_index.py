@@ -27,6 +27,7 @@ from offset_sync.translate.index.time_index import TimeIndex
 logger = logging.getLogger(__name__)
 _TIMES = ["indexed_at", "min_timestamp", "max_timestamp", "complete_until"]
 _COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", *_TIMES]
+_NO_ROWS = RECORD_RUNS.no_rows.select(_COLUMNS)
 
 
 class RecordIndex:
@@ -66,7 +67,7 @@ class RecordIndex:
         """Read what was added to the tables since the last call; the lock is held only to take it in, all at once."""
         with self._reading:
             version = self._tables.version(RECORD_RUNS, self._version)
-            rows = RECORD_RUNS.arrow_schema.empty_table().select(_COLUMNS)
+            rows = _NO_ROWS
             if version != self._version:
                 rows = self._tables.rows_since(RECORD_RUNS, self._version, version).select(_COLUMNS)
                 self._compare_clocks(rows)
@@ -76,7 +77,8 @@ class RecordIndex:
             topics = []
             if topics_version != self._topics_version:
                 topics = self._tables.rows_since(INDEXED_TOPICS, self._topics_version, topics_version).to_pylist()
-            rows, again = _in_order(rows), {each: _in_order(of_topic) for each, of_topic in again.items()}
+            rows = _in_order(rows) if rows.num_rows else rows
+            again = {each: _in_order(of_topic) for each, of_topic in again.items()}
             with self.lock:
                 # Nobody sees a life without its rows, or rows without their lives.
                 self._incarnations = lives

@@ -70,12 +70,16 @@ def _newest(rows: pa.Table, by: str, names: list[str]) -> pa.Table:
 
 def fill_answers(state: SyncState, rows: pa.Table) -> None:
     """Put *rows*, as :func:`last_answers` returns them, in the place of what *state* knows of those keys."""
+    if rows.num_rows == 0:
+        return
     rows = rows.sort_by("own_at")
     for source, target in state.last_translations:
         is_source = pc.equal(rows.column("source_cluster"), source)
         is_pair = pc.and_(is_source, pc.equal(rows.column("target_cluster"), target))
+        of_pair = rows.filter(is_pair)
         with state.lock:
-            _restore_pair(rows.filter(is_pair), state, source, target)
+            if of_pair.num_rows:
+                _restore_pair(of_pair, state, source, target)
 
 
 def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -52,10 +53,15 @@ class Table:
         """Whether Delta shall refuse every removal of rows."""
         return not (self.is_replaced or self.is_cut)
 
-    @property
+    @cached_property
     def arrow_schema(self) -> pa.Schema:
         """The same columns as Arrow."""
         return pa.schema([(column.name, _ARROW_TYPES[column.type]) for column in self.columns])
+
+    @cached_property
+    def no_rows(self) -> pa.Table:
+        """The same columns without a row."""
+        return self.arrow_schema.empty_table()
 
     @property
     def ddl(self) -> str:
@@ -65,6 +71,8 @@ class Table:
 
 def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the columns of *schema*, null where *rows* were written by a version that did not know one."""
+    if rows.schema.equals(schema):
+        return rows
     known = [
         rows.column(each.name) if each.name in rows.column_names else pa.nulls(rows.num_rows, each.type)
         for each in schema

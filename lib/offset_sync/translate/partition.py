@@ -139,9 +139,10 @@ def _translations(answers: Answers, state: NDArray[np.intp], is_disordered: NDAr
 
 def withhold_some(answers: Translations, reasons: NDArray[np.intp]) -> Translations:
     """Return *answers* where *reasons*, shape (commits,), has ABSENT, else none for the reason whose code it has."""
-    rows = np.flatnonzero(reasons != ABSENT)
-    if len(rows) == 0:
+    is_withheld = reasons != ABSENT
+    if not is_withheld.any():
         return answers
+    rows = np.flatnonzero(is_withheld)
     none = withhold(State.NOT_INDEXED, len(rows))
     changed = {field.name: getattr(answers, field.name).copy() for field in fields(Translations)}
     for name, values in changed.items():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from offset_sync.tables.definition import Table
@@ -79,7 +80,9 @@ class MemoryTables:
             return
         if writer is not None:
             self.writers.add((table.name, *writer))
-        self.versions.setdefault(table.name, []).append(rows.select(table.names).cast(table.arrow_schema))
+        if not rows.schema.equals(table.arrow_schema):
+            rows = rows.select(table.names).cast(table.arrow_schema)
+        self.versions.setdefault(table.name, []).append(rows)
 
     def version(self, table: Table, known: int | None = None) -> int:
         """Return the number of the last version; the empty table is version 0."""
@@ -93,8 +96,10 @@ class MemoryTables:
         """Return the rows of versions in ``(after, until]``, in an order of no meaning."""
         self.reads.append((table.name, after, until))
         parts = self.versions.get(table.name, [])[after:until]
-        rows = pa.concat_tables(parts) if parts else table.arrow_schema.empty_table()
-        return rows.take(pa.array(range(rows.num_rows - 1, -1, -1), pa.int64()))
+        if not parts:
+            return table.no_rows
+        rows = pa.concat_tables(parts)
+        return rows.take(pa.array(np.arange(rows.num_rows - 1, -1, -1))) if rows.num_rows > 1 else rows
 
     def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
         """Return what was appended after *known*, or all rows."""

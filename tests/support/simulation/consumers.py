@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import ABSENT, TopicPartition
 from simulation.world import Position, World
 
 
@@ -18,6 +18,8 @@ class Group:
     position: dict[TopicPartition, int] = field(default_factory=dict)
     fresh: dict[TopicPartition, int] = field(default_factory=dict)
     metadata: str = ""
+    names_epochs: bool = False
+    epoch: dict[TopicPartition, int] = field(default_factory=dict)  # of the record it has read last
 
     def start(self, alias: str) -> None:
         """Run at *alias* from what is committed there, from the log's start where nothing is."""
@@ -30,6 +32,7 @@ class Group:
             is_there = stands is not None and log.start <= stands.offset <= log.end
             self.position[place] = stands.offset if stands is not None and is_there else log.start
             self.fresh[place] = log.below[log.start]
+            self.epoch.pop(place, None)
 
     def stop(self) -> None:
         """End without a commit."""
@@ -49,13 +52,17 @@ class Group:
             if record is not None:
                 self.fresh[place] |= 1 << record.number
         self.position[place] = last
+        if self.names_epochs and first < last:
+            self.epoch[place] = log.epoch_of(last - 1)
 
     def commit(self, place: TopicPartition) -> None:
         """Commit where it stands, whether anything was read or not."""
         if self.at is None or self.position[place] > self.world.logs[self.at, place].end:
             return
         where = Position(self.at, self.name, place)
-        self.world.commit(where, self.position[place], self.metadata, self.fresh[place])
+        self.world.commit(
+            where, self.position[place], self.metadata, self.fresh[place], epoch=self.epoch.get(place, ABSENT)
+        )
         self.fresh[place] = 0
 
     def reset(self, alias: str, place: TopicPartition, offset: int) -> None:

@@ -47,6 +47,10 @@ class Log:
         """The next offset."""
         return len(self.entries)
 
+    def epoch_of(self, offset: int) -> int:
+        """Return the leader epoch under which what stands at *offset* was written."""
+        return max((number for number, at in enumerate(self.cuts, 1) if at <= offset), default=0)
+
     def append(self, record: Record | None) -> None:
         """Add a record, or an offset without one."""
         self.entries.append(record)

@@ -32,7 +32,10 @@ class Simulation(OddRecords):
         self.world = world = World(shape)
         routes = [(*route, place) for route in shape.routes for place in shape.places]
         self.mirrors = {route: Mirror(world, *route) for route in routes}
-        self.groups = {name: Group(world, name, metadata="m" if n else "") for n, name in enumerate(shape.groups)}
+        self.groups = {
+            name: Group(world, name, metadata="m" if n else "", names_epochs=n % 2 == len(shape.routes) // 2 % 2)
+            for n, name in enumerate(shape.groups)
+        }
         self.oracle = Oracle(world, self.mirrors)
         self.tables, self.persisted = MemoryTables(), Persisted(shape.clusters)
         self.checks = LogChecks(world, self.tables)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fakes.clusters import CommitRecord, GroupOffset, MemoryCluster, MemoryEnds, MemoryTopic, place_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, TopicPartition
+from offset_sync.model.values import ABSENT, OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import OWN_TAG
 from simulation.clock import SkewedClock
@@ -92,19 +92,19 @@ class SimCluster(MemoryCluster):
         self.world.brought[where] = write.offset
         return None
 
-    def put(self, where: Position, offset: int, metadata: str = "") -> None:
+    def put(self, where: Position, offset: int, metadata: str = "", epoch: int = ABSENT) -> None:
         """Commit as somebody else than the sync does."""
         before, stands = self.world.values.get(where), self.group_offsets.get((where.group, where.place))
         if before is not None and before.offset == offset:
             self.world.brought[where] = offset  # nobody who only looks at values can see it
             if before.is_ours and stands is not None and stands.metadata != OWN_TAG:
                 self.world.raced.add(where)  # ... nor who looks at metadata that was carried over
-        self._put(where, offset, metadata, is_ours=False)
+        self._put(where, offset, metadata, epoch, is_ours=False)
 
-    def _put(self, where: Position, offset: int, metadata: str, *, is_ours: bool) -> None:
+    def _put(self, where: Position, offset: int, metadata: str, epoch: int = ABSENT, *, is_ours: bool) -> None:
         now = self.clock_ms[0]
         topic_id = f"{where.place.topic}{self.ids[where.place.topic]}@{self.alias}"
-        self._store(CommitRecord(where.group, where.place, offset, now, metadata, topic_id))
+        self._store(CommitRecord(where.group, where.place, offset, now, metadata, topic_id, epoch))
         self.world.values[where] = Value(offset, now, is_ours, self.world.logs[self.alias, where.place].life)
         self.world.touched.add(where)
 
@@ -217,8 +217,8 @@ class World:
         """Have all positions in a log checked: what stands below them has changed."""
         self.touched.update(where for where in self.values if where.cluster == alias and where.place == place)
 
-    def commit(self, where: Position, offset: int, metadata: str = "", read: int = 0) -> None:
-        """Commit as the group does, which has *read* these records since its last commit."""
+    def commit(self, where: Position, offset: int, metadata: str = "", read: int = 0, *, epoch: int = ABSENT) -> None:
+        """Commit as the group does, which has *read* these records since its last commit, the last one of *epoch*."""
         log = self.logs[where.cluster, where.place]
         claimed = log.below[min(offset, log.end)]
         cluster = self.clusters[where.cluster]
@@ -233,7 +233,7 @@ class World:
         self.deleted.pop(where, None)
         key = where.group, where.place
         self.read[key] = self.read.get(key, 0) | read
-        cluster.put(where, offset, metadata)
+        cluster.put(where, offset, metadata, epoch)
 
     def owner(self, group: str, place: TopicPartition) -> str | None:
         """Return the cluster with the newest genuine commit; of equal times the first."""

@@ -56,7 +56,13 @@ class Runs:
 
     def take(self, index: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Runs:
         """Return the chosen runs."""
-        return Runs(*(getattr(self, field.name)[index] for field in fields(self)))
+        return Runs(
+            self.start[index],
+            self.length[index],
+            self.origin[index],
+            self.origin_start[index],
+            self.indexed_at_ms[index],
+        )
 
     def followed_by(self, others: Runs) -> Runs:
         """Return both, in any order."""
