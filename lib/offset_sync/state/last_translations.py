@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, Outcome, State, TopicPartition
 from offset_sync.state.column_store import ColumnStore
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations
 
@@ -102,6 +103,18 @@ class LastTranslations:
         if was_cut or (state == State.LOG_TRUNCATED).any():  # other passes see it too, and sooner
             return np.full(len(key), State.LOG_TRUNCATED, np.intp)
         return np.where(state == State.COMMIT_BEYOND_END, int(State.COMMIT_BEYOND_END), ABSENT)
+
+    def reasons_for_given(self, partition: TopicPartition, keys: NDArray[np.intp], offset: Int64s) -> NDArray[np.intp]:
+        """Return the same for offsets that no group has committed, by what was last seen of the groups' *keys*.
+
+        Where a group's commit was above the end, so is any that is not lower. Errs to withholding: the log may have
+        grown past it since.
+        """
+        state, outlook = self.columns["state"][keys], self.outlooks.get(partition)
+        if (outlook is not None and outlook.reason is State.LOG_TRUNCATED) or (state == State.LOG_TRUNCATED).any():
+            return np.full(len(offset), State.LOG_TRUNCATED, np.intp)
+        beyond = self.columns["source_offset"][keys][state == State.COMMIT_BEYOND_END]
+        return np.where(offset >= beyond.min(initial=NO_LIMIT), int(State.COMMIT_BEYOND_END), ABSENT)
 
     def unsettle(self, key: NDArray[np.intp]) -> None:
         """Have the answers of *key* computed anew until they have come often enough again."""
