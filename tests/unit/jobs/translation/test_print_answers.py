@@ -14,6 +14,7 @@ from rich.console import Console
 
 from offset_sync.jobs.translation.answers import summary, to_answer_table
 from offset_sync.jobs.translation.csv_offsets import parse_csv
+from offset_sync.jobs.translation.offset_table import ANSWER_COLUMNS
 from offset_sync.jobs.translation.print_answers import print_csv, print_json, print_spark, starting_offsets
 from offset_sync.jobs.translation.show_answers import MOST, show_answers
 from offset_sync.model.values import State
@@ -44,18 +45,7 @@ def printed(how: Any) -> str:
 def test_csv_has_what_was_given_and_the_answer() -> None:
     text = printed(print_csv)
     assert list(csv.reader(io.StringIO(text))) == [
-        [
-            "topic",
-            "sink",
-            "partition",
-            "offset",
-            "target_offset",
-            "state",
-            "duplicates",
-            "duplicates_at_most",
-            "lost",
-            "reason",
-        ],
+        ["topic", "sink", "partition", "offset", *ANSWER_COLUMNS],
         ["orders", 'a, "b"', "0", "7", "5", "EXACT", "0", "0", "0", ""],
         ["orders", "=x", "1", "9", "", "COMMIT_BEYOND_END", "", "", "", REASON],
         ["pay-in", "", "12", "1000000", "1000017", "INDEX_BEHIND", "12", "30", "4", ""],
