@@ -10,6 +10,7 @@ import io
 import json
 import os
 import random
+import re
 import subprocess
 import threading
 from collections.abc import Mapping
@@ -226,6 +227,32 @@ def test_a_query_of_spark_goes_on_at_the_other_cluster_without_loss(
         there = {each.offset: each.identity for each in kept.log("dc2", number)}
         read = {each.identity for each in kept.log("dc1", number) if each.offset < ends[str(number)]}
         assert set(there.values()) - read <= {there[offset] for partition, offset in again if partition == number}
+
+
+def test_the_examples_of_the_manual_run_as_they_stand(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for the names of the files, the topic and the cluster."""
+    read_by_query(kept, "dc1", tmp_path / "dc1")
+    text = (REPO / "docs" / "operations.md").read_text().partition("# Offsets that live elsewhere")[2]
+    of_spark, function = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[:2]
+    names = {'"my.yaml"': repr(str(kept.installation.config_file)), '"checkpoint"': repr(str(tmp_path / "dc1"))}
+    for old, new in (names | {'"orders"': repr(CROSSED)}).items():
+        of_spark, function = of_spark.replace(old, new), function.replace(old, new)
+    monkeypatch.chdir(REPO)
+    known = {
+        "subprocess": subprocess,
+        "spark": SparkSession.getActiveSession(),
+        "dc2": kept.clusters["dc2"].bootstrap_servers,
+    }
+    exec(of_spark, known)
+    ends = {str(number): len(kept.log("dc1", number)) for number in range(PARTITIONS)}
+    assert json.loads(known["offsets"]) == {
+        CROSSED: {p: kept.first_unread(int(p), end, "dc1", "dc2") for p, end in ends.items()}
+    }
+    assert known["orders"].isStreaming
+    exec(function, known)
+    assert known["answers"].column("target_offset").to_pylist() == [kept.first_unread(0, 7, "dc1", "dc2")]
 
 
 def process(kept: Kept, *words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -15,7 +16,7 @@ from offset_sync.status.format import to_count, to_range
 
 MOST = 50
 """So many answers are shown; a file may have a million."""
-_NUMBERS = ("part", "offset", "target", "repeats", "lost")
+_NUMBERS = ("offset", "target", "repeats", "lost")
 
 
 def show_answers(answers: pa.Table, direction: str, console: Console) -> None:
@@ -26,7 +27,7 @@ def show_answers(answers: pa.Table, direction: str, console: Console) -> None:
         shown = pa.concat_tables([answers.filter(is_withheld), answers.filter(pc.invert(is_withheld))]).slice(0, MOST)
     own = [name for name in answers.column_names if name not in (*REQUIRED, *OPTIONAL, *ANSWER_COLUMNS)]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for name in (*map(visible, own), "topic", "part", "offset", "target", "state", "repeats", "lost"):
+    for name in (*map(visible, own), "partition", "offset", "target", "state", "repeats", "lost"):
         is_number = name in _NUMBERS
         is_name = not is_number and name != "state"
         table.add_column(Text(name), justify="right" if is_number else "left", no_wrap=not is_name, overflow="fold")
@@ -46,12 +47,13 @@ def show_answers(answers: pa.Table, direction: str, console: Console) -> None:
 def _cells(row: dict[str, object]) -> list[Text]:
     is_withheld = row["target_offset"] is None
     state = Text(str(row["state"]), "red" if is_withheld else "green")
-    left = [Text(visible(str(row["topic"]))), Text(f"{row['partition']}"), Text(f"{row['offset']:,}")]
+    # Offsets are copied from here into commands, so they have no commas.
+    left = [Text(f"{visible(str(row['topic']))}-{row['partition']}"), Text(f"{row['offset']}")]
     if is_withheld:
         return [*left, Text("–"), state, Text(""), Text("")]
     lost, least, most = (int(str(row[name])) for name in ("lost", "duplicates", "duplicates_at_most"))
     repeats = Text(to_range(least, most))
-    return [*left, Text(f"{row['target_offset']:,}"), state, repeats, Text(to_count(lost), "bold red" if lost else "")]
+    return [*left, Text(f"{row['target_offset']}"), state, repeats, Text(to_count(lost), "bold red" if lost else "")]
 
 
 def _show_reasons(withheld: pa.Table, console: Console) -> None:
@@ -68,4 +70,5 @@ def _show_reasons(withheld: pa.Table, console: Console) -> None:
             console.print(Text(f"… and {len(by_reason) - MOST:,} more reasons", "dim"))
             return
         more = f" and {len(places) - 3:,} more" if len(places) > 3 else ""
-        console.print(Text(f"  {', '.join(places[:3])}{more}: {escaped(reason)}"), overflow="fold")
+        line = Text(f"{', '.join(places[:3])}{more}: {escaped(reason)}", overflow="fold")
+        console.print(Padding(line, (0, 0, 0, 2)))

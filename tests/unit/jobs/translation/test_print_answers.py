@@ -98,9 +98,9 @@ def test_the_table_fits_and_says_why(width: int) -> None:
     show_answers(answers()[0], "dc1 → dc2", Console(file=out, width=width))
     text = out.getvalue()
     assert max(map(len, text.splitlines())) <= width
-    for word in ("COMMIT_BEYOND_END", "1,000,017", "12 to 30", "INDEX_BEHIND", "pay-in"):
+    for word in ("COMMIT_BEYOND_END", "1000017", "12 to 30", "INDEX_BEHIND", "pay-in-12"):
         assert word in text, word
-    assert "orders-1: orders-1 ends at 3 at dc1" in text.replace("\n", " ")
+    assert "orders-1: orders-1 ends at 3 at dc1" in " ".join(text.split())
 
 
 def test_of_very_many_the_withheld_ones_stand_first() -> None:
