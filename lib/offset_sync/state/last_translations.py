@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, Outcome, State, TopicPartition
 from offset_sync.state.column_store import ColumnStore
-from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations
 
@@ -114,7 +113,8 @@ class LastTranslations:
         if (outlook is not None and outlook.reason is State.LOG_TRUNCATED) or (state == State.LOG_TRUNCATED).any():
             return np.full(len(offset), State.LOG_TRUNCATED, np.intp)
         beyond = self.columns["source_offset"][keys][state == State.COMMIT_BEYOND_END]
-        return np.where(offset >= beyond.min(initial=NO_LIMIT), int(State.COMMIT_BEYOND_END), ABSENT)
+        is_beyond = (offset >= beyond.min()) if len(beyond) else np.zeros(len(offset), np.bool_)
+        return np.where(is_beyond, int(State.COMMIT_BEYOND_END), ABSENT)
 
     def unsettle(self, key: NDArray[np.intp]) -> None:
         """Have the answers of *key* computed anew until they have come often enough again."""

@@ -120,7 +120,9 @@ class Translator:
         log = self._index.log(source, *partition)
         complete_ms = log.complete_until_ms if log is not None else 0
         may_be_newer = (given.at_ms != ABSENT) & (given.at_ms + CLOCKS_APART_MS >= complete_ms)
-        is_beyond = (given.offset > self.known_end(source, partition)) & ~may_be_newer
+        # No log is that long; from there on what is unread would count as read.
+        is_impossible = given.offset >= NO_LIMIT
+        is_beyond = is_impossible | ((given.offset > self.known_end(source, partition)) & ~may_be_newer)
         return np.where(is_beyond, int(State.COMMIT_BEYOND_END), ABSENT)
 
     def known_end(self, cluster: str, partition: TopicPartition) -> int:

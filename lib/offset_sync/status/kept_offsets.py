@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, TopicPartition
 from offset_sync.translate.given_offsets import GivenOffsets
-from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations
 
@@ -51,8 +50,7 @@ class KeptOffsets:
 
     def given(self, rows: NDArray[np.intp]) -> GivenOffsets:
         """Return those of *rows* as they are translated."""
-        offset = np.minimum(self.offset[rows], NO_LIMIT)  # above every end in any case
-        return GivenOffsets(offset, self.taken_at_ms[rows], self.leader_epoch[rows], [None] * len(rows))
+        return GivenOffsets(self.offset[rows], self.taken_at_ms[rows], self.leader_epoch[rows], [None] * len(rows))
 
 
 class KeptAnswers:

@@ -247,6 +247,33 @@ def test_what_a_group_was_withheld_for_goes_on_withholding_when_the_source_is_lo
     assert said(translated(site, kept((ORDERS, 3)), is_source_lost=True)) == [("LOG_TRUNCATED", ABSENT)]
 
 
+def test_a_lost_source_of_which_nobody_knows_when_it_was_read_believes_no_offset_without_a_time() -> None:
+    site = silent(site_of())
+    found = translated(site, kept((ORDERS, 11)), is_source_lost=True)
+    assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
+
+
+@pytest.mark.parametrize("offset", [1 << 62, (1 << 63) - 1])
+def test_an_offset_that_no_log_can_have_is_withheld_whatever_its_time(offset: int) -> None:
+    """Records of Y's own that X does not have would count as read."""
+    site = silent(site_of("Y0:5 X5:10", "Y0:5 X5:13 Y13:20"))
+    found = translated(site, kept((ORDERS, offset), taken_at_ms=STARTED_MS), is_source_lost=True)
+    assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
+
+
+def test_what_another_driver_was_withheld_for_counts_before_anything_else_was_done() -> None:
+    """As a command finds it: groups and the last answers are restored, and nothing was translated yet."""
+    site = site_of("X0:6", "X0:10")
+    site.commit("X", "readers", 8)
+    site.restart()
+    site.read_all()
+    last = site.state.last("X", "Y")
+    last.columns["source_offset"][:] = 8
+    last.columns["state"][:] = State.COMMIT_BEYOND_END
+    found = translated(silent(site), kept((ORDERS, 8)), is_source_lost=True)
+    assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
+
+
 def test_a_million_offsets_of_one_partition_are_taken_in_parts() -> None:
     offsets = np.arange(3 << 20) % 11
     zeros = np.zeros(len(offsets), np.int64)
