@@ -9,110 +9,26 @@ import csv
 import io
 import json
 import os
-import random
-import re
 import subprocess
-import threading
-from collections.abc import Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
 
 import offset_sync
-from broker.crafted_logs import Clusters, Headers, Stamp, create_topics, write_log
-from broker.installation import _SHORT_LIVED, REPO, Installation, install
-from broker.log_contents import Record, read_records
-from offset_sync.config import load_config
-from offset_sync.jobs.runner import job_arguments
-from offset_sync.jobs.translate import translate, translate_arguments
+from broker.crafted_logs import Clusters
+from broker.installation import _SHORT_LIVED, REPO, Installation
+from broker.kept_offsets import Kept, every_offset, install_kept
 from offset_sync.model.errors import ConfigError
-from oracles.translation import LogRecord
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 
-CROSSED, ONLY_THERE, PARTITIONS = "kept-crossed", "kept-only-on-dc1", 2
-ORIGINS = {"dc1": "dc1", "dc2": "dc2"}
-NOT_DONE = "this micro-batch is not to be done"
-
-
-def crossed_logs(seed: int, steps: int = 60) -> dict[str, list[LogRecord]]:
-    """Two logs, each with the records of both clusters, the other's a while later."""
-    rng, logs = random.Random(seed), {"dc1": list[LogRecord](), "dc2": list[LogRecord]()}
-    waiting = {"dc1": list[LogRecord](), "dc2": list[LogRecord]()}
-    for step in range(steps):
-        alias = rng.choice(("dc1", "dc2"))
-        other = "dc2" if alias == "dc1" else "dc1"
-        if step < steps * 2 // 3 and rng.random() < 0.6:
-            logs[alias].append(LogRecord(len(logs[alias]), alias, len(logs[alias])))
-            waiting[other].append(logs[alias][-1])
-        elif waiting[alias]:
-            copied = waiting[alias].pop(0)
-            logs[alias].append(LogRecord(len(logs[alias]), copied.origin, copied.origin_offset))
-    return logs
-
-
-class PlainStamp(Stamp):
-    """Headers that a plain reader understands."""
-
-    def decorated(self, headers: Headers, number: int) -> Headers:
-        return headers
-
-    def native(self, number: int) -> Headers:
-        return []
-
-
-@dataclass(frozen=True)
-class Kept:
-    """*logs* are what really stands in the crossed topic's logs, by cluster and partition."""
-
-    clusters: Clusters
-    installation: Installation
-    logs: Mapping[tuple[str, int], list[Record]]
-
-    def log(self, alias: str, partition: int) -> list[Record]:
-        return self.logs[alias, partition]
-
-    def run(self, *words: str, source: str = "dc1", target: str = "dc2") -> list[str]:
-        """Run the command in this process; return its failures."""
-        parser = translate_arguments(job_arguments("translate", has_once=False))
-        arguments = parser.parse_args(["--conf", "x", "--from", source, "--to", target, *words])
-        return list(translate(load_config(self.installation.config_file), arguments, threading.Event()))
-
-    def first_unread(self, partition: int, offset: int, source: str, target: str) -> int:
-        """Return where the first record stands that was not read below *offset*, by contents."""
-        read = {each.identity for each in self.log(source, partition) if each.offset < offset}
-        there = self.log(target, partition)
-        end = there[-1].offset + 1
-        return next((each.offset for each in there if each.identity not in read), end)
+CROSSED, ONLY_THERE = "kept-crossed", "kept-crossed-only-on-dc1"
 
 
 @pytest.fixture(scope="module")
 def kept(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    logs = [crossed_logs(seed) for seed in range(PARTITIONS)]
-    for alias in ("dc1", "dc2"):
-        create_topics(clusters[alias], {CROSSED: PARTITIONS})
-        write_log(
-            clusters[alias], {(CROSSED, number): logs[number][alias] for number in range(PARTITIONS)}, PlainStamp()
-        )
-    create_topics(clusters["dc1"], {ONLY_THERE: 1})
-    write_log(clusters["dc1"], {(ONLY_THERE, 0): [LogRecord(0, "dc1", 0)]})
-    servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
-    installation = install(tmp_path_factory.mktemp("kept"), servers, ["kept-.*"])
-    assert installation.index() == []
-    places = [(alias, number) for alias in ORIGINS for number in range(PARTITIONS)]
-    return Kept(
-        clusters,
-        installation,
-        {(alias, number): read_records(clusters[alias], (CROSSED, number), ORIGINS) for alias, number in places},
-    )
-
-
-def every_offset(kept: Kept, source: str) -> list[tuple[int, int]]:
-    return [(number, offset) for number in range(PARTITIONS) for offset in range(len(kept.log(source, number)) + 1)]
+    return install_kept(clusters, tmp_path_factory.mktemp("kept"), CROSSED)
 
 
 @pytest.mark.parametrize(("source", "target"), [("dc1", "dc2"), ("dc2", "dc1")])
@@ -180,79 +96,6 @@ def test_the_function_gives_the_same_answers(kept: Kept) -> None:
     assert offset_sync.translate_offsets(conf, ("dc1", "dc2"), []).num_rows == 0
     with pytest.raises(ConfigError, match="line 1: offset '-1'"):
         offset_sync.translate_offsets(conf, ("dc1", "dc2"), {CROSSED: {0: -1}})
-
-
-def read_by_query(kept: Kept, alias: str, checkpoint: Path, **options: str) -> list[tuple[int, int]]:
-    """Read what there is with a query of Spark's; return partition and offset of each record.
-
-    With *maxOffsetsPerTrigger* it fails in a micro-batch that was planned, after some that are done.
-    """
-    spark, found = SparkSession.getActiveSession(), list[tuple[int, int]]()
-    assert spark is not None
-
-    def keep(batch: DataFrame, _number: int) -> None:
-        found.extend((row["partition"], row["offset"]) for row in batch.select("partition", "offset").collect())
-        if len(found) > 15 and "maxOffsetsPerTrigger" in options:
-            raise ValueError(NOT_DONE)
-
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kept.clusters[alias].bootstrap_servers)
-    for name, value in {"subscribe": CROSSED, "startingOffsets": "earliest", **options}.items():
-        source = source.option(name, value)
-    writer = source.load().writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
-    query = writer.trigger(availableNow=True).start()
-    with pytest.raises(StreamingQueryException, match=NOT_DONE) if "maxOffsetsPerTrigger" in options else nullcontext():
-        assert query.awaitTermination(300)
-    return found
-
-
-def test_a_query_of_spark_goes_on_at_the_other_cluster_without_loss(
-    kept: Kept, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Its last micro-batch fails after it was planned: what that one has read counts as unread."""
-    read_by_query(kept, "dc1", tmp_path / "dc1", maxOffsetsPerTrigger="9")
-    planned, done = (
-        max(int(p.name) for p in (tmp_path / "dc1" / name).iterdir() if p.name.isdigit())
-        for name in ("offsets", "commits")
-    )
-    assert planned == done + 1
-    capsys.readouterr()
-    assert kept.run("--spark-checkpoint", str(tmp_path / "dc1")) == []
-    said = capsys.readouterr()
-    assert f"{planned} is planned and not done" in said.err
-    ends = json.loads((tmp_path / "dc1" / "offsets" / str(done)).read_text().splitlines()[2])[CROSSED]
-    offsets = json.loads(said.out)
-    assert offsets == {CROSSED: {p: kept.first_unread(int(p), end, "dc1", "dc2") for p, end in ends.items()}}
-    again = read_by_query(kept, "dc2", tmp_path / "dc2", startingOffsets=said.out.strip())
-    for number in range(PARTITIONS):
-        there = {each.offset: each.identity for each in kept.log("dc2", number)}
-        read = {each.identity for each in kept.log("dc1", number) if each.offset < ends[str(number)]}
-        assert set(there.values()) - read <= {there[offset] for partition, offset in again if partition == number}
-
-
-def test_the_examples_of_the_manual_run_as_they_stand(
-    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """But for the names of the files, the topic and the cluster."""
-    read_by_query(kept, "dc1", tmp_path / "dc1")
-    text = (REPO / "docs" / "operations.md").read_text().partition("# Offsets that live elsewhere")[2]
-    of_spark, function = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[:2]
-    names = {'"my.yaml"': repr(str(kept.installation.config_file)), '"checkpoint"': repr(str(tmp_path / "dc1"))}
-    for old, new in (names | {'"orders"': repr(CROSSED)}).items():
-        of_spark, function = of_spark.replace(old, new), function.replace(old, new)
-    monkeypatch.chdir(REPO)
-    known = {
-        "subprocess": subprocess,
-        "spark": SparkSession.getActiveSession(),
-        "dc2": kept.clusters["dc2"].bootstrap_servers,
-    }
-    exec(of_spark, known)
-    ends = {str(number): len(kept.log("dc1", number)) for number in range(PARTITIONS)}
-    assert json.loads(known["offsets"]) == {
-        CROSSED: {p: kept.first_unread(int(p), end, "dc1", "dc2") for p, end in ends.items()}
-    }
-    assert known["orders"].isStreaming
-    exec(function, known)
-    assert known["answers"].column("target_offset").to_pylist() == [kept.first_unread(0, 7, "dc1", "dc2")]
 
 
 def process(kept: Kept, *words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
