@@ -81,7 +81,7 @@ def test_the_examples_of_the_manual_run_as_they_stand(
     read_by_query(kept, "dc1", tmp_path / "dc1")
     text = (REPO / "docs" / "operations.md").read_text().partition("# Offsets that live elsewhere")[2]
     of_spark, function = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[:2]
-    names = {'"my.yaml"': repr(str(kept.installation.config_file)), '"checkpoint"': repr(str(tmp_path / "dc1"))}
+    names = {"my.yaml": str(kept.installation.config_file), " checkpoint": f" {tmp_path / 'dc1'}"}
     for old, new in (names | {'"orders"': repr(CROSSED)}).items():
         of_spark, function = of_spark.replace(old, new), function.replace(old, new)
     monkeypatch.chdir(REPO)
