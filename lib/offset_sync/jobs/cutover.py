@@ -16,6 +16,7 @@ from offset_sync.config.duration import parse_duration
 from offset_sync.cutover.plan import Direction, Mode
 from offset_sync.cutover.plan_table import print_plan
 from offset_sync.cutover.session import open_cutover
+from offset_sync.jobs.directions import check_direction
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.text import escaped
@@ -89,10 +90,7 @@ def chosen_groups(known: Collection[str], patterns: Sequence[str]) -> list[str]:
 
 
 def _check(config: Config, arguments: argparse.Namespace) -> None:
-    pair = (arguments.source, arguments.target)
-    if pair not in config.pairs():
-        known = ", ".join(f"{source} to {target}" for source, target in config.pairs())
-        raise ConfigError([f"--from {pair[0]} --to {pair[1]}: not a direction of the configuration, which has {known}"])
+    check_direction(config, arguments.source, arguments.target)
     if arguments.action == "apply" and not (arguments.planned or arguments.disaster):
         raise ConfigError(["apply needs --planned (both clusters answer) or --disaster (the source is lost)"])
 

@@ -21,7 +21,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, TopicPartition
 from offset_sync.state.cluster_metadata import Cluster, ClusterMetadata, MetadataFetcher
 from offset_sync.state.silence import RETRY_S
-from offset_sync.state.snapshot import Index, frontier
+from offset_sync.state.snapshot import Index, known_end
 
 logger = logging.getLogger(__name__)
 DEADLINE_S = 5.0
@@ -101,7 +101,11 @@ class CheckedMetadata:
             return metadata
         ends = self._ends(alias, changes)
         with self._index.lock:
-            cut = {each for each, end in ends.items() if end < self._reach(ClusterPartition(alias, *each))}
+            cut = {
+                each
+                for each, end in ends.items()
+                if end < known_end(self._index, self._epochs, ClusterPartition(alias, *each))
+            }
         ended = {each: EpochEnd(changes[each].now, end) for each, end in ends.items()}
         return replace(metadata, cut=frozenset(cut), unsettled=frozenset(changes.keys() - ends.keys()), ended=ended)
 
@@ -151,15 +155,6 @@ class CheckedMetadata:
             self._on_return()
         else:
             time.sleep(RETRY_S)  # it is asked again, but not at once
-
-    def _reach(self, log: ClusterPartition) -> int:
-        """Return the first offset above all records of a log that are indexed, there or as copies."""
-        reach = frontier(self._index, log.cluster, log.topic_partition)
-        for alias in self._epochs:
-            copies = self._index.log(alias, log.topic, log.partition)
-            if copies is not None and alias != log.cluster:
-                reach = max(reach, copies.reach_of(self._index.code(log.cluster)))
-        return reach
 
 
 def checked_metadata(

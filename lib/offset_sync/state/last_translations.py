@@ -103,6 +103,19 @@ class LastTranslations:
             return np.full(len(key), State.LOG_TRUNCATED, np.intp)
         return np.where(state == State.COMMIT_BEYOND_END, int(State.COMMIT_BEYOND_END), ABSENT)
 
+    def reasons_for_given(self, partition: TopicPartition, keys: NDArray[np.intp], offset: Int64s) -> NDArray[np.intp]:
+        """Return the same for offsets that no group has committed, by what was last seen of the groups' *keys*.
+
+        Where a group's commit was above the end, so is any that is not lower. Errs to withholding: the log may have
+        grown past it since.
+        """
+        state, outlook = self.columns["state"][keys], self.outlooks.get(partition)
+        if (outlook is not None and outlook.reason is State.LOG_TRUNCATED) or (state == State.LOG_TRUNCATED).any():
+            return np.full(len(offset), State.LOG_TRUNCATED, np.intp)
+        beyond = self.columns["source_offset"][keys][state == State.COMMIT_BEYOND_END]
+        is_beyond = (offset >= beyond.min()) if len(beyond) else np.zeros(len(offset), np.bool_)
+        return np.where(is_beyond, int(State.COMMIT_BEYOND_END), ABSENT)
+
     def unsettle(self, key: NDArray[np.intp]) -> None:
         """Have the answers of *key* computed anew until they have come often enough again."""
         self.columns["repeats"][key] = 0

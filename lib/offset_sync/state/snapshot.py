@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -69,6 +69,16 @@ def frontier(index: Index, cluster: str, place: TopicPartition) -> int:
     """Return up to where a partition's log is indexed; 0 where nothing is."""
     log = index.log(cluster, place.topic, place.partition)
     return log.frontier if log is not None else 0
+
+
+def known_end(index: Index, clusters: Iterable[str], log: ClusterPartition) -> int:
+    """Return the first offset above all records of a *log* that are indexed, there or as copies at *clusters*."""
+    end = frontier(index, log.cluster, log.topic_partition)
+    for alias in clusters:
+        copies = index.log(alias, log.topic, log.partition)
+        if copies is not None and alias != log.cluster:
+            end = max(end, copies.reach_of(index.code(log.cluster)))
+    return end
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +14,10 @@ from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
 from offset_sync.state.last_translations import LastTranslations, Outlook
-from offset_sync.state.snapshot import Commits, Snapshot, frontier
+from offset_sync.state.snapshot import Commits, Snapshot, frontier, known_end
 from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.exact import Bounds
+from offset_sync.translate.given_offsets import GivenOffsets, of_former_lives, of_lost_records
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold, withhold_some
@@ -72,36 +73,85 @@ class Translator:
             logger.error("%s cannot be translated", what, exc_info=problem)
 
     def _translate_partition(self, pair: _Pair, partition: TopicPartition, commits: Commits) -> Translations:
-        there = self.view(pair.target, partition, pair.snapshot)
         key, committed = commits.key, commits.offset
-        if there is None or pair.snapshot.is_unsettled(pair.source, partition):
-            return withhold(State.CLUSTER_UNREACHABLE, len(key))
         log = self._index.log(pair.source, *partition)
-        window_start = pair.last.window_start(
-            self._state.keys.keys_in(partition), int(committed.min()), self._revision(log, partition)
-        )
-        said = self.view(pair.source, partition, pair.snapshot)
-        here = said or self._remembered(pair.source, partition, there)
-        topic_id = self._state.offsets.clusters[pair.source].topic_id
-        topic_ids = [topic_id.get(one) for one in key.tolist()]
+        keys = self._state.keys.keys_in(partition)
+        window_start = pair.last.window_start(keys, int(committed.min()), self._revision(log, partition))
+        answers = self._answer(pair, partition, self._given(pair.source, commits), window_start)
+        if answers is None:
+            return withhold(State.CLUSTER_UNREACHABLE, len(key))
+        if self.view(pair.source, partition, pair.snapshot) is None:
+            answers = withhold_some(answers, pair.last.reasons_while_silent(partition, key, committed))
+        # Asked again: translating may have met an origin of which some record had come late.
+        pair.last.note_window(key, committed, answers.offset, self._revision(log, partition))
+        return answers
+
+    def _given(self, source: str, commits: Commits) -> GivenOffsets:
+        offsets = self._state.offsets.clusters[source]
+        topic_ids = [offsets.topic_id.get(one) for one in commits.key.tolist()]
+        return GivenOffsets(commits.offset, commits.at_ms, offsets.columns["genuine_epoch"][commits.key], topic_ids)
+
+    def translate_given(
+        self, pair: tuple[str, str], partition: TopicPartition, given: GivenOffsets, snapshot: Snapshot, now_ms: int
+    ) -> Translations:
+        """Return one answer per offset of *partition* that is *given*, which no group has committed.
+
+        *pair* is (source, target). It needs no owner, and the next answers learn nothing from it. Of a source that is
+        silent what was last known holds, and an offset above all that is known of its log is withheld, unless it was
+        made after the index had last read all that stood there.
+        """
+        with self._state.lock:
+            last = self._state.last(*pair)
+            try:
+                answers = self._answer(_Pair(last, *pair, snapshot, now_ms), partition, given, 0)
+            except Exception as problem:
+                self._log_once(f"{pair[0]} to {pair[1]}: {partition.topic}-{partition.partition}", problem)
+                return withhold(State.TRANSLATION_FAILED, len(given.offset))
+            if answers is None:
+                return withhold(State.CLUSTER_UNREACHABLE, len(given.offset))
+            if self.view(pair[0], partition, snapshot) is None:
+                self._state.keys.fit()
+                keys = self._state.keys.keys_in(partition)
+                answers = withhold_some(answers, self._beyond_all_known(pair[0], partition, given))
+                answers = withhold_some(answers, last.reasons_for_given(partition, keys, given.offset))
+            return answers
+
+    def _beyond_all_known(self, source: str, partition: TopicPartition, given: GivenOffsets) -> NDArray[np.intp]:
+        log = self._index.log(source, *partition)
+        complete_ms = log.complete_until_ms if log is not None else 0
+        may_be_newer = (given.at_ms != ABSENT) & (given.at_ms + CLOCKS_APART_MS >= complete_ms)
+        # No log is that long; from there on what is unread would count as read.
+        is_impossible = given.offset >= NO_LIMIT
+        is_beyond = is_impossible | ((given.offset > self.known_end(source, partition)) & ~may_be_newer)
+        return np.where(is_beyond, int(State.COMMIT_BEYOND_END), ABSENT)
+
+    def known_end(self, cluster: str, partition: TopicPartition) -> int:
+        """Return the first offset of a log above all that any cluster's index knows of it."""
+        return known_end(self._index, self._config.clusters, ClusterPartition(cluster, *partition))
+
+    def _answer(
+        self, pair: _Pair, partition: TopicPartition, given: GivenOffsets, window_start: int
+    ) -> Translations | None:
+        """Return one answer per offset *given*; None: the target, or the source's log as it is now, is unknown."""
+        there = self.view(pair.target, partition, pair.snapshot)
+        if there is None or pair.snapshot.is_unsettled(pair.source, partition):
+            return None
+        here = self.view(pair.source, partition, pair.snapshot) or self._remembered(pair.source, partition, there)
         # Nobody has watched since the clusters were asked, however long ago that is by now.
         asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)
         unread_since_ms = self.unread_since_ms(pair.source, partition, pair.snapshot, asked_at_ms)
         answers = translate_partition(
-            committed,
-            topic_ids,
+            given.offset,
+            given.topic_ids,
             self._log(pair.source, partition, here),
             self._log(pair.target, partition, there),
             Bounds(unread_since_ms, window_start, self._origins),
             self._strategy(partition.topic, pair.now_ms),
         )
-        answers = withhold_some(answers, self._of_former_lives(pair.source, partition, commits, topic_ids))
-        answers = withhold_some(answers, self._of_lost_records(pair, partition, commits))
-        if said is None:
-            answers = withhold_some(answers, pair.last.reasons_while_silent(partition, key, committed))
-        # Asked again: translating may have met an origin of which some record had come late.
-        pair.last.note_window(key, committed, answers.offset, self._revision(log, partition))
-        return answers
+        place = ClusterPartition(pair.source, *partition)
+        ends = [*self._index.epoch_ends(place), *pair.snapshot.epoch_end(pair.source, partition)]
+        answers = withhold_some(answers, of_former_lives(given, self._index.incarnations(place)))
+        return withhold_some(answers, of_lost_records(given, ends))
 
     def young_since_ms(self, now_ms: int) -> int:
         """Return from when on a hole that became visible may still be filled, by the clock of whoever indexes."""
@@ -121,34 +171,6 @@ class Translator:
     def _revision(self, log: LogIndex | None, partition: TopicPartition) -> int:
         """Return a number that changes where earlier answers bound later ones no more."""
         return self._index.rebuilt(partition) << 32 | (log.reorder_count() if log is not None else 0)
-
-    def _of_former_lives(
-        self, source: str, partition: TopicPartition, commits: Commits, topic_ids: Sequence[str | None]
-    ) -> NDArray[np.intp]:
-        """Return the reason to withhold each commit that may have been made to an earlier life of the source's log.
-
-        It says that records were read which stand there no more; of those that stand there now nobody knows. A commit
-        that names the topic's present incarnation belongs to it; a cut log keeps its topic, so then only time tells.
-        """
-        reasons = np.full(len(commits.key), ABSENT, np.intp)
-        for life in self._index.incarnations(ClusterPartition(source, *partition)):
-            names_it = np.array([life.is_anew and each == life.topic_id for each in topic_ids], np.bool_)
-            is_earlier = commits.at_ms <= life.noticed_ms + CLOCKS_APART_MS
-            reason = State.TOPIC_RECREATED if life.is_anew else State.LOG_TRUNCATED
-            reasons[(commits.offset > life.begins_at) & is_earlier & ~names_it] = reason
-        return reasons
-
-    def _of_lost_records(self, pair: _Pair, partition: TopicPartition, commits: Commits) -> NDArray[np.intp]:
-        """Return the reason to withhold each commit whose last record was lost when another leader was elected.
-
-        It need not have been indexed. A client that does not say which epoch it has read is believed, as Kafka does.
-        """
-        reasons = np.full(len(commits.key), ABSENT, np.intp)
-        ends = self._index.epoch_ends(ClusterPartition(pair.source, *partition))
-        epoch = self._state.offsets.clusters[pair.source].columns["genuine_epoch"][commits.key]
-        for below, end in [*ends, *pair.snapshot.epoch_end(pair.source, partition)]:
-            reasons[(epoch != ABSENT) & (epoch < below) & (commits.offset > end)] = State.LOG_TRUNCATED
-        return reasons
 
     def outlook(self, source: str, target: str, partition: TopicPartition, snapshot: Snapshot) -> Outlook | None:
         """Return what answers for a partition rest on beside the commits; None: the target cannot be asked.

@@ -66,7 +66,7 @@ def reason_to_withhold(source: PartitionLog, target: PartitionLog) -> State | No
     translated until the log has been indexed anew. Only an empty target log needs no index.
     """
     for side in (source, target):
-        if (reason := _reason_of(side.metadata)) is not None:
+        if (reason := reason_of(side.metadata)) is not None:
             return reason
     if source.metadata.partitions != target.metadata.partitions:
         return State.PARTITIONS_DIFFER
@@ -91,7 +91,8 @@ def last_known(
     return PartitionMetadata(min(indexed_ids, default=""), partitions, 0, int(NO_LIMIT), indexed_ids)
 
 
-def _reason_of(metadata: PartitionMetadata) -> State | None:
+def reason_of(metadata: PartitionMetadata) -> State | None:
+    """Return why one side alone lets nothing be translated, None if it does not."""
     if metadata.is_refused:
         return State.TOPIC_UNAUTHORIZED
     if metadata.topic_id is None:

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from offset_sync.jobs import runner
+from offset_sync.jobs.translation.offset_table import ANSWER_COLUMNS, OPTIONAL, REQUIRED
 from offset_sync.tables.report_tables import ALL_TABLES
 from offset_sync.tables.views import QUESTIONS, VIEWS
 from spark_options import split_options
@@ -169,7 +170,7 @@ def test_every_job_and_each_of_its_options_is_described(job: str) -> None:
 
 
 def test_what_is_run_by_hand_has_no_option_to_run_once() -> None:
-    assert [job for job in JOBS if "--once" not in options_of(job)] == ["check", "cutover", "demo"]
+    assert [job for job in JOBS if "--once" not in options_of(job)] == ["check", "cutover", "demo", "translate"]
 
 
 @pages
@@ -184,6 +185,7 @@ def test_every_setting_that_is_named_exists(page: Path) -> None:
 def test_every_name_in_the_pages_for_people_is_a_table_a_column_or_a_job(page: str) -> None:
     columns = {name for table in ALL_TABLES for name in table.names}
     known = columns | {described.name for described in (*ALL_TABLES, *VIEWS, *QUESTIONS)} | set(JOBS)
+    known |= {*REQUIRED, *OPTIONAL, *ANSWER_COLUMNS}
     known.add("delta_log")  # the lock table that Delta keeps in DynamoDB unless told otherwise
     assert set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", (REPO / page).read_text())) - known == set()
 

@@ -53,6 +53,8 @@ SELECT
       WHEN 'NO_REFERENCE' THEN 'withheld: the strategy of the topic finds nothing to go by'
       WHEN 'OWNER_UNKNOWN' THEN 'withheld: a cluster that could not be read since the start may hold a newer commit'
       WHEN 'TRANSLATION_FAILED' THEN 'withheld: translating this partition failed; the log of sync_offsets says how'
+      WHEN 'TOPIC_NOT_INCLUDED' THEN 'withheld: the configuration leaves the topic out'
+      WHEN 'PARTITION_MISSING' THEN 'withheld: the topic has fewer partitions'
       ELSE 'withheld: ' || state
     END
     ELSE outcome || ': ' || state

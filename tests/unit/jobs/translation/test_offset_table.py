@@ -1,0 +1,139 @@
+"""Offsets as text: what is read out of it, and that every line which says nothing is named at once."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from offset_sync.jobs.translation.csv_offsets import parse_csv, read_csv
+from offset_sync.jobs.translation.offset_table import OffsetTable, parse_time
+from offset_sync.model.errors import ConfigError
+
+NOW_MS = 1_795_000_000_000
+HEADER = b"topic,partition,offset\n"
+
+
+def rows(table: OffsetTable) -> list[tuple[str, int, int]]:
+    known = table.offsets
+    columns = (known.topic.tolist(), known.partition.tolist(), known.offset.tolist())
+    return [(known.topics[code], partition, offset) for code, partition, offset in zip(*columns, strict=True)]
+
+
+def problems(text: bytes) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        parse_csv(text, NOW_MS)
+    return caught.value.problems
+
+
+def test_columns_stand_in_any_order_and_others_are_kept_as_they_are() -> None:
+    text = b'\xef\xbb\xbfsink,offset,partition,topic\r\n"a ""b"", 1",7,0,orders\r\n 007 , 8 ,1,pay\r\n'
+    table = parse_csv(text, NOW_MS)
+    assert rows(table) == [("orders", 0, 7), ("pay", 1, 8)]
+    assert table.given.column_names == ["sink", "offset", "partition", "topic"]
+    assert table.given.column("sink").to_pylist() == ['a "b", 1', " 007 "]
+
+
+@pytest.mark.parametrize("text", [HEADER, HEADER.rstrip(), HEADER + b"\n\n"])
+def test_a_file_without_lines_has_no_offsets(text: bytes) -> None:
+    assert rows(parse_csv(text, NOW_MS)) == []
+
+
+def test_every_bad_line_is_named_with_its_number_in_the_file() -> None:
+    lines = [
+        b"orders,0,1",
+        b"",
+        b"orders,0",
+        b"orders,0,-1",
+        b"orders,x,1",
+        b"bad name,0,1",
+        b"orders,0,9223372036854775808",
+        b"orders,2147483648,9223372036854775807",
+        b"orders,0,1,2",
+        b",0,1",
+        b"orders,0,1e3",
+        b"orders,0,",
+        "orders,0,\u0663".encode(),
+    ]
+    assert problems(HEADER + b"\n".join(lines)) == [
+        "line 4: expected 3 columns, found 2",
+        "line 5: offset '-1' is no number from 0 to 9223372036854775807",
+        "line 6: partition 'x' is no number from 0 to 2147483647",
+        "line 7: topic 'bad name' is no topic's name",
+        "line 8: offset '9223372036854775808' is no number from 0 to 9223372036854775807",
+        "line 9: partition '2147483648' is no number from 0 to 2147483647",
+        "line 10: expected 3 columns, found 4",
+        "line 11: topic '' is no topic's name",
+        "line 12: offset '1e3' is no number from 0 to 9223372036854775807",
+        "line 13: offset '' is no number from 0 to 9223372036854775807",
+        "line 14: offset '\u0663' is no number from 0 to 9223372036854775807",
+    ]
+
+
+def test_of_very_many_bad_lines_the_first_ones_are_named() -> None:
+    told = problems(HEADER + b"orders,0,x\n" * 100_000)
+    assert len(told) == 101
+    assert (told[0][:7], told[-1]) == ("line 2:", "and 99,900 more lines")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"", "expected a header with topic,partition,offset; topic, partition, offset not in: nothing"),
+        (b"topic;partition;offset\n", "topic, partition, offset not in: topic;partition;offset"),
+        (b"topic,partition,offset,offset\n", "column 'offset' is there twice"),
+        (b"topic,partition,offset,state\n", "column 'state' is one of the answer's; rename it"),
+        (b"\xff,partition,offset\n", "not UTF-8"),
+    ],
+)
+def test_a_header_that_will_not_do_is_told(text: bytes, said: str) -> None:
+    assert [said in each and each.startswith("line 1: ") for each in problems(text)] == [True]
+
+
+def test_a_body_that_is_no_text_is_told() -> None:
+    assert "UTF8" in problems(HEADER + b"orders\xff,0,1\n")[0]
+
+
+def test_times_and_epochs_may_be_there_and_may_be_empty() -> None:
+    text = b"topic,partition,offset,taken_at,leader_epoch\no,0,1,2026-01-31T12:00:00Z,4\no,0,1,,\n"
+    text += b"o,0,1,2026-01-31T13:00:00.0019+01:00,0\n"
+    known = parse_csv(text, NOW_MS).offsets
+    noon_ms = 1_769_860_800_000
+    assert known.taken_at_ms.tolist() == [noon_ms, -1, noon_ms + 1]
+    assert known.leader_epoch.tolist() == [4, -1, 0]
+
+
+def test_a_time_for_all_is_only_for_those_without_one() -> None:
+    table = parse_csv(b"topic,partition,offset,taken_at\no,0,1,1970-01-01T00:00:01Z\no,0,1,\n", NOW_MS)
+    assert table.taken_at(5).offsets.taken_at_ms.tolist() == [1000, 5]
+    assert table.taken_at(None).offsets.taken_at_ms.tolist() == [1000, -1]
+
+
+def test_a_time_without_its_zone_or_to_come_proves_nothing_and_is_bad() -> None:
+    times = ["2026-01-31T12:00:00", "yesterday", "2099-01-01T00:00:00Z", "1769860800000", "2026-01-31T12:00:00Z"]
+    text = b"topic,partition,offset,taken_at\n" + b"".join(b"o,0,1,%s\n" % time.encode() for time in times)
+    no_time = "is no time with its zone, as 2026-01-31T12:00:00Z"
+    assert problems(text) == [
+        f"line 2: taken_at '2026-01-31T12:00:00' {no_time}",
+        f"line 3: taken_at 'yesterday' {no_time}",
+        "line 4: taken_at '2099-01-01T00:00:00Z' lies in the future",
+        f"line 5: taken_at '1769860800000' {no_time}",
+    ]
+    assert problems(b"topic,partition,offset,taken_at\no,0,1,2099-01-01T00:00:00Z\n")[0].endswith("in the future")
+    with pytest.raises(ValueError, match="zone"):
+        parse_time("2026-01-31T12:00:00", NOW_MS)
+
+
+def test_a_file_that_is_not_there_is_told_and_a_dash_is_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigError, match=r"--file .*none\.csv: No such file"):
+        read_csv(str(tmp_path / "none.csv"), NOW_MS)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(HEADER + b"orders,3,4\n")))
+    assert rows(read_csv("-", NOW_MS)) == [("orders", 3, 4)]
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(HEADER + b"orders,3,x\n")))
+    with pytest.raises(ConfigError, match="standard input: line 2: "):
+        read_csv("-", NOW_MS)

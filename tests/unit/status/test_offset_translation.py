@@ -1,0 +1,179 @@
+"""Offsets that no group has committed: the answers of plain loops over records, and every reason to have none."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.logs import log
+from fakes.kept_offsets import NoWait, kept, said, silent, site_of, translated, why
+from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
+from generators.hypothesis_strategies import law
+from generators.mirrored_logs import random_cases, random_world
+from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, EpochEnd, State, TopicPartition
+from offset_sync.status.kept_offsets import KeptOffsets
+from offset_sync.status.offset_translation import OffsetTranslation
+from offset_sync.translate.index.incarnations import Incarnation
+from oracles.translation import answers as brute_force
+
+OTHER = TopicPartition("pay-in", 3)
+
+
+@law(60)
+@given(st.integers(0, 2**32))
+def test_every_answer_is_that_of_brute_force(seed: int) -> None:
+    rng = random.Random(seed)
+    for each in random_cases(random_world(rng, steps=rng.choice((3, 20))), rng):
+        if each.source is None:
+            continue
+        case = replace(each, now_ms=STARTED_MS)
+        site = Site(config_of(["A", "B", "C", "D"], sync={"hole_grace": f"{case.hole_grace_ms}ms"}))
+        for name in "ABCD":
+            site.index.code(name)
+        for where in (each.source, each.target):
+            site.put(where)
+            site.index.extend(where, ORDERS)
+        offsets = list(range(each.source.log_end + 1))
+        rng.shuffle(offsets)
+        translation = OffsetTranslation(site.config, site.state, site, NoWait())
+        pair = (each.source_cluster, each.target.cluster)
+        found = translation.translate(pair, kept(*((ORDERS, offset) for offset in offsets)))
+        # Where the index is behind, what fills a hole may stand there unread, however old the hole is.
+        is_behind = each.source.frontier < each.source.log_end
+        now_ms, grace_ms = (0, 1) if is_behind else (STARTED_MS, case.hole_grace_ms)
+        wanted = brute_force(replace(each, now_ms=now_ms, hole_grace_ms=grace_ms), offsets)
+        is_late = each.target.records and min(r.offset for r in each.target.records) > each.target.log_start
+        for row, answer in enumerate(wanted):
+            if found.is_withheld[row]:
+                assert is_late or State(found.state[row]) is State.NOT_INDEXED, (each, offsets[row])
+                continue
+            told = found.target_offset[row], found.duplicates[row], found.duplicates_at_most[row], found.lost[row]
+            assert told == (answer.clamped_offset, answer.duplicates, answer.duplicates_at_most, answer.lost)
+            assert found.state[row] == answer.state
+
+
+def test_answers_come_in_the_order_of_the_offsets_whatever_partition_they_are_of() -> None:
+    site = site_of("Y0:5 X5:10", "Y0:5 X5:10")
+    for alias, text in (("X", "X0:9"), ("Y", ". X0:9")):
+        site.put(log(alias, text), OTHER, partitions=4)
+    found = translated(site, kept((OTHER, 4), (ORDERS, 7), (OTHER, 0), (ORDERS, 2)))
+    assert found.target_offset.tolist() == [5, 7, 1, 2]
+
+
+def test_nothing_is_remembered_owned_or_written() -> None:
+    site = site_of()
+    translated(site, kept((ORDERS, 7)))
+    assert (len(site.state.offsets.keys), site.asked) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("offset", "answer"),
+    [(10, ("AT_FRONTIER", 10)), (11, ("COMMIT_BEYOND_END", ABSENT)), ((1 << 63) - 1, ("COMMIT_BEYOND_END", ABSENT))],
+)
+def test_an_offset_above_the_end_of_the_source_has_no_answer(offset: int, answer: tuple[str, int]) -> None:
+    found = translated(site_of(), kept((ORDERS, offset)))
+    assert said(found) == [answer]
+    assert found.is_withheld.tolist() == [answer[1] == ABSENT]
+    if answer[1] == ABSENT:
+        assert "orders-0 ends at 10 at X" in why(found)
+
+
+def test_a_topic_that_is_left_out_and_a_partition_that_is_not_there_are_told() -> None:
+    site = site_of()
+    found = translated(site, kept((TopicPartition("secret", 0), 0), (TopicPartition("orders", 1), 0), (ORDERS, 3)))
+    assert said(found) == [("TOPIC_NOT_INCLUDED", ABSENT), ("PARTITION_MISSING", ABSENT), ("EXACT", 3)]
+    assert [why(found, row) for row in (0, 1)] == [
+        "the configuration leaves this topic out; include it, and let index_records read it",
+        "orders has 1 partition at X",
+    ]
+
+
+def test_what_is_wrong_with_a_topic_is_told_with_the_cluster() -> None:
+    site = site_of()
+    site.clusters["Y"].topics.pop("orders")
+    assert "there is no topic orders at Y" in why(translated(site, kept((ORDERS, 3))))
+    site = site_of()
+    site.put(log("Y", "X0:10"), partitions=2)
+    assert "orders has 1 partition at X and 2 partitions at Y" in why(translated(site, kept((ORDERS, 3))))
+    site = site_of()
+    site.put(log("Y", "X0:10"), topic_id="another")
+    found = translated(site, kept((ORDERS, 3)))
+    assert said(found) == [("TOPIC_RECREATED", ABSENT)]
+    assert "orders was made anew at Y" in why(found)
+    site = site_of()
+    site.clusters["X"].forbidden.add("orders")
+    assert "orders may not be described" in why(translated(site, kept((ORDERS, 3))))
+
+
+@pytest.mark.parametrize("alias", ["X", "Y"])
+def test_a_silent_cluster_is_a_reason(alias: str) -> None:
+    found = translated(silent(site_of(), alias), kept((ORDERS, 3)))
+    assert said(found) == [("CLUSTER_UNREACHABLE", ABSENT)]
+    assert f"clusters.{alias}: does not answer" in why(found)
+    assert ("--disaster" in why(found)) == (alias == "X")
+
+
+def test_a_partition_of_the_source_without_a_leader_is_a_reason() -> None:
+    site = site_of()
+    site.clusters["X"].without_leader.add(ORDERS)
+    found = translated(site, kept((ORDERS, 3)))
+    assert said(found) == [("CLUSTER_UNREACHABLE", ABSENT)]
+    assert "X: the leader of orders-0 does not answer" in why(found)
+
+
+def begun_anew(site: Site, *, is_anew: bool, begins_at: int = 0) -> int:
+    """Let the source's log have another life, noticed a while ago; return when."""
+    noticed_ms = STARTED_MS - 10 * CLOCKS_APART_MS
+    topic_id = site.clusters["X"].topics["orders"].topic_id
+    site.index.lives[ClusterPartition("X", *ORDERS)] = [Incarnation(begins_at, noticed_ms, topic_id, is_anew)]
+    return noticed_ms
+
+
+@pytest.mark.parametrize("is_source_lost", [False, True])
+@pytest.mark.parametrize(("is_anew", "state"), [(True, "TOPIC_RECREATED"), (False, "LOG_TRUNCATED")])
+def test_an_offset_that_may_be_of_a_former_life_needs_a_time_that_proves_otherwise(
+    is_anew: bool, state: str, is_source_lost: bool
+) -> None:
+    site = site_of()
+    noticed_ms = begun_anew(site, is_anew=is_anew, begins_at=4)
+    if is_source_lost:
+        silent(site)
+    offsets = ((ORDERS, 4), (ORDERS, 5))
+    for taken_at_ms in (ABSENT, 0, noticed_ms, noticed_ms + CLOCKS_APART_MS):
+        found = translated(site, kept(*offsets, taken_at_ms=taken_at_ms), is_source_lost=is_source_lost)
+        assert said(found) == [("EXACT", 4), (state, ABSENT)]
+        assert "--taken-at" in why(found, 1)
+    found = translated(
+        site, kept(*offsets, taken_at_ms=noticed_ms + CLOCKS_APART_MS + 1), is_source_lost=is_source_lost
+    )
+    assert said(found) == [("EXACT", 4), ("EXACT", 5)]
+
+
+def test_the_time_that_a_reason_names_is_late_enough() -> None:
+    site = site_of()
+    begun_anew(site, is_anew=True)
+    text = why(translated(site, kept((ORDERS, 5))))
+    named = text.split(" taken after ")[1].split(",")[0]
+    at_ms = int(np.datetime64(named.removesuffix("Z"), "ms").astype(np.int64))
+    assert said(translated(site, kept((ORDERS, 5), taken_at_ms=at_ms))) == [("EXACT", 5)]
+
+
+def test_an_offset_that_names_a_lost_leader_epoch_has_no_answer() -> None:
+    site = site_of()
+    site.index.ended[ClusterPartition("X", *ORDERS)] = [EpochEnd(2, 6)]
+    for epoch, answer in ((1, ("LOG_TRUNCATED", ABSENT)), (2, ("EXACT", 8)), (ABSENT, ("EXACT", 8))):
+        assert said(translated(site, kept((ORDERS, 8), leader_epoch=epoch))) == [answer]
+
+
+def test_a_million_offsets_of_one_partition_are_taken_in_parts() -> None:
+    offsets = np.arange(3 << 20) % 11
+    zeros = np.zeros(len(offsets), np.int64)
+    many = KeptOffsets(["orders"], zeros, zeros, offsets, zeros - 1, zeros - 1)
+    assert [len(rows) for _, rows in many.by_partition()] == [1 << 20] * 3
+    found = translated(site_of(), many)
+    assert (found.target_offset == offsets).all()
