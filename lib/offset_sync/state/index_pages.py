@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import errno
 import logging
+import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
 from offset_sync.state.spill_file import Extent, SpillFile
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.paged_runs import columns_of
-from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index.runs import Int64s, Runs
 
 logger = logging.getLogger(__name__)
 PAGE_RUNS = 1 << 16
@@ -25,6 +26,8 @@ _RUN_BYTES = 180
 """Of a run in memory: its columns, where the other side's records stand, and room to grow (``benchmarks/tried.md``)."""
 _PAGE_RUN_BYTES = 40
 _CACHE_SHARE = 0.25
+_ROW_BYTES, _READING_SHARE, _LEAST_ROWS = 240, 0.25, 4
+"""Of a row of the table: its columns, and those of it that are being sorted or taken in."""
 _SLACK = 1.25
 """A log gives when it has so many times what it may keep: not a page for each run that comes."""
 
@@ -33,25 +36,38 @@ class IndexPages:
     """Keeps logs within *memory_bytes*, in pages of at most *page_runs*; None: everything stays in memory."""
 
     def __init__(self, memory_bytes: int | None = None, page_runs: int = PAGE_RUNS) -> None:
-        self._page_runs, self._is_full = page_runs, False
+        self._page_runs, self._is_full, self._memory_bytes = page_runs, False, memory_bytes
         self._most_runs = None if memory_bytes is None else int(memory_bytes * (1 - _CACHE_SHARE) / _RUN_BYTES)
         self._cache = PageCache(int((memory_bytes or 0) * _CACHE_SHARE / _PAGE_RUN_BYTES))
         self._file: SpillFile | None = None
 
+    @property
+    def rows_at_once(self) -> int:
+        """How many rows of the table may be in memory while it is read."""
+        if self._memory_bytes is None:
+            return sys.maxsize
+        return max(_LEAST_ROWS, int(self._memory_bytes * _READING_SHARE / _ROW_BYTES))
+
+    def share(self, sizes: Int64s) -> int:
+        """Return how many runs each of logs of such *sizes* may keep in memory."""
+        if self._most_runs is None or sizes.sum() <= self._most_runs:
+            return sys.maxsize
+        return max(1, level(sizes, self._most_runs))
+
     def make_room(self, logs: Collection[LogIndex]) -> None:
         """Have *logs* give what is too much; where the disk has no room it stays in memory, and is told once."""
-        if self._most_runs is None:
-            return
-        sizes = np.array([len(log.paged.tail) for log in logs], np.int64)
-        if sizes.sum() <= self._most_runs:
-            return
-        kept = max(1, level(sizes, self._most_runs))
+        if self._most_runs is not None:
+            kept = self.share(np.array([len(log.paged.tail) for log in logs], np.int64))
+            self.trim([(log, kept) for log in logs])
+
+    def trim(self, logs: Iterable[tuple[LogIndex, int]]) -> None:
+        """Have each of *logs* give what it has beyond what it may keep, as :meth:`make_room` does."""
         try:
-            self._file = self._file or SpillFile()
-            for log, size in zip(logs, sizes.tolist(), strict=True):
-                if size > kept * _SLACK:
-                    self._give(log, size - kept, self._file)
-            self._is_full = False
+            for log, kept in logs:
+                if len(log.paged.tail) > kept * _SLACK:
+                    self._file = self._file or SpillFile()
+                    self._give(log, len(log.paged.tail) - kept, self._file)
+                    self._is_full = False
         except OSError as problem:
             if not self._is_full:
                 reason = errno.errorcode.get(problem.errno or 0, "") or str(problem)
@@ -107,7 +123,7 @@ class LogPages:
 
     def keep(self, page: Runs, first: int, end: int) -> None:
         """Keep the runs of the page ``[first, end)``; raises OSError where there is no room."""
-        self._extents[first, end] = self._file.put(np.array(columns_of(page), np.int64))
+        self._extents[first, end] = self._file.put([column.astype(np.int64, copy=False) for column in columns_of(page)])
 
     def read(self, first: int, end: int) -> Runs:
         """Return the runs of the page ``[first, end)``."""
@@ -121,7 +137,7 @@ class LogPages:
         self._extents.clear()
 
 
-def level(sizes: np.ndarray[tuple[int, ...], np.dtype[np.int64]], most: int) -> int:
+def level(sizes: Int64s, most: int) -> int:
     """Return how many each may keep, so that all that have more keep as many and together they keep *most*."""
     ascending = np.sort(sizes)
     left = len(ascending) - np.arange(len(ascending))
