@@ -62,14 +62,13 @@ class IndexLogs:
         self.partitions[of_log[:2]] = self.partitions.get(of_log[:2], 0) + 1
         return log
 
-    def forget(self, partitions: Collection[TopicPartition] | Mapping[TopicPartition, object]) -> list[LogIndex]:
-        """Forget all logs of *partitions*, which are taken in anew; return them."""
+    def forget(self, partitions: Collection[TopicPartition] | Mapping[TopicPartition, object]) -> None:
+        """Forget all logs of *partitions*, which are taken in anew."""
         for lost in [each for each in self._lost if each.topic_partition in partitions]:
             del self._lost[lost]
-        gone = [each for each in self.logs if each.topic_partition in partitions]
-        for known in gone:
+        for known in [each for each in self.logs if each.topic_partition in partitions]:
+            del self.logs[known]
             self.partitions[known[:2]] -= 1
-        return [self.logs.pop(known) for known in gone]
 
 
 def _note_times(log: LogIndex, rows: IndexRows, kept: Int64s, *, is_timed: bool) -> None:

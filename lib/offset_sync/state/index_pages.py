@@ -79,11 +79,6 @@ class IndexPages:
         page_runs = min(runs, self._page_runs)
         log.let_go(runs // page_runs, page_runs, store)
 
-    def forget(self, log: LogIndex) -> None:
-        """Let others have the room of a log that is taken in anew."""
-        if isinstance(log.store, LogPages):
-            log.store.drop()
-
 
 class PageCache:
     """Pages that were asked for lately, of so many runs together; threads may share it."""
@@ -91,7 +86,7 @@ class PageCache:
     def __init__(self, most_runs: int) -> None:
         self._most_runs, self._runs = most_runs, 0
         self._pages: OrderedDict[Extent, Runs] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # pages may be dropped wherever the last who knew them goes
 
     def get(self, file: SpillFile, extent: Extent) -> Runs:
         """Return the page that *extent* is of."""
@@ -115,7 +110,7 @@ class PageCache:
 
 
 class LogPages:
-    """The pages of one log."""
+    """The pages of one log; others get their room when nobody holds the log, or a view of it, any more."""
 
     def __init__(self, file: SpillFile, cache: PageCache) -> None:
         self._file, self._cache = file, cache
@@ -129,12 +124,10 @@ class LogPages:
         """Return the runs of the page ``[first, end)``."""
         return self._cache.get(self._file, self._extents[first, end])
 
-    def drop(self) -> None:
-        """Forget all pages."""
+    def __del__(self) -> None:
         for extent in self._extents.values():
             self._cache.drop(extent)
             self._file.free(extent)
-        self._extents.clear()
 
 
 def level(sizes: Int64s, most: int) -> int:

@@ -70,7 +70,8 @@ class IndexRows:
     def in_order(self) -> IndexRows:
         """Return the same by log and offset.
 
-        Where one micro-batch has ended before the next one begins: its end comes first.
+        Where one micro-batch has ended before the next one begins: its end comes first. Of what is there twice that
+        which was seen first.
         """
         by_log = self if _ascends(self.log) else self.take(np.argsort(_narrow(self.log), kind="stable"))
         same = by_log.log[1:] == by_log.log[:-1]
@@ -93,7 +94,8 @@ class IndexRows:
             return self
         tied = np.flatnonzero(np.concatenate((is_next, [False])) | np.concatenate(([False], is_next)))
         order = np.arange(len(self))
-        keys = (-self.origin_start[tied], self.length[tied], self.start[tied], self.log[tied])
+        tie = self.take(tied)
+        keys = (tie.origin, tie.seen_ms, -tie.origin_start, tie.length, tie.start, tie.log)
         order[tied] = tied[np.lexsort(keys)]
         return self.take(order)
 

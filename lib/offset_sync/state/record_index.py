@@ -99,8 +99,6 @@ class RecordIndex:
             self._grown |= places
             if self._version is not None:
                 self._rebuilt |= {each: self.rebuilt(each) + 1 for each in places}
-            for log in before.logs.values():
-                self._pages.forget(log)
             self._pages.make_room(self._logs.values())
             self._note(version, topics_version, topics)
 
@@ -200,8 +198,7 @@ class RecordIndex:
 
     def _rebuild(self, rows: Mapping[TopicPartition, IndexRows]) -> None:
         """Take in all *rows* of partitions again, for a log of theirs has another life than was known before."""
-        for gone in self._taken.forget(rows.keys()):
-            self._pages.forget(gone)
+        self._taken.forget(rows.keys())
         for partition, of_partition in rows.items():
             self._rebuilt[partition] = self.rebuilt(partition) + 1
             self._grown.add(partition)

@@ -79,6 +79,10 @@ class Commits:
     offset: Int64s
     at_ms: Int64s
 
+    def take(self, rows: slice) -> Commits:
+        """Return the chosen commits."""
+        return Commits(self.key[rows], self.offset[rows], self.at_ms[rows])
+
 
 @dataclass(frozen=True)
 class Snapshot:

@@ -31,7 +31,7 @@ class SpillFile:
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile(prefix="offset-sync-")  # noqa: SIM115  it lives as long as this object
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._end = self._number = 0
         self._free: dict[int, list[int]] = {}
 

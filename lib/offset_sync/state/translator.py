@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence, Set
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Collection, Set
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
+from offset_sync.model.values import CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
 from offset_sync.state.last_translations import LastTranslations, Outlook
 from offset_sync.state.snapshot import Commits, Snapshot, frontier
 from offset_sync.state.sync_state import SyncState
+from offset_sync.state.translation import Pair, Question, Translation, of_former_lives, of_lost_records
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold, withhold_some
+from offset_sync.translate.partition import Translations, concatenate, withhold_some
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known, reason_to_withhold
 from offset_sync.translate.strategies import Strategy
 
 logger = logging.getLogger(__name__)
-
-
-class _Pair(NamedTuple):
-    """What all partitions of one translation share."""
-
-    last: LastTranslations
-    source: str
-    target: str
-    snapshot: Snapshot
-    now_ms: int
+_TRIES = 3
+"""How often answers are computed without the lock before they are computed with it."""
 
 
 class Translator:
@@ -54,53 +43,115 @@ class Translator:
 
         What goes wrong with one partition is that partition's: it is withheld, and the log says why.
         """
-        pair = _Pair(last, source, target, snapshot, now_ms)
-        parts = []
-        for partition, rows in self._state.keys.slices(commits.key):
-            key, committed = commits.key[rows], commits.offset[rows]
-            try:
-                parts.append(self._translate_partition(pair, partition, Commits(key, committed, commits.at_ms[rows])))
-            except Exception as problem:
-                self._log_once(f"{source} to {target}: {partition.topic}-{partition.partition}", problem)
-                parts.append(withhold(State.TRANSLATION_FAILED, len(key)))
-        return concatenate(parts)
+        asked = self.ask(last, source, target, commits, snapshot, now_ms)
+        self.compute(asked)
+        return self.answers(asked)
 
-    def _log_once(self, what: str, problem: Exception) -> None:
+    def ask(
+        self, last: LastTranslations, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int
+    ) -> Translation:
+        """Return what is to be translated, with views of the logs as they are now."""
+        pair = Pair(last, source, target, snapshot, now_ms)
+        with self._state.lock:
+            slices = self._state.keys.slices(commits.key)
+            return Translation(pair, [self._asked(pair, each, commits.take(rows)) for each, rows in slices])
+
+    def compute(self, asked: Translation) -> None:
+        """Find the answers, without the lock: pages are read, and a deep answer takes its time.
+
+        Where the source's log has got a record late meanwhile, or another life, the answers are void: once more.
+        """
+        for _ in range(_TRIES):
+            with self._state.lock:
+                due = self._due(asked)
+            if not due:
+                return
+            for each in due:
+                self._compute(asked.pair, each)
+
+    def answers(self, asked: Translation) -> Translations:
+        """Return what was computed, in the order asked; whoever holds the lock can rely on it as long as it is held."""
+        with self._state.lock:
+            for each in self._due(asked):
+                self._compute(asked.pair, each)
+            return concatenate([self._told(asked.pair, each) for each in asked.questions])
+
+    def _due(self, asked: Translation) -> list[Question]:
+        """Return what has no answers, or void ones; to be computed by what is known now."""
+        due = []
+        for number, each in enumerate(asked.questions):
+            is_void = each.answers is not None and self._basis(asked.pair, each.partition) != each.basis
+            if is_void:
+                each = asked.questions[number] = self._asked(asked.pair, each.partition, each.commits)
+            if each.answers is None:
+                due.append(each)
+        return due
+
+    def _asked(self, pair: Pair, partition: TopicPartition, commits: Commits) -> Question:
+        try:
+            return self._question(pair, partition, commits)
+        except Exception as problem:
+            self._log_once(pair, partition, problem)
+            return Question(partition, commits, self._basis(pair, partition), State.TRANSLATION_FAILED)
+
+    def _compute(self, pair: Pair, question: Question) -> None:
+        try:
+            question.compute()
+        except Exception as problem:
+            self._log_once(pair, question.partition, problem)
+            question.withheld = State.TRANSLATION_FAILED
+            question.compute()
+
+    def _log_once(self, pair: Pair, partition: TopicPartition, problem: Exception) -> None:
         """Log *problem* with its stack trace; not again in each micro-batch while it stays the same."""
-        if self._problems.get(what) != repr(problem):
-            self._problems[what] = repr(problem)
+        what = f"{pair.source} to {pair.target}: {partition.topic}-{partition.partition}"
+        with self._state.lock:
+            is_known, self._problems[what] = self._problems.get(what) == repr(problem), repr(problem)
+        if not is_known:
             logger.error("%s cannot be translated", what, exc_info=problem)
 
-    def _translate_partition(self, pair: _Pair, partition: TopicPartition, commits: Commits) -> Translations:
+    def _question(self, pair: Pair, partition: TopicPartition, commits: Commits) -> Question:
         there = self.view(pair.target, partition, pair.snapshot)
-        key, committed = commits.key, commits.offset
+        basis = self._basis(pair, partition)
         if there is None or pair.snapshot.is_unsettled(pair.source, partition):
-            return withhold(State.CLUSTER_UNREACHABLE, len(key))
-        log = self._index.log(pair.source, *partition)
-        window_start = pair.last.window_start(
-            self._state.keys.keys_in(partition), int(committed.min()), self._revision(log, partition)
-        )
+            return Question(partition, commits, basis, State.CLUSTER_UNREACHABLE)
+        window_start = pair.last.window_start(self._state.keys.keys_in(partition), int(commits.offset.min()), basis[0])
         said = self.view(pair.source, partition, pair.snapshot)
         here = said or self._remembered(pair.source, partition, there)
         topic_id = self._state.offsets.clusters[pair.source].topic_id
-        topic_ids = [topic_id.get(one) for one in key.tolist()]
         # Nobody has watched since the clusters were asked, however long ago that is by now.
         asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)
         unread_since_ms = self.unread_since_ms(pair.source, partition, pair.snapshot, asked_at_ms)
-        answers = translate_partition(
-            committed,
-            topic_ids,
-            self._log(pair.source, partition, here),
-            self._log(pair.target, partition, there),
-            Bounds(unread_since_ms, window_start, self._origins),
-            self._strategy(partition.topic, pair.now_ms),
+        return Question(
+            partition,
+            commits,
+            basis,
+            topic_ids=[topic_id.get(one) for one in commits.key.tolist()],
+            logs=(self._view(pair.source, partition, here), self._view(pair.target, partition, there)),
+            bounds=Bounds(unread_since_ms, window_start, self._origins),
+            strategy=self._strategy(partition.topic, pair.now_ms),
+            is_silent=said is None,
         )
-        answers = withhold_some(answers, self._of_former_lives(pair.source, partition, commits, topic_ids))
-        answers = withhold_some(answers, self._of_lost_records(pair, partition, commits))
-        if said is None:
-            answers = withhold_some(answers, pair.last.reasons_while_silent(partition, key, committed))
-        # Asked again: translating may have met an origin of which some record had come late.
-        pair.last.note_window(key, committed, answers.offset, self._revision(log, partition))
+
+    def _told(self, pair: Pair, question: Question) -> Translations:
+        """Return the answers to a *question* as far as they hold, and remember what the next ones can build on."""
+        answers, partition, commits = question.answers, question.partition, question.commits
+        assert answers is not None
+        if question.withheld is not None:
+            return answers
+        for alias, log in zip((pair.source, pair.target), question.logs or (), strict=True):
+            if (live := self._index.log(alias, *partition)) is not None:
+                live.adopt(log.index)
+        source = ClusterPartition(pair.source, *partition)
+        lives = self._index.incarnations(source)
+        answers = withhold_some(answers, of_former_lives(lives, commits, question.topic_ids))
+        ends = [*self._index.epoch_ends(source), *pair.snapshot.epoch_end(pair.source, partition)]
+        epoch = self._state.offsets.clusters[pair.source].columns["genuine_epoch"][commits.key]
+        answers = withhold_some(answers, of_lost_records(ends, commits, epoch))
+        if question.is_silent:
+            reasons = pair.last.reasons_while_silent(partition, commits.key, commits.offset)
+            answers = withhold_some(answers, reasons)
+        pair.last.note_window(commits.key, commits.offset, answers.offset, question.basis[0])
         return answers
 
     def young_since_ms(self, now_ms: int) -> int:
@@ -118,37 +169,19 @@ class Translator:
         index, code = self._index.log(cluster, *partition), self._index.code(cluster)
         return PartitionLog.of(index, code, metadata)
 
+    def _view(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
+        index = self._index.log(cluster, *partition)
+        return PartitionLog.of(index.view() if index is not None else None, self._index.code(cluster), metadata)
+
+    def _basis(self, pair: Pair, partition: TopicPartition) -> tuple[int, object]:
+        """Return the revision of the source's log, and what else makes answers void that were right before."""
+        logs = [self._index.log(alias, *partition) for alias in (pair.source, pair.target)]
+        ids = [frozenset(self._topic_ids(alias, partition)) for alias in (pair.source, pair.target)]
+        return self._revision(logs[0], partition), (ids, [log is not None and log.is_contradicted for log in logs])
+
     def _revision(self, log: LogIndex | None, partition: TopicPartition) -> int:
         """Return a number that changes where earlier answers bound later ones no more."""
         return self._index.rebuilt(partition) << 32 | (log.reorder_count() if log is not None else 0)
-
-    def _of_former_lives(
-        self, source: str, partition: TopicPartition, commits: Commits, topic_ids: Sequence[str | None]
-    ) -> NDArray[np.intp]:
-        """Return the reason to withhold each commit that may have been made to an earlier life of the source's log.
-
-        It says that records were read which stand there no more; of those that stand there now nobody knows. A commit
-        that names the topic's present incarnation belongs to it; a cut log keeps its topic, so then only time tells.
-        """
-        reasons = np.full(len(commits.key), ABSENT, np.intp)
-        for life in self._index.incarnations(ClusterPartition(source, *partition)):
-            names_it = np.array([life.is_anew and each == life.topic_id for each in topic_ids], np.bool_)
-            is_earlier = commits.at_ms <= life.noticed_ms + CLOCKS_APART_MS
-            reason = State.TOPIC_RECREATED if life.is_anew else State.LOG_TRUNCATED
-            reasons[(commits.offset > life.begins_at) & is_earlier & ~names_it] = reason
-        return reasons
-
-    def _of_lost_records(self, pair: _Pair, partition: TopicPartition, commits: Commits) -> NDArray[np.intp]:
-        """Return the reason to withhold each commit whose last record was lost when another leader was elected.
-
-        It need not have been indexed. A client that does not say which epoch it has read is believed, as Kafka does.
-        """
-        reasons = np.full(len(commits.key), ABSENT, np.intp)
-        ends = self._index.epoch_ends(ClusterPartition(pair.source, *partition))
-        epoch = self._state.offsets.clusters[pair.source].columns["genuine_epoch"][commits.key]
-        for below, end in [*ends, *pair.snapshot.epoch_end(pair.source, partition)]:
-            reasons[(epoch != ABSENT) & (epoch < below) & (commits.offset > end)] = State.LOG_TRUNCATED
-        return reasons
 
     def outlook(self, source: str, target: str, partition: TopicPartition, snapshot: Snapshot) -> Outlook | None:
         """Return what answers for a partition rest on beside the commits; None: the target cannot be asked.
