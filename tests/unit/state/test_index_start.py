@@ -156,7 +156,7 @@ def test_what_the_disk_has_no_room_for_stays_in_memory(monkeypatch: pytest.Monke
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    tables = MemoryTables()
+    tables = MemoryTables(batch_rows=3)
     add(tables, RECORD_RUNS, *(run(n, 1, "XY"[n % 2], n // 2) for n in range(60)))
     monkeypatch.setattr(SpillFile, "put", refuse)
     assert known(index_of(tables, IndexPages(FEW_BYTES, page_runs=4))) == known(index_of(tables))
@@ -218,7 +218,7 @@ def test_a_reader_that_retention_has_overtaken_reads_all_anew_and_bounds_of_befo
 
 @pytest.mark.parametrize("restarted_at", range(6, 20))
 def test_where_a_log_was_cut_behind_a_marker_nothing_lacks_whatever_piece_says_so(restarted_at: int) -> None:
-    tables = MemoryTables()
+    tables = MemoryTables(batch_rows=3)
     gone = [run(n, 1, "Y", n, seen_ms=1) for n in range(5, 16)]
     query = begin(restarted_at) | {"indexed_at": _at(1)}
     present = [begin(5) | {"indexed_at": _at(20)}, run(5, 3, "Y", 5, seen_ms=20)]
