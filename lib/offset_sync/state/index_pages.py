@@ -1,7 +1,7 @@
 """How much of the record index is in memory: the newest runs of each log, and pages that were asked for lately.
 
-Older runs lie in a spill file, in pages of some ten thousand. A log that has many runs gives more than one that has
-few, so that all of them together keep within what they may take.
+Older runs lie in a spill file, in pages of some ten thousand, and of some hundred where there are many logs. A log that
+has many runs gives more than one that has few, so that all of them together keep within what they may take.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from offset_sync.translate.index.paged_runs import columns_of
 from offset_sync.translate.index.runs import Int64s, Runs
 
 logger = logging.getLogger(__name__)
-PAGE_RUNS = 1 << 16
+PAGE_RUNS, _LEAST_PAGE_RUNS = 1 << 16, 256
+"""A page has what its log gives at a time; of fewer runs it would take more room in the directory than in memory."""
 _RUN_BYTES = 180
 """Of a run in memory: its columns, where the other side's records stand, and room to grow (``benchmarks/tried.md``)."""
 _PAGE_RUN_BYTES = 40
@@ -66,7 +67,7 @@ class IndexPages:
             for log, kept in logs:
                 if len(log.paged.tail) > kept * _SLACK:
                     self._file = self._file or SpillFile()
-                    self._give(log, len(log.paged.tail) - kept, self._file)
+                    self._give(log, kept, self._file)
                     self._is_full = False
         except OSError as problem:
             if not self._is_full:
@@ -74,10 +75,10 @@ class IndexPages:
                 logger.warning("the index takes more memory than it may, its disk has no room: %s", reason)
             self._is_full = True
 
-    def _give(self, log: LogIndex, runs: int, file: SpillFile) -> None:
-        store = log.store or LogPages(file, self._cache)
-        page_runs = min(runs, self._page_runs)
-        log.let_go(runs // page_runs, page_runs, store)
+    def _give(self, log: LogIndex, kept: int, file: SpillFile) -> None:
+        page_runs = min(self._page_runs, max(_LEAST_PAGE_RUNS, int(kept * (_SLACK - 1))))
+        if pages := (len(log.paged.tail) - max(kept, 1)) // page_runs:
+            log.let_go(pages, page_runs, log.store or LogPages(file, self._cache))
 
 
 class PageCache:

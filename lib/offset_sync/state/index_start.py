@@ -12,6 +12,7 @@ from offset_sync.state.incarnations import KnownIncarnations, to_edges
 from offset_sync.state.index_logs import IndexLogs
 from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.index_rows import COLUMNS, IndexRows, RowReader, readable
+from offset_sync.state.read_ahead import read_ahead
 from offset_sync.state.staged_rows import StagedRows
 from offset_sync.translate.index.runs import Runs
 
@@ -26,7 +27,7 @@ class IndexStart:
         self._rows = StagedRows(pages.rows_at_once)
         self._edges: dict[ClusterPartition, dict[int, int]] = {}
         self.newest_ms: int | None = None
-        for part in parts:
+        for part in read_ahead(parts):
             rows = reader.read(part.select(COLUMNS))
             if len(rows):
                 self.newest_ms = max(int(rows.seen_ms.max()), self.newest_ms or 0)
@@ -37,7 +38,7 @@ class IndexStart:
         found = IndexLogs()
         self._look_for_cuts(found, lives)
         kept = self._pages.share(self._rows.sizes)
-        for rows in self._rows.in_order():
+        for rows in read_ahead(self._rows.in_order()):
             for number, of_log in rows.by_log():
                 place = self._reader.logs[number]
                 is_timed = self._reader.is_timed(place.topic)

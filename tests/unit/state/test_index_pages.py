@@ -78,6 +78,21 @@ def test_small_logs_keep_what_they_have_and_large_ones_give() -> None:
     assert [log.run_count for log in logs] == [3, 30, 300]
 
 
+@pytest.mark.parametrize(("bytes_each", "page_runs"), [(200 * 240, 256), (2_000 * 240, 500), (4_000 * 240, 1_000)])
+def test_pages_are_as_large_as_what_a_log_may_keep_and_never_so_small_that_they_gain_nothing(
+    bytes_each: int, page_runs: int
+) -> None:
+    logs = [LogIndex() for _ in range(10)]
+    pages = IndexPages(bytes_each * len(logs))
+    for first in range(0, 8_000, 100):
+        for log in logs:
+            alternating(log, first, 100)
+        pages.make_room(logs)
+    for log in logs:
+        assert set(log.paged.pages.records.tolist()) == {page_runs}
+        assert len(log.paged.tail) <= bytes_each // 240 * 1.25 + 256 + 100
+
+
 @law(200)
 @given(st.lists(st.integers(0, 50), min_size=1), st.integers(0, 500))
 def test_what_is_too_much_is_shared_so_that_the_largest_keep_as_many_as_there_is_room_for(
