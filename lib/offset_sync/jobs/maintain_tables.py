@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
-from itertools import pairwise
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -23,8 +23,8 @@ from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.index_retention import Retention, Rows, lowest_commits
-from offset_sync.state.index_rows import borders
+from offset_sync.state.index_pages import IndexPages
+from offset_sync.state.index_retention import Retention, TableRows, lowest_commits
 from offset_sync.state.lease import Lease, held
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.snapshot import MetadataByCluster
@@ -32,7 +32,7 @@ from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_RUNS, TABLES
 from offset_sync.tables.definition import Table
-from offset_sync.tables.maintenance import BEGINS_SCHEMA, PARTITION, Maintainer
+from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
 from offset_sync.tables.report_tables import REPORT_TABLES
 from offset_sync.tables.store import TableStore
 
@@ -138,16 +138,17 @@ class MaintainJob:
     def _begins(self, metadata: MetadataByCluster) -> pa.Table:
         """Return where the index of each partition may begin; *metadata* is older than what is read here."""
         seen = _SeenTables(self._spark, self._config.tables.root)
-        index = RecordIndex(seen)
+        pages = IndexPages(self._config.sync.index_memory)
+        seen.most_rows = pages.rows_at_once
+        index = RecordIndex(seen, pages=pages)
         index.refresh()
         state = SyncState(self._config, index)
         StartFolds(self._tables, self._config).restore_commits(state, CommitLogLives(self._tables))
         keep = max(self._config.maintenance.keep_runs, self._config.sync.hole_grace)
         old_before_ms = int((time.time() - keep.total_seconds()) * 1000)
-        rows = rows_by_partition(seen.runs)
         lowest = lowest_commits(state.offsets, self._config.is_group_included)
-        retention = Retention(index, rows, metadata, lowest, old_before_ms)
-        partitions = {each.topic_partition for each in rows if self._config.strategy_of(each.topic) == "exact"}
+        retention = Retention(index, seen.rows, metadata, lowest, old_before_ms)
+        partitions = {each.topic_partition for each in seen.rows if self._config.strategy_of(each.topic) == "exact"}
         for reason, count in sorted(retention.reasons(partitions).items()):
             logger.info("the index of %d partitions stays whole: %s", count, reason)
         return to_begins(retention.begins(partitions))
@@ -156,12 +157,16 @@ class MaintainJob:
 class _SeenTables(TableStore):
     """Keeps the rows of the index that were read, as the index itself has joined them."""
 
-    runs = RECORD_RUNS.arrow_schema.empty_table()
+    most_rows = sys.maxsize
+    rows = TableRows()
 
-    def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
-        rows = super().rows_since(table, known, until)
-        self.runs = rows if table is RECORD_RUNS else self.runs
-        return rows
+    def batches(self, table: Table) -> Iterator[pa.Table]:
+        if table is RECORD_RUNS:
+            self.rows = TableRows(self.most_rows)
+        for part in super().batches(table):
+            if table is RECORD_RUNS:
+                self.rows.add(part)
+            yield part
 
 
 def errors_of(metadata: ClusterMetadata | ClusterError) -> list[ClusterError]:
@@ -188,21 +193,6 @@ def fetch_metadata(config: Config, admins: Mapping[str, ClusterAdmin]) -> Metada
     partitions = [TopicPartition(name, number) for name, count in topics.items() for number in range(count)]
     answering = [alias for alias in admins if alias not in errors]
     return {**errors, **MetadataFetcher(admins, _DEADLINE_SECONDS).fetch(answering, partitions)}
-
-
-def rows_by_partition(runs: pa.Table) -> dict[ClusterPartition, Rows]:
-    """Return the rows of the index, by cluster and partition."""
-    if runs.num_rows == 0:
-        return {}
-    order = [(name, "ascending") for name in (*PARTITION, "start_offset")]
-    rows = runs.sort_by(order).combine_chunks()
-    start = rows.column("start_offset").to_numpy()
-    seen_ms = rows.column("indexed_at").cast(pa.int64()).fill_null(0).to_numpy() // 1000
-    found: dict[ClusterPartition, Rows] = {}
-    for first, end in pairwise(borders(rows)):
-        where = ClusterPartition(*(rows.column(name)[first].as_py() for name in PARTITION))
-        found[where] = Rows(start[first:end], seen_ms[first:end])
-    return found
 
 
 def to_begins(begins: Mapping[ClusterPartition, int]) -> pa.Table:

@@ -104,15 +104,37 @@ class KnownIncarnations:
             if (lives := self.of(log)) and at_ms <= lives[-1].noticed_ms
         }
 
-    def live(self, log: ClusterPartition, rows: Runs) -> tuple[Int64s, Runs]:
-        """Return how much of each of a log's *rows* is still true (-1: nothing), and that, its origins told apart."""
+    def concern(self, log: ClusterPartition) -> bool:
+        """Return whether any log of the partition has another life than its first: else every row is true as it is."""
+        return log.topic_partition in self._lives
+
+    def live(self, log: ClusterPartition, rows: Runs, edges: Runs) -> tuple[Int64s, Runs]:
+        """Return how much of each of a log's *rows* is still true (-1: nothing), and that, its origins told apart.
+
+        *edges* are those that are :meth:`known_to_the_cut` of all rows of the log.
+        """
         lives, kept = self.of(log), rows.length
         if lives:
             kept = kept_lengths(rows.start, rows.length, rows.indexed_at_ms, lives)
-            edges = _known_to_the_cut(rows, lives)
             rows = replace(rows, length=kept).take(kept >= 0).followed_by(edges)
             rows = rows.take(np.lexsort((-rows.origin_start, rows.length, rows.start)))
         return kept, self._by_life(log, rows)
+
+    def known_to_the_cut(self, log: ClusterPartition, rows: Runs) -> dict[int, int]:
+        """Return where lives of *log* begin and all below was read before, and when that was known, in ms; else -1.
+
+        What lacks a record there has none. The first of *rows* from there on tells, which is gone, or no longer than
+        that: unless it says that a micro-batch begins, the one before it has come at least so far. Errs to none. Where
+        no row tells nothing is returned: a later one may.
+        """
+        lives, found = self.of(log), dict[int, int]()
+        limit = true_below(rows.indexed_at_ms, lives)
+        for begins_at in {life.begins_at for life in lives} - {0}:
+            beyond = np.flatnonzero((limit == begins_at) & (rows.start >= begins_at))
+            if len(beyond):
+                is_known = rows.length[beyond[0]] or rows.origin_start[beyond[0]] != BEGINS
+                found[begins_at] = int(rows.indexed_at_ms[beyond[0]]) if is_known else -1
+        return found
 
     def lost(self, log: ClusterPartition, rows: Runs) -> Lost:
         """Return what of a log's *rows* it has lost by being cut."""
@@ -156,19 +178,11 @@ class KnownIncarnations:
         return True
 
 
-def _known_to_the_cut(rows: Runs, lives: Sequence[Incarnation]) -> Runs:
-    """Return an edge where each of *lives* begins, if all below was read before: what lacks a record there has none.
-
-    The first of *rows* from there on tells, which is gone, or no longer than that: unless it says that a micro-batch
-    begins, the one before it has come at least so far. Errs to none.
-    """
-    limit, edges = true_below(rows.indexed_at_ms, lives), list[tuple[int, int]]()
-    for begins_at in {life.begins_at for life in lives} - {0}:
-        beyond = np.flatnonzero((limit == begins_at) & (rows.start >= begins_at))
-        if len(beyond) and (rows.length[beyond[0]] or rows.origin_start[beyond[0]] != BEGINS):
-            edges.append((begins_at, int(rows.indexed_at_ms[beyond[0]])))
-    start, indexed_at_ms = (np.array([edge[n] for edge in edges], np.int64) for n in range(2))
-    return Runs.of(start, np.zeros(len(start)), np.zeros(len(start)), start, indexed_at_ms)
+def to_edges(known: Mapping[int, int]) -> Runs:
+    """Return what is :meth:`KnownIncarnations.known_to_the_cut` as rows that say so."""
+    start = np.array([place for place, at_ms in known.items() if at_ms >= 0], np.int64)
+    at_ms = np.array([at_ms for at_ms in known.values() if at_ms >= 0], np.int64)
+    return Runs.of(start, np.zeros(len(start)), np.zeros(len(start)), start, at_ms)
 
 
 def lives_of(rows: pa.Table, *, of_commits: bool = False) -> list[tuple[ClusterPartition, Incarnation]]:

@@ -6,16 +6,20 @@ incarnation that was indexed, and its index has reached the log's end. What is n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.committed_offsets import CommittedOffsets, owners
+from offset_sync.state.index_rows import COLUMNS, IndexRows, RowReader
 from offset_sync.state.snapshot import Index, MetadataByCluster
+from offset_sync.state.staged_rows import StagedRows
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.index_retention import IndexedLog, begins
@@ -27,6 +31,34 @@ class Rows:
 
     start: Int64s
     seen_ms: Int64s
+
+
+class TableRows(Mapping[ClusterPartition, Rows]):
+    """The rows of the table by log; of one log at a time in memory, where *most_rows* is less than there are."""
+
+    def __init__(self, most_rows: int = sys.maxsize) -> None:
+        self._reader = RowReader(lambda _origin: 0, lambda _topic: False)
+        self._rows = StagedRows(most_rows)
+
+    def add(self, part: pa.Table) -> None:
+        """Add some rows of ``record_runs``, in any order."""
+        rows = self._reader.read(part.select(COLUMNS))
+        zero = np.zeros(len(rows), np.int64)
+        self._rows.add(IndexRows(rows.log, rows.start, zero, zero, zero, rows.seen_ms, zero, zero, zero))
+
+    def __getitem__(self, log: ClusterPartition) -> Rows:
+        """Return the rows of a log."""
+        number = self._reader.numbers[log]
+        parts = [rows.take(np.asarray(rows.log == number)) for rows in self._rows.in_order(frozenset({number}))]
+        return Rows(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("start", "seen_ms")))
+
+    def __iter__(self) -> Iterator[ClusterPartition]:
+        """Yield the logs that have any."""
+        return iter(self._reader.logs)
+
+    def __len__(self) -> int:
+        """Return how many logs have any."""
+        return len(self._reader.logs)
 
 
 def lowest_commits(committed: CommittedOffsets, is_included: Callable[[str], bool]) -> dict[ClusterPartition, int]:

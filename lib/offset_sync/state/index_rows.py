@@ -1,16 +1,174 @@
-"""Rows of ``record_runs`` as arrays: what of them can be believed, and where something lacks."""
+"""Rows of ``record_runs`` as arrays: in their order, what of them can be believed, and where something lacks."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from offset_sync.model.values import ClusterPartition
 from offset_sync.tables.catalog import BEGINS
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
+
+TIMES = ("indexed_at", "min_timestamp", "max_timestamp", "complete_until")
+COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", *TIMES]
+_SORTED_ALONE = 64
+"""So many logs out of order are sorted one by one, more of them all at once."""
+
+
+@dataclass(frozen=True)
+class IndexRows:
+    """Rows of many logs; shapes (rows,), times in ms since the epoch, 0 where the table has none.
+
+    *log* is a number that somebody gave the row's log, *origin* the code of its origin.
+    """
+
+    log: Int64s
+    start: Int64s
+    length: Int64s
+    origin: Int64s
+    origin_start: Int64s
+    seen_ms: Int64s
+    least_ms: Int64s
+    most_ms: Int64s
+    complete_ms: Int64s
+
+    def __len__(self) -> int:
+        return len(self.log)
+
+    @property
+    def columns(self) -> list[Int64s]:
+        """All columns, in their order."""
+        return [getattr(self, field.name) for field in fields(self)]
+
+    @property
+    def runs(self) -> Runs:
+        """The rows as runs, those of length 0 among them."""
+        return Runs(self.start, self.length, self.origin.astype(np.int32), self.origin_start, self.seen_ms)
+
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> IndexRows:
+        """Return the chosen rows."""
+        return IndexRows(*(column[rows] for column in self.columns))
+
+    def by_log(self) -> Iterator[tuple[int, IndexRows]]:
+        """Yield the number of each log and its rows, of rows in order."""
+        edges = np.flatnonzero(np.diff(self.log)) + 1
+        for first, end in pairwise([0, *edges.tolist(), len(self)] if len(self) else []):
+            yield int(self.log[first]), self.take(slice(first, end))
+
+    def below(self, log: int, start: int) -> int:
+        """Return how many of the rows, which are in order, stand before *start* of *log*."""
+        first, end = np.searchsorted(self.log, [log, log + 1]).tolist()
+        return int(first + np.searchsorted(self.start[first:end], start))
+
+    def in_order(self) -> IndexRows:
+        """Return the same by log and offset.
+
+        Where one micro-batch has ended before the next one begins: its end comes first. Of what is there twice that
+        which was seen first.
+        """
+        by_log = self if _ascends(self.log) else self.take(np.argsort(_narrow(self.log), kind="stable"))
+        same = by_log.log[1:] == by_log.log[:-1]
+        wrong = by_log.log[1:][same & (by_log.start[1:] < by_log.start[:-1])]
+        sorted_rows = by_log.take(by_log._by_offset(np.unique(wrong))) if len(wrong) else by_log
+        return sorted_rows._with_ties_in_order()
+
+    def _by_offset(self, logs: Int64s) -> NDArray[np.intp]:
+        if len(logs) > _SORTED_ALONE:
+            return np.lexsort((self.start, self.log))
+        order = np.arange(len(self))
+        for log in logs.tolist():
+            first, end = np.searchsorted(self.log, [log, log + 1]).tolist()
+            order[first:end] = first + np.argsort(self.start[first:end], kind="stable")
+        return order
+
+    def _with_ties_in_order(self) -> IndexRows:
+        is_next = (self.log[1:] == self.log[:-1]) & (self.start[1:] == self.start[:-1])
+        if not is_next.any():
+            return self
+        tied = np.flatnonzero(np.concatenate((is_next, [False])) | np.concatenate(([False], is_next)))
+        order = np.arange(len(self))
+        tie = self.take(tied)
+        keys = (tie.origin, tie.seen_ms, -tie.origin_start, tie.length, tie.start, tie.log)
+        order[tied] = tied[np.lexsort(keys)]
+        return self.take(order)
+
+
+def _ascends(values: Int64s) -> bool:
+    return bool((values[1:] >= values[:-1]).all())
+
+
+def _narrow(log: Int64s) -> NDArray[np.integer[Any]]:
+    """Return the same in 16 bits where that is enough: numpy sorts these by radix."""
+    return log.astype(np.uint16) if int(log.max()) < 1 << 16 else log
+
+
+def joined(parts: Sequence[IndexRows]) -> IndexRows:
+    """Return the rows of all *parts*."""
+    if len(parts) == 1:
+        return parts[0]
+    return IndexRows(*(np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True)))
+
+
+class RowReader:
+    """Makes arrays of rows of the table; *code* gives codes to origins, *is_timed* says whose timestamps count.
+
+    It gives :attr:`numbers` to logs, which :attr:`logs` has by number.
+    """
+
+    def __init__(self, code: Callable[[str], int], is_timed: Callable[[str], bool]) -> None:
+        self._code, self.is_timed = code, is_timed
+        self.numbers: dict[ClusterPartition, int] = {}
+        self.logs: list[ClusterPartition] = []
+
+    def read(self, rows: pa.Table) -> IndexRows:
+        """Return *rows*, in no order."""
+        if rows.num_rows == 0:
+            nothing = np.empty(0, np.int64)
+            return IndexRows(*(nothing for _ in fields(IndexRows)))
+        log = self._logs_of(rows)
+        start, length, origin_start = (int64s(rows.column(n)) for n in ("start_offset", "length", "origin_start"))
+        codes, origin = _encoded(rows.column("origin"))
+        seen_ms, least_ms, most_ms, complete_ms = (int64s(rows.column(n).cast(pa.int64())) // 1000 for n in TIMES)
+        is_timed = np.array([self.is_timed(each.topic) for each in self.logs], np.bool_)
+        if not is_timed.all():
+            least_ms, most_ms = (np.where(is_timed[log], times, 0) for times in (least_ms, most_ms))
+        known = np.array([self._code(name) for name in codes], np.int64)
+        columns = (start, length, known[origin], origin_start, seen_ms, least_ms, most_ms, complete_ms)
+        return IndexRows(log, *columns)
+
+    def _logs_of(self, rows: pa.Table) -> Int64s:
+        """Return the number of each row's log."""
+        (clusters, cluster), (topics, topic) = (_encoded(rows.column(name)) for name in ("cluster", "topic"))
+        partition = int64s(rows.column("partition"))
+        width = int(partition.max()) + 1
+        place = (cluster * len(topics) + topic) * width + partition
+        numbers = np.zeros(len(clusters) * len(topics) * width, np.int64)
+        is_there = np.zeros(len(numbers), np.bool_)
+        is_there[place] = True
+        for each in np.flatnonzero(is_there).tolist():
+            rest, number = divmod(each, width)
+            log = ClusterPartition(clusters[rest // len(topics)], topics[rest % len(topics)], number)
+            if log not in self.numbers:
+                self.numbers[log] = len(self.logs)
+                self.logs.append(log)
+            numbers[each] = self.numbers[log]
+        found: Int64s = numbers[place]
+        return found
+
+
+def _encoded(column: pa.ChunkedArray) -> tuple[list[str], Int64s]:
+    """Return the different texts of a column, and which of them each row has."""
+    whole = column.combine_chunks()
+    encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
+    index: Int64s = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return encoded.dictionary.to_pylist(), index
 
 
 def readable(rows: Runs) -> Runs:
@@ -39,15 +197,6 @@ def with_gaps(rows: Runs, frontier: int) -> Runs:
         length = np.where(is_gap, rows.start - covered, rows.length)
         rows = Runs(start, length, origin, np.where(is_gap, start, rows.origin_start), rows.indexed_at_ms)
     return rows.take(rows.length > 0)
-
-
-def borders(rows: pa.Table) -> list[int]:
-    """Return where the partition changes in sorted rows, with 0 in front and the number of rows at the end."""
-    changed = np.zeros(rows.num_rows - 1, np.bool_)
-    for name in ("cluster", "topic", "partition"):
-        codes = rows.column(name).combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
-        changed |= codes[1:] != codes[:-1]
-    return [0, *(np.flatnonzero(changed) + 1).tolist(), rows.num_rows]
 
 
 def int64s(column: pa.ChunkedArray) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -71,6 +71,13 @@ def frontier(index: Index, cluster: str, place: TopicPartition) -> int:
     return log.frontier if log is not None else 0
 
 
+def frontiers(
+    index: Index, clusters: Iterable[str], partitions: Collection[TopicPartition]
+) -> dict[ClusterPartition, int]:
+    """Return how far the index has read; to be taken before the clusters are asked for their ends."""
+    return {ClusterPartition(c, *each): frontier(index, c, each) for c in clusters for each in partitions}
+
+
 def known_end(index: Index, clusters: Iterable[str], log: ClusterPartition) -> int:
     """Return the first offset above all records of a *log* that are indexed, there or as copies at *clusters*."""
     end = frontier(index, log.cluster, log.topic_partition)
@@ -88,6 +95,10 @@ class Commits:
     key: KeyRows
     offset: Int64s
     at_ms: Int64s
+
+    def take(self, rows: slice) -> Commits:
+        """Return the chosen commits."""
+        return Commits(self.key[rows], self.offset[rows], self.at_ms[rows])
 
 
 @dataclass(frozen=True)

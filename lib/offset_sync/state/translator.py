@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Set
-from typing import NamedTuple
+from collections.abc import Set
 
 import numpy as np
-from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
+from offset_sync.model.values import CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
+from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations, Outlook
-from offset_sync.state.snapshot import Commits, Snapshot, frontier, known_end
+from offset_sync.state.snapshot import Commits, Snapshot
 from offset_sync.state.sync_state import SyncState
+from offset_sync.state.translation import Pair, Question, Translation, given_by
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.given_offsets import GivenOffsets, of_former_lives, of_lost_records
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold, withhold_some
+from offset_sync.translate.partition import Translations, concatenate, withhold_some
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known, reason_to_withhold
 from offset_sync.translate.strategies import Strategy
 
 logger = logging.getLogger(__name__)
-
-
-class _Pair(NamedTuple):
-    """What all partitions of one translation share."""
-
-    last: LastTranslations
-    source: str
-    target: str
-    snapshot: Snapshot
-    now_ms: int
+_TRIES = 3
+"""How often answers are computed without the lock before they are computed with it."""
 
 
 class Translator:
@@ -55,103 +47,121 @@ class Translator:
 
         What goes wrong with one partition is that partition's: it is withheld, and the log says why.
         """
-        pair = _Pair(last, source, target, snapshot, now_ms)
-        parts = []
-        for partition, rows in self._state.keys.slices(commits.key):
-            key, committed = commits.key[rows], commits.offset[rows]
-            try:
-                parts.append(self._translate_partition(pair, partition, Commits(key, committed, commits.at_ms[rows])))
-            except Exception as problem:
-                self._log_once(f"{source} to {target}: {partition.topic}-{partition.partition}", problem)
-                parts.append(withhold(State.TRANSLATION_FAILED, len(key)))
-        return concatenate(parts)
+        asked = self.ask(last, source, target, commits, snapshot, now_ms)
+        self.compute(asked)
+        return self.answers(asked)
 
-    def _log_once(self, what: str, problem: Exception) -> None:
+    def ask(
+        self, last: LastTranslations, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int
+    ) -> Translation:
+        """Return what is to be translated, with views of the logs as they are now."""
+        pair = Pair(last, source, target, snapshot, now_ms)
+        with self._state.lock:
+            by_partition = [(each, commits.take(rows)) for each, rows in self._state.keys.slices(commits.key)]
+            known = self._state.offsets.clusters[source]
+            return Translation(pair, [self._asked(pair, each, c.key, given_by(known, c)) for each, c in by_partition])
+
+    def ask_given(self, pair: Pair, partition: TopicPartition, given: GivenOffsets) -> Translation:
+        """Return the same of offsets that nobody has committed; the next ones learn nothing from them."""
+        with self._state.lock:
+            return Translation(pair, [self._asked(pair, partition, np.empty(0, np.intp), given)])
+
+    def compute(self, asked: Translation) -> None:
+        """Find the answers, without the lock: pages are read, and a deep answer takes its time.
+
+        Where the source's log has got a record late meanwhile, or another life, the answers are void: once more.
+        """
+        for _ in range(_TRIES):
+            with self._state.lock:
+                due = self._due(asked)
+            if not due:
+                return
+            for each in due:
+                self._compute(asked.pair, each)
+
+    def answers(self, asked: Translation) -> Translations:
+        """Return what was computed, in the order asked; whoever holds the lock can rely on it as long as it is held."""
+        with self._state.lock:
+            for each in self._due(asked):
+                self._compute(asked.pair, each)
+            return concatenate([self._told(asked.pair, each) for each in asked.questions])
+
+    def _due(self, asked: Translation) -> list[Question]:
+        """Return what has no answers, or void ones; to be computed by what is known now."""
+        due = []
+        for number, each in enumerate(asked.questions):
+            if each.answers is not None and self._basis(asked.pair, each.partition) != each.basis:
+                each = asked.questions[number] = self._asked(asked.pair, each.partition, each.key, each.given)
+            if each.answers is None:
+                due.append(each)
+        return due
+
+    def _asked(self, pair: Pair, partition: TopicPartition, key: KeyRows, given: GivenOffsets) -> Question:
+        try:
+            return self._question(pair, partition, key, given)
+        except Exception as problem:
+            self._log_once(pair, partition, problem)
+            return Question(partition, key, given, self._basis(pair, partition), State.TRANSLATION_FAILED)
+
+    def _compute(self, pair: Pair, question: Question) -> None:
+        try:
+            question.compute()
+        except Exception as problem:
+            self._log_once(pair, question.partition, problem)
+            question.withheld = State.TRANSLATION_FAILED
+            question.compute()
+
+    def _log_once(self, pair: Pair, partition: TopicPartition, problem: Exception) -> None:
         """Log *problem* with its stack trace; not again in each micro-batch while it stays the same."""
-        if self._problems.get(what) != repr(problem):
-            self._problems[what] = repr(problem)
+        what = f"{pair.source} to {pair.target}: {partition.topic}-{partition.partition}"
+        with self._state.lock:
+            is_known, self._problems[what] = self._problems.get(what) == repr(problem), repr(problem)
+        if not is_known:
             logger.error("%s cannot be translated", what, exc_info=problem)
 
-    def _translate_partition(self, pair: _Pair, partition: TopicPartition, commits: Commits) -> Translations:
-        key, committed = commits.key, commits.offset
-        log = self._index.log(pair.source, *partition)
-        keys = self._state.keys.keys_in(partition)
-        window_start = pair.last.window_start(keys, int(committed.min()), self._revision(log, partition))
-        answers = self._answer(pair, partition, self._given(pair.source, commits), window_start)
-        if answers is None:
-            return withhold(State.CLUSTER_UNREACHABLE, len(key))
-        if self.view(pair.source, partition, pair.snapshot) is None:
-            answers = withhold_some(answers, pair.last.reasons_while_silent(partition, key, committed))
-        # Asked again: translating may have met an origin of which some record had come late.
-        pair.last.note_window(key, committed, answers.offset, self._revision(log, partition))
-        return answers
-
-    def _given(self, source: str, commits: Commits) -> GivenOffsets:
-        offsets = self._state.offsets.clusters[source]
-        topic_ids = [offsets.topic_id.get(one) for one in commits.key.tolist()]
-        return GivenOffsets(commits.offset, commits.at_ms, offsets.columns["genuine_epoch"][commits.key], topic_ids)
-
-    def translate_given(
-        self, pair: tuple[str, str], partition: TopicPartition, given: GivenOffsets, snapshot: Snapshot, now_ms: int
-    ) -> Translations:
-        """Return one answer per offset of *partition* that is *given*, which no group has committed.
-
-        *pair* is (source, target). It needs no owner, and the next answers learn nothing from it. Of a source that is
-        silent what was last known holds, and an offset above all that is known of its log is withheld, unless it was
-        made after the index had last read all that stood there.
-        """
-        with self._state.lock:
-            last = self._state.last(*pair)
-            try:
-                answers = self._answer(_Pair(last, *pair, snapshot, now_ms), partition, given, 0)
-            except Exception as problem:
-                self._log_once(f"{pair[0]} to {pair[1]}: {partition.topic}-{partition.partition}", problem)
-                return withhold(State.TRANSLATION_FAILED, len(given.offset))
-            if answers is None:
-                return withhold(State.CLUSTER_UNREACHABLE, len(given.offset))
-            if self.view(pair[0], partition, snapshot) is None:
-                self._state.keys.fit()
-                keys = self._state.keys.keys_in(partition)
-                answers = withhold_some(answers, self._beyond_all_known(pair[0], partition, given))
-                answers = withhold_some(answers, last.reasons_for_given(partition, keys, given.offset))
-            return answers
-
-    def _beyond_all_known(self, source: str, partition: TopicPartition, given: GivenOffsets) -> NDArray[np.intp]:
-        log = self._index.log(source, *partition)
-        complete_ms = log.complete_until_ms if log is not None else 0
-        may_be_newer = (given.at_ms != ABSENT) & (given.at_ms + CLOCKS_APART_MS >= complete_ms)
-        # No log is that long; from there on what is unread would count as read.
-        is_impossible = given.offset >= NO_LIMIT
-        is_beyond = is_impossible | ((given.offset > self.known_end(source, partition)) & ~may_be_newer)
-        return np.where(is_beyond, int(State.COMMIT_BEYOND_END), ABSENT)
-
-    def known_end(self, cluster: str, partition: TopicPartition) -> int:
-        """Return the first offset of a log above all that any cluster's index knows of it."""
-        return known_end(self._index, self._config.clusters, ClusterPartition(cluster, *partition))
-
-    def _answer(
-        self, pair: _Pair, partition: TopicPartition, given: GivenOffsets, window_start: int
-    ) -> Translations | None:
-        """Return one answer per offset *given*; None: the target, or the source's log as it is now, is unknown."""
+    def _question(self, pair: Pair, partition: TopicPartition, key: KeyRows, given: GivenOffsets) -> Question:
         there = self.view(pair.target, partition, pair.snapshot)
+        basis = self._basis(pair, partition)
         if there is None or pair.snapshot.is_unsettled(pair.source, partition):
-            return None
-        here = self.view(pair.source, partition, pair.snapshot) or self._remembered(pair.source, partition, there)
+            return Question(partition, key, given, basis, State.CLUSTER_UNREACHABLE)
+        window_start = 0
+        if len(key):
+            keys, lowest = self._state.keys.keys_in(partition), int(given.offset.min())
+            window_start = pair.last.window_start(keys, lowest, basis[0])
+        said = self.view(pair.source, partition, pair.snapshot)
+        here = said or self._remembered(pair.source, partition, there)
         # Nobody has watched since the clusters were asked, however long ago that is by now.
         asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)
         unread_since_ms = self.unread_since_ms(pair.source, partition, pair.snapshot, asked_at_ms)
-        answers = translate_partition(
-            given.offset,
-            given.topic_ids,
-            self._log(pair.source, partition, here),
-            self._log(pair.target, partition, there),
-            Bounds(unread_since_ms, window_start, self._origins),
-            self._strategy(partition.topic, pair.now_ms),
+        return Question(
+            partition,
+            key,
+            given,
+            basis,
+            logs=(self._view(pair.source, partition, here), self._view(pair.target, partition, there)),
+            bounds=Bounds(unread_since_ms, window_start, self._origins),
+            strategy=self._strategy(partition.topic, pair.now_ms),
+            is_silent=said is None,
         )
-        place = ClusterPartition(pair.source, *partition)
-        ends = [*self._index.epoch_ends(place), *pair.snapshot.epoch_end(pair.source, partition)]
-        answers = withhold_some(answers, of_former_lives(given, self._index.incarnations(place)))
-        return withhold_some(answers, of_lost_records(given, ends))
+
+    def _told(self, pair: Pair, question: Question) -> Translations:
+        """Return the answers to a *question* as far as they hold, and remember what the next ones can build on."""
+        answers, partition, given, key = question.answers, question.partition, question.given, question.key
+        assert answers is not None
+        if question.withheld is not None:
+            return answers
+        for alias, log in zip((pair.source, pair.target), question.logs or (), strict=True):
+            if (live := self._index.log(alias, *partition)) is not None:
+                live.adopt(log.index)
+        source = ClusterPartition(pair.source, *partition)
+        answers = withhold_some(answers, of_former_lives(given, self._index.incarnations(source)))
+        ends = [*self._index.epoch_ends(source), *pair.snapshot.epoch_end(pair.source, partition)]
+        answers = withhold_some(answers, of_lost_records(given, ends))
+        if len(key):
+            if question.is_silent:
+                answers = withhold_some(answers, pair.last.reasons_while_silent(partition, key, given.offset))
+            pair.last.note_window(key, given.offset, answers.offset, question.basis[0])
+        return answers
 
     def young_since_ms(self, now_ms: int) -> int:
         """Return from when on a hole that became visible may still be filled, by the clock of whoever indexes."""
@@ -167,6 +177,16 @@ class Translator:
     def _log(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
         index, code = self._index.log(cluster, *partition), self._index.code(cluster)
         return PartitionLog.of(index, code, metadata)
+
+    def _view(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
+        index = self._index.log(cluster, *partition)
+        return PartitionLog.of(index.view() if index is not None else None, self._index.code(cluster), metadata)
+
+    def _basis(self, pair: Pair, partition: TopicPartition) -> tuple[int, object]:
+        """Return the revision of the source's log, and what else makes answers void that were right before."""
+        logs = [self._index.log(alias, *partition) for alias in (pair.source, pair.target)]
+        ids = [frozenset(self._topic_ids(alias, partition)) for alias in (pair.source, pair.target)]
+        return self._revision(logs[0], partition), (ids, [log is not None and log.is_contradicted for log in logs])
 
     def _revision(self, log: LogIndex | None, partition: TopicPartition) -> int:
         """Return a number that changes where earlier answers bound later ones no more."""
@@ -219,12 +239,6 @@ class Translator:
         """Return the ids of the topic that its index is of: of a log with several lives the last one counts."""
         lives = self._index.incarnations(ClusterPartition(cluster, *partition))
         return {lives[-1].topic_id} if lives else self._index.topic_ids(cluster, partition.topic)
-
-    def frontiers(
-        self, clusters: Collection[str], partitions: Collection[TopicPartition]
-    ) -> dict[ClusterPartition, int]:
-        """Return how far the index has read; to be taken before the clusters are asked for their ends."""
-        return {ClusterPartition(c, *each): frontier(self._index, c, each) for c in clusters for each in partitions}
 
 
 def _watched_until_ms(log: LogIndex | None, log_end: int, now_ms: int) -> int:

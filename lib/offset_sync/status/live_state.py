@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
 from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import follow_commits
@@ -40,7 +41,9 @@ class LiveState:
         began = time.monotonic()
         self.tables = TableStore(spark, config.tables.root)
         self.tables.create((*TABLES, *REPORT_TABLES))
-        self.state = SyncState(config, RecordIndex(self.tables, config.is_timed))
+        self.state = SyncState(
+            config, RecordIndex(self.tables, config.is_timed, pages=IndexPages(config.sync.index_memory))
+        )
         self.clusters = ClusterQueries(config, self.state.index, given_up)
         self._progress = CheckpointProgress(spark, config, self.clusters)
         comparer = RecordComparer(config, self.clusters)

@@ -113,10 +113,10 @@ def _missing_by_origin(logs: LogPair) -> dict[int, ReplicationGap]:
     origins = (source.origins | {logs.source_origin}) - {logs.target_origin, UNKNOWN_ORIGIN}
     missing = {origin: replication_gap(origin, source, target, logs.young_since_ms) for origin in sorted(origins)}
     if UNKNOWN_ORIGIN in source.origins:
-        runs = source.runs.take(np.asarray(source.runs.origin == UNKNOWN_ORIGIN))
+        unknown = source.unknown_ranges
         own = missing[logs.source_origin]
         # Their headers cannot be read, so they are taken for the source's own that the target lacks.
-        unreadable = joined([own.skipped, OffsetRanges(runs.start, runs.length)])
+        unreadable = joined([own.skipped, OffsetRanges(*unknown)])
         missing[logs.source_origin] = ReplicationGap(own.pending, unreadable, own.is_settling)
     return missing
 
@@ -141,7 +141,7 @@ def _origin_shares(logs: LogPair) -> dict[str, float]:
     """Return the share of each origin in the records of the window, or in the newest ones where it has none."""
     log = logs.source
     since = log.indexing_times.first_since(logs.share_since_ms)
-    runs = log.runs.from_offset(since if since is not None else max(0, log.frontier - _NEWEST))
+    runs = log.paged.from_offset(since if since is not None else max(0, log.frontier - _NEWEST))
     if len(runs) == 0:
         return {}
     counts = {int(origin): int(runs.length[runs.origin == origin].sum()) for origin in np.unique(runs.origin)}

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import State, TopicPartition
-from offset_sync.state.snapshot import Snapshot
+from offset_sync.state.given_translator import GivenTranslator
+from offset_sync.state.snapshot import Snapshot, frontiers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
 from offset_sync.status.kept_offsets import KeptAnswers, KeptOffsets
@@ -33,6 +34,7 @@ class OffsetTranslation:
     def __init__(self, config: Config, state: SyncState, clusters: Fetcher, catch_up: CatchUp) -> None:
         self._config, self._state, self._clusters, self._catch_up = config, state, clusters, catch_up
         self._translator = Translator(config, state)
+        self._given = GivenTranslator(config, state, self._translator)
 
     def translate(
         self,
@@ -49,12 +51,12 @@ class OffsetTranslation:
         """
         answers, rows_of = KeptAnswers(len(offsets)), list(offsets.by_partition())
         snapshot = self._ask(pair, [partition for partition, _ in rows_of])
-        reasons = WithheldReasons(pair, self._translator, self._state, snapshot)
+        reasons = WithheldReasons(pair, self._given, self._translator, self._state, snapshot)
         for partition, rows in rows_of:
             given = offsets.given(rows)
             found = self._withheld(pair, partition, len(rows), snapshot, is_source_lost=is_source_lost)
             if found is None:
-                found = self._translator.translate_given(pair, partition, given, snapshot, self._state.now_ms())
+                found = self._given.translate(pair, partition, given, snapshot, self._state.now_ms())
             answers.put(rows, found)
             for state, of_state in _withheld_rows(found):
                 some = GivenOffsets(given.offset[of_state], given.at_ms[of_state], given.leader_epoch[of_state], ())
@@ -67,11 +69,11 @@ class OffsetTranslation:
         wanted = {each for each in partitions if self._config.is_topic_included(each.topic)}
         self._state.index.refresh()
         with self._state.lock:
-            frontiers = self._translator.frontiers(pair, wanted)
+            known_to = frontiers(self._state.index, pair, wanted)
         asked_at_ms = self._state.now_ms()
         metadata = self._clusters.fetch([target, source], wanted)
         self._catch_up.wait(metadata)
-        return Snapshot(metadata, frontiers, asked_at_ms)
+        return Snapshot(metadata, known_to, asked_at_ms)
 
     def _withheld(
         self, pair: tuple[str, str], partition: TopicPartition, count: int, snapshot: Snapshot, *, is_source_lost: bool

@@ -13,7 +13,7 @@ from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, ClusterPartition, Status, TopicPartition
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.snapshot import Commits, MetadataByCluster, Snapshot
+from offset_sync.state.snapshot import Commits, MetadataByCluster, Snapshot, frontiers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
 from offset_sync.status.assess import Assessor
@@ -85,13 +85,13 @@ class StatusReporter:
         self._state.index.refresh()
         rows: list[Rows] = []
         for target in dict.fromkeys(target for _, target in self._staleness):
-            commits, partitions, frontiers = self._commits_for(target, keys)
+            commits, partitions, known_to = self._commits_for(target, keys)
             if not partitions:
                 continue
             metadata = self._clusters.fetch([target, *commits], partitions)
             context = ReportContext(self._clusters.active_groups(target), progress, now_ms)
             self._catch_up.wait(metadata)
-            snapshot = Snapshot(metadata, frontiers)
+            snapshot = Snapshot(metadata, known_to)
             for source, each in commits.items():
                 rows.append(to_columns(self._assess(source, target, each, snapshot, context)))
         return joined_rows(rows)
@@ -105,7 +105,7 @@ class StatusReporter:
             owned = state.owned_rows(target, keys)
             commits = {source: state.commits(source, rows) for source, rows in owned.items() if len(rows)}
             partitions = {each for one in commits.values() for each in state.keys.partitions_of(one.key)}
-            return commits, partitions, self._translator.frontiers([target, *commits], partitions)
+            return commits, partitions, frontiers(self._state.index, [target, *commits], partitions)
 
     def _assess(
         self, source: str, target: str, commits: Commits, snapshot: Snapshot, context: ReportContext

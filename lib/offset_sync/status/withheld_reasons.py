@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.text import visible
 from offset_sync.model.values import CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
+from offset_sync.state.given_translator import GivenTranslator
 from offset_sync.state.snapshot import Snapshot
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
@@ -27,9 +28,16 @@ _TEXTS = {
 class WithheldReasons:
     """Explains answers from source to target (*pair*), which rest on *snapshot*."""
 
-    def __init__(self, pair: tuple[str, str], translator: Translator, state: SyncState, snapshot: Snapshot) -> None:
+    def __init__(
+        self,
+        pair: tuple[str, str],
+        given: GivenTranslator,
+        translator: Translator,
+        state: SyncState,
+        snapshot: Snapshot,
+    ) -> None:
         self._pair, self._snapshot = pair, snapshot
-        self._translator, self._state = translator, state
+        self._given, self._translator, self._state = given, translator, state
 
     def of(self, state: State, partition: TopicPartition, given: GivenOffsets) -> str:
         """Return why the offsets *given* of *partition*, all of them, are withheld as *state*."""
@@ -99,7 +107,7 @@ class WithheldReasons:
         view = self._translator.view(source, partition, self._snapshot)
         if view is not None:
             return f"{place} ends at {view.log_end:,} at {source}: another topic or cluster, or records were lost there"
-        end = self._translator.known_end(source, partition)
+        end = self._given.known_end(source, partition)
         if int(given.offset.min()) <= end:
             return f"a group's commit that was no higher lay beyond the end of {place} when {source} last answered"
         index = self._state.index.log(source, *partition)

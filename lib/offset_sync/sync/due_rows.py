@@ -15,7 +15,7 @@ from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.snapshot import Commits, Snapshot
+from offset_sync.state.snapshot import Commits, Snapshot, frontiers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
 from offset_sync.sync.reconciliation import ReconcileRequest, Selection
@@ -46,8 +46,8 @@ class DueRows:
             if len(rows) == 0:
                 return None
             partitions = set(state.keys.partitions_of(rows))
-            frontiers = self._translator.frontiers([target, source], partitions)
-            return Due(state.commits(source, rows), partitions, frontiers)
+            known_to = frontiers(state.index, [target, source], partitions)
+            return Due(state.commits(source, rows), partitions, known_to)
 
     def after_asking(
         self, source: str, target: str, commits: Commits, snapshot: Snapshot, request: ReconcileRequest

@@ -147,11 +147,12 @@ class Reconciler:
     def _plan(
         self, source: str, target: str, commits: Commits, snapshot: Snapshot, request: ReconcileRequest
     ) -> tuple[Translated, WritePlan]:
-        now_ms = self._state.now_ms()
+        now_ms, last = self._state.now_ms(), self._state.last(source, target)
+        asked = self._translator.ask(last, source, target, commits, snapshot, now_ms)
+        self._translator.compute(asked)
         with self._state.lock:
-            last = self._state.last(source, target)
             answered_at_ms = last.columns["source_at_ms"][commits.key]
-            answers = self._translator.translate(last, source, target, commits, snapshot, now_ms)
+            answers = self._translator.answers(asked)
             is_in_doubt = ~answers.is_withheld & ~self._state.may_count(source, target, commits)
             answers = withhold_some(answers, np.where(is_in_doubt, State.OWNER_UNKNOWN, ABSENT))
             translated = Translated(source, target, commits, answers, answered_at_ms, now_ms)

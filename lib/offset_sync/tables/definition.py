@@ -71,13 +71,22 @@ class Table:
 
 def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the columns of *schema*, null where *rows* were written by a version that did not know one."""
-    if rows.schema.equals(schema):
-        return rows
+    return rows if rows.schema.equals(schema) else fitted_but_texts(rows, schema).cast(schema)
+
+
+def fitted_but_texts(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the same; columns of texts stay encoded by dictionaries where they are."""
     known = [
-        rows.column(each.name) if each.name in rows.column_names else pa.nulls(rows.num_rows, each.type)
+        _fitted(rows.column(each.name), each.type)
+        if each.name in rows.column_names
+        else pa.nulls(rows.num_rows, each.type)
         for each in schema
     ]
-    return pa.table(known, names=schema.names).cast(schema)
+    return pa.table(known, names=schema.names)
+
+
+def _fitted(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    return column if pa.types.is_dictionary(column.type) else column.cast(kind)
 
 
 def columns(*lines: str) -> tuple[Column, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from pyspark.sql import functions as F
 
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.create import add_later_columns, create_table
-from offset_sync.tables.definition import Table, fitted
+from offset_sync.tables.definition import Table, fitted, fitted_but_texts
 from offset_sync.tables.delta.append import DeltaAppender
 from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.delta.log_repair import repair_log
@@ -20,7 +21,7 @@ from offset_sync.tables.delta.replace import DeltaReplacer
 from offset_sync.tables.delta.transaction_log import latest_version, read_added_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 logger = logging.getLogger(__name__)
 _FEW_FILES, _FEW_LOCAL_FILES = 50, 500
@@ -70,6 +71,21 @@ class TableStore:
         """Return all rows of *table* as it is now; costs no job where the table is small."""
         held = self._held(table)
         return self._by_spark(table).toArrow() if held is None else held
+
+    def batches(self, table: Table) -> Iterator[pa.Table]:
+        """Yield all rows of *table* as it is now, in pieces of some hundred thousand and in no order; costs no job.
+
+        Columns of texts may be encoded by dictionaries. Only where single rows of files were deleted, which nothing
+        here does, all come at once. Raises FileNotFoundError where files were cleaned up meanwhile: then begin anew.
+        """
+        kernel = self._appender.kernel
+        found = kernel.data_files(kernel.newest(self.path(table)), most=sys.maxsize)
+        if found is None:
+            yield self._by_spark(table).toArrow()
+            return
+        for path in found:
+            for part in self._files.parquet_parts(path, table.names):
+                yield fitted_but_texts(part, table.arrow_schema)
 
     def _by_spark(self, table: Table) -> DataFrame:
         found = self.spark.read.format("delta").load(self.path(table))

@@ -78,7 +78,7 @@ def begins(logs: Sequence[IndexedLog], *, old_before_ms: int) -> list[int]:
         limits = [_read_by_all(log, floors[number], source, floor) for source, floor in others]
         found.append(log.row_at(min([floors[number], *limits])))
     while True:
-        kept = [log.index.runs.from_offset(begin) for log, begin in zip(logs, found, strict=True)]
+        kept = [log.index.paged.from_offset(begin) for log, begin in zip(logs, found, strict=True)]
         lower = []
         for number, log in enumerate(logs):
             targets = kept[:number] + kept[number + 1 :]

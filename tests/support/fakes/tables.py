@@ -70,6 +70,7 @@ class MemoryTables:
     writers: set[tuple[str, str, int]] = field(default_factory=set)
     reads: list[tuple[str, int, int]] = field(default_factory=list)
     dies_at: Table | None = None
+    batch_rows: int = 1_000
 
     def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
         """Append *rows*, unless *writer* has done so."""
@@ -91,6 +92,12 @@ class MemoryTables:
     def all_rows(self, table: Table) -> pa.Table:
         """Return all rows."""
         return self.read_added(table, 0, self.version(table))
+
+    def batches(self, table: Table) -> Iterator[pa.Table]:
+        """Yield all rows in pieces of :attr:`batch_rows`."""
+        rows = self.all_rows(table)
+        for first in range(0, rows.num_rows, self.batch_rows):
+            yield rows.slice(first, self.batch_rows)
 
     def read_added(self, table: Table, after: int, until: int) -> pa.Table:
         """Return the rows of versions in ``(after, until]``, in an order of no meaning."""

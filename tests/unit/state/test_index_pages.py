@@ -17,6 +17,7 @@ from builders.record_indexes import content
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.state.index_pages import IndexPages, level
+from offset_sync.state.packed_columns import pack, unpack
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.spill_file import SpillFile
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
@@ -75,6 +76,21 @@ def test_small_logs_keep_what_they_have_and_large_ones_give() -> None:
     pages.make_room(logs)
     assert [len(log.paged.tail) for log in logs] == [3, 14, 16]
     assert [log.run_count for log in logs] == [3, 30, 300]
+
+
+@pytest.mark.parametrize(("bytes_each", "page_runs"), [(200 * 240, 256), (2_000 * 240, 500), (4_000 * 240, 1_000)])
+def test_pages_are_as_large_as_what_a_log_may_keep_and_never_so_small_that_they_gain_nothing(
+    bytes_each: int, page_runs: int
+) -> None:
+    logs = [LogIndex() for _ in range(10)]
+    pages = IndexPages(bytes_each * len(logs))
+    for first in range(0, 8_000, 100):
+        for log in logs:
+            alternating(log, first, 100)
+        pages.make_room(logs)
+    for log in logs:
+        assert set(log.paged.pages.records.tolist()) == {page_runs}
+        assert len(log.paged.tail) <= bytes_each // 240 * 1.25 + 256 + 100
 
 
 @law(200)
@@ -139,11 +155,26 @@ def test_without_a_folder_for_the_file_everything_stays_in_memory(
 
 def test_room_that_was_given_back_is_used_again_and_what_is_not_there_is_an_error() -> None:
     file = SpillFile()
-    first, second = (file.put(np.full((5, 4), number, np.int64)) for number in (1, 2))
-    assert file.get(first).tolist() == [[1] * 4] * 5
+    first, second = (file.put([np.full(4, number)] * 5) for number in (1, 2))
+    assert [column.tolist() for column in file.get(first)] == [[1] * 4] * 5
     file.free(first)
-    third = file.put(np.full((5, 4), 3, np.int64))
+    third = file.put([np.full(4, 3)] * 5)
     assert third.offset == first.offset
-    assert (file.get(third)[0, 0], file.get(second)[0, 0]) == (3, 2)
+    assert (file.get(third)[0][0], file.get(second)[0][0]) == (3, 2)
     with pytest.raises(OSError, match="the spill file ends at"):
         file.get(second._replace(offset=second.offset + 8))
+
+
+@law(200)
+@given(st.lists(st.lists(st.integers(-(1 << 62), 1 << 62), min_size=3, max_size=3), min_size=1, max_size=5))
+def test_what_is_kept_in_few_bytes_comes_back_as_it_was(columns: list[list[int]]) -> None:
+    assert [each.tolist() for each in unpack(pack([np.array(column, np.int64) for column in columns]))] == columns
+
+
+@pytest.mark.parametrize("span", [0, 1, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, (1 << 63) - 1])
+@pytest.mark.parametrize("low", [-(1 << 63), -1, 0])
+def test_columns_are_as_wide_as_what_lies_between_their_least_and_greatest(low: int, span: int) -> None:
+    column = np.array([low + span, low, low + span // 2], np.int64)
+    assert unpack(pack([column, column]))[1].tolist() == column.tolist()
+    width = next(width for width in (0, 1, 2, 4, 8) if span < 1 << 8 * width)
+    assert len(pack([column])) == 32 + 3 * width

@@ -7,17 +7,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from builders.index_rows import add, begin, edge, life, run, topic
 from fakes.tables import MemoryTables
-from offset_sync.jobs.maintain_tables import rows_by_partition, to_begins
+from offset_sync.jobs.maintain_tables import to_begins
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
-from offset_sync.state.index_retention import Retention, lowest_commits
+from offset_sync.state.index_retention import Retention, TableRows, lowest_commits
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA
@@ -49,7 +48,9 @@ class World:
     def retention(self) -> Retention:
         index: Any = RecordIndex(self.tables)  # type: ignore[arg-type]
         index.refresh()
-        rows = rows_by_partition(self.tables.all_rows(RECORD_RUNS))
+        rows = TableRows(7)
+        for part in self.tables.batches(RECORD_RUNS):
+            rows.add(part)
         return Retention(index, rows, self.metadata, self.lowest, self.old_before_ms)
 
     def begins(self) -> dict[str, int]:
@@ -175,4 +176,6 @@ def test_begins_become_rows_and_none_is_an_empty_table() -> None:
     assert to_begins({}).schema == BEGINS_SCHEMA
     (row,) = to_begins({X: 7}).to_pylist()
     assert row == {"cluster": "X", "topic": "orders", "partition": 0, "begin": 7}
-    assert rows_by_partition(pa.Table.from_pylist([], RECORD_RUNS.arrow_schema)) == {}
+    rows = TableRows()
+    rows.add(RECORD_RUNS.arrow_schema.empty_table())
+    assert dict(rows) == {}

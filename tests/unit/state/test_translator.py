@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +14,7 @@ from builders.logs import HOUR_MS, indexed_at, log
 from fakes.clusters import CommitRecord
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
 from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
-from offset_sync.state import translator
+from offset_sync.state import translation
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations
@@ -27,14 +29,14 @@ def test_an_error_of_one_partition_is_that_partitions_own(
     for alias in ("X", "Y"):
         for each in (ORDERS, SECOND):
             site.put(log(alias, "X0:5"), each, partitions=2)
-    whole = translator.translate_partition
+    whole = translation.translate_partition
 
     def fails_once(committed: Int64s, *others: Any) -> Translations:
         if committed.tolist() == [3]:
             raise ValueError("repeats may not contain negative values")
         return whole(committed, *others)
 
-    monkeypatch.setattr(translator, "translate_partition", fails_once)
+    monkeypatch.setattr(translation, "translate_partition", fails_once)
     site.commit("X", "readers", 3)
     site.commit("X", "readers", 4, SECOND)
     site.reconcile()
@@ -47,6 +49,66 @@ def test_an_error_of_one_partition_is_that_partitions_own(
     site.commit("X", "readers", 4)
     site.reconcile()
     assert site.target_offset("Y", "readers") == 4
+
+
+class Meanwhile:
+    """Lets something happen while answers are computed, so many times; in a thread that wants the lock."""
+
+    def __init__(self, site: Site, monkeypatch: pytest.MonkeyPatch, times: int, happens: Callable[[], None]) -> None:
+        self._site, self._left, self._happens = site, times, happens
+        self._whole = translation.translate_partition
+        self.had_the_lock: list[bool] = []
+        monkeypatch.setattr(translation, "translate_partition", self.translate)
+
+    def translate(self, *asked: Any) -> Translations:
+        """Answer by what was known before."""
+        if self._left:
+            self._left -= 1
+            other = threading.Thread(target=self._happen)
+            other.start()
+            other.join()
+        return self._whole(*asked)
+
+    def _happen(self) -> None:
+        self.had_the_lock.append(self._site.lock.acquire(timeout=0.2))
+        self._happens()
+        if self.had_the_lock[-1]:
+            self._site.lock.release()
+
+
+def test_the_lock_is_free_while_answers_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site(config_of(["X", "Y"]))
+    for alias in ("X", "Y"):
+        site.put(log(alias, "X0:5"))
+    meanwhile = Meanwhile(site, monkeypatch, 1, lambda: None)
+    site.commit("X", "readers", 3)
+    site.reconcile()
+    assert (meanwhile.had_the_lock, site.target_offset("Y", "readers")) == ([True], 3)
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_a_record_that_comes_late_meanwhile_makes_answers_void(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """Y0 may be a hole that the mirror has left; then it comes after all, beyond the commit."""
+    site = Site(config_of(["X", "Y"]))
+    site.put(log("X", "Y1 X1 Y2 X3"))
+    site.put(log("Y", "Y0:3 X1 X3"))
+    texts = iter(["Y1 X1 Y2 X3 Y0", *(f"Y1 X1 Y2 X3 Y0{' Y1' * n}" for n in range(1, 9))])
+    meanwhile = Meanwhile(site, monkeypatch, times, lambda: site.put(log("X", next(texts))))
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    # Whoever has to compute again and again does so with the lock held in the end.
+    assert meanwhile.had_the_lock == [True] * min(times, 3) + [False] * (times > 3)
+    assert site.target_offset("Y", "readers") == 0
+
+
+def test_a_log_that_contradicts_itself_meanwhile_is_not_translated(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site(config_of(["X", "Y"]))
+    for alias in ("X", "Y"):
+        site.put(log(alias, "X0:5"))
+    Meanwhile(site, monkeypatch, 1, lambda: site.put(log("Y", "X1:7")))
+    site.commit("X", "readers", 3)
+    site.reconcile()
+    assert [(row.state, row.outcome) for row in site.rows()] == [("LOG_TRUNCATED", "WITHHELD")]
 
 
 def test_a_hole_does_not_age_while_nobody_looks_after_the_clusters_were_asked() -> None:

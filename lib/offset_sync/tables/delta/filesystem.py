@@ -181,6 +181,18 @@ class HadoopFiles:
                 file_system.copyToLocalFile(False, hadoop_path, _to_path(local.as_uri()), True)
             return local_files.read_parquet(local, columns)
 
+    def parquet_parts(self, path: str, columns: list[str]) -> Iterator[pa.Table]:
+        """Yield the same piece by piece, texts as dictionaries; only one piece is in memory."""
+        if (own := self.local(path)) is not None:
+            yield from local_files.parquet_parts(own, columns)
+            return
+        file_system, hadoop_path = self._resolve(path)
+        with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
+            local = Path(folder, "rows.parquet")
+            with _missing_files_named(path):
+                file_system.copyToLocalFile(False, hadoop_path, _to_path(local.as_uri()), True)
+            yield from local_files.parquet_parts(local, columns)
+
     def write_parquet(self, path: str, rows: pa.Table) -> tuple[str, int]:
         """Write *rows* as a new file; return its qualified name and its size in bytes."""
         if (own := self.local(path)) is not None:

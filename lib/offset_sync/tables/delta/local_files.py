@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+_PART_ROWS = 1 << 17
 
 
 def listed(folder: Path) -> list[tuple[str, bool, int]]:
@@ -48,6 +50,15 @@ def read_parquet(path: Path, columns: Sequence[str]) -> pa.Table:
     """Return those of *columns* that a file has."""
     with pq.ParquetFile(path) as file:
         return file.read(columns=list(columns))
+
+
+def parquet_parts(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield the same in pieces of at most :data:`_PART_ROWS`; columns of texts are encoded by dictionaries."""
+    schema = pq.read_schema(path)
+    texts = [each.name for each in schema if each.name in columns and pa.types.is_string(each.type)]
+    with pq.ParquetFile(path, read_dictionary=texts) as file:
+        for batch in file.iter_batches(_PART_ROWS, columns=list(columns)):
+            yield pa.Table.from_batches([batch])
 
 
 def delete(path: Path) -> None:

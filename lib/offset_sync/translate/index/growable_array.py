@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 
 class GrowingArray:
-    """Append-only int64 column; :attr:`values` is a view that stays valid until the next append."""
+    """Append-only int64 column; :attr:`values` is valid until the next change, that of a :meth:`view` for good."""
 
     def __init__(self) -> None:
         self._buffer: NDArray[np.int64] = np.empty(16, np.int64)
         self._size = 0
+        self._is_shared = False
 
     def __len__(self) -> int:
         return self._size
@@ -27,15 +28,24 @@ class GrowingArray:
         if size > len(self._buffer):
             grown = np.empty(max(size, 2 * len(self._buffer)), np.int64)
             grown[: self._size] = self.values
-            self._buffer = grown
+            self._buffer, self._is_shared = grown, False
         self._buffer[self._size : size] = values
         self._size = size
 
     def set_last(self, value: int) -> None:
         """Overwrite the last value."""
+        if self._is_shared:
+            self._buffer, self._is_shared = self._buffer.copy(), False
         self._buffer[self._size - 1] = value
 
     def replace(self, values: NDArray[np.int64]) -> None:
         """Forget everything and hold *values* instead."""
-        self._size = 0
+        self._buffer, self._size, self._is_shared = np.empty(16, np.int64), 0, False
         self.append(values)
+
+    def view(self) -> GrowingArray:
+        """Return what has been appended so far as a column that does not change with this one; costs no copy."""
+        found = GrowingArray()
+        found._buffer, found._size = self._buffer[: self._size], self._size
+        self._is_shared = found._is_shared = True
+        return found

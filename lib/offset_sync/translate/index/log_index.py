@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -201,6 +202,29 @@ class LogIndex:
             positions.extend(fresh.take(np.asarray(fresh.origin == origin)))
             self._positions[origin] = (positions, self.frontier)
         return positions
+
+    def view(self) -> LogIndex:
+        """Return the same as it is now, for whoever reads while this one grows; what it makes of it is its own.
+
+        Costs what positions that were asked for before have to be brought up to date with, and next to nothing beside.
+        """
+        for origin in self._positions:
+            self._newest_positions(origin)
+        found = copy(self)
+        found._runs = self._runs.view()
+        found._positions = {origin: (known.view(), done) for origin, (known, done) in self._positions.items()}
+        found._unknown = (self._unknown[0].view(), self._unknown[1].view())
+        found._first_runs, found._reach = dict(self._first_runs), dict(self._reach)
+        found.origins, found.indexing_times = set(self.origins), copy(self.indexing_times)
+        found.times = self.times.view() if self.times is not None else None
+        return found
+
+    def adopt(self, view: LogIndex) -> None:
+        """Keep the positions that a *view* of this log has made, so that the next one need not."""
+        if view._runs.tail_begin == self._runs.tail_begin:
+            for origin, (known, done) in view._positions.items():
+                if origin not in self._positions:
+                    self._positions[origin] = (known.view(), done)
 
     def reorder_count(self) -> int:
         """Return how often a record came below an origin offset already seen, or may have: late, again or reordered.

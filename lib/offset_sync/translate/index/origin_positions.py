@@ -76,6 +76,13 @@ class OriginPositions:
             column.replace(np.empty(0, np.int64))
         self._append(*segments)
 
+    def view(self) -> OriginPositions:
+        """Return the same as it is now, whatever is added here."""
+        found = OriginPositions()
+        found._columns = tuple(column.view() for column in self._columns)
+        found._seen_ms = self._seen_ms.view()
+        return found
+
     def _append(self, start: Int64s, end: Int64s, position: Int64s, seen_ms: Int64s) -> None:
         if len(self) and start[0] == self.end[-1] and position[0] == self.position[-1] + (start[0] - self.start[-1]):
             # It continues the last segment, whose first record still is the one that shows the holes before it.

@@ -7,6 +7,7 @@ Of a page that was let go only its directory entry stays: where it lies, and how
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,6 +46,12 @@ class PagedRuns:
         """The runs in memory; neighbours that continue each other are joined."""
         start, length, origin, origin_start, indexed_at_ms = (column.values for column in self._columns)
         return Runs(start, length, origin, origin_start, indexed_at_ms)  # type: ignore[arg-type]
+
+    def view(self) -> PagedRuns:
+        """Return the same as it is now, whatever is added here; pages never change."""
+        found = copy(self)
+        found._columns = tuple(column.view() for column in self._columns)
+        return found
 
     def append(self, fresh: Runs) -> None:
         """Add *fresh* runs, joined among themselves and above all that is here."""

@@ -82,6 +82,13 @@ class TimeIndex:
         self._records_to.append(records + np.cumsum(length))
         self._greatest_to.append(np.maximum(np.maximum.accumulate(most_ms[is_kept]), greatest))
 
+    def view(self) -> TimeIndex:
+        """Return the same as it is now, whatever is added here."""
+        found = TimeIndex()
+        found._columns = tuple(column.view() for column in self._columns)
+        found._records_to, found._greatest_to = self._records_to.view(), self._greatest_to.view()
+        return found
+
     def _totals(self) -> tuple[tuple[GrowingArray, int], tuple[GrowingArray, int]]:
         return (self._records_to, 0), (self._greatest_to, int(np.iinfo(np.int64).min))
 

@@ -1,0 +1,81 @@
+"""The logs of the index as rows of ``record_runs`` are taken in: with their lives, and with what lacks between them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+
+from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.incarnations import KnownIncarnations, Lost, to_edges
+from offset_sync.state.index_rows import IndexRows, readable, with_gaps
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import Int64s, Runs
+from offset_sync.translate.index.time_index import TimeIndex
+
+logger = logging.getLogger(__name__)
+
+
+class IndexLogs:
+    """One :class:`LogIndex` per (cluster, topic, partition); *timed* are the topics whose timestamps are kept too."""
+
+    def __init__(self) -> None:
+        self.logs: dict[ClusterPartition, LogIndex] = {}
+        self.partitions: dict[tuple[str, str], int] = {}
+        self._lost: dict[ClusterPartition, list[Lost]] = {}
+
+    def take_in(self, of_log: ClusterPartition, rows: IndexRows, lives: KnownIncarnations, *, is_timed: bool) -> None:
+        """Take in *rows* of a log, which are in order; what a cut has taken of them is lost."""
+        edges = Runs.of([], [], [], [], [])
+        if lives.concern(of_log):
+            runs = readable(rows.runs)
+            self.lose(of_log, lives.lost(of_log, runs))
+            edges = to_edges(lives.known_to_the_cut(of_log, runs))
+        self.take_in_part(of_log, rows, lives, edges, is_timed=is_timed)
+
+    def lose(self, of_log: ClusterPartition, lost: Lost) -> None:
+        """Note what a log has lost; before any row of it is taken in, or with those that come."""
+        if len(lost.copies) or lost.own_records:
+            self._lost.setdefault(of_log, []).append(lost)
+
+    def take_in_part(
+        self, of_log: ClusterPartition, rows: IndexRows, lives: KnownIncarnations, edges: Runs, *, is_timed: bool
+    ) -> None:
+        """Take in some *rows* of a log, which are in order, and *edges* that lie among them."""
+        runs, kept = readable(rows.runs), rows.length
+        if lives.concern(of_log):
+            kept, runs = lives.live(of_log, runs, edges)
+        if len(runs) == 0:
+            return
+        log = self.logs.get(of_log)
+        if log is None:
+            log = self._begin(of_log, int(runs.start[0]))
+        whole = with_gaps(runs, log.frontier)
+        if whole.length.sum() > runs.length.sum():
+            logger.warning("clusters.%s: %s-%d: not all of it is in the index; what lacks is repeated", *of_log)
+        log.extend(whole, int(runs.end.max()))
+        _note_times(log, rows, kept, is_timed=is_timed)
+
+    def _begin(self, of_log: ClusterPartition, first: int) -> LogIndex:
+        log = self.logs[of_log] = LogIndex(first)
+        for before in self._lost.get(of_log, []):
+            log.lose(*before)
+        self.partitions[of_log[:2]] = self.partitions.get(of_log[:2], 0) + 1
+        return log
+
+    def forget(self, partitions: Collection[TopicPartition] | Mapping[TopicPartition, object]) -> None:
+        """Forget all logs of *partitions*, which are taken in anew."""
+        for lost in [each for each in self._lost if each.topic_partition in partitions]:
+            del self._lost[lost]
+        for known in [each for each in self.logs if each.topic_partition in partitions]:
+            del self.logs[known]
+            self.partitions[known[:2]] -= 1
+
+
+def _note_times(log: LogIndex, rows: IndexRows, kept: Int64s, *, is_timed: bool) -> None:
+    is_kept = kept >= 0
+    told_ms = rows.complete_ms[is_kept & (rows.complete_ms > 0)]
+    if len(told_ms):  # the last word counts, not the latest time: a clock may have been set back
+        log.complete_until_ms = int(told_ms[-1])
+    if is_timed:
+        log.times = log.times or TimeIndex()
+        log.times.extend(rows.start[is_kept], kept[is_kept], rows.least_ms[is_kept], rows.most_ms[is_kept])

@@ -1,0 +1,68 @@
+"""All of ``record_runs`` taken in at once, of any size: what is too much for memory lies on the disk meanwhile."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from offset_sync.model.values import ClusterPartition
+from offset_sync.state.incarnations import KnownIncarnations, to_edges
+from offset_sync.state.index_logs import IndexLogs
+from offset_sync.state.index_pages import IndexPages
+from offset_sync.state.index_rows import COLUMNS, IndexRows, RowReader, readable
+from offset_sync.state.read_ahead import read_ahead
+from offset_sync.state.staged_rows import StagedRows
+from offset_sync.translate.index.runs import Runs
+
+logger = logging.getLogger(__name__)
+
+
+class IndexStart:
+    """Reads the table by *parts*, in any order; *pages* says how much may be in memory."""
+
+    def __init__(self, reader: RowReader, pages: IndexPages, parts: Iterable[pa.Table]) -> None:
+        self._reader, self._pages = reader, pages
+        self._rows = StagedRows(pages.rows_at_once)
+        self._edges: dict[ClusterPartition, dict[int, int]] = {}
+        self.newest_ms: int | None = None
+        for part in read_ahead(parts):
+            rows = reader.read(part.select(COLUMNS))
+            if len(rows):
+                self.newest_ms = max(int(rows.seen_ms.max()), self.newest_ms or 0)
+            self._rows.add(rows)
+
+    def taken_in(self, lives: KnownIncarnations) -> IndexLogs:
+        """Return the logs as they are by *lives*, which were read after the rows."""
+        found = IndexLogs()
+        self._look_for_cuts(found, lives)
+        kept = self._pages.share(self._rows.sizes)
+        for rows in read_ahead(self._rows.in_order()):
+            for number, of_log in rows.by_log():
+                place = self._reader.logs[number]
+                is_timed = self._reader.is_timed(place.topic)
+                found.take_in_part(place, of_log, lives, self._edges_in(place, of_log), is_timed=is_timed)
+                if (log := found.logs.get(place)) is not None:
+                    self._pages.trim([(log, kept)])
+        return found
+
+    def _look_for_cuts(self, found: IndexLogs, lives: KnownIncarnations) -> None:
+        """Note what cuts have taken of the logs of *found*, and how far they were read before.
+
+        Any row of a log may tell, so this is to be known before the first one of it is taken in.
+        """
+        concerned = {number for number, log in enumerate(self._reader.logs) if lives.concern(log)}
+        for rows in self._rows.in_order(frozenset(concerned)) if concerned else ():
+            for number, of_log in rows.by_log():
+                if number in concerned:
+                    place, runs = self._reader.logs[number], readable(of_log.runs)
+                    found.lose(place, lives.lost(place, runs))
+                    edges = self._edges.setdefault(place, {})
+                    self._edges[place] = lives.known_to_the_cut(place, runs) | edges
+
+    def _edges_in(self, log: ClusterPartition, rows: IndexRows) -> Runs:
+        """Return the edges that lie among *rows* or before them, once."""
+        edges, last = self._edges.get(log, {}), int(rows.start[-1])
+        here = {place: edges.pop(place) for place in sorted(edges) if place <= last}
+        return to_edges(here)

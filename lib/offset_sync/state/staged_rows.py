@@ -1,0 +1,123 @@
+"""All rows of the index by log and offset, of a table larger than memory: an external merge sort.
+
+Rows are gathered until there are as many as memory may hold, sorted, and put into a file in blocks. Then blocks are
+read by where they begin, and what stands before the first one that was not read yet is complete. The files of the table
+follow each other in time, so of each log few blocks overlap; however they do, one of each sorted part is in memory.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from offset_sync.state.index_rows import IndexRows, joined
+from offset_sync.state.spill_file import Extent, SpillFile
+
+logger = logging.getLogger(__name__)
+_BLOCKS = 32
+"""A sorted part lies in at least so many blocks."""
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Rows in order; in the file or, where that has no room, in memory."""
+
+    log: int
+    start: int
+    size: int
+    last_log: int
+    rows: IndexRows | Extent
+
+
+class StagedRows:
+    """Rows that are sorted; not many more than *most_rows* are in memory at a time."""
+
+    def __init__(self, most_rows: int) -> None:
+        self._most_rows = most_rows
+        self._gathered, self._size = list[IndexRows](), 0
+        self._blocks: list[_Block] = []
+        self._file: SpillFile | None = None
+        self._is_full = False
+        self._sizes = np.zeros(0, np.int64)
+
+    def add(self, rows: IndexRows) -> None:
+        """Add *rows*, in any order."""
+        if len(rows) == 0:
+            return
+        counts = np.bincount(rows.log)
+        sizes = np.zeros(max(len(counts), len(self._sizes)), np.int64)
+        sizes[: len(self._sizes)] += self._sizes
+        sizes[: len(counts)] += counts
+        self._sizes = sizes
+        if self._size and self._size + len(rows) > self._most_rows:
+            self._put_away()
+        self._gathered.append(rows)
+        self._size += len(rows)
+
+    @property
+    def sizes(self) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+        """How many rows each log has, by its number."""
+        return self._sizes
+
+    def in_order(self, only: frozenset[int] | None = None) -> Iterator[IndexRows]:
+        """Yield all rows, by log and offset, those of *only* these logs; what has one offset comes in one piece."""
+        if self._gathered:
+            self._put_away(is_last=True)
+        blocks = sorted(self._blocks, key=lambda block: (block.log, block.start))
+        if only is not None:
+            blocks = [each for each in blocks if any(each.log <= log <= each.last_log for log in only)]
+        waiting, at = list[IndexRows](), 0
+        while at < len(blocks) or waiting:
+            size = sum(map(len, waiting))
+            most = max(size + 1, self._most_rows // 2)
+            while at < len(blocks) and size < most:
+                waiting.append(self._rows_of(blocks[at]))
+                size, at = size + blocks[at].size, at + 1
+            rows = joined(waiting).in_order()
+            complete = rows.below(blocks[at].log, blocks[at].start) if at < len(blocks) else len(rows)
+            waiting = [rows.take(slice(complete, None))] if complete < len(rows) else []
+            if complete:
+                yield rows.take(slice(0, complete))
+
+    def _put_away(self, *, is_last: bool = False) -> None:
+        """Sort what was gathered; put it into the file, unless it is all there is."""
+        rows = joined(self._gathered).in_order()
+        self._gathered, self._size = [], 0
+        is_all = is_last and not self._blocks
+        block_rows = len(rows) if is_all else max(1, -(-self._most_rows // _BLOCKS))
+        for first, end in _cuts(rows, block_rows):
+            part = rows.take(slice(first, end))
+            place = (int(part.log[0]), int(part.start[0]), len(part), int(part.log[-1]))
+            self._blocks.append(_Block(*place, part if is_all else self._kept(part)))
+
+    def _kept(self, rows: IndexRows) -> IndexRows | Extent:
+        if not self._is_full:
+            try:
+                self._file = self._file or SpillFile()
+                return self._file.put(rows.columns)
+            except OSError as problem:
+                logger.warning("reading the index takes more memory than it may, its disk has no room: %s", problem)
+                self._is_full = True
+        return IndexRows(*(column.copy() for column in rows.columns))
+
+    def _rows_of(self, block: _Block) -> IndexRows:
+        if isinstance(block.rows, IndexRows):
+            return block.rows
+        assert self._file is not None
+        return IndexRows(*self._file.get(block.rows))
+
+
+def _cuts(rows: IndexRows, most: int) -> Iterator[tuple[int, int]]:
+    """Yield where blocks begin and end: of one log each, unless they were small."""
+    first = 0
+    for border in [*(np.flatnonzero(np.diff(rows.log)) + 1).tolist(), len(rows)]:
+        if border - first < most // 4 and border < len(rows):
+            continue
+        while border - first > most:
+            yield first, first + most
+            first += most
+        yield first, border
+        first = border
