@@ -45,6 +45,8 @@ _DEFAULTS = {
     # Checkpoints and logs on a local disk: Hadoop starts a process for the permissions of every file that it writes,
     # and this leaves out the second file, of checksums. No other file system is touched.
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    # On S3 an entry of a Delta log is created by a conditional put, so that several drivers may write (log_store.py).
+    "spark.hadoop.fs.s3a.performance.flags": "create",
     # One consumer per partition and executor stays open: a closed one costs a connection and a metadata request.
     "spark.kafka.consumer.cache.capacity": "4096",
     "spark.redaction.regex": HIDDEN_NAMES,

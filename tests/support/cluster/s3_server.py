@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import http.client
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -43,7 +44,16 @@ class S3Server:
 
     folder: Path
     port: int
-    entries: list[Put] = field(default_factory=list)
+    gate: _Gate
+
+    @property
+    def entries(self) -> list[Put]:
+        """Return how entries of Delta logs were put until now, in this order."""
+        return list(self.gate.entries)
+
+    def let_puts_take(self, seconds: float) -> None:
+        """Hold each entry of a Delta log back for so long before it is put."""
+        self.gate.delay_s = seconds
 
     @property
     def endpoint(self) -> str:
@@ -99,7 +109,7 @@ def running_s3(folder: Path) -> Iterator[S3Server]:
     try:
         # Nobody who is not known may ask, so an error is an answer.
         server.wait_until(lambda: answer_of(f"http://127.0.0.1:{port}/", refused=b"refused") is not None)
-        yield S3Server(folder, gate_port, gate.entries)
+        yield S3Server(folder, gate_port, gate)
     finally:
         gate.shutdown()
         gate.server_close()
@@ -113,6 +123,7 @@ class _Gate(ThreadingHTTPServer):
         super().__init__(address, _PassOn)
         self.behind = behind
         self.entries: list[Put] = []
+        self.delay_s = 0.0
         self.one_at_a_time = threading.Lock()
 
 
@@ -124,14 +135,17 @@ class _PassOn(BaseHTTPRequestHandler):
 
     def _pass(self) -> None:
         body = self._body()
+        key = self.path.partition("?")[0]
+        is_entry = self.command == "PUT" and "/_delta_log/" in key and key.endswith(".json")
+        if is_entry:
+            time.sleep(self.server.delay_s)
         is_conditional = self.command == "PUT" and self.headers.get("If-None-Match") == "*"
         if is_conditional:
             with self.server.one_at_a_time:
                 status = self._forward(body)
         else:
             status = self._forward(body)
-        key = self.path.partition("?")[0]
-        if self.command == "PUT" and "/_delta_log/" in key and key.endswith(".json"):
+        if is_entry:
             self.server.entries.append(Put(key, is_conditional, status))
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass

@@ -16,8 +16,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from offset_sync.tables.delta import local_files
-from offset_sync.tables.delta.jvm import JavaError, class_of, hadoop_configuration, java
+from offset_sync.tables.delta.jvm import JavaError, causes_of, class_of, hadoop_configuration, java
 
+REFUSED_BY_S3 = "org.apache.hadoop.fs.s3a.RemoteFileChangedException"
+"""What a conditional put ends with where the file is there."""
+_NOT_REPLACED = {"org.apache.hadoop.fs.FileAlreadyExistsException", REFUSED_BY_S3}
 _WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(?P<path>.*)", re.DOTALL)
 
 
@@ -118,6 +121,23 @@ class HadoopFiles:
             stream.write(text.encode())
         finally:
             stream.close()
+
+    def refuses_to_replace(self, path: str) -> bool:
+        """Return whether of two who create *path* at the same moment only one can; nothing is left of it."""
+        file_system, hadoop_path = self._resolve(path)
+        try:
+            streams = [file_system.create(hadoop_path, False) for _ in range(2)]
+            for stream in streams:
+                stream.write(b"whoever is first")
+                stream.close()
+        except JavaError as problem:
+            if not {class_of(problem), *causes_of(problem)} & _NOT_REPLACED:
+                raise
+            return True
+        else:
+            return False
+        finally:
+            file_system.delete(hadoop_path, False)
 
     def replace_text(self, path: str, text: str) -> None:
         """Write a file in the place of what was there, as Spark writes its checkpoints: all of it or nothing."""

@@ -55,6 +55,7 @@ REQUIRED = (
                 "copyFromLocalFile/4 copyToLocalFile/4 create/2 delete/2 exists/1 getContentSummary/1 getFileStatus/1 "
                 "getDefaultUri/1 listFiles/2 listStatus/1 makeQualified/1 mkdirs/1 open/1"
             ),
+            "org.apache.hadoop.fs.FileAlreadyExistsException": "",
             "org.apache.hadoop.fs.FileStatus": "getModificationTime/0 getPath/0 isFile/0",
             "org.apache.hadoop.fs.ContentSummary": "getFileCount/0",
             "org.apache.hadoop.fs.RemoteIterator": "hasNext/0 next/0",
