@@ -15,6 +15,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
 
+import log_store
 import stamp
 from prerequisites import find_java
 from progress import run_shown
@@ -24,6 +25,7 @@ JARS = REPO / "jars"
 LOG = REPO / ".venv" / "install-jars.log"
 CONF = REPO / "conf" / "jars"
 INSTALLED, CLUSTER = ("spark", "broker", "mirror"), ("hadoop", "s3proxy", "s3a")
+OWN_SOURCE = CONF / "S3LogStore.java"
 _ATTEMPTS = 3
 
 
@@ -31,10 +33,11 @@ def main(folders: Sequence[str] = tuple(sys.argv[1:])) -> None:
     """Bring `jars/`, or these *folders* of it, up to date; a jar that no longer belongs there is removed."""
     os.chdir(REPO)  # Ivy reads its patterns relative to here, so no character of this folder's name can mislead it
     pinned = (CONF / "ivy.xml").read_text()
-    made_from = stamp.digest(pinned, *folders)
+    made_from = stamp.digest(pinned, OWN_SOURCE.read_text(), *folders)
     root, folders = (JARS / "cluster", CLUSTER) if tuple(folders) == ("cluster",) else (JARS, folders)
     wanted = wanted_jars(pinned, folders)
-    if stamp.is_current(root, made_from) and all((root / jar).is_file() for jar in wanted):
+    own = [root / "spark" / log_store.NAME] if "spark" in (folders or INSTALLED) else []
+    if stamp.is_current(root, made_from) and all(jar.is_file() for jar in [*(root / jar for jar in wanted), *own]):
         return
     root.mkdir(parents=True, exist_ok=True)
     stamp.forget(root)
@@ -48,6 +51,8 @@ def main(folders: Sequence[str] = tuple(sys.argv[1:])) -> None:
             print(f"{failure}\nJars: trying again", flush=True)
     if missing := [jar for jar in wanted if not (root / jar).is_file()]:
         raise SystemExit(f"Jars: Ivy left out {', '.join(missing)}; see {LOG}")
+    for jar in own:  # after Ivy, which deletes what it has not fetched
+        log_store.build_log_store(OWN_SOURCE, _spark_jars(), jar)
     stamp.remember(root, made_from)
 
 
@@ -76,15 +81,19 @@ def _retrieve(total: int, folders: Sequence[str], root: Path) -> None:
 
 
 def _ivy_command(folders: Sequence[str], root: Path = JARS) -> list[str]:
-    pyspark = importlib.util.find_spec("pyspark")
-    if pyspark is None or pyspark.origin is None:
-        raise SystemExit("Jars: pyspark, which brings Ivy, is not installed; run: make install")
-    (ivy,) = Path(pyspark.origin).parent.glob("jars/ivy-*.jar")
+    (ivy,) = _spark_jars().glob("ivy-*.jar")
     command = [find_java(), "-jar", str(ivy), "-settings", str(CONF / "ivysettings.xml"), "-ivy", str(CONF / "ivy.xml")]
     # -sync deletes what a former ivy.xml left behind; it looks at the whole pattern, so one call fetches everything.
     pattern = f"{root.relative_to(REPO)}/[conf]/[artifact]-[revision](-[classifier]).[ext]"
     command += ["-confs", *(folders or INSTALLED)]
     return [*command, "-sync", "-types", "jar", "bundle", "-retrieve", pattern]
+
+
+def _spark_jars() -> Path:
+    pyspark = importlib.util.find_spec("pyspark")
+    if pyspark is None or pyspark.origin is None:
+        raise SystemExit("Jars: pyspark, which brings Ivy, is not installed; run: make install")
+    return Path(pyspark.origin).parent / "jars"
 
 
 if __name__ == "__main__":

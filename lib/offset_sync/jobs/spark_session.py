@@ -15,6 +15,7 @@ from offset_sync.config import HIDDEN_NAMES
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import ConfigError
 from offset_sync.tables.delta.jvm import processors, start_jvm
+from offset_sync.tables.delta.log_store import log_store_settings
 from offset_sync.tables.delta.requirements import CHECKPOINT_FORMAT
 from offset_sync.tables.delta.self_test import check_platform
 
@@ -45,8 +46,6 @@ _DEFAULTS = {
     # Checkpoints and logs on a local disk: Hadoop starts a process for the permissions of every file that it writes,
     # and this leaves out the second file, of checksums. No other file system is touched.
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
-    # On S3 an entry of a Delta log is created by a conditional put, so that several drivers may write (log_store.py).
-    "spark.hadoop.fs.s3a.performance.flags": "create",
     # One consumer per partition and executor stays open: a closed one costs a connection and a metadata request.
     "spark.kafka.consumer.cache.capacity": "4096",
     "spark.redaction.regex": HIDDEN_NAMES,
@@ -80,6 +79,8 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
     conf = SparkConf()
     conf.setIfMissing("spark.app.name", name)
     for key, value in _DEFAULTS.items():
+        conf.setIfMissing(key, value)
+    for key, value in log_store_settings(conf.get).items():
         conf.setIfMissing(key, value)
     for key, value in _REQUIRED.items():
         conf.set(key, value)

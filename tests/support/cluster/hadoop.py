@@ -119,9 +119,11 @@ class Hadoop:
         return target
 
     def rows(self, path: str, folder: Path) -> list[dict[str, Any]]:
-        """Return the rows of the Delta table at *path*; *folder* is where a copy of it may lie."""
+        """Return the rows of the Delta table at *path*, none where it is not there yet; a copy of it lies in *folder*."""
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             table = self.download(path, Path(scratch))
+            if not any((table / "_delta_log").glob("*.json")):
+                return []
             rows: list[dict[str, Any]] = deltalake.DeltaTable(table).to_pyarrow_table().to_pylist()
         return rows
 

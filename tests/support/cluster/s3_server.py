@@ -2,7 +2,8 @@
 
 S3Proxy looks whether an object is there and then writes it, so of two conditional puts at the same moment both may
 succeed (tried: five of eight). Amazon promises that one does. The gate before it holds to that promise: it lets one
-conditional put of a key through at a time. And it sees what is asked: how each entry of a Delta log came about.
+conditional put through at a time. It hides the folders that S3Proxy keeps its objects in, which S3 has not got. And it
+sees what is asked: how each entry of a Delta log came about.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import unquote
 
 from cluster.server_process import ServerProcess, answer_of
 from offset_sync_demo.kafka.broker_files import free_ports
@@ -42,7 +44,7 @@ class Put:
 class S3Server:
     """The server behind its gate."""
 
-    folder: Path
+    objects: Path
     port: int
     gate: _Gate
 
@@ -74,16 +76,6 @@ class S3Server:
         words = [word for key, value in settings.items() for word in ("--conf", f"spark.hadoop.fs.s3a.{key}={value}")]
         return ["--jars", jars, *words]
 
-    def delta_rs_options(self) -> dict[str, str]:
-        """Return the same for delta-rs, which reads without a JVM."""
-        return {
-            "AWS_ENDPOINT_URL": self.endpoint,
-            "AWS_REGION": "us-east-1",
-            "AWS_ACCESS_KEY_ID": KEY,
-            "AWS_SECRET_ACCESS_KEY": SECRET,
-            "AWS_ALLOW_HTTP": "true",
-        }
-
 
 @contextmanager
 def running_s3(folder: Path) -> Iterator[S3Server]:
@@ -104,12 +96,12 @@ def running_s3(folder: Path) -> Iterator[S3Server]:
     words = [logging, "org.gaul.s3proxy.Main", "--properties", str(folder / "s3proxy.conf")]
     server = ServerProcess("s3proxy", folder, str(JARS / "s3proxy" / "*"), words, heap="256m")
     server.launch()
-    gate = _Gate(("127.0.0.1", gate_port), port)
+    gate = _Gate(("127.0.0.1", gate_port), port, folder / "objects")
     threading.Thread(target=gate.serve_forever, name="s3 gate", daemon=True).start()
     try:
         # Nobody who is not known may ask, so an error is an answer.
         server.wait_until(lambda: answer_of(f"http://127.0.0.1:{port}/", refused=b"refused") is not None)
-        yield S3Server(folder, gate_port, gate)
+        yield S3Server(folder / "objects", gate_port, gate)
     finally:
         gate.shutdown()
         gate.server_close()
@@ -119,8 +111,9 @@ def running_s3(folder: Path) -> Iterator[S3Server]:
 class _Gate(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, address: tuple[str, int], behind: int) -> None:
+    def __init__(self, address: tuple[str, int], behind: int, objects: Path) -> None:
         super().__init__(address, _PassOn)
+        self.objects = objects
         self.behind = behind
         self.entries: list[Put] = []
         self.delay_s = 0.0
@@ -139,6 +132,8 @@ class _PassOn(BaseHTTPRequestHandler):
         is_entry = self.command == "PUT" and "/_delta_log/" in key and key.endswith(".json")
         if is_entry:
             time.sleep(self.server.delay_s)
+        if self.command == "HEAD" and (self.server.objects / unquote(key).strip("/")).is_dir() and key.count("/") > 1:
+            return self._say_it_is_not_there()
         is_conditional = self.command == "PUT" and self.headers.get("If-None-Match") == "*"
         if is_conditional:
             with self.server.one_at_a_time:
@@ -147,6 +142,11 @@ class _PassOn(BaseHTTPRequestHandler):
             status = self._forward(body)
         if is_entry:
             self.server.entries.append(Put(key, is_conditional, status))
+
+    def _say_it_is_not_there(self) -> None:
+        self.send_response_only(404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass
 

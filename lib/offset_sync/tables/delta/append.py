@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from offset_sync.tables.delta.jvm import JavaError
-from offset_sync.tables.delta.kernel import Kernel, Snapshot, Writer, is_changed, is_refused, is_repeated
+from offset_sync.tables.delta.kernel import Kernel, Snapshot, Writer, is_changed, is_repeated
 from offset_sync.tables.delta.lock import table_lock
 
 _ATTEMPTS = 5
@@ -51,7 +51,7 @@ class DeltaAppender:
                         return
                 except JavaError as problem:
                     # What the last append has left may be too old to go on from; then look at what the table is now.
-                    is_final = attempt == _ATTEMPTS or not (is_changed(problem) or is_refused(problem))
+                    is_final = attempt == _ATTEMPTS or not is_changed(problem)
                     if is_final and snapshot is None:
                         raise
                 snapshot = None

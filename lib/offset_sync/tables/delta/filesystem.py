@@ -18,9 +18,8 @@ from pyspark.sql import SparkSession
 from offset_sync.tables.delta import local_files
 from offset_sync.tables.delta.jvm import JavaError, causes_of, class_of, hadoop_configuration, java
 
-REFUSED_BY_S3 = "org.apache.hadoop.fs.s3a.RemoteFileChangedException"
-"""What a conditional put ends with where the file is there."""
-_NOT_REPLACED = {"org.apache.hadoop.fs.FileAlreadyExistsException", REFUSED_BY_S3}
+_IF_NOT_THERE = "fs.option.create.conditional.overwrite"
+_REFUSED = {"org.apache.hadoop.fs.FileAlreadyExistsException", "org.apache.hadoop.fs.s3a.RemoteFileChangedException"}
 _WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(?P<path>.*)", re.DOTALL)
 
 
@@ -123,15 +122,19 @@ class HadoopFiles:
             stream.close()
 
     def refuses_to_replace(self, path: str) -> bool:
-        """Return whether of two who create *path* at the same moment only one can; nothing is left of it."""
+        """Return whether of two who put *path* at the same moment, if it is not there, one is refused; S3 only.
+
+        Nothing is left of it. Raises JavaError where the file system cannot be asked for that.
+        """
         file_system, hadoop_path = self._resolve(path)
         try:
-            streams = [file_system.create(hadoop_path, False) for _ in range(2)]
-            for stream in streams:
+            for _ in range(2):
+                put = file_system.createFile(hadoop_path).overwrite(False).recursive().must(_IF_NOT_THERE, True)
+                stream = put.build()
                 stream.write(b"whoever is first")
                 stream.close()
         except JavaError as problem:
-            if not {class_of(problem), *causes_of(problem)} & _NOT_REPLACED:
+            if not {class_of(problem), *causes_of(problem)} & _REFUSED:
                 raise
             return True
         else:

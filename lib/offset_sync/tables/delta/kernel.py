@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from offset_sync.tables.delta.filesystem import REFUSED_BY_S3, HadoopFiles
-from offset_sync.tables.delta.jvm import JavaError, causes_of, class_of, hadoop_configuration, items_of, java
+from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.tables.delta.jvm import JavaError, class_of, hadoop_configuration, items_of, java
 from offset_sync.tables.delta.statistics import statistics_of
 from offset_sync.tables.delta.transaction_log import entry
 
@@ -52,15 +52,7 @@ def is_changed(problem: JavaError) -> bool:
 
 def is_overtaken(problem: JavaError) -> bool:
     """Return whether somebody else has committed since the write began."""
-    return class_of(problem) == _OVERTAKEN or is_refused(problem)
-
-
-def is_refused(problem: JavaError) -> bool:
-    """Return whether S3 has the log's entry already: somebody else's of the same moment, or ours after all.
-
-    Delta's log store for S3 looks before it puts, and takes for a failure what comes between: nothing was replaced.
-    """
-    return REFUSED_BY_S3 in causes_of(problem)
+    return class_of(problem) == _OVERTAKEN
 
 
 class Kernel:
