@@ -16,8 +16,12 @@ from broker.installation import Job, install, until
 from cluster.hadoop import Hadoop, kill_container
 from cluster.on_yarn import DRIVER, EXECUTOR, Applications, places_on, pythons, yarn_options
 from cluster.story import Story
+from offset_sync.ingest.map_batches import DRIVER_MAX_RECORDS
 
 pytestmark = [pytest.mark.in_order, pytest.mark.timeout(1800)]
+
+BATCH = DRIVER_MAX_RECORDS + 1000
+"""So many records are for the executors, not for the driver alone."""
 
 
 @dataclass
@@ -50,7 +54,7 @@ class Stage:
 @pytest.fixture(scope="module")
 def stage(clusters: Clusters, yarn: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     story = Story(clusters, "on-yarn").begin()
-    story.write(300)
+    story.write(3 * BATCH)
     story.commit("on-yarn-before", 10)
     folder = tmp_path_factory.mktemp("on-yarn")
     installation = install(
@@ -59,8 +63,8 @@ def stage(clusters: Clusters, yarn: Hadoop, tmp_path_factory: pytest.TempPathFac
         [story.topic],
         tables=places_on(yarn, folder),
         sync={"trigger_interval": "500ms", "reconcile_interval": "2s"},
-        # Many micro-batches, one after the other: what is killed is killed within one.
-        index={"trigger_interval": "0s", "max_offsets_per_trigger": 400},
+        # One micro-batch after the other: what is killed is killed within one.
+        index={"trigger_interval": "0s", "max_offsets_per_trigger": BATCH},
     )
     with ExitStack() as jobs, pytest.MonkeyPatch.context() as patch:
         patch.setenv("HADOOP_CONF_DIR", str(yarn.settings))
@@ -82,32 +86,32 @@ def test_a_driver_in_the_cluster_syncs(stage: Stage) -> None:
 
 
 def test_of_an_executor_that_is_killed_nothing_is_lost_and_nothing_comes_twice(stage: Stage) -> None:
-    stage.story.write(4000)
-    until(lambda: 0 < stage.missing() < 7000, job=stage.index)
+    stage.story.write(5 * BATCH)
+    until(lambda: 0 < stage.missing() < 9 * BATCH, job=stage.index)
     _, number = stage.applications.containers(EXECUTOR, stage.index_id)[0]
     kill_container(number)
     until(lambda: stage.missing() == 0, job=stage.index)
     until(lambda: len(stage.applications.containers(EXECUTOR, stage.index_id)) == 2, job=stage.index)
-    stage.story.commit("on-yarn-killed", 4000)
-    stage.story.arrives("on-yarn-killed", 4000)
+    stage.story.commit("on-yarn-killed", 7 * BATCH)
+    stage.story.arrives("on-yarn-killed", 7 * BATCH)
 
 
 def test_of_a_node_that_is_gone_with_a_driver_nothing_is_lost_and_nothing_comes_twice(stage: Stage) -> None:
     ((node, _),) = stage.applications.containers(DRIVER, stage.sync_id)
-    stage.story.write(2000)
+    stage.story.write(2 * BATCH)
     node.kill_with_all_below()
-    stage.story.commit("on-yarn-gone", 6100)
+    stage.story.commit("on-yarn-gone", 9 * BATCH)
     until(lambda: stage.applications.attempts(stage.sync_id) == 2, seconds=180)
     # Where its application master was on that node a driver at home ends, and is started again as systemd does it.
     if stage.index is not None and stage.index.process.poll() is not None:
         stage.start_index()
     until(lambda: stage.missing() == 0, job=stage.index)
-    stage.story.arrives("on-yarn-gone", 6100)
+    stage.story.arrives("on-yarn-gone", 9 * BATCH)
     commits = [row for row in stage.applications.rows("offset_commits") if row["cluster"] == "dc1"]
     assert sorted((row["group_id"], row["committed_offset"]) for row in commits) == [
         ("on-yarn-before", 10),
-        ("on-yarn-gone", 6100),
-        ("on-yarn-killed", 4000),
+        ("on-yarn-gone", 9 * BATCH),
+        ("on-yarn-killed", 7 * BATCH),
     ]
 
 

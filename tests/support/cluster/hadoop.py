@@ -119,7 +119,7 @@ class Hadoop:
         return target
 
     def rows(self, path: str, folder: Path) -> list[dict[str, Any]]:
-        """Return the rows of the Delta table at *path*, none where it is not there yet; a copy of it lies in *folder*."""
+        """Return the rows of the Delta table at *path*, none where it is not there yet; it is copied to *folder*."""
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             table = self.download(path, Path(scratch))
             if not any((table / "_delta_log").glob("*.json")):
