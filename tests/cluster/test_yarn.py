@@ -81,6 +81,7 @@ def test_executors_of_a_driver_at_home_index_with_the_python_of_the_archive(stag
 
 def test_a_driver_in_the_cluster_syncs(stage: Stage) -> None:
     stage.sync_id = stage.applications.submit("sync_offsets")
+    until(lambda: stage.applications.runs("sync_offsets") and stage.story.offset("on-yarn-before"))
     stage.story.arrives("on-yarn-before", 10)
     assert len(stage.applications.containers(DRIVER, stage.sync_id)) == 1
 

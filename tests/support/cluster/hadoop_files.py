@@ -62,9 +62,9 @@ def resource_settings(ports: Mapping[str, int]) -> dict[str, dict[str, object]]:
             "yarn.resourcemanager.hostname": LOCALHOST,
             **{f"yarn.resourcemanager.{key}": f"{LOCALHOST}:{ports[name]}" for key, name in addresses.items()},
             "yarn.scheduler.minimum-allocation-mb": 128,
-            # A node that is gone is known to be gone within half a minute, not ten minutes.
+            # A node that is gone is known to be gone within half a minute, not ten minutes. How long a driver may be
+            # silent stays as it is: until it has unpacked its libraries and started Spark nobody hears of it.
             "yarn.nm.liveness-monitor.expiry-interval-ms": 20_000,
-            "yarn.am.liveness-monitor.expiry-interval-ms": 30_000,
             "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": 500,
             # Whatever is left alone gives up soon.
             "yarn.resourcemanager.connect.max-wait.ms": 60_000,

@@ -56,6 +56,11 @@ class Applications:
         """Return the state of the newest application of *job*."""
         return str(self.newest(job).get("state"))
 
+    def runs(self, job: str) -> bool:
+        """Return True while the newest application of *job* may still do something; an AssertionError with its log."""
+        assert self.state(job) not in ("FAILED", "KILLED", "FINISHED"), self.said(str(self.newest(job)["id"]))
+        return True
+
     def attempts(self, identity: str) -> int:
         """Return how often a driver of an application was started."""
         return len(self.hadoop.asked(f"apps/{identity}/appattempts")["appAttempts"]["appAttempt"])
