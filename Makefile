@@ -19,7 +19,7 @@ ARGS ?=
 # tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser soak chaos restarts bench-accuracy bench-mm2 bench-speed bench docs check format lock zip archive clean distclean
+.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster soak chaos restarts bench-accuracy bench-mm2 bench-speed bench docs check format lock zip archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -52,6 +52,14 @@ test-broker: install ## Tests with real Kafka brokers, which they start by thems
 
 test-browser: install ## Tests of the status page in a headless Chromium; skipped where none is installed
 	@$(PYTEST) tests/browser $(ARGS)
+
+test-cluster: install dist/environment.tar.gz ## The jobs on YARN, HDFS and S3, from jars that only this fetches (80 MiB)
+	@$(BIN)/python scripts/jars.py cluster
+	@$(PYTEST) tests/cluster $(ARGS)
+
+# For the tests one of an earlier day will do; `make archive` packs it anew.
+dist/environment.tar.gz: requirements/runtime.lock | install
+	@$(BIN)/python scripts/archive.py
 
 soak: install ## The simulation by fresh seeds, an hour long (ARGS='--hours 8'); a failure is printed as a short history
 	@PYTHONPATH=lib:tests/support $(BIN)/python -m simulation.soak $(ARGS)

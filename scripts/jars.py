@@ -1,7 +1,8 @@
 """Fetch the jars of conf/jars/ivy.xml into jars/{spark,broker,mirror}; nothing to do where they are there already.
 
-With names, as in ``jars.py spark``, only those folders: an image needs no brokers. Ivy comes with pyspark, so Java and
-the virtual environment are all it takes.
+With names, as in ``jars.py spark``, only those folders: an image needs no brokers. ``jars.py cluster`` fetches what
+only `make test-cluster` needs, into jars/cluster/{hadoop,s3proxy,s3a}. Ivy comes with pyspark, so Java and the virtual
+environment are all it takes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
 
+import log_store
 import stamp
 from prerequisites import find_java
 from progress import run_shown
@@ -22,6 +24,8 @@ REPO = Path(__file__).resolve().parent.parent
 JARS = REPO / "jars"
 LOG = REPO / ".venv" / "install-jars.log"
 CONF = REPO / "conf" / "jars"
+INSTALLED, CLUSTER = ("spark", "broker", "mirror"), ("hadoop", "s3proxy", "s3a")
+OWN_SOURCE = CONF / "S3LogStore.java"
 _ATTEMPTS = 3
 
 
@@ -29,29 +33,38 @@ def main(folders: Sequence[str] = tuple(sys.argv[1:])) -> None:
     """Bring `jars/`, or these *folders* of it, up to date; a jar that no longer belongs there is removed."""
     os.chdir(REPO)  # Ivy reads its patterns relative to here, so no character of this folder's name can mislead it
     pinned = (CONF / "ivy.xml").read_text()
-    made_from = stamp.digest(pinned, *folders)
+    made_from = stamp.digest(pinned, OWN_SOURCE.read_text(), *folders)
+    root, folders = (JARS / "cluster", CLUSTER) if tuple(folders) == ("cluster",) else (JARS, folders)
     wanted = wanted_jars(pinned, folders)
-    if stamp.is_current(JARS, made_from) and all((JARS / jar).is_file() for jar in wanted):
+    own = [root / "spark" / log_store.NAME] if "spark" in (folders or INSTALLED) else []
+    if stamp.is_current(root, made_from) and all(jar.is_file() for jar in [*(root / jar for jar in wanted), *own]):
         return
-    JARS.mkdir(exist_ok=True)
-    stamp.forget(JARS)
+    root.mkdir(parents=True, exist_ok=True)
+    stamp.forget(root)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            _retrieve(len(wanted), folders)
+            _retrieve(len(wanted), folders, root)
             break
         except SystemExit as failure:  # a registry that stumbles is asked again: what came through is in Ivy's cache
             if attempt == _ATTEMPTS:
                 raise
             print(f"{failure}\nJars: trying again", flush=True)
-    if missing := [jar for jar in wanted if not (JARS / jar).is_file()]:
+    if missing := [jar for jar in wanted if not (root / jar).is_file()]:
         raise SystemExit(f"Jars: Ivy left out {', '.join(missing)}; see {LOG}")
-    stamp.remember(JARS, made_from)
+    for jar in own:  # after Ivy, which deletes what it has not fetched
+        log_store.build_log_store(OWN_SOURCE, _spark_jars(), jar)
+    stamp.remember(root, made_from)
 
 
 def wanted_jars(ivy_xml: str, folders: Sequence[str] = ()) -> list[str]:
-    """Return the path under `jars/` of every jar that *ivy_xml* pins, or of those that belong into *folders*."""
+    """Return folder and name of every jar that *ivy_xml* pins for *folders*, by default for those of an installation.
+
+    Raises SystemExit for a folder that nothing is pinned for.
+    """
     found = [(d.attrib["conf"].split("->")[0], d.attrib) for d in ET.fromstring(ivy_xml).iter("dependency")]
-    return [f"{folder}/{d['name']}-{d['rev']}.jar" for folder, d in found if folder in folders or not folders]
+    if unknown := {*folders} - {folder for folder, _ in found}:
+        raise SystemExit(f"Jars: nothing is pinned for {', '.join(sorted(unknown))} in {CONF / 'ivy.xml'}")
+    return [f"{folder}/{d['name']}-{d['rev']}.jar" for folder, d in found if folder in (folders or INSTALLED)]
 
 
 def describe_ivy(total: int, line: str, fetched: list[str]) -> str | None:
@@ -62,21 +75,25 @@ def describe_ivy(total: int, line: str, fetched: list[str]) -> str | None:
     return None
 
 
-def _retrieve(total: int, folders: Sequence[str]) -> None:
+def _retrieve(total: int, folders: Sequence[str], root: Path) -> None:
     fetched: list[str] = []
-    run_shown("Jars", _ivy_command(folders), lambda line: describe_ivy(total, line, fetched), LOG)
+    run_shown("Jars", _ivy_command(folders, root), lambda line: describe_ivy(total, line, fetched), LOG)
 
 
-def _ivy_command(folders: Sequence[str]) -> list[str]:
+def _ivy_command(folders: Sequence[str], root: Path = JARS) -> list[str]:
+    (ivy,) = _spark_jars().glob("ivy-*.jar")
+    command = [find_java(), "-jar", str(ivy), "-settings", str(CONF / "ivysettings.xml"), "-ivy", str(CONF / "ivy.xml")]
+    # -sync deletes what a former ivy.xml left behind; it looks at the whole pattern, so one call fetches everything.
+    pattern = f"{root.relative_to(REPO)}/[conf]/[artifact]-[revision](-[classifier]).[ext]"
+    command += ["-confs", *(folders or INSTALLED)]
+    return [*command, "-sync", "-types", "jar", "bundle", "-retrieve", pattern]
+
+
+def _spark_jars() -> Path:
     pyspark = importlib.util.find_spec("pyspark")
     if pyspark is None or pyspark.origin is None:
         raise SystemExit("Jars: pyspark, which brings Ivy, is not installed; run: make install")
-    (ivy,) = Path(pyspark.origin).parent.glob("jars/ivy-*.jar")
-    command = [find_java(), "-jar", str(ivy), "-settings", str(CONF / "ivysettings.xml"), "-ivy", str(CONF / "ivy.xml")]
-    # -sync deletes what a former ivy.xml left behind; it looks at the whole pattern, so one call fetches everything.
-    pattern = "jars/[conf]/[artifact]-[revision](-[classifier]).[ext]"
-    command += ["-confs", *folders] if folders else []
-    return [*command, "-sync", "-types", "jar", "bundle", "-retrieve", pattern]
+    return Path(pyspark.origin).parent / "jars"
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ is in the image then (Dockerfile), unless spark.kubernetes.file.upload.path says
 from __future__ import annotations
 
 import ast
+import importlib.util
 import os
 import shlex
 import sys
@@ -122,6 +123,8 @@ def build_command(repo: Path, job: str, options: Options, environ: Mapping[str, 
     archive = [] if in_cluster else class_archive(repo, master, options, settings, environ)
     spark = [*archive, *spark]
     environment = {} if environ.keys() & {"SPARK_CONF_DIR", "SPARK_HOME"} else {"SPARK_CONF_DIR": str(repo / "conf")}
+    if in_cluster:
+        environment |= _spark_home(environ)
     if in_image:
         _check_is_in_pod(options)
         return Command([_spark_submit(environ), *spark, f"local://{IN_IMAGE}/jobs/{job}.py", *options.job], environment)
@@ -218,6 +221,17 @@ def _settings(options: Options, environ: Mapping[str, str]) -> dict[str, str]:
 def _spark_submit(environ: Mapping[str, str]) -> str:
     home = environ.get("SPARK_HOME")
     return str(Path(home, "bin", "spark-submit") if home else Path(sys.executable).with_name("spark-submit"))
+
+
+def _spark_home(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return where Spark is: spark-submit would ask the machine's own Python, which has no PySpark.
+
+    Not by PYSPARK_DRIVER_PYTHON, which YARN would give to the driver in the cluster.
+    """
+    spec = importlib.util.find_spec("pyspark")
+    if environ.keys() & {"SPARK_HOME"} or spec is None or spec.origin is None:
+        return {}
+    return {"SPARK_HOME": str(Path(spec.origin).parent)}
 
 
 def _zip(repo: Path) -> Path:

@@ -196,10 +196,11 @@ def test_an_unfinished_folder_is_never_taken_for_a_finished_one(tmp_path: Path) 
 
 
 def test_the_wanted_jars_are_where_ivy_puts_them() -> None:
-    wanted = jars.wanted_jars((REPO / "conf" / "jars" / "ivy.xml").read_text())
+    pinned = (REPO / "conf" / "jars" / "ivy.xml").read_text()
+    wanted = jars.wanted_jars(pinned)
     assert "broker/kafka_2.13-4.3.0.jar" in wanted
-    assert len(wanted) == len(dependencies())
     assert {path.partition("/")[0] for path in wanted} == {"spark", "broker", "mirror"}
+    assert len(wanted) + len(jars.wanted_jars(pinned, jars.CLUSTER)) == len(dependencies())
 
 
 @pytest.mark.parametrize(

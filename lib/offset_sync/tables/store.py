@@ -17,6 +17,7 @@ from offset_sync.tables.definition import Table, fitted, fitted_but_texts
 from offset_sync.tables.delta.append import DeltaAppender
 from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.delta.log_repair import repair_log
+from offset_sync.tables.delta.log_store import check_log_store
 from offset_sync.tables.delta.replace import DeltaReplacer
 from offset_sync.tables.delta.transaction_log import latest_version, read_added_rows
 
@@ -50,8 +51,10 @@ class TableStore:
 
         On a local disk mend what a power failure has left of a log.
 
-        Raises TableError, with what to do, where that would lose rows.
+        Raises TableError, with what to do, where that would lose rows, and PlatformError where drivers could overwrite
+        each other's commits.
         """
+        check_log_store(self.spark, self.root)
         if not self._files.exists(self.root):
             logger.info("creating the tables below %s", self.root)
         for table in tables:

@@ -53,4 +53,20 @@ def test_an_image_gets_the_jars_of_spark_and_no_brokers() -> None:
     assert set(for_spark) < set(jars.wanted_jars(pinned))
     command = jars._ivy_command(["spark"])
     assert command[command.index("-confs") + 1] == "spark"
-    assert "-confs" not in jars._ivy_command([])
+    everything = jars._ivy_command([])
+    assert everything[everything.index("-confs") + 1 :][:3] == ["spark", "broker", "mirror"]
+
+
+def test_what_only_the_tests_of_a_cluster_need_is_no_part_of_an_installation() -> None:
+    pinned = (REPO / "conf" / "jars" / "ivy.xml").read_text()
+    for_cluster = jars.wanted_jars(pinned, jars.CLUSTER)
+    assert {path.partition("/")[0] for path in for_cluster} == {"hadoop", "s3proxy", "s3a"}
+    assert set(for_cluster).isdisjoint(jars.wanted_jars(pinned))
+    command = jars._ivy_command(jars.CLUSTER, jars.JARS / "cluster")
+    # What is deleted there because it is pinned no more lies below this, so no jar of the jobs is.
+    assert command[-1].startswith("jars/cluster/[conf]/")
+
+
+def test_a_folder_of_jars_that_is_not_pinned_is_refused() -> None:
+    with pytest.raises(SystemExit, match="nothing is pinned for sparc in "):
+        jars.wanted_jars((REPO / "conf" / "jars" / "ivy.xml").read_text(), ["sparc"])

@@ -48,6 +48,18 @@ def test_yarn_gets_code_jars_libraries_configuration_and_secrets() -> None:
     assert words[-3:] == [str(REPO / "jobs" / "sync_offsets.py"), "--conf", "my.yaml"]
 
 
+def test_spark_submit_is_told_where_spark_is_and_nothing_that_yarn_would_give_to_the_driver() -> None:
+    def environment(**environ: str) -> dict[str, str]:
+        return build_command(REPO, "sync_offsets", split_options(shlex.split(YARN)), environ).environment
+
+    assert environment() == {
+        "SPARK_CONF_DIR": str(REPO / "conf"),
+        # Else it asks the python3 of the machine, which need not have PySpark.
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+    }
+    assert environment(SPARK_HOME="/opt/spark") == {}
+
+
 def test_the_settings_of_yarn_name_the_archive_as_the_script_packs_it() -> None:
     settings = read_properties(REPO / "conf" / "yarn.conf")
     path, _, folder = settings["spark.archives"].partition("#")

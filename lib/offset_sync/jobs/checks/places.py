@@ -11,6 +11,7 @@ from pathlib import Path
 
 from offset_sync.config import Config
 from offset_sync.jobs.checks.finding import Finding, Level
+from offset_sync.model.errors import PlatformError
 
 _PLACE = "tables"
 
@@ -55,6 +56,7 @@ def _by_hadoop(places: Mapping[str, str]) -> Iterator[Finding]:
     from offset_sync.jobs.spark_session import open_session
     from offset_sync.tables.delta.filesystem import HadoopFiles
     from offset_sync.tables.delta.jvm import JavaError
+    from offset_sync.tables.delta.log_store import check_log_store
 
     spark = open_session("offset-sync check")
     try:
@@ -64,6 +66,10 @@ def _by_hadoop(places: Mapping[str, str]) -> Iterator[Finding]:
             try:
                 files.write_text(name, "check")
                 files.delete(name)
+                if key == "root":
+                    check_log_store(spark, path)
+            except PlatformError as error:
+                yield Finding(Level.FAIL, _PLACE, key, str(error))
             except (JavaError, OSError) as error:  # without Java where the place is local after all
                 said = str(error).strip().splitlines()
                 reason = next((line.strip() for line in said if "Exception" in line), said[0] if said else "")

@@ -15,6 +15,8 @@ OWN_GROUP = "offset-sync-check"
 _MANUAL = "(docs/operations.md, Minimal ACLs)"
 _TOO_MUCH = {"WRITE", "CREATE", "DELETE", "ALTER", "ALTER_CONFIGS"}
 _TOO_MUCH_OF_CLUSTER = {"CREATE", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "IDEMPOTENT_WRITE"}
+_NO_COORDINATOR = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
+"""A cluster where nobody has committed yet has no coordinators: that says nothing of rights."""
 Rights = frozenset[str]
 
 
@@ -75,7 +77,11 @@ def _commits(told: ToldRights) -> Iterator[Finding]:
 def _groups(config: Config, told: ToldRights) -> Iterator[Finding]:
     place, groups = f"clusters.{told.alias}", dict(told.groups)
     own = groups.pop(OWN_GROUP, frozenset())
-    if isinstance(own, str):
+    unknown = {name for name, each in groups.items() if isinstance(each, str) and each in _NO_COORDINATOR}
+    groups = {name: each for name, each in groups.items() if name not in unknown}
+    if isinstance(own, str) and own in _NO_COORDINATOR:
+        yield Finding(Level.SKIP, place, "own groups", f"{own}: no coordinator yet; ask again when one has committed")
+    elif isinstance(own, str):
         text = f"groups with the prefix offset-sync: {own}: the operation Describe is not allowed; grant Describe on"
         yield Finding(Level.FAIL, place, "own groups", f"{text} them {_MANUAL}")
     else:

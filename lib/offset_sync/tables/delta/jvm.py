@@ -28,6 +28,7 @@ class JvmEndedError(PlatformError):
 
 JavaError: TypeAlias = Py4JJavaError
 """An exception of the JVM, as every call into it may raise."""
+_MOST_CAUSES = 20
 _MEMBER = re.compile(r"\.([\w$]+)(?:\(([^()]*)\))?(?: throws [\w$., ]+)?(?=, (?:public|protected) |\)$)")
 
 
@@ -71,6 +72,15 @@ def _class(jvm: Any, name: str) -> Any:
 def class_of(problem: JavaError) -> str:
     """Return the class of the exception that the JVM has thrown."""
     return str(problem.java_exception.getClass().getName())
+
+
+def causes_of(problem: JavaError) -> list[str]:
+    """Return the classes of what has caused the exception that the JVM has thrown, the nearest first."""
+    found, each = list[str](), problem.java_exception.getCause()
+    while each is not None and len(found) < _MOST_CAUSES:
+        found.append(str(each.getClass().getName()))
+        each = each.getCause()
+    return found
 
 
 def hadoop_configuration(spark: SparkSession) -> Any:

@@ -2,8 +2,8 @@
 
 Delta's log relies on a file system that refuses to replace a file. HDFS, ABFS and GCS do; a local disk, as Hadoop sees
 it, looks first and then replaces: of two commits at the same moment one is lost, without an error (tried: 8 threads,
-the first round). So does S3 under Delta's own log store for it, whose lock holds inside one JVM only: there it takes
-``S3DynamoDBLogStore`` (docs/operations.md), for nothing here can lock among machines.
+the first round). S3 is left to ``log_store.py``, or to ``S3DynamoDBLogStore`` (docs/operations.md), for nothing here
+can lock among machines.
 """
 
 from __future__ import annotations

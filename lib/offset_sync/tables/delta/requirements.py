@@ -52,9 +52,12 @@ REQUIRED = (
         {
             "org.apache.hadoop.fs.Path": "Path/1 getFileSystem/1 getName/0 getParent/0",
             "org.apache.hadoop.fs.FileSystem": (
-                "copyFromLocalFile/4 copyToLocalFile/4 create/2 delete/2 exists/1 getContentSummary/1 getFileStatus/1 "
-                "getDefaultUri/1 listFiles/2 listStatus/1 makeQualified/1 mkdirs/1 open/1"
+                "copyFromLocalFile/4 copyToLocalFile/4 create/2 createFile/1 delete/2 exists/1 getContentSummary/1 "
+                "getFileStatus/1 getDefaultUri/1 listFiles/2 listStatus/1 makeQualified/1 mkdirs/1 open/1"
             ),
+            "org.apache.hadoop.fs.FSDataOutputStreamBuilder": "build/0 must/2 overwrite/1 recursive/0",
+            "org.apache.hadoop.fs.FileAlreadyExistsException": "",
+            "org.apache.hadoop.fs.PathIOException": "",
             "org.apache.hadoop.fs.FileStatus": "getModificationTime/0 getPath/0 isFile/0",
             "org.apache.hadoop.fs.ContentSummary": "getFileCount/0",
             "org.apache.hadoop.fs.RemoteIterator": "hasNext/0 next/0",

@@ -44,6 +44,14 @@ def rights(told: dict[str, Any] | None = None, **sections: Any) -> dict[str, str
     return wrong(judge_rights(config(**sections), ToldRights("dc2", **{**MINIMAL, **(told or {})})))
 
 
+@pytest.mark.parametrize("error", ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"])
+def test_a_cluster_where_nobody_has_committed_yet_refuses_nothing(error: str) -> None:
+    found = rights({"topics": {"orders": READ}, "groups": {"billing": error, OWN_GROUP: error}})
+    assert {name.split()[0] for name in found} == {"WARN", "SKIP"}
+    assert "no coordinator yet" in found["SKIP own groups"]
+    assert "no group is known" in found["SKIP groups"]
+
+
 def test_the_minimal_rights_are_all_right() -> None:
     found = list(judge_rights(config(), ToldRights("dc2", **MINIMAL)))
     assert [(each.level.value, each.check) for each in found] == [

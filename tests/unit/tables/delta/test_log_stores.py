@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import log_store
 from offset_sync.tables.delta import lock
 
 REPO = Path(__file__).resolve().parents[4]
@@ -50,3 +51,9 @@ def test_nobody_says_that_s3_refuses_to_replace(text: str) -> None:
     ]
     assert refusing
     assert [sentence for sentence in refusing if re.search(r"S3|object stores", sentence)] == []
+
+
+def test_the_jars_of_spark_have_a_log_store_that_puts_only_where_there_is_nothing() -> None:
+    constants = said_by(log_store.NAME, "offsetsync/S3LogStore.class")
+    assert "fs.option.create.conditional.overwrite" in constants
+    assert "io/delta/storage/S3SingleDriverLogStore" in constants

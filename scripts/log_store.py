@@ -1,0 +1,38 @@
+"""Make the one jar that is ours, ``jars/spark/offset-sync-log-store.jar``, of conf/jars/S3LogStore.java.
+
+Standard library only. The compiler is Spark's Janino, so a Java without one will do.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import zipfile
+from pathlib import Path
+
+from prerequisites import find_java
+
+NAME = "offset-sync-log-store.jar"
+_MAIN = "org.codehaus.commons.compiler.samples.CompilerDemo"
+_KNOWN = ("hadoop-client-api", "hadoop-client-runtime")
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def build_log_store(source: Path, spark_jars: Path, target: Path) -> None:
+    """Compile *source* with what lies in *spark_jars* and beside *target*; raises SystemExit where that fails.
+
+    The same source gives the same jar, byte for byte.
+    """
+    compiler = [jar for name in ("janino", "commons-compiler") for jar in sorted(spark_jars.glob(f"{name}-*.jar"))]
+    known = [jar for name in _KNOWN for jar in sorted(spark_jars.glob(f"{name}-*.jar"))]
+    known += sorted(target.parent.glob("delta-storage-*.jar"))
+    with tempfile.TemporaryDirectory(prefix="offset-sync-") as scratch:
+        words = ["-d", scratch, "-classpath", ":".join(map(str, known)), str(source)]
+        command = [find_java(), "-cp", ":".join(map(str, compiler)), _MAIN, *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        classes = sorted(Path(scratch).rglob("*.class"))
+        if done.returncode or not classes:
+            raise SystemExit(f"Jars: {source.name} was not compiled:\n{done.stdout}{done.stderr}")
+        with zipfile.ZipFile(target, "w") as jar:
+            for each in classes:
+                jar.writestr(zipfile.ZipInfo(each.relative_to(scratch).as_posix(), _EPOCH), each.read_bytes())

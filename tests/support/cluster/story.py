@@ -1,0 +1,92 @@
+"""What the tests of a cluster tell: records at dc1 that dc2 holds further up, groups at dc1, and what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from broker.committed_offsets import Partition, commit, committed
+from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.installation import Installation, Job, Row, until
+
+SHIFT = 3
+"""An offset at dc1 is so much more at dc2."""
+
+
+@dataclass
+class Story:
+    """One topic of one partition."""
+
+    clusters: Clusters
+    topic: str
+    count: int = 0
+
+    @property
+    def place(self) -> Partition:
+        """Return the partition."""
+        return self.topic, 0
+
+    @property
+    def servers(self) -> dict[str, str]:
+        """Return where the clusters are."""
+        return {alias: cluster.bootstrap_servers for alias, cluster in self.clusters.items()}
+
+    def begin(self) -> Story:
+        """Make the topic at both clusters."""
+        for cluster in self.clusters.values():
+            create_topics(cluster, {self.topic: 1})
+        return self
+
+    def write(self, more: int) -> None:
+        """Let dc1 produce so many records more, and the mirror copy them."""
+        self.count += more
+        write_log(self.clusters["dc1"], {self.place: native_log("dc1", self.count)})
+        copies = [*[None] * SHIFT, *copied_log("dc1", range(self.count), first=SHIFT)]
+        write_log(self.clusters["dc2"], {self.place: copies})
+
+    def commit(self, group: str, offset: int) -> None:
+        """Let a group commit at dc1."""
+        commit(self.clusters["dc1"], {group: {self.place: offset}})
+
+    def offset(self, group: str) -> int | None:
+        """Return what a group has at dc2 now."""
+        found = committed(self.clusters["dc2"], [group])[group].get(self.place)
+        return None if found is None else found.offset
+
+    def arrives(self, group: str, offset: int, job: Job | None = None) -> None:
+        """Return once the group's *offset* at dc1 stands translated at dc2; an AssertionError where it stands ahead."""
+
+        def stands() -> bool:
+            found = self.offset(group)
+            assert found is None or found <= offset + SHIFT, f"{group}: {found} is ahead of {offset} + {SHIFT}"
+            return found == offset + SHIFT
+
+        until(stands, job=job)
+
+    def check_index(self, rows: Iterable[Row]) -> None:
+        """Every record is in ``record_runs``, and none twice."""
+        assert self.missing(rows) == {"dc1": set(), "dc2": set()}
+
+    def missing(self, rows: Iterable[Row]) -> dict[str, set[int]]:
+        """Return, per cluster, the origin offsets that no run holds; an AssertionError where two runs hold one."""
+        left = {alias: set(range(self.count)) for alias in self.clusters}
+        for row in rows:
+            if row["topic"] != self.topic or not row["length"]:
+                continue
+            first, shift = row["origin_start"], 0 if row["cluster"] == "dc1" else SHIFT
+            assert (row["origin"], row["start_offset"]) == ("dc1", first + shift), row
+            held = set(range(first, first + row["length"]))
+            assert held <= left[row["cluster"]], f"twice, or never written: {row}"
+            left[row["cluster"]] -= held
+        return left
+
+
+def ended_well(job: Job) -> Job:
+    """Return a job that has ended with 0."""
+    assert job.exit_code == 0, job.output()[-4000:]
+    return job
+
+
+def run(installation: Installation, job: str, *options: str) -> Job:
+    """Run a job until it ends, which has to be well."""
+    return ended_well(installation.run(job, *options))
