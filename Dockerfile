@@ -18,8 +18,8 @@ FROM base AS builder
 WORKDIR /opt/offset-sync
 COPY requirements ./requirements
 RUN python -m venv .venv \
- && .venv/bin/pip install --no-cache-dir --require-hashes --requirement requirements/build.lock \
- && .venv/bin/pip install --no-cache-dir --require-hashes --no-build-isolation --requirement requirements/runtime.lock \
+ && .venv/bin/pip install --no-cache-dir --require-hashes --no-deps --requirement requirements/build.lock \
+ && .venv/bin/pip install --no-cache-dir --require-hashes --no-deps --no-build-isolation --requirement requirements/runtime.lock \
  && ln -s "$(echo .venv/lib/python3.*/site-packages/pyspark)" spark
 COPY scripts ./scripts
 COPY conf ./conf

@@ -55,10 +55,13 @@ def locked_steps(lock: Path, build: Path) -> dict[str, list[str]]:
     """Return title -> arguments of pip for all that a *lock* names, each file checked by its hash.
 
     What sdists are built with comes first, from the lock *build*: else pip would fetch it for each of them, unchecked.
+    Nothing is resolved anew: of what is named with an extra, pip looks at the newest version there is, and not at the
+    one that is locked, so that an installation would fail whenever somebody publishes one.
     """
+    checked = ["--require-hashes", "--no-deps"]
     return {
-        "Build tools": ["--require-hashes", f"--requirement={build}"],
-        "Python packages": ["--require-hashes", "--no-build-isolation", f"--requirement={lock}"],
+        "Build tools": [*checked, f"--requirement={build}"],
+        "Python packages": [*checked, "--no-build-isolation", f"--requirement={lock}"],
     }
 
 

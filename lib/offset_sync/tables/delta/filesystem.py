@@ -16,10 +16,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from offset_sync.tables.delta import local_files
-from offset_sync.tables.delta.jvm import JavaError, causes_of, class_of, hadoop_configuration, java
+from offset_sync.tables.delta.jvm import JavaError, class_of, hadoop_configuration, java
 
-_IF_NOT_THERE = "fs.option.create.conditional.overwrite"
-_REFUSED = {"org.apache.hadoop.fs.FileAlreadyExistsException", "org.apache.hadoop.fs.s3a.RemoteFileChangedException"}
 _WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(?P<path>.*)", re.DOTALL)
 
 
@@ -120,27 +118,6 @@ class HadoopFiles:
             stream.write(text.encode())
         finally:
             stream.close()
-
-    def refuses_to_replace(self, path: str) -> bool:
-        """Return whether of two who put *path* at the same moment, if it is not there, one is refused; S3 only.
-
-        Nothing is left of it. Raises JavaError where the file system cannot be asked for that.
-        """
-        file_system, hadoop_path = self._resolve(path)
-        try:
-            for _ in range(2):
-                put = file_system.createFile(hadoop_path).overwrite(False).recursive().must(_IF_NOT_THERE, True)
-                stream = put.build()
-                stream.write(b"whoever is first")
-                stream.close()
-        except JavaError as problem:
-            if not {class_of(problem), *causes_of(problem)} & _REFUSED:
-                raise
-            return True
-        else:
-            return False
-        finally:
-            file_system.delete(hadoop_path, False)
 
     def replace_text(self, path: str, text: str) -> None:
         """Write a file in the place of what was there, as Spark writes its checkpoints: all of it or nothing."""

@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import SparkSession
 
 from offset_sync.model.errors import PlatformError
-from offset_sync.tables.delta.filesystem import HadoopFiles
-from offset_sync.tables.delta.jvm import JavaError, causes_of, class_of, hadoop_configuration
+from offset_sync.tables.delta.jvm import JavaError, causes_of, class_of, hadoop_configuration, java
 
 _OURS = "offsetsync.S3LogStore"
 _SCHEMES = ("s3", "s3a", "s3n")
+_IF_NOT_THERE = "fs.option.create.conditional.overwrite"
+_REFUSED = {"org.apache.hadoop.fs.FileAlreadyExistsException", "org.apache.hadoop.fs.s3a.RemoteFileChangedException"}
 _REMEDY = "see docs/operations.md, Tables and checkpoints"
 
 
@@ -50,17 +51,17 @@ def check_log_store(spark: SparkSession, root: str) -> None:
             f"{root}: {of_spark} is {by_spark or 'not set'}, spark.hadoop.{of_kernel} is {by_kernel or 'not set'}: "
             f"Delta's two writers need the same log store there; {_REMEDY}"
         )
-    if by_spark == _OURS and (found := _found_wrong(HadoopFiles(spark), root)):
+    if by_spark == _OURS and (found := _found_wrong(spark, root)):
         raise PlatformError(
             f"{root}: {found}, so drivers could overwrite each other's commits; use hadoop-aws 3.4.2 or newer, "
             f"fs.s3a.create.conditional.enabled=true, and a server that knows If-None-Match; {_REMEDY}"
         )
 
 
-def _found_wrong(files: HadoopFiles, root: str) -> str:
+def _found_wrong(spark: SparkSession, root: str) -> str:
     """Return why a file at *root* can be replaced by who puts it if it is not there; "" where it cannot."""
     try:
-        is_safe = files.refuses_to_replace(f"{root.rstrip('/')}/.offset-sync-{uuid.uuid4()}")
+        is_safe = _refuses_to_replace(spark, f"{root.rstrip('/')}/.offset-sync-{uuid.uuid4()}")
     except JavaError as problem:
         said = str(problem.java_exception.toString()).splitlines()
         is_unknown = {class_of(problem), *causes_of(problem)} & _UNKNOWN
@@ -68,6 +69,29 @@ def _found_wrong(files: HadoopFiles, root: str) -> str:
             raise
         return f"a put that replaces nothing cannot be asked for ({said[0][:200]})"
     return "" if is_safe else "a put that is to replace nothing replaces"
+
+
+def _refuses_to_replace(spark: SparkSession, path: str) -> bool:
+    """Return whether of two who put *path* at the same moment, if it is not there, one is refused; S3 only.
+
+    Nothing is left of it. Raises JavaError where the file system cannot be asked for that.
+    """
+    hadoop_path = java("org.apache.hadoop.fs.Path")(path)
+    file_system = hadoop_path.getFileSystem(hadoop_configuration(spark))
+    try:
+        for _ in range(2):
+            put = file_system.createFile(hadoop_path).overwrite(False).recursive().must(_IF_NOT_THERE, True)
+            stream = put.build()
+            stream.write(b"whoever is first")
+            stream.close()
+    except JavaError as problem:
+        if not {class_of(problem), *causes_of(problem)} & _REFUSED:
+            raise
+        return True
+    else:
+        return False
+    finally:
+        file_system.delete(hadoop_path, False)
 
 
 _UNKNOWN = {"java.lang.IllegalArgumentException", "org.apache.hadoop.fs.PathIOException"}

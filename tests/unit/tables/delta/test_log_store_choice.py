@@ -27,7 +27,7 @@ class Settings:
 
 def check(monkeypatch: pytest.MonkeyPatch, root: str, spark: Settings, hadoop: Settings) -> None:
     monkeypatch.setattr(log_store, "hadoop_configuration", lambda _spark: hadoop)
-    monkeypatch.setattr(log_store, "HadoopFiles", lambda _spark: pytest.fail("a file system was asked"))
+    monkeypatch.setattr(log_store, "java", lambda _name: pytest.fail("a file system was asked"))
     check_log_store(cast(Any, spark), root)
 
 
