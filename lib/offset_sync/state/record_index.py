@@ -18,7 +18,7 @@ from offset_sync.state.incarnations import KnownIncarnations, Lost
 from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.index_rows import borders, int64s, readable, with_gaps
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
-from offset_sync.tables.store import TableStore
+from offset_sync.tables.protocol import Tables
 from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
@@ -38,7 +38,7 @@ class RecordIndex:
 
     def __init__(
         self,
-        tables: TableStore,
+        tables: Tables,
         is_timed: Callable[[str], bool] = lambda topic: False,
         now_ms: Callable[[], int] = system_now_ms,
         pages: IndexPages | None = None,

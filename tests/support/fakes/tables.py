@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -99,6 +99,13 @@ class MemoryTables:
     def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
         """Return what was appended after *known*, or all rows."""
         return self.read_added(table, known or 0, until)
+
+    def batches(
+        self, table: Table, names: Sequence[str] | None = None, at_least: tuple[str, int] | None = None
+    ) -> Iterator[pa.Table]:
+        """Yield the rows, a version at a time."""
+        for rows in self.versions.get(table.name, []):
+            yield rows.select(list(names or table.names))
 
     def rows_where(self, table: Table, values: dict[str, Any]) -> pa.Table:
         """Return the rows that have these values."""
