@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from offset_sync.tables.catalog import GROUP_EVENTS, RECORD_RUNS, TABLES
+from offset_sync.tables.catalog import GROUP_EVENTS, LOG_INCARNATIONS, RECORD_RUNS, TABLES
 from offset_sync.tables.create import create_table
 from offset_sync.tables.definition import Table
 from offset_sync.tables.delta.lock import table_lock
@@ -65,12 +65,12 @@ def test_every_table_has_the_columns_and_types_of_the_contract(tables: TableStor
         assert ", ".join(found) == table.ddl
 
 
-def test_every_table_but_the_one_that_is_cut_is_append_only_and_remembers_its_writers_for_long(
+def test_every_table_but_the_two_that_are_cut_is_append_only_and_remembers_its_writers_for_long(
     tables: TableStore,
 ) -> None:
     for table in TABLES:
         properties = delta(tables, table).metadata().configuration
-        assert properties["delta.appendOnly"] == ("false" if table is RECORD_RUNS else "true")
+        assert properties["delta.appendOnly"] == ("false" if table in (RECORD_RUNS, LOG_INCARNATIONS) else "true")
         assert properties["delta.setTransactionRetentionDuration"] == "interval 90 days"
 
 
