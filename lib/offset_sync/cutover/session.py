@@ -26,14 +26,14 @@ from offset_sync.sync.reconciliation import OffsetWriter
 from offset_sync.sync.target_writer import TargetWriter
 from offset_sync.sync.translation_history import NoIntents, TranslationHistory
 from offset_sync.sync.write_ahead import WriteAheadWriter
+from offset_sync.tables.protocol import Tables
 from offset_sync.tables.report_tables import CUTOVERS
-from offset_sync.tables.store import TableStore
 
 
 class TableJournal:
     """Appends steps to the table cutovers, each with who moves groups and where; *say* tells that person."""
 
-    def __init__(self, tables: TableStore, direction: Direction, mode: Mode, say: Callable[[str], None]) -> None:
+    def __init__(self, tables: Tables, direction: Direction, mode: Mode, say: Callable[[str], None]) -> None:
         self._tables, self.say = tables, say
         self._same_in_all = {
             "cutover_id": uuid.uuid4().hex[:12],
@@ -87,7 +87,7 @@ class _CutoverWriter:
 
 def _announcing_writer(config: Config, live: LiveState, target: str, fence: Fence) -> OffsetWriter:
     """Return who commits at *target*, after the driver at work could know what."""
-    announcements = Announcements(live.tables.spark, intents_folder(config))
+    announcements = Announcements(live.tables.files, intents_folder(config))
     return WriteAheadWriter(target, live.state, _writer_at(config, target, fence), announcements)
 
 

@@ -9,23 +9,21 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 
-from pyspark.sql import SparkSession
-
 from offset_sync.ingest.checkpoint_repair import repair_checkpoint
 from offset_sync.model.errors import TableError
-from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.delta.requirements import CHECKPOINT_FORMAT
+from offset_sync.tables.files import Files
 
 Offsets = dict[tuple[str, int], int]
 """Offset by (topic, partition)."""
 
 
 class Checkpoint:
-    """The checkpoint directory of one query, on any Hadoop file system."""
+    """The checkpoint directory of one query."""
 
-    def __init__(self, spark: SparkSession, path: str) -> None:
+    def __init__(self, files: Files, path: str) -> None:
         self.path = path.rstrip("/")
-        self._files = HadoopFiles(spark)
+        self._files = files
         self._stored = -1
 
     def query_id(self) -> str:

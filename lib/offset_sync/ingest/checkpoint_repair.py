@@ -13,15 +13,15 @@ import logging
 import uuid
 
 from offset_sync.model.errors import TableError
-from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.delta.requirements import CHECKPOINT_FORMAT
+from offset_sync.tables.files import Files
 
 logger = logging.getLogger(__name__)
 _INITIAL = "sources/0/0"
 _NO_OFFSET = "-"
 
 
-def repair_checkpoint(files: HadoopFiles, path: str) -> list[str]:
+def repair_checkpoint(files: Files, path: str) -> list[str]:
     """Remove the newest files of the checkpoint at *path* that cannot be read; return their names.
 
     The query must not be running. Raises TableError, and changes nothing, where another file cannot be read that Spark
@@ -43,7 +43,7 @@ def repair_checkpoint(files: HadoopFiles, path: str) -> list[str]:
     return [*gone, *damaged]
 
 
-def _damaged_plans(files: HadoopFiles, path: str, planned: list[int]) -> list[str]:
+def _damaged_plans(files: Files, path: str, planned: list[int]) -> list[str]:
     """Return what has to go for the newest micro-batch to be planned anew; nothing where its plan can be read."""
     needed = [f"offsets/{number}" for number in planned[-2:]]
     damaged = [name for name in needed if _is_damaged(files, f"{path}/{name}", lines=3)]
@@ -54,11 +54,11 @@ def _damaged_plans(files: HadoopFiles, path: str, planned: list[int]) -> list[st
     return damaged
 
 
-def _numbers(files: HadoopFiles, folder: str) -> list[int]:
+def _numbers(files: Files, folder: str) -> list[int]:
     return sorted(int(name) for name in files.names(folder) if name.isdigit())
 
 
-def _is_damaged(files: HadoopFiles, path: str, lines: int) -> bool:
+def _is_damaged(files: Files, path: str, lines: int) -> bool:
     """Return whether a file of so many *lines* is there and is not all of what Spark wrote."""
     try:
         text = files.read_text(path).lstrip("\0")
@@ -76,7 +76,7 @@ def _is_damaged(files: HadoopFiles, path: str, lines: int) -> bool:
     return len(found) < lines - 1
 
 
-def _is_nameless(files: HadoopFiles, path: str) -> bool:
+def _is_nameless(files: Files, path: str) -> bool:
     try:
         return not isinstance(json.loads(files.read_text(f"{path}/metadata"))["id"], str)
     except (FileNotFoundError, ValueError, KeyError, TypeError):

@@ -12,7 +12,7 @@ import pyarrow as pa
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
 from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import ARRIVED, INDEXED_TOPICS, LOG_INCARNATIONS, READ_AGAIN, RECREATED, TRUNCATED
-from offset_sync.tables.store import TableStore
+from offset_sync.tables.protocol import Tables
 
 logger = logging.getLogger(__name__)
 _REASONS = {RECREATED: "the topic was made anew", TRUNCATED: "its log was cut"}
@@ -49,7 +49,7 @@ class IncarnationLog:
     *arrived_ms* when it was last written where a log had ended.
     """
 
-    def __init__(self, tables: TableStore, *, of_commits: bool) -> None:
+    def __init__(self, tables: Tables, *, of_commits: bool) -> None:
         self._tables, self._of_commits = tables, of_commits
         self._logs: dict[ClusterPartition, KnownLog] = {}
         self._indexed_ids: dict[tuple[str, str], set[str]] = {}

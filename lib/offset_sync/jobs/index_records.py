@@ -131,7 +131,7 @@ class _RecordQuery:
             return None
         reaches = self._admin.reaches(lambda topic: config.is_topic_included(topic) and topic not in refused)
         parts.progress.expect(alias, {partition: reach.stable for partition, reach in reaches.items()})
-        checkpoint = Checkpoint(parts.spark, f"{config.tables.checkpoints}/index_records/{alias}")
+        checkpoint = Checkpoint(parts.tables.files, f"{config.tables.checkpoints}/index_records/{alias}")
         checkpoint.repair()
         checkpoint.leave_out(refused)
         builder = RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -72,7 +73,7 @@ class MaintainJob:
         self._tables = TableStore(spark, config.tables.root)
         self._tables.create()
         folder = f"{config.tables.checkpoints}/sync_offsets"
-        done = {alias: Checkpoint(spark, f"{folder}/{alias}") for alias in config.clusters}
+        done = {alias: Checkpoint(self._tables.files, f"{folder}/{alias}") for alias in config.clusters}
         self._elections = RetireElections(self._tables, done, lambda alias: commit_log_ends(self._admins[alias]))
 
     def run(self) -> list[str]:
@@ -160,12 +161,13 @@ class _SeenTables(TableStore):
     most_rows = sys.maxsize
     rows = TableRows()
 
-    def batches(self, table: Table) -> Iterator[pa.Table]:
-        if table is RECORD_RUNS:
-            self.rows = TableRows(self.most_rows)
-        for part in super().batches(table):
-            if table is RECORD_RUNS:
-                self.rows.add(part)
+    def batches(self, table: Table, *args: Any, **options: Any) -> Iterator[pa.Table]:
+        if not options.get("encoded"):
+            yield from super().batches(table, *args, **options)
+            return
+        self.rows = TableRows(self.most_rows)
+        for part in super().batches(table, *args, **options):
+            self.rows.add(part)
             yield part
 
 

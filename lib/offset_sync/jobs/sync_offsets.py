@@ -83,7 +83,7 @@ class SyncJob:
         self._admins = {a: ClusterAdmin(a, options(a), requests_in_flight=most) for a in config.clusters}
         pages = IndexPages(config.sync.index_memory)
         self._state = SyncState(config, RecordIndex(self._tables, config.is_timed, pages=pages))
-        self._intents = IntentLog(spark, intents_folder(config))
+        self._intents = IntentLog(self._tables.files, intents_folder(config))
         known = NoIntents() if run.is_dry else self._intents
         self._history = TranslationHistory(self._tables, self._state.offsets.keys, config, known)
         self._metrics = SyncMetrics(config)
@@ -108,7 +108,7 @@ class SyncJob:
     def _restore(self) -> None:
         """Take in what the drivers before have left; how far they have read is asked first, so nothing is between."""
         folder = f"{self._config.tables.checkpoints}/sync_offsets"
-        done = {alias: Checkpoint(self._spark, f"{folder}/{alias}") for alias in self._config.clusters}
+        done = {alias: Checkpoint(self._tables.files, f"{folder}/{alias}") for alias in self._config.clusters}
         self._positions_before = {alias: checkpoint.position() for alias, checkpoint in done.items()}
         if not self._run.is_dry:
             for alias, checkpoint in done.items():
@@ -237,7 +237,7 @@ class SyncJob:
         return FailingBatches(alias, self._reading.again[alias]).guard(batch, ingester)
 
     def _checkpoint(self, alias: str) -> Checkpoint:
-        return Checkpoint(self._spark, f"{self._run.checkpoints}/sync_offsets/{alias}")
+        return Checkpoint(self._tables.files, f"{self._run.checkpoints}/sync_offsets/{alias}")
 
 
 class _CommitQuery:

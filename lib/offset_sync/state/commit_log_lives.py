@@ -11,18 +11,17 @@ known when it was written, and lives are written down first. From where a later 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from offset_sync.model.values import ABSENT
 from offset_sync.state.incarnations import lives_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS
-from offset_sync.tables.store import TableStore
+from offset_sync.tables.protocol import Tables
 from offset_sync.translate.index.runs import Int64s
 
 _STANDS, _LIFE = 1 << 62, 1 << 48
@@ -41,7 +40,7 @@ class LogLife(NamedTuple):
 class CommitLogLives:
     """Every life of every log of commits after its first, kept up with ``log_incarnations``; threads may share it."""
 
-    def __init__(self, tables: TableStore) -> None:
+    def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._lock = threading.Lock()
         self._version: int | None = None
@@ -83,51 +82,43 @@ class CommitLogLives:
     def life_ms(self, rows: pa.Table) -> Int64s:
         """Return since when the place of each row of ``offset_commits`` had had the life it was read in; 0: ever."""
         found = np.zeros(rows.num_rows, np.int64)
-        for life, is_above, is_later in self._compared(rows):
+        for life, is_above, is_later in _compared(self._lives, rows):
             found[is_above & is_later] = life.noticed_ms
         return found
 
     def gone_ms(self, rows: pa.Table) -> Int64s:
         """Return when it was noticed of each row of ``offset_commits`` that its record is gone; ABSENT: it stands."""
-        found = np.full(rows.num_rows, ABSENT, np.int64)
-        for life, is_above, is_later in self._compared(rows):
-            found[is_above & ~is_later & (found == ABSENT)] = life.noticed_ms
-        return found
+        return self.places().of(rows)[0]
 
-    def _compared(self, rows: pa.Table) -> list[tuple[LogLife, np.ndarray, np.ndarray]]:
-        """Return each life with which *rows* are at places that it has begun anew, and which were read in it."""
-        captured_ms = rows.column("captured_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
-        offset, partition = (rows.column(name).to_numpy() for name in ("log_offset", "log_partition"))
-        found = []
-        for life in self._lives:
-            is_of_log = pc.equal(rows.column("cluster"), life.cluster).to_numpy() & (partition == life.partition)
-            found.append((life, is_of_log & (offset >= life.begins_at), captured_ms > life.noticed_ms))
-        return found
+    def places(self) -> Places:
+        """Return what places in the logs are worth, by the lives that are known now."""
+        return Places(tuple(self._lives))
 
-    def with_places(self, commits: DataFrame) -> DataFrame:
-        """Add to rows of ``offset_commits`` *gone_ms* (null: it stands), *newest* and *place*.
+
+class Places(NamedTuple):
+    """What rows of ``offset_commits`` are worth in the light of these *lives*, which are sorted by when."""
+
+    lives: tuple[LogLife, ...]
+
+    def of(self, rows: pa.Table) -> tuple[Int64s, Int64s, Int64s]:
+        """Return, per row, when it was noticed that it is gone (ABSENT: it stands), *newest* and *place*.
 
         *newest* orders the records of a key as they were written. *place* does so too, but has those first that are
         gone: whatever stands counts more.
         """
-        if not self._lives:
-            place = F.col("log_offset")
-            return commits.withColumns({"gone_ms": F.lit(None).cast("bigint"), "newest": place, "place": place})
-        numbers = {noticed_ms: number for number, noticed_ms in enumerate(sorted({e.noticed_ms for e in self._lives}))}
-        by_log: dict[tuple[str, int], list[tuple[int, int, int]]] = {}
-        for life in self._lives:
-            row = (life.begins_at, life.noticed_ms, numbers[life.noticed_ms] + 1)
-            by_log.setdefault((life.cluster, life.partition), []).append(row)
-        schema = "cluster string, log_partition int, lives array<struct<begins_at: bigint, ms: bigint, number: bigint>>"
-        lives = commits.sparkSession.createDataFrame([(*log, each) for log, each in by_log.items()], schema)
-        captured_ms, offset = F.unix_millis("captured_at"), F.col("log_offset")
-        is_above = F.filter("lives", lambda life: life["begins_at"] <= offset)
-        later = F.filter(is_above, lambda life: life["ms"] >= captured_ms)
-        earlier = F.filter(is_above, lambda life: life["ms"] < captured_ms)
-        number = F.coalesce(F.array_max(F.transform(earlier, lambda life: life["number"])), F.lit(0))
-        gone_ms = F.array_min(F.transform(later, lambda life: life["ms"]))
-        newest = number * F.lit(_LIFE) + offset
-        marked = commits.join(F.broadcast(lives), ["cluster", "log_partition"], "left")
-        marked = marked.withColumns({"gone_ms": gone_ms, "newest": newest}).drop("lives")
-        stands = F.when(F.col("gone_ms").isNull(), F.lit(_STANDS)).otherwise(F.lit(0))
-        return marked.withColumn("place", F.col("newest") + stands)
+        gone_ms, number = np.full(rows.num_rows, ABSENT, np.int64), np.zeros(rows.num_rows, np.int64)
+        numbers = {noticed_ms: n for n, noticed_ms in enumerate(sorted({e.noticed_ms for e in self.lives}), 1)}
+        for life, is_above, is_later in _compared(self.lives, rows):
+            gone_ms[is_above & ~is_later & (gone_ms == ABSENT)] = life.noticed_ms
+            number[is_above & is_later] = numbers[life.noticed_ms]
+        newest = number * _LIFE + rows.column("log_offset").to_numpy()
+        return gone_ms, newest, newest + np.where(gone_ms == ABSENT, _STANDS, 0)
+
+
+def _compared(lives: Sequence[LogLife], rows: pa.Table) -> Iterator[tuple[LogLife, np.ndarray, np.ndarray]]:
+    """Yield each life with which *rows* are at places that it has begun anew, and which were read in it."""
+    captured_ms = rows.column("captured_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
+    offset, partition = (rows.column(name).to_numpy() for name in ("log_offset", "log_partition"))
+    for life in lives:
+        is_of_log = pc.equal(rows.column("cluster"), life.cluster).to_numpy() & (partition == life.partition)
+        yield life, is_of_log & (offset >= life.begins_at), captured_ms > life.noticed_ms

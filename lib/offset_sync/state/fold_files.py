@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from offset_sync.tables.delta.filesystem import HadoopFiles
-from offset_sync.tables.delta.jvm import JavaError
 from offset_sync.tables.delta.transaction_log import entry
+from offset_sync.tables.files import Files
 
 logger = logging.getLogger(__name__)
 FORMAT = 3
@@ -33,7 +32,7 @@ class Fold(NamedTuple):
 class FoldFiles:
     """The folds in *folder*, by the table that they are of."""
 
-    def __init__(self, files: HadoopFiles, folder: str) -> None:
+    def __init__(self, files: Files, folder: str) -> None:
         self._files, self._folder = files, folder.rstrip("/")
 
     def load(self, table: str, schema: pa.Schema) -> Fold | None:
@@ -48,7 +47,7 @@ class FoldFiles:
             return Fold(rows.cast(schema), note["version"], note["more"])
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError, OSError, JavaError) as problem:
+        except (ValueError, KeyError, TypeError, OSError) as problem:
             reason = next(iter(str(problem).splitlines()), type(problem).__name__)
             logger.info("%s: not used, so all of the history is read: %s", self._note(table), reason)
             return None

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.committed_offsets import OWN_TAG, ClusterOffsets, CommittedOffsets
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.last_commits import KEY
 from offset_sync.state.own_writes import NOTHING
-from offset_sync.state.restore import KEY
 
 KEPT_MS = 7 * 24 * 3600 * 1000
 """So long a key is kept after its last commit or deletion."""

@@ -2,34 +2,64 @@
 
 from __future__ import annotations
 
-from pyspark.sql import functions as F
+from collections.abc import Iterator
+from typing import Any
 
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.incarnations import lives_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_RUNS
-from offset_sync.tables.store import TableStore
+from offset_sync.tables.protocol import Tables
+
+_RUN = ["origin", "topic", "partition", "origin_start", "length", "indexed_at"]
+_COMMIT = ["cluster", "log_partition", "log_offset", "captured_at"]
 
 
-def highest_indexed(tables: TableStore) -> dict[ClusterPartition, int]:
+def highest_indexed(tables: Tables) -> dict[ClusterPartition, int]:
     """Return, by log, the first offset above all records of it that ``record_runs`` has; reads the whole table.
 
     Of a log with several lives only what was indexed in the last one counts.
     """
-    end = F.max(F.col("origin_start") + F.col("length")).alias("end")
-    runs = tables.read(RECORD_RUNS).where((F.col("length") > 0) & (F.col("origin") != ""))
-    for log, life in lives_of(tables.all_rows(LOG_INCARNATIONS)):
-        is_of_log = (F.col("origin") == log.cluster) & (F.col("topic") == log.topic)
-        is_earlier = F.unix_millis("indexed_at") <= life.noticed_ms
-        runs = runs.where(~(is_of_log & (F.col("partition") == log.partition) & is_earlier))
-    rows = runs.groupBy("origin", "topic", "partition").agg(end).collect()
-    return {ClusterPartition(row["origin"], row["topic"], row["partition"]): row["end"] for row in rows}
+    lives, found = lives_of(tables.all_rows(LOG_INCARNATIONS)), dict[ClusterPartition, int]()
+    for rows in tables.batches(RECORD_RUNS, _RUN):
+        is_known = pc.and_(pc.greater(rows.column("length"), 0), pc.not_equal(rows.column("origin"), ""))
+        rows = rows.filter(is_known)
+        is_earlier = np.zeros(rows.num_rows, np.bool_)
+        indexed_ms = rows.column("indexed_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
+        for log, life in lives:
+            is_of_log = pc.and_(pc.equal(rows.column("origin"), log.cluster), pc.equal(rows.column("topic"), log.topic))
+            is_of_log = pc.and_(is_of_log, pc.equal(rows.column("partition"), log.partition))
+            is_earlier |= is_of_log.to_numpy() & (indexed_ms <= life.noticed_ms)
+        end = pc.add(rows.column("origin_start"), rows.column("length"))
+        for (cluster, topic, partition), highest in _highest(rows, _RUN[:3], end, ~is_earlier):
+            log = ClusterPartition(cluster, topic, partition)
+            found[log] = max(highest, found.get(log, highest))
+    return found
 
 
-def highest_captured(tables: TableStore, lives: CommitLogLives) -> dict[ClusterPartition, int]:
+def highest_captured(tables: Tables, lives: CommitLogLives) -> dict[ClusterPartition, int]:
     """Return, by log of commits, the first offset above all commits that stand in it; reads the whole table."""
     lives.refresh()
-    end = F.max(F.col("log_offset") + 1).alias("end")
-    commits = lives.with_places(tables.read(OFFSET_COMMITS)).where(F.col("gone_ms").isNull())
-    rows = commits.groupBy("cluster", "log_partition").agg(end).collect()
-    return {ClusterPartition(row["cluster"], CONSUMER_OFFSETS, row["log_partition"]): row["end"] for row in rows}
+    places, found = lives.places(), dict[ClusterPartition, int]()
+    for rows in tables.batches(OFFSET_COMMITS, _COMMIT):
+        end, stands = pc.add(rows.column("log_offset"), 1), places.of(rows)[0] == ABSENT
+        for (cluster, partition), highest in _highest(rows, _COMMIT[:2], end, stands):
+            log = ClusterPartition(cluster, CONSUMER_OFFSETS, partition)
+            found[log] = max(highest, found.get(log, highest))
+    return found
+
+
+def _highest(
+    rows: pa.Table, names: list[str], end: pa.ChunkedArray, is_wanted: NDArray[np.bool_]
+) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """Yield each combination of the columns *names* among those rows that are wanted, with its highest *end*."""
+    wanted = rows.select(names).append_column("end", end).filter(pa.array(is_wanted))
+    highest = wanted.group_by(names, use_threads=False).aggregate([("end", "max")])
+    columns = (highest.column(name).to_pylist() for name in (*names, "end_max"))
+    for *place, most in zip(*columns, strict=True):
+        yield tuple(place), most

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.index_rows import int64s
 from offset_sync.tables.catalog import ARRIVED, BEGINS, ELECTED, LOG_INCARNATIONS, RECREATED, TRUNCATED
-from offset_sync.tables.store import TableStore
+from offset_sync.tables.protocol import Tables
 from offset_sync.translate.index.incarnations import (
     Incarnation,
     kept_lengths,
@@ -41,7 +41,7 @@ class KnownIncarnations:
     A log that never was cut, of a topic that never was made anew, costs no more than its leader epoch.
     """
 
-    def __init__(self, tables: TableStore, code: Callable[[str], int]) -> None:
+    def __init__(self, tables: Tables, code: Callable[[str], int]) -> None:
         self._tables, self._code = tables, code
         self._arrived: dict[ClusterPartition, list[tuple[int, int]]] = {}
         self._lives: dict[TopicPartition, dict[ClusterPartition, list[Incarnation]]] = {}

@@ -18,7 +18,7 @@ from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.index_rows import COLUMNS, IndexRows, RowReader
 from offset_sync.state.index_start import IndexStart
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
-from offset_sync.tables.store import TableStore
+from offset_sync.tables.protocol import Tables
 from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
@@ -37,7 +37,7 @@ class RecordIndex:
 
     def __init__(
         self,
-        tables: TableStore,
+        tables: Tables,
         is_timed: Callable[[str], bool] = lambda topic: False,
         now_ms: Callable[[], int] = system_now_ms,
         pages: IndexPages | None = None,
@@ -106,10 +106,10 @@ class RecordIndex:
     def _all_rows(self) -> IndexStart:
         for _ in range(_TRIES - 1):
             try:
-                return IndexStart(self._reader, self._pages, self._tables.batches(RECORD_RUNS))
+                return IndexStart(self._reader, self._pages, self._tables.batches(RECORD_RUNS, encoded=True))
             except FileNotFoundError as gone:
                 logger.info("record_runs was compacted and cleaned up while it was read, once more: %s", gone)
-        return IndexStart(self._reader, self._pages, self._tables.batches(RECORD_RUNS))
+        return IndexStart(self._reader, self._pages, self._tables.batches(RECORD_RUNS, encoded=True))
 
     def _topics_after(self) -> tuple[int, list[dict[str, Any]]]:
         version = self._tables.version(INDEXED_TOPICS, self._topics_version)

@@ -6,31 +6,27 @@ died is missing; the streams bring it again, and the reconcile pass looks at eve
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from functools import reduce
-from operator import or_
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
 
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.committed_offsets import OWN_TAG, CommitRecords, keep_text
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.last_commits import KEY, last_commits
 from offset_sync.state.own_writes import NOTHING
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
-from offset_sync.tables.store import TableStore
+from offset_sync.tables.protocol import Tables
 
-KEY = ["group_id", "topic", "partition"]
 _TIMES = ("actual_at_ms", "genuine_at_ms", "rewound_at_ms")
 
 
 def restore_commits(
-    tables: TableStore, state: SyncState, lives: CommitLogLives, only: Collection[str] | None = None
+    tables: Tables, state: SyncState, lives: CommitLogLives, only: Collection[str] | None = None
 ) -> int:
     """Fill *state* with the last commit of every key and cluster that stands, and the last genuine one.
 
@@ -42,17 +38,22 @@ def restore_commits(
     lives.refresh()
     if tables.version(OFFSET_COMMITS) == 0:
         return 0
-    commits_read = lives.with_places(tables.read(OFFSET_COMMITS))
-    rows = _last_commits(commits_read.where(F.col("cluster").isin(*clusters))).toArrow()
+    places, others = lives.places(), [each for each in state.offsets.clusters if each not in clusters]
+    rows = last_commits(_of_clusters(tables, clusters), places)
     if only is not None and (fresh := state.offsets.unknown(_keys_of(rows))):
         # Keys that were over: what others have said of them was dropped, and decides with what is back.
-        said = _last_commits(commits_read.where(~F.col("cluster").isin(*clusters))).toArrow()
+        said = last_commits(_of_clusters(tables, others), places)
         fresh_said = said.filter(pa.array([key in fresh for key in _keys_of(said)], pa.bool_()))
-        fill_commits(state, fresh_said, state.offsets.clusters.keys() - set(only))
+        fill_commits(state, fresh_said, others)
     fill_commits(state, rows, clusters, is_all=True)
     for alias in clusters:
         lives.take(alias)
     return newest_captured(rows)
+
+
+def _of_clusters(tables: Tables, clusters: Collection[str]) -> Iterator[pa.Table]:
+    for rows in tables.batches(OFFSET_COMMITS):
+        yield rows.filter(pc.is_in(rows.column("cluster"), pa.array(clusters, pa.string())))
 
 
 def newest_captured(rows: pa.Table) -> int:
@@ -84,7 +85,7 @@ def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str], *,
                     keep_text(texts, place, text)
 
 
-def follow_commits(tables: TableStore, state: SyncState, known: int, lives: CommitLogLives) -> int:
+def follow_commits(tables: Tables, state: SyncState, known: int, lives: CommitLogLives) -> int:
     """Take in what was appended after the version *known* of offset_commits; return the version that *state* is at.
 
     For whoever only reads the tables. What is read twice changes nothing.
@@ -96,7 +97,7 @@ def follow_commits(tables: TableStore, state: SyncState, known: int, lives: Comm
     return version
 
 
-def take_in_added(tables: TableStore, state: SyncState, rows: pa.Table, lives: CommitLogLives) -> None:
+def take_in_added(tables: Tables, state: SyncState, rows: pa.Table, lives: CommitLogLives) -> None:
     """Take in *rows* that were appended to offset_commits since, in any order; what was known changes nothing.
 
     All is restored of a cluster of which something has come late, as what is replayed from quarantine does: it may have
@@ -122,7 +123,7 @@ def _has_late(rows: pa.Table, alias: str, state: SyncState) -> bool:
 
 
 def restore_missed(
-    tables: TableStore,
+    tables: Tables,
     state: SyncState,
     alias: str,
     since: Mapping[int, int],
@@ -139,19 +140,26 @@ def restore_missed(
     if lives.is_new(alias):
         restore_commits(tables, state, lives, [alias])
         return state.all_rows()
-    below = [
-        (F.col("log_partition") == partition) & (F.col("log_offset") >= since.get(partition, 0))
-        for partition, end in until.items()
-        if end > since.get(partition, 0)
-    ]
+    below = {partition: since.get(partition, 0) for partition, end in until.items() if end > since.get(partition, 0)}
     if not below:
         return np.empty(0, np.intp)
-    missed = tables.read(OFFSET_COMMITS).where((F.col("cluster") == alias) & reduce(or_, below))
-    rows = _standing(missed.toArrow(), lives).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+    missed = [OFFSET_COMMITS.arrow_schema.empty_table(), *_from_places(tables, alias, below)]
+    rows = _standing(pa.concat_tables(missed), lives)
+    rows = rows.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
     with state.lock:
         key = ids_of(state, rows)
         state.offsets.clusters[alias].record_told(to_commit_records(rows, key), rows.column("is_own").to_numpy())
     return np.unique(key)
+
+
+def _from_places(tables: Tables, alias: str, first: Mapping[int, int]) -> Iterator[pa.Table]:
+    """Yield the commits of a cluster that stand at or above the *first* offset of each partition of its log."""
+    for rows in tables.batches(OFFSET_COMMITS, at_least=("log_offset", min(first.values()))):
+        partition, offset = (rows.column(name).to_numpy() for name in ("log_partition", "log_offset"))
+        is_wanted = np.zeros(rows.num_rows, np.bool_)
+        for number, least in first.items():
+            is_wanted |= (partition == number) & (offset >= least)
+        yield rows.filter(pc.and_(pc.equal(rows.column("cluster"), alias), pa.array(is_wanted)))
 
 
 def _standing(rows: pa.Table, lives: CommitLogLives) -> pa.Table:
@@ -169,37 +177,6 @@ def to_commit_records(rows: pa.Table, key: KeyRows) -> CommitRecords:
         metadata=[text or "" for text in rows.column("metadata").to_pylist()],
         topic_id=rows.column("topic_id").to_pylist(),
         leader_epoch=rows.column("leader_epoch").cast(pa.int64()).fill_null(ABSENT).to_numpy(),
-    )
-
-
-def _last_commits(commits: DataFrame) -> DataFrame:
-    """Reduce the history to one row per cluster and key; a commit below the one before it is a rewind.
-
-    A key of which nothing stands has no position since that was noticed. A tombstone that stands again, since what came
-    after it is gone, is not taken for a deletion: nobody has deleted what the group has said since.
-    """
-    is_position = ~F.col("is_tombstone") & (F.col("committed_offset") >= 0)
-    genuine = F.when(is_position & ~F.col("is_own"), F.col("committed_offset"))
-    in_log_order = Window.partitionBy("cluster", *KEY).orderBy("place")
-    before = F.last(genuine, ignorenulls=True).over(in_log_order.rowsBetween(Window.unboundedPreceding, -1))
-    place, stands = F.col("place"), F.col("gone_ms").isNull()
-    genuine_place = F.when(genuine.isNotNull(), place)
-    at_ms = F.unix_millis("committed_at")
-    marked = commits.withColumn("genuine", genuine).withColumn("went_back_at", F.when(genuine < before, at_ms))
-    return marked.groupBy("cluster", *KEY).agg(
-        F.max_by(F.when(stands, F.col("log_offset")), place).alias("log_offset"),
-        F.max_by(F.when(is_position & stands, F.col("committed_offset")), place).alias("actual_offset"),
-        F.max_by(F.coalesce("gone_ms", at_ms), place).alias("actual_at_ms"),
-        F.max_by(F.col("is_own") & stands, place).alias("actual_is_own"),
-        F.max_by("metadata", place).alias("actual_metadata"),
-        (F.max_by("is_tombstone", place) & F.max_by("is_tombstone", "newest")).alias("is_deleted"),
-        F.max_by("committed_offset", genuine_place).alias("genuine_offset"),
-        F.max_by(at_ms, genuine_place).alias("genuine_at_ms"),
-        F.max("went_back_at").alias("rewound_at_ms"),
-        F.max_by(F.coalesce("leader_epoch", F.lit(ABSENT)), genuine_place).alias("genuine_epoch"),
-        F.max_by("metadata", genuine_place).alias("metadata"),
-        F.max_by("topic_id", genuine_place).alias("topic_id"),
-        F.unix_millis(F.max("captured_at")).alias("captured_ms"),
     )
 
 

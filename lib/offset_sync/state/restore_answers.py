@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F
 
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, Outcome, State
 from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.last_commits import KEY
 from offset_sync.state.own_writes import NOTHING
-from offset_sync.state.restore import KEY, ids_of
+from offset_sync.state.restore import ids_of
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
-from offset_sync.tables.store import TableStore
+from offset_sync.tables.protocol import Tables
 
 _PAIR_KEY = ["source_cluster", "target_cluster", *KEY]
 _LAST = ["source_offset", "source_committed_at", "target_offset", "state", "outcome", "duplicates"]
@@ -29,22 +29,18 @@ ANSWERS_SCHEMA = pa.schema(
 """What was answered last, and what was written last and when, per pair and key."""
 
 
-def restore_answers(tables: TableStore, state: SyncState) -> None:
+def restore_answers(tables: Tables, state: SyncState) -> None:
     """Fill in our own writes and each pair's last translations, so that what is known is not written again."""
     if tables.version(OFFSET_TRANSLATIONS):
         fill_answers(state, last_answers(tables))
 
 
-def last_answers(tables: TableStore) -> pa.Table:
+def last_answers(tables: Tables) -> pa.Table:
     """Return rows of :data:`ANSWERS_SCHEMA`."""
-    answers = tables.read(OFFSET_TRANSLATIONS).where(F.col("outcome") != Outcome.DRY_RUN.name)
-    committed_at = F.when(F.col("outcome") == Outcome.COMMITTED.name, F.col("translated_at"))
-    last = answers.groupBy(*_PAIR_KEY).agg(
-        F.max_by(F.struct(*_LAST), "translated_at").alias("last"),
-        F.max_by("target_offset", committed_at).alias("own_offset"),
-        F.max(committed_at).alias("own_at"),
-    )
-    return last.select(*_PAIR_KEY, "own_offset", "own_at", "last.*").toArrow().cast(ANSWERS_SCHEMA)
+    found = ANSWERS_SCHEMA.empty_table()
+    for rows in tables.batches(OFFSET_TRANSLATIONS):
+        found = fold_answers(found, rows)
+    return found
 
 
 def fold_answers(before: pa.Table, added: pa.Table) -> pa.Table:

@@ -27,14 +27,14 @@ from offset_sync.model.errors import TakenOverError
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.fold_files import Fold, FoldFiles
 from offset_sync.state.fold_rows import COMMITS_SCHEMA, heard_of_dropped_until_ms, is_over, to_rows, without
+from offset_sync.state.last_commits import KEY
 from offset_sync.state.lease import Lease
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.state.restore import KEY, fill_commits, restore_commits, take_in_added
+from offset_sync.state.restore import fill_commits, restore_commits, take_in_added
 from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers, last_answers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
-from offset_sync.tables.delta.filesystem import HadoopFiles
-from offset_sync.tables.store import TableStore
+from offset_sync.tables.protocol import Tables
 
 logger = logging.getLogger(__name__)
 MANY_VERSIONS = 100
@@ -63,9 +63,9 @@ class _History(NamedTuple):
 class StartFolds:
     """The folds of *tables*; they are written by who holds the *lease* of ``sync_offsets``, others only use them."""
 
-    def __init__(self, tables: TableStore, config: Config, lease: Lease | None = None) -> None:
+    def __init__(self, tables: Tables, config: Config, lease: Lease | None = None) -> None:
         self._tables, self._config, self._lease = tables, config, lease
-        self._files = FoldFiles(HadoopFiles(tables.spark), f"{config.tables.checkpoints}/sync_offsets/folds")
+        self._files = FoldFiles(tables.files, f"{config.tables.checkpoints}/sync_offsets/folds")
         self._last = _History((0, 0))
 
     def run(self, stop: threading.Event, is_ready: threading.Event) -> None:

@@ -7,13 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from pyspark.sql import SparkSession
-
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.status.stream_lag import JobProgress, StreamLag
+from offset_sync.tables.files import Files
 
 logger = logging.getLogger(__name__)
 _POLL_S = 0.1
@@ -33,12 +32,12 @@ class CheckpointProgress:
     *patience_s* seconds, but not again for a query that has not moved since it was waited for in vain.
     """
 
-    def __init__(self, spark: SparkSession, config: Config, commit_logs: CommitLogs, patience_s: float = 5.0) -> None:
+    def __init__(self, files: Files, config: Config, commit_logs: CommitLogs, patience_s: float = 5.0) -> None:
         self._commit_logs = commit_logs
         self._patience_s = patience_s
         root = config.tables.checkpoints
-        self._sync = {alias: Checkpoint(spark, f"{root}/sync_offsets/{alias}") for alias in config.clusters}
-        self._index = {alias: Checkpoint(spark, f"{root}/index_records/{alias}") for alias in config.clusters}
+        self._sync = {alias: Checkpoint(files, f"{root}/sync_offsets/{alias}") for alias in config.clusters}
+        self._index = {alias: Checkpoint(files, f"{root}/index_records/{alias}") for alias in config.clusters}
         self._stuck_at: dict[str, int | None] = {}
         self._has_said = False
 

@@ -45,7 +45,7 @@ class LiveState:
             config, RecordIndex(self.tables, config.is_timed, pages=IndexPages(config.sync.index_memory))
         )
         self.clusters = ClusterQueries(config, self.state.index, given_up)
-        self._progress = CheckpointProgress(spark, config, self.clusters)
+        self._progress = CheckpointProgress(self.tables.files, config, self.clusters)
         comparer = RecordComparer(config, self.clusters)
         self._reporter = StatusReporter(config, self.state, self.clusters, IndexCatchUp(self.state), comparer)
         self._lives, folds = CommitLogLives(self.tables), StartFolds(self.tables, config)

@@ -12,19 +12,17 @@ import time
 import uuid
 from collections.abc import Iterable, Sequence
 
-from pyspark.sql import SparkSession
-
 from offset_sync.state.own_writes import Intent
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.intent_log import ANNOUNCED, IntentLog, take_for_ours
-from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.tables.files import Files
 
 
 class Announcements:
     """The files of one ``cutover`` in *folder*, by ascending time; the driver that reads them deletes them."""
 
-    def __init__(self, spark: SparkSession, folder: str) -> None:
-        self._files, self._folder = HadoopFiles(spark), folder
+    def __init__(self, files: Files, folder: str) -> None:
+        self._files, self._folder = files, folder
         self._said: list[tuple[str, set[Intent]]] = []
 
     def append(self, intents: Sequence[Intent]) -> list[Intent]:

@@ -17,12 +17,11 @@ import uuid
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
 from offset_sync.state.own_writes import Intent
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.tables.files import Files
 
 logger = logging.getLogger(__name__)
 
@@ -33,10 +32,10 @@ _Target = tuple[str, str, str, int]  # an intent without its offset
 
 
 class IntentLog:
-    """The files in *folder*, on any Hadoop file system; threads may share it."""
+    """The files in *folder*; threads may share it."""
 
-    def __init__(self, spark: SparkSession, folder: str) -> None:
-        self._files = HadoopFiles(spark)
+    def __init__(self, files: Files, folder: str) -> None:
+        self._files = files
         self._folder = folder.rstrip("/")
         self._noted: dict[_Target, tuple[int, str]] = {}  # the offset and the file that says so
         self._targets_in: dict[str, set[_Target]] = {}

@@ -13,38 +13,35 @@ from pyspark.sql import functions as F
 
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.create import add_later_columns, create_table
-from offset_sync.tables.definition import Table, fitted, fitted_but_texts
+from offset_sync.tables.definition import Table, fitted
 from offset_sync.tables.delta.append import DeltaAppender
 from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.delta.log_repair import repair_log
 from offset_sync.tables.delta.log_store import check_log_store
 from offset_sync.tables.delta.replace import DeltaReplacer
-from offset_sync.tables.delta.transaction_log import latest_version, read_added_rows
+from offset_sync.tables.files import AtLeast, read_in_pieces
+from offset_sync.tables.following import FollowedTables, pieces_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 logger = logging.getLogger(__name__)
 _FEW_FILES, _FEW_LOCAL_FILES = 50, 500
+_FILES_AT_ONCE = 32
 _FEW_BYTES = 16 << 20
 """A table of so few files and bytes is read file by file: some ms for each on a local disk, more elsewhere, and
 9 s (25 s on a busy machine) for the first query of a Delta table in a JVM, however small."""
 
 
-class TableStore:
+class TableStore(FollowedTables):
     """The Delta tables under one root, of one session; for *before_entry* see :class:`DeltaAppender`."""
 
     def __init__(
         self, spark: SparkSession, root: str, before_entry: Callable[[str], None] = lambda _path: None
     ) -> None:
+        super().__init__(root, HadoopFiles(spark))
         self.spark = spark
-        self.root = root.rstrip("/")
         self._appender, self._replacer = DeltaAppender(spark, before_entry), DeltaReplacer(spark)
-        self._files = HadoopFiles(spark)
-
-    def path(self, table: Table) -> str:
-        """Return where *table* lies."""
-        return f"{self.root}/{table.name}"
 
     def create(self, tables: Iterable[Table] = TABLES) -> None:
         """Create every table that does not exist yet, and give older ones the columns that they have not got.
@@ -55,10 +52,10 @@ class TableStore:
         each other's commits.
         """
         check_log_store(self.spark, self.root)
-        if not self._files.exists(self.root):
+        if not self.files.exists(self.root):
             logger.info("creating the tables below %s", self.root)
         for table in tables:
-            if (own := self._files.local(self.path(table))) is not None:
+            if (own := self.files.local(self.path(table))) is not None:
                 repair_log(own)
             create_table(self.spark, self.path(table), table)
             if table.later:
@@ -75,20 +72,38 @@ class TableStore:
         held = self._held(table)
         return self._by_spark(table).toArrow() if held is None else held
 
-    def batches(self, table: Table) -> Iterator[pa.Table]:
-        """Yield all rows of *table* as it is now, in pieces of some hundred thousand and in no order; costs no job.
+    def batches(
+        self,
+        table: Table,
+        names: Sequence[str] | None = None,
+        at_least: AtLeast | None = None,
+        *,
+        encoded: bool = False,
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of *table* as it is now, a bounded number at a time, in no order; of *names* these columns.
 
-        Columns of texts may be encoded by dictionaries. Only where single rows of files were deleted, which nothing
-        here does, all come at once. Raises FileNotFoundError where files were cleaned up meanwhile: then begin anew.
+        *at_least* leaves out stretches without any value so large; errs to keeping. *encoded* is for a table larger
+        than memory: file by file, and texts by their dictionaries. Raises FileNotFoundError where files were cleaned
+        up meanwhile: then begin anew.
         """
+        schema = pa.schema([table.arrow_schema.field(name) for name in names or table.names])
         kernel = self._appender.kernel
-        found = kernel.data_files(kernel.newest(self.path(table)), most=sys.maxsize)
-        if found is None:
-            yield self._by_spark(table).toArrow()
-            return
-        for path in found:
-            for part in self._files.parquet_parts(path, table.names):
-                yield fitted_but_texts(part, table.arrow_schema)
+        found = kernel.data_files(kernel.newest(self.path(table)), sys.maxsize)
+        if found is None:  # somebody has switched deletion vectors on, which Spark knows how to read
+            yield self._by_spark(table).select(*schema.names).toArrow().cast(schema)
+        elif encoded or self.files.local(self.root) is not None:
+            pieces = read_in_pieces(self.files, found, schema.names, at_least, encoded=encoded)
+            yield from pieces_of(pieces, schema, encoded=encoded)
+        else:
+            yield from self._pieces_by_spark(found, schema, at_least)
+
+    def _pieces_by_spark(self, paths: Sequence[str], schema: pa.Schema, at_least: AtLeast | None) -> Iterator[pa.Table]:
+        """Yield the rows of files that lie elsewhere: many are fetched at once, and those parts that are wanted."""
+        for first in range(0, len(paths), _FILES_AT_ONCE):
+            rows = self.spark.read.option("mergeSchema", "true").parquet(*paths[first : first + _FILES_AT_ONCE])
+            if at_least is not None and at_least[0] in rows.columns:
+                rows = rows.where(F.col(at_least[0]) >= F.lit(at_least[1]))
+            yield fitted(rows.select(*[name for name in schema.names if name in rows.columns]).toArrow(), schema)
 
     def _by_spark(self, table: Table) -> DataFrame:
         found = self.spark.read.format("delta").load(self.path(table))
@@ -98,13 +113,13 @@ class TableStore:
 
     def _held(self, table: Table) -> pa.Table | None:
         """Return all rows of a small table; None for a large one."""
-        kernel, is_local = self._appender.kernel, self._files.local(self.root) is not None
+        kernel, is_local = self._appender.kernel, self.files.local(self.root) is not None
         most = _FEW_LOCAL_FILES if is_local else _FEW_FILES
         found = kernel.data_files(kernel.newest(self.path(table)), most, _FEW_BYTES)
         if found is None:
             return None
         try:
-            parts = [fitted(self._files.read_parquet(each, table.names), table.arrow_schema) for each in found]
+            parts = [fitted(self.files.read_parquet(each, table.names), table.arrow_schema) for each in found]
         except FileNotFoundError:  # compacted and cleaned up since; Spark looks at the table anew
             return None
         return pa.concat_tables([table.arrow_schema.empty_table(), *parts])
@@ -134,30 +149,6 @@ class TableStore:
             held = held.filter(pc.equal(held.column(name), value))
         return held
 
-    def version(self, table: Table, known: int | None = None) -> int:
-        """Return the table's latest version; costs no job, and next to nothing from a version that is *known*."""
-        if known is not None:
-            try:
-                return latest_version(self._files, self.path(table), known)
-            except FileNotFoundError:
-                logger.info("%s was cleaned up since it was last read", table.name)
+    def newest_version(self, table: Table) -> int:
+        """Return the table's latest version; its whole log is listed for it."""
         return self._appender.kernel.newest(self.path(table)).version
-
-    def read_added(self, table: Table, after: int, until: int) -> pa.Table:
-        """Return the rows appended by versions in ``(after, until]``, in no order; costs no job.
-
-        Raises FileNotFoundError where retention has overtaken the reader: then read the whole table.
-        """
-        return read_added_rows(self._files, self.path(table), after, until, table.arrow_schema)
-
-    def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
-        """Return what was appended after the version *known*, up to *until*; all rows for None.
-
-        Where retention has overtaken the reader all rows come again: what is read twice has to change nothing.
-        """
-        if known is not None:
-            try:
-                return self.read_added(table, known, until)
-            except FileNotFoundError:
-                logger.info("%s was compacted and cleaned up since it was last read: reading all of it", table.name)
-        return self.all_rows(table)

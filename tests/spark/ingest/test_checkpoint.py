@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.model.errors import TableError
+from offset_sync.tables.delta.filesystem import HadoopFiles
 
 BATCH = '{"batchWatermarkMs":0,"batchTimestampMs":1795256074434,"conf":{"spark.sql.shuffle.partitions":"4"}}'
 
@@ -29,11 +30,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_id_of_the_query_is_read(spark: SparkSession, folder: Path) -> None:
-    assert Checkpoint(spark, str(folder)).query_id() == "9b7e2f5e-6b44-4c53-93a7-2d2a4c7ab0a4"
+    assert Checkpoint(HadoopFiles(spark), str(folder)).query_id() == "9b7e2f5e-6b44-4c53-93a7-2d2a4c7ab0a4"
 
 
 def test_a_batch_starts_where_the_one_before_ended(spark: SparkSession, folder: Path) -> None:
-    checkpoint = Checkpoint(spark, f"{folder}/")
+    checkpoint = Checkpoint(HadoopFiles(spark), f"{folder}/")
     assert checkpoint.start_offsets(0) == {("orders", 0): 5, ("größe", 0): 0}
     assert checkpoint.end_offsets(0) == {("orders", 0): 9, ("größe", 0): 0}
     assert checkpoint.start_offsets(1) == checkpoint.end_offsets(0)
@@ -41,11 +42,14 @@ def test_a_batch_starts_where_the_one_before_ended(spark: SparkSession, folder: 
 
 
 def test_a_batch_has_at_most_as_many_records_as_offsets(spark: SparkSession, folder: Path) -> None:
-    assert [Checkpoint(spark, str(folder)).record_limit(batch) for batch in (0, 1)] == [4, 3 + 3 + 4_000_000_000]
+    assert [Checkpoint(HadoopFiles(spark), str(folder)).record_limit(batch) for batch in (0, 1)] == [
+        4,
+        3 + 3 + 4_000_000_000,
+    ]
 
 
 def test_how_far_a_query_has_read_is_what_its_last_batch_that_is_done_says(spark: SparkSession, folder: Path) -> None:
-    checkpoint = Checkpoint(spark, str(folder))
+    checkpoint = Checkpoint(HadoopFiles(spark), str(folder))
     assert checkpoint.position() == {}
     (folder / "offsets" / "0").write_text(f'v1\n{BATCH}\n{{"__consumer_offsets": {{"0": 9, "49": 3}}}}')
     (folder / "commits" / "0").write_text("v1\n{}")
@@ -55,12 +59,12 @@ def test_how_far_a_query_has_read_is_what_its_last_batch_that_is_done_says(spark
 
 
 def test_a_path_may_name_its_file_system(spark: SparkSession, folder: Path) -> None:
-    assert Checkpoint(spark, f"file://{folder}").start_offsets(1)["orders", 0] == 9
+    assert Checkpoint(HadoopFiles(spark), f"file://{folder}").start_offsets(1)["orders", 0] == 9
 
 
 def test_a_batch_that_was_never_planned_is_an_error(spark: SparkSession, folder: Path) -> None:
     with pytest.raises(Exception, match="offsets/2"):
-        Checkpoint(spark, str(folder)).end_offsets(2)
+        Checkpoint(HadoopFiles(spark), str(folder)).end_offsets(2)
 
 
 def test_the_files_of_a_real_query_have_this_form(spark: SparkSession, tmp_path: Path) -> None:
@@ -76,7 +80,7 @@ def test_the_files_of_a_real_query_have_this_form(spark: SparkSession, tmp_path:
         .start()
     )
     query.awaitTermination(60)
-    assert Checkpoint(spark, str(tmp_path)).query_id() == query.id
+    assert Checkpoint(HadoopFiles(spark), str(tmp_path)).query_id() == query.id
     version, batch, end = (tmp_path / "offsets" / "0").read_text().split("\n")
     assert version == "v1"
     assert "batchTimestampMs" in json.loads(batch)
@@ -91,7 +95,7 @@ def test_a_file_of_another_format_is_an_error_that_names_it_and_it_stays_as_it_i
     text = f"{first_line}\n{BATCH}\n{{}}"
     (folder / name).write_text(text)
     (folder / "offsets" / "1").unlink()
-    checkpoint = Checkpoint(spark, str(folder))
+    checkpoint = Checkpoint(HadoopFiles(spark), str(folder))
     with pytest.raises(TableError, match=rf"/{name}: expected a checkpoint of format v1, found .*; go on with the"):
         checkpoint.record_limit(0)
     with pytest.raises(TableError, match="expected a checkpoint of format v1"):
@@ -106,7 +110,7 @@ def ends_of(folder: Path, batch_id: int) -> dict[str, dict[str, int]]:
 
 def test_topics_are_left_out_of_the_batch_that_is_planned_and_not_done(spark: SparkSession, folder: Path) -> None:
     (folder / "commits" / "0").write_text("v1\n{}")
-    checkpoint = Checkpoint(spark, str(folder))
+    checkpoint = Checkpoint(HadoopFiles(spark), str(folder))
     checkpoint.leave_out(["orders", "nowhere"])
     assert ends_of(folder, 1) == {"orders": {"0": 9}, "größe": {"0": 4_000_000_000}}
     assert (folder / "offsets" / "1").read_text().split("\n")[:2] == ["v1", BATCH]
@@ -119,7 +123,7 @@ def test_topics_are_left_out_of_the_batch_that_is_planned_and_not_done(spark: Sp
 def test_a_topic_that_only_this_batch_has_met_is_forgotten_and_in_the_first_batch_none_is_new(
     spark: SparkSession, tmp_path: Path, folder: Path
 ) -> None:
-    checkpoint = Checkpoint(spark, str(folder))
+    checkpoint = Checkpoint(HadoopFiles(spark), str(folder))
     (folder / "offsets" / "1").unlink()
     checkpoint.leave_out(["orders"])
     assert ends_of(folder, 0) == {"orders": {"0": 5}, "größe": {"0": 0}}
@@ -136,10 +140,10 @@ def test_a_batch_that_is_done_or_has_nothing_of_them_stays_as_it_is(
     if topics == ["orders"]:
         (folder / "commits" / "1").write_text("v1\n{}")
     before = (folder / "offsets" / "1").read_bytes()
-    Checkpoint(spark, str(folder)).leave_out(topics)
+    Checkpoint(HadoopFiles(spark), str(folder)).leave_out(topics)
     assert (folder / "offsets" / "1").read_bytes() == before
 
 
 def test_a_query_that_was_never_started_has_nothing_to_leave_out(spark: SparkSession, tmp_path: Path) -> None:
-    Checkpoint(spark, str(tmp_path / "none")).leave_out(["orders"])
+    Checkpoint(HadoopFiles(spark), str(tmp_path / "none")).leave_out(["orders"])
     assert not (tmp_path / "none").exists()

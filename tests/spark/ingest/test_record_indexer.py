@@ -23,6 +23,7 @@ from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
+from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.store import TableStore
 
 ROWS = [
@@ -57,7 +58,7 @@ def test_a_micro_batch_is_indexed_exactly_once_however_often_it_is_repeated(
     records = spark.createDataFrame(pa.table(columns, MIRRORED_RECORDS)).coalesce(1)
     for _restart in range(2):
         cutter = RunBuilder("Y", {"IDC-X": "X", "IDC-Y": "Y"}, "text", str.isupper)
-        checkpoint = Checkpoint(spark, str(folder))
+        checkpoint = Checkpoint(HadoopFiles(spark), str(folder))
         cluster = ClusterMetadata({"orders": MemoryTopic("id")}, {TopicPartition("orders", 0): MemoryEnds(0, 11)})
         topics = SimpleNamespace(describe=lambda topics: {each: MemoryTopic("id") for each in topics})
         checks = Checks(topics, check_of(tables, cluster))

@@ -19,6 +19,7 @@ from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.model.errors import ClusterError
 from offset_sync.status.job_progress import CheckpointProgress
 from offset_sync.status.stream_lag import StreamLag
+from offset_sync.tables.delta.filesystem import HadoopFiles
 
 NOW_MS = 1_795_000_000_000
 PATIENCE_S = 0.4
@@ -47,7 +48,7 @@ class Site:
         self.root = root / "c"
         self.ends: dict[str, Ends] = {"X": [], "Y": []}
         self.config: Config = config_of(["X", "Y"], tables={"root": f"{root}/tables", "checkpoints": str(root / "c")})
-        self.progress = CheckpointProgress(spark, self.config, self, PATIENCE_S)
+        self.progress = CheckpointProgress(HadoopFiles(spark), self.config, self, PATIENCE_S)
         self.slept_s = 0.0
         self.meanwhile: Callable[[], None] = lambda: None
 
@@ -141,7 +142,7 @@ def test_a_query_that_stands_still_is_waited_for_once(site: Site) -> None:
 
 
 def test_only_files_named_by_a_number_are_batches(spark: SparkSession, tmp_path: Path) -> None:
-    checkpoint = Checkpoint(spark, str(tmp_path / "q"))
+    checkpoint = Checkpoint(HadoopFiles(spark), str(tmp_path / "q"))
     assert (checkpoint.last_committed(), checkpoint.last_sign_ms()) == (None, None)
     for batch_id in (9, 10, 100):
         batch(tmp_path, "q", batch_id, 1, at_ms=NOW_MS + batch_id * 1000)
@@ -153,7 +154,7 @@ def test_only_files_named_by_a_number_are_batches(spark: SparkSession, tmp_path:
 def test_a_batch_cleaned_up_while_it_is_looked_at_is_not_the_last_one(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checkpoint = Checkpoint(spark, str(tmp_path / "q"))
+    checkpoint = Checkpoint(HadoopFiles(spark), str(tmp_path / "q"))
     batch(tmp_path, "q", 3, 1, at_ms=NOW_MS)
     modified_ms = checkpoint._files.modified_ms
 
@@ -180,7 +181,7 @@ def test_a_real_query_has_finished_its_batches(spark: SparkSession, tmp_path: Pa
         .start()
     )
     query.awaitTermination(60)
-    checkpoint = Checkpoint(spark, str(tmp_path))
+    checkpoint = Checkpoint(HadoopFiles(spark), str(tmp_path))
     assert checkpoint.last_committed() == query.lastProgress["batchId"]
     sign_ms = checkpoint.last_sign_ms()
     assert sign_ms is not None

@@ -30,7 +30,7 @@ def read(tables: TableStore) -> list[int]:
     assert frame.dtypes == by_delta.dtypes
     found = sorted(row["start_offset"] for row in frame.collect())
     assert sorted(tables.all_rows(RECORD_RUNS)["start_offset"].to_pylist()) == found
-    pieces = [piece.cast(RECORD_RUNS.arrow_schema) for piece in tables.batches(RECORD_RUNS)]
+    pieces = [piece.cast(RECORD_RUNS.arrow_schema) for piece in tables.batches(RECORD_RUNS, encoded=True)]
     assert sorted(start for piece in pieces for start in piece["start_offset"].to_pylist()) == found
     assert {cluster for piece in pieces for cluster in piece["cluster"].to_pylist()} <= {"dc1"}
     assert [tables.rows_where(RECORD_RUNS, {"start_offset": each}).num_rows for each in found] == [1] * len(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -93,12 +93,6 @@ class MemoryTables:
         """Return all rows."""
         return self.read_added(table, 0, self.version(table))
 
-    def batches(self, table: Table) -> Iterator[pa.Table]:
-        """Yield all rows in pieces of :attr:`batch_rows`."""
-        rows = self.all_rows(table)
-        for first in range(0, rows.num_rows, self.batch_rows):
-            yield rows.slice(first, self.batch_rows)
-
     def read_added(self, table: Table, after: int, until: int) -> pa.Table:
         """Return the rows of versions in ``(after, until]``, in an order of no meaning."""
         self.reads.append((table.name, after, until))
@@ -111,6 +105,19 @@ class MemoryTables:
     def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
         """Return what was appended after *known*, or all rows."""
         return self.read_added(table, known or 0, until)
+
+    def batches(
+        self,
+        table: Table,
+        names: Sequence[str] | None = None,
+        at_least: tuple[str, int] | None = None,
+        *,
+        encoded: bool = False,
+    ) -> Iterator[pa.Table]:
+        """Yield the rows in pieces of :attr:`batch_rows`."""
+        rows = self.all_rows(table).select(list(names or table.names))
+        for first in range(0, rows.num_rows, self.batch_rows):
+            yield rows.slice(first, self.batch_rows)
 
     def rows_where(self, table: Table, values: dict[str, Any]) -> pa.Table:
         """Return the rows that have these values."""

@@ -49,7 +49,7 @@ class World:
         index: Any = RecordIndex(self.tables)  # type: ignore[arg-type]
         index.refresh()
         rows = TableRows(7)
-        for part in self.tables.batches(RECORD_RUNS):
+        for part in self.tables.batches(RECORD_RUNS, encoded=True):
             rows.add(part)
         return Retention(index, rows, self.metadata, self.lowest, self.old_before_ms)
 

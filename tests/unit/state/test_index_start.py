@@ -175,9 +175,9 @@ class Cleaned(MemoryTables):
     gone = 0
     is_cleaned = False
 
-    def batches(self, table: Table) -> Iterator[pa.Table]:
+    def batches(self, table: Table, *args: Any, **options: Any) -> Iterator[pa.Table]:
         """Fail after the first piece."""
-        for piece in super().batches(table):
+        for piece in super().batches(table, *args, **options):
             yield piece
             if self.gone:
                 self.gone -= 1

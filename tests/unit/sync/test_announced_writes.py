@@ -16,7 +16,7 @@ from offset_sync.sync.write_ahead import WriteAheadWriter
 
 
 class Files:
-    """What HadoopFiles does, in memory."""
+    """Texts by their paths, in memory."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -43,9 +43,9 @@ class Carrying(Site):
         super().restart()
         if not hasattr(self, "files"):
             self.files = Files()
-        nobody: Any = None
-        self.intents = IntentLog(nobody, "intents")
-        self.announcements = Announcements(nobody, "intents")
+        files: Any = self.files
+        self.intents = IntentLog(files, "intents")
+        self.announcements = Announcements(files, "intents")
         restore_intents(self.intents, self.state)
         writers = {a: WriteAheadWriter(a, self.state, SiteWriter(self, a), self.intents) for a in self.clusters}
         self.reconciler = Reconciler(self.config, self.state, self, writers, self.reconciliations)
@@ -63,12 +63,8 @@ class Carrying(Site):
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Carrying:
-    files = Files()
-    for module in ("announced_writes", "intent_log"):
-        monkeypatch.setattr(f"offset_sync.sync.{module}.HadoopFiles", lambda _spark: files)
+def site() -> Carrying:
     calm = mirrored_site(sync={"metadata": "carry"})
-    Carrying.files = files
     made = Carrying(calm.config, clock_ms=calm.clock_ms, index=calm.index)
     made.clusters.update(calm.clusters)
     made.commit("X", "g", 5, metadata="m")

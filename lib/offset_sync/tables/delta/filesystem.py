@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,6 @@ from pyspark.sql import SparkSession
 
 from offset_sync.tables.delta import local_files
 from offset_sync.tables.delta.jvm import JavaError, class_of, hadoop_configuration, java
-
-_WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(?P<path>.*)", re.DOTALL)
 
 
 class HadoopFiles:
@@ -34,7 +30,7 @@ class HadoopFiles:
 
     def local(self, path: str) -> Path | None:
         """Return *path* as one of this machine's disk, None if it lies elsewhere."""
-        scheme, rest = _parted(path)
+        scheme, rest = local_files.parted(path)
         if not scheme:
             if self._default_scheme is None:
                 default = java("org.apache.hadoop.fs.FileSystem").getDefaultUri(self._configuration)
@@ -84,7 +80,7 @@ class HadoopFiles:
         if (own := self.local(path)) is not None:
             return own.stat().st_mtime_ns // 1_000_000
         file_system, hadoop_path = self._resolve(path)
-        with _missing_files_named(path):
+        with _as_os_errors(path):
             return int(file_system.getFileStatus(hadoop_path).getModificationTime())
 
     def count(self, folder: str) -> int:
@@ -99,12 +95,12 @@ class HadoopFiles:
         if (own := self.local(path)) is not None:
             return own.read_bytes().decode()
         file_system, hadoop_path = self._resolve(path)
-        with _missing_files_named(path):
+        with _as_os_errors(path):
             stream = file_system.open(hadoop_path)
-        try:
-            return str(java("org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
-        finally:
-            stream.close()
+            try:
+                return str(java("org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
+            finally:
+                stream.close()
 
     def write_text(self, path: str, text: str) -> None:
         """Write a file in the place of what was there; it is stored when this returns."""
@@ -169,37 +165,31 @@ class HadoopFiles:
         file_system, hadoop_path = self._resolve(folder)
         return bool(file_system.delete(hadoop_path, True))
 
-    def read_parquet(self, path: str, columns: list[str]) -> pa.Table:
+    def read_parquet(self, path: str, columns: Sequence[str]) -> pa.Table:
         """Return those of *columns* that a Parquet file has; raises FileNotFoundError where there is no file."""
-        if (own := self.local(path)) is not None:
-            return local_files.read_parquet(own, columns)
-        file_system, hadoop_path = self._resolve(path)
-        with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
-            local = Path(folder, "rows.parquet")
-            # Without a checksum file beside it; the file's own pages have checksums enough.
-            with _missing_files_named(path):
-                file_system.copyToLocalFile(False, hadoop_path, _to_path(local.as_uri()), True)
-            return local_files.read_parquet(local, columns)
+        with self.open_parquet(path) as file:
+            return file.read(columns=list(columns))
 
-    def parquet_parts(self, path: str, columns: list[str]) -> Iterator[pa.Table]:
-        """Yield the same piece by piece, texts as dictionaries; only one piece is in memory."""
+    @contextmanager
+    def open_parquet(self, path: str, *, encoded: bool = False) -> Iterator[pq.ParquetFile]:
+        """Open a Parquet file to be read piece by piece; raises FileNotFoundError where there is none."""
         if (own := self.local(path)) is not None:
-            yield from local_files.parquet_parts(own, columns)
+            with local_files.open_parquet(own, encoded) as file:
+                yield file
             return
         file_system, hadoop_path = self._resolve(path)
         with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
             local = Path(folder, "rows.parquet")
-            with _missing_files_named(path):
+            # Without a checksum file beside it; the file's own pages have checksums enough.
+            with _as_os_errors(path):
                 file_system.copyToLocalFile(False, hadoop_path, _to_path(local.as_uri()), True)
-            yield from local_files.parquet_parts(local, columns)
+            with local_files.open_parquet(local, encoded) as file:
+                yield file
 
     def write_parquet(self, path: str, rows: pa.Table) -> tuple[str, int]:
         """Write *rows* as a new file; return its qualified name and its size in bytes."""
         if (own := self.local(path)) is not None:
-            pq.write_table(rows, own, compression="snappy")
-            self.sync(path)
-            # As Hadoop writes it: without the ".." that a relative root may begin with.
-            return f"file:{os.path.abspath(own)}", own.stat().st_size
+            return local_files.write_parquet(own, rows)
         file_system, hadoop_path = self._resolve(path)
         with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
             local = Path(folder, "rows.parquet")
@@ -218,21 +208,10 @@ def _to_path(path: str) -> Any:
 
 
 @contextmanager
-def _missing_files_named(path: str) -> Iterator[None]:
+def _as_os_errors(path: str) -> Iterator[None]:
     try:
         yield
     except JavaError as problem:
         if class_of(problem) == "java.io.FileNotFoundException":
             raise FileNotFoundError(path) from problem
-        raise
-
-
-def _parted(path: str) -> tuple[str, str]:
-    """Return the scheme of a path, ``""`` where it has none, and the path on its file system."""
-    found = _WITH_SCHEME.fullmatch(path)
-    return (found["scheme"], found["path"]) if found else ("", path)
-
-
-def read_json_lines(text: str) -> list[dict[str, Any]]:
-    """Return the objects of a text with one per line."""
-    return [json.loads(line) for line in text.splitlines() if line.strip()]
+        raise OSError(f"{path}: {problem.java_exception.toString()}") from problem

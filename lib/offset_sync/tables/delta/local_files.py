@@ -3,16 +3,84 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_PART_ROWS = 1 << 17
+_WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(?P<path>.*)", re.DOTALL)
+
+
+class LocalFiles:
+    """Every path is one of this machine's disk; see :class:`offset_sync.tables.files.Files`. No JVM is asked."""
+
+    def local(self, path: str) -> Path:
+        """Return where a path leads."""
+        return Path(parted(path)[1])
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file or folder."""
+        return self.local(path).exists()
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the files in *folder*, sorted; none where there is no such folder."""
+        return sorted(name for name, is_file, _ in listed(self.local(folder)) if is_file)
+
+    def modified_ms(self, path: str) -> int:
+        """Return when a file was last written, in milliseconds since the epoch."""
+        return self.local(path).stat().st_mtime_ns // 1_000_000
+
+    def read_text(self, path: str) -> str:
+        """Return the content of a file; raises FileNotFoundError where there is none."""
+        return self.local(path).read_bytes().decode()
+
+    def write_text(self, path: str, text: str) -> None:
+        """Write a file in the place of what was there; it is stored when this returns."""
+        own = self.local(path)
+        own.parent.mkdir(parents=True, exist_ok=True)
+        replace_text(own, text)
+
+    def replace_text(self, path: str, text: str) -> None:
+        """Write a file in the place of what was there: all of it or nothing."""
+        self.write_text(path, text)
+
+    def sync(self, path: str) -> None:
+        """Return when a file, and that it is in its folder, would survive a power failure."""
+        own = self.local(path)
+        for each in (own, own.parent):
+            sync(each)
+
+    def make_folder(self, folder: str) -> None:
+        """Make *folder* unless it is there."""
+        self.local(folder).mkdir(parents=True, exist_ok=True)
+
+    def delete(self, path: str) -> None:
+        """Delete a file if it is there."""
+        delete(self.local(path))
+
+    def read_parquet(self, path: str, columns: Sequence[str]) -> pa.Table:
+        """Return those of *columns* that a Parquet file has; raises FileNotFoundError where there is no file."""
+        with self.open_parquet(path) as file:
+            return file.read(columns=list(columns))
+
+    def open_parquet(self, path: str, *, encoded: bool = False) -> pq.ParquetFile:
+        """Open a Parquet file to be read piece by piece; raises FileNotFoundError where there is none."""
+        return open_parquet(self.local(path), encoded)
+
+    def write_parquet(self, path: str, rows: pa.Table) -> tuple[str, int]:
+        """Write *rows* as a new file, and store it; return its qualified name and its size in bytes."""
+        return write_parquet(self.local(path), rows)
+
+
+def parted(path: str) -> tuple[str, str]:
+    """Return the scheme of a path, ``""`` where it has none, and the path on its file system."""
+    found = _WITH_SCHEME.fullmatch(path)
+    return (found["scheme"], found["path"]) if found else ("", path)
 
 
 def listed(folder: Path) -> list[tuple[str, bool, int]]:
@@ -46,19 +114,19 @@ def replace_text(path: Path, text: str) -> None:
     sync(path.parent)
 
 
-def read_parquet(path: Path, columns: Sequence[str]) -> pa.Table:
-    """Return those of *columns* that a file has."""
-    with pq.ParquetFile(path) as file:
-        return file.read(columns=list(columns))
+def open_parquet(path: Path, encoded: bool) -> pq.ParquetFile:
+    """Open a Parquet file; *encoded* reads columns of texts by their dictionaries, as they are stored."""
+    texts = [each.name for each in pq.read_schema(path) if pa.types.is_string(each.type)] if encoded else []
+    return pq.ParquetFile(path, read_dictionary=texts)
 
 
-def parquet_parts(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield the same in pieces of at most :data:`_PART_ROWS`; columns of texts are encoded by dictionaries."""
-    schema = pq.read_schema(path)
-    texts = [each.name for each in schema if each.name in columns and pa.types.is_string(each.type)]
-    with pq.ParquetFile(path, read_dictionary=texts) as file:
-        for batch in file.iter_batches(_PART_ROWS, columns=list(columns)):
-            yield pa.Table.from_batches([batch])
+def write_parquet(path: Path, rows: pa.Table) -> tuple[str, int]:
+    """Write *rows* as a new file, and store it; return its qualified name and its size in bytes."""
+    pq.write_table(rows, path, compression="snappy")
+    for each in (path, path.parent):
+        sync(each)
+    # As Hadoop writes it: without the ".." that a relative root may begin with.
+    return f"file:{os.path.abspath(path)}", path.stat().st_size
 
 
 def delete(path: Path) -> None:

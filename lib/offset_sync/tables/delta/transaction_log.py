@@ -6,15 +6,17 @@ numbered JSON files, and its protocol is open: github.com/delta-io/delta/blob/ma
 
 from __future__ import annotations
 
+import json
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from offset_sync.tables.definition import fitted
-from offset_sync.tables.delta.filesystem import HadoopFiles, read_json_lines
+from offset_sync.tables.files import Files
 
 
-def latest_version(files: HadoopFiles, table: str, known: int) -> int:
+def latest_version(files: Files, table: str, known: int) -> int:
     """Return the last version of the table at the path *table*, from a version *known* to have been there.
 
     Raises FileNotFoundError where the log was cleaned up beyond it: what comes next is not to be told from its names.
@@ -27,7 +29,7 @@ def latest_version(files: HadoopFiles, table: str, known: int) -> int:
     return known
 
 
-def read_added_rows(files: HadoopFiles, table: str, after: int, until: int, schema: pa.Schema) -> pa.Table:
+def read_added_rows(files: Files, table: str, after: int, until: int, schema: pa.Schema) -> pa.Table:
     """Return the rows appended by versions in ``(after, until]``; raises FileNotFoundError where one is gone.
 
     A version that removes a file is a compaction or a clean-up: it has no row that was not there before.
@@ -38,14 +40,11 @@ def read_added_rows(files: HadoopFiles, table: str, after: int, until: int, sche
         if any("remove" in action for action in actions):
             continue
         for added in (action["add"] for action in actions if "add" in action):
-            path = unquote(added["path"])
-            # A path without a scheme is relative to the table, or absolute on its file system.
-            path = path if "://" in path or path.startswith(("/", "file:")) else f"{table}/{path}"
-            found.append(fitted(files.read_parquet(path, schema.names), schema))
+            found.append(fitted(files.read_parquet(data_path(table, unquote(added["path"])), schema.names), schema))
     return pa.concat_tables(found)
 
 
-def is_only_appended(files: HadoopFiles, table: str, after: int, until: int) -> bool:
+def is_only_appended(files: Files, table: str, after: int, until: int) -> bool:
     """Return whether versions in ``(after, until]`` did nothing but append; False where one is gone."""
     kinds = {"remove", "metaData", "protocol", "domainMetadata"}
     try:
@@ -53,6 +52,16 @@ def is_only_appended(files: HadoopFiles, table: str, after: int, until: int) -> 
     except FileNotFoundError:
         return False
     return not any(kinds & action.keys() for text in texts for action in read_json_lines(text))
+
+
+def data_path(table: str, path: str) -> str:
+    """Return where a data file of *table* lies that its log names *path*: relative to it, or absolute."""
+    return path if "://" in path or path.startswith(("/", "file:")) else f"{table}/{path}"
+
+
+def read_json_lines(text: str) -> list[dict[str, Any]]:
+    """Return the objects of a text with one per line."""
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
 
 
 def entry(table: str, version: int) -> str:

@@ -14,6 +14,7 @@ from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.state.own_writes import Intent
 from offset_sync.sync.intent_log import IntentLog
 from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.store import TableStore
 from tools.small_disk import SmallDisk, small_disk
 
@@ -58,12 +59,12 @@ def test_a_query_goes_on_when_there_is_room_again_and_every_value_is_there_once(
     tables.create([RECORD_RUNS])
 
     def take(batch: DataFrame, batch_id: int) -> None:
-        name = Checkpoint(spark, str(folder)).query_id()
+        name = Checkpoint(HadoopFiles(spark), str(folder)).query_id()
         rows = [run(row.value) for row in batch.orderBy("value").collect()]
         tables.append(RECORD_RUNS, pa.concat_tables(rows), (name, batch_id))
 
     def go_on() -> str:
-        Checkpoint(spark, str(folder)).repair()
+        Checkpoint(HadoopFiles(spark), str(folder)).repair()
         source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).load()
         writer = source.writeStream.foreachBatch(take).option("checkpointLocation", str(folder))
         try:
@@ -88,10 +89,10 @@ def test_a_query_goes_on_when_there_is_room_again_and_every_value_is_there_once(
 
 def test_what_could_not_be_announced_is_an_error_before_anything_is_sent(spark: SparkSession, disk: SmallDisk) -> None:
     intent = Intent("dc2", "g" * 5000, "t", 0, 5)
-    log = IntentLog(spark, str(disk.folder / "intents"))
+    log = IntentLog(HadoopFiles(spark), str(disk.folder / "intents"))
     disk.leave(1)
     with pytest.raises(Exception, match="No space left on device"):
         log.append([intent])
     disk.clear()
     assert log.append([intent]) == [intent]
-    assert IntentLog(spark, str(disk.folder / "intents")).unfinished() == [intent]
+    assert IntentLog(HadoopFiles(spark), str(disk.folder / "intents")).unfinished() == [intent]

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from offset_sync.tables import files
 from offset_sync.tables.delta import filesystem, local_files
 from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.tables.delta.local_files import LocalFiles
+from offset_sync.tables.files import Files, read_in_pieces
 
 
 @pytest.fixture
@@ -20,13 +24,19 @@ def files(monkeypatch: pytest.MonkeyPatch) -> HadoopFiles:
     return found
 
 
+@pytest.fixture(params=["local", "hadoop"])
+def either(files: HadoopFiles, request: pytest.FixtureRequest) -> Files:
+    """Files without a JVM, and those of a JVM, which is not asked either."""
+    return LocalFiles() if request.param == "local" else files
+
+
 @pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}", "file://localhost{}"])
-def test_a_path_of_this_disk_may_be_written_in_four_ways(files: HadoopFiles, tmp_path: Path, form: str) -> None:
+def test_a_path_of_this_disk_may_be_written_in_four_ways(either: Files, tmp_path: Path, form: str) -> None:
     folder = f"{tmp_path}/with: a colon"
-    files.write_text(form.format(f"{folder}/a.json"), "ä\n")
-    assert files.local(form.format(folder)) == Path(folder)
-    assert files.read_text(form.format(f"{folder}/a.json")) == "ä\n"
-    assert files.names(form.format(folder)) == ["a.json"]
+    either.write_text(form.format(f"{folder}/a.json"), "ä\n")
+    assert either.local(form.format(folder)) == Path(folder)
+    assert either.read_text(form.format(f"{folder}/a.json")) == "ä\n"
+    assert either.names(form.format(folder)) == ["a.json"]
 
 
 @pytest.mark.parametrize("path", ["hdfs://here/a", "s3a://bucket/a", "hdfs:/a"])
@@ -36,30 +46,30 @@ def test_what_lies_elsewhere_is_not_taken_for_local(files: HadoopFiles, path: st
     assert files.local("/a") is None
 
 
-def test_a_file_takes_its_checksum_along(files: HadoopFiles, tmp_path: Path) -> None:
+def test_a_file_takes_its_checksum_along(either: Files, tmp_path: Path) -> None:
     """Hadoop would refuse what does not fit the checksum that it has noted."""
     path, noted = tmp_path / "5", tmp_path / ".5.crc"
-    for change in (lambda: files.replace_text(str(path), "new"), lambda: files.delete(str(path))):
+    for change in (lambda: either.replace_text(str(path), "new"), lambda: either.delete(str(path))):
         path.write_text("old")
         noted.write_text("of the old one")
         change()
         assert not noted.exists()
     assert not path.exists()
-    files.delete(str(path))  # it is gone
+    either.delete(str(path))  # it is gone
 
 
 def test_a_write_that_fails_leaves_what_was_there(
-    files: HadoopFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    either: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "a.json"
-    files.write_text(str(path), "whole")
+    either.write_text(str(path), "whole")
 
     def full(_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(local_files, "sync", full)
     with pytest.raises(OSError, match="No space left"):
-        files.replace_text(str(path), "another")
+        either.replace_text(str(path), "another")
     assert path.read_text() == "whole"
     assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
 
@@ -85,11 +95,39 @@ def test_a_folder_is_deleted_with_all_in_it_and_one_that_is_not_there_is_no_erro
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_parquet_file_is_named_as_hadoop_names_it(files: HadoopFiles, tmp_path: Path) -> None:
+def test_a_parquet_file_is_named_as_hadoop_names_it(either: Files, tmp_path: Path) -> None:
     rows = pa.table({"a": [1, 2], "b": ["x", "y"]})
     (tmp_path / "below").mkdir()
-    name, size = files.write_parquet(f"{tmp_path}/below/../rows.parquet", rows)
+    name, size = either.write_parquet(f"{tmp_path}/below/../rows.parquet", rows)
     assert (name, size) == (f"file:{tmp_path}/rows.parquet", (tmp_path / "rows.parquet").stat().st_size)
-    assert files.read_parquet(name, ["b"]) == rows.select(["b"])
+    assert either.read_parquet(name, ["b"]) == rows.select(["b"])
     with pytest.raises(FileNotFoundError):
-        files.read_parquet(f"{tmp_path}/no.parquet", ["b"])
+        either.read_parquet(f"{tmp_path}/no.parquet", ["b"])
+    with pytest.raises(FileNotFoundError), either.open_parquet(f"{tmp_path}/no.parquet"):
+        pass
+
+
+def test_stretches_of_a_file_whose_values_are_all_smaller_are_left_out(
+    either: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "BATCH_ROWS", 2)
+    path = f"{tmp_path}/rows.parquet"
+    pq.write_table(pa.table({"a": [1, 2, 3, 4, 5, 6], "b": list("uvwxyz")}), path, row_group_size=2)
+
+    def found(*names: str, least: int) -> list[dict[str, object]]:
+        pieces = read_in_pieces(either, [path], names, ("a", least))
+        return [row for piece in pieces for row in piece.to_pylist()]
+
+    assert [row["b"] for row in found("b", "later", least=4)] == ["w", "x", "y", "z"]
+    assert found("a", least=7) == []
+    assert len(list(read_in_pieces(either, [path], ["a"], ("none", 9)))) == 3
+
+
+def test_texts_come_by_their_dictionaries_where_that_is_wanted(either: Files, tmp_path: Path) -> None:
+    rows = pa.table({"a": [1, 2, 3], "b": ["x", "y", "x"]})
+    pq.write_table(rows, path := f"{tmp_path}/rows.parquet")
+    (encoded,) = read_in_pieces(either, [path], ["a", "b"], encoded=True)
+    assert pa.types.is_dictionary(encoded["b"].type)
+    assert encoded.cast(rows.schema) == rows
+    (plain,) = read_in_pieces(either, [path], ["a", "b"])
+    assert plain == rows

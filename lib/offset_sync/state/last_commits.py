@@ -1,0 +1,139 @@
+"""A history of commits, of any length and in any order, reduced to one row per cluster and key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from offset_sync.model.values import ABSENT
+from offset_sync.state.commit_log_lives import Places
+from offset_sync.state.key_codes import Codes, KeyCodes, last_of_each
+from offset_sync.state.rewinds import Rewinds
+from offset_sync.tables.catalog import OFFSET_COMMITS
+
+KEY = ["group_id", "topic", "partition"]
+_NULL = np.iinfo(np.int64).min
+_ACTUAL = ("log_offset", "actual_offset", "actual_at_ms", "actual_is_own", "actual_metadata", "is_deleted")
+_GENUINE = ("genuine_offset", "genuine_at_ms", "genuine_epoch", "metadata", "topic_id")
+_TEXTS, _FLAGS = ("actual_metadata", "metadata", "topic_id"), ("actual_is_own", "is_deleted")
+LAST_COMMITS_SCHEMA = pa.schema(
+    [OFFSET_COMMITS.arrow_schema.field(name) for name in ("cluster", *KEY)]
+    + [
+        (name, pa.string() if name in _TEXTS else pa.bool_() if name in _FLAGS else pa.int64())
+        for name in (*_ACTUAL, *_GENUINE, "rewound_at_ms", "captured_ms")
+    ]
+)
+"""The newest commit that stands, the newest genuine one, when the group went back last, and when a row was captured."""
+
+
+def last_commits(batches: Iterable[pa.Table], places: Places) -> pa.Table:
+    """Reduce rows of ``offset_commits`` to one per cluster and key; a commit below the one before it is a rewind.
+
+    A key of which nothing stands has no position since that was noticed. A tombstone that stands again, since what came
+    after it is gone, is not taken for a deletion: nobody has deleted what the group has said since.
+    """
+    with Rewinds() as rewinds:
+        fold = _Fold(places, rewinds)
+        for rows in batches:
+            fold.add(rows)
+        return fold.rows()
+
+
+class _Winners:
+    """Of each key the row that comes last, by some order, and what it says in some columns."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._order = np.empty(0, np.int64)
+        self._columns: dict[str, NDArray[Any]] = {name: np.empty(0, object) for name in names}
+
+    def add(self, code: Codes, order: NDArray[np.int64], columns: dict[str, Any]) -> None:
+        """Take in rows; *columns* are arrays, or Arrow's."""
+        rows = last_of_each(code, order)
+        if len(rows) == 0:
+            return
+        self.fit(int(code.max()) + 1)
+        rows = rows[order[rows] >= self._order[code[rows]]]
+        keys = code[rows]
+        self._order[keys] = order[rows]
+        for name, values in columns.items():
+            is_arrow = isinstance(values, pa.ChunkedArray)
+            found = values.take(pa.array(rows)).to_numpy() if is_arrow else values[rows]
+            self._columns[name][keys] = found
+
+    def fit(self, keys: int) -> None:
+        """Have room for so many keys."""
+        lacking = keys - len(self._order)
+        if lacking > 0:
+            lacking = max(lacking, len(self._order))
+            self._order = np.concatenate([self._order, np.full(lacking, _NULL)])
+            for name, values in self._columns.items():
+                self._columns[name] = np.concatenate([values, np.full(lacking, None, object)])
+
+    def column(self, name: str, keys: int) -> list[Any]:
+        """Return what the last rows say, None of a key without one."""
+        self.fit(keys)
+        return [None if value is None or value == _NULL else value for value in self._columns[name][:keys].tolist()]
+
+
+class _Fold:
+    """What was taken in of a history so far."""
+
+    def __init__(self, places: Places, rewinds: Rewinds) -> None:
+        self._places, self._rewinds = places, rewinds
+        self._codes = KeyCodes(["cluster", *KEY])
+        self._actual, self._genuine = _Winners([*_ACTUAL[:-1], "is_tombstone"]), _Winners(_GENUINE)
+        self._newest = _Winners(["is_tombstone"])
+        self._captured = _Winners(["captured_ms"])
+
+    def add(self, rows: pa.Table) -> None:
+        """Take in rows of ``offset_commits``, in any order."""
+        code, at_ms = self._codes.of(rows), _milliseconds(rows, "committed_at")
+        gone_ms, newest, place = self._places.of(rows)
+        stands, is_tombstone = gone_ms == ABSENT, rows.column("is_tombstone").to_numpy()
+        offset, is_own = rows.column("committed_offset").fill_null(-1).to_numpy(), rows.column("is_own").to_numpy()
+        is_position = ~is_tombstone & (offset >= 0)
+        actual = {
+            "log_offset": np.where(stands, rows.column("log_offset").to_numpy(), _NULL),
+            "actual_offset": np.where(is_position & stands, offset, _NULL),
+            "actual_at_ms": np.where(stands, at_ms, gone_ms),
+            "actual_is_own": is_own & stands,
+            "actual_metadata": rows.column("metadata"),
+            "is_tombstone": is_tombstone,
+        }
+        self._actual.add(code, place, actual)
+        self._newest.add(code, newest, {"is_tombstone": is_tombstone})
+        captured_ms = _milliseconds(rows, "captured_at")
+        self._captured.add(code, captured_ms, {"captured_ms": captured_ms})
+        genuine = np.flatnonzero(is_position & ~is_own)
+        said = rows.take(pa.array(genuine))
+        columns = {
+            "genuine_offset": offset[genuine],
+            "genuine_at_ms": at_ms[genuine],
+            "genuine_epoch": said.column("leader_epoch").cast(pa.int64()).fill_null(ABSENT).to_numpy(),
+            "metadata": said.column("metadata"),
+            "topic_id": said.column("topic_id"),
+        }
+        self._genuine.add(code[genuine], place[genuine], columns)
+        self._rewinds.add(code[genuine], place[genuine], offset[genuine], at_ms[genuine])
+
+    def rows(self) -> pa.Table:
+        """Return rows of :data:`LAST_COMMITS_SCHEMA`."""
+        count = len(self._codes)
+        found: dict[str, Any] = self._codes.columns()
+        found |= {name: self._actual.column(name, count) for name in _ACTUAL[:-1]}
+        found |= {name: self._genuine.column(name, count) for name in _GENUINE}
+        last = zip(self._actual.column("is_tombstone", count), self._newest.column("is_tombstone", count), strict=True)
+        found["is_deleted"] = [of_place and of_newest for of_place, of_newest in last]
+        rewound = self._rewinds.last_ms(count)
+        found["rewound_at_ms"] = pa.array(rewound, mask=rewound == ABSENT)
+        found["captured_ms"] = self._captured.column("captured_ms", count)
+        return pa.table([pa.array(found[f.name], f.type) for f in LAST_COMMITS_SCHEMA], schema=LAST_COMMITS_SCHEMA)
+
+
+def _milliseconds(rows: pa.Table, name: str) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = rows.column(name).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
+    return found

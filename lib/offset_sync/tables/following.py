@@ -1,0 +1,82 @@
+"""What both kinds of store do alike: follow a table as it grows, by the entries of its log."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from offset_sync.tables.definition import Table, fitted, fitted_but_texts
+from offset_sync.tables.delta.transaction_log import latest_version, read_added_rows
+from offset_sync.tables.files import Files
+
+logger = logging.getLogger(__name__)
+_WORTH_A_BATCH = 100_000
+
+
+class FollowedTables(ABC):
+    """The tables under one root, see :class:`offset_sync.tables.protocol.Tables`."""
+
+    def __init__(self, root: str, files: Files) -> None:
+        self.root, self.files = root.rstrip("/"), files
+
+    def path(self, table: Table) -> str:
+        """Return where *table* lies."""
+        return f"{self.root}/{table.name}"
+
+    @abstractmethod
+    def all_rows(self, table: Table) -> pa.Table:
+        """Return all rows of *table* as it is now."""
+
+    @abstractmethod
+    def newest_version(self, table: Table) -> int:
+        """Return the table's latest version, without a version to begin from."""
+
+    def version(self, table: Table, known: int | None = None) -> int:
+        """Return the table's latest version; costs no job, and next to nothing from a version that is *known*."""
+        if known is not None:
+            try:
+                return latest_version(self.files, self.path(table), known)
+            except FileNotFoundError:
+                logger.info("%s was cleaned up since it was last read", table.name)
+        return self.newest_version(table)
+
+    def read_added(self, table: Table, after: int, until: int) -> pa.Table:
+        """Return the rows appended by versions in ``(after, until]``, in no order; costs no job.
+
+        Raises FileNotFoundError where retention has overtaken the reader: then read the whole table.
+        """
+        return read_added_rows(self.files, self.path(table), after, until, table.arrow_schema)
+
+    def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
+        """Return what was appended after the version *known*, up to *until*; all rows for None.
+
+        Where retention has overtaken the reader all rows come again: what is read twice has to change nothing.
+        """
+        if known is not None:
+            try:
+                return self.read_added(table, known, until)
+            except FileNotFoundError:
+                logger.info("%s was compacted and cleaned up since it was last read: reading all of it", table.name)
+        return self.all_rows(table)
+
+
+def pieces_of(pieces: Iterable[pa.Table], schema: pa.Schema, *, encoded: bool = False) -> Iterator[pa.Table]:
+    """Yield *pieces* with the columns of *schema*, small ones together: whoever reads them has work with each.
+
+    Pieces with texts *encoded* by dictionaries come as they are: each has dictionaries of its own.
+    """
+    if encoded:
+        yield from (fitted_but_texts(piece, schema) for piece in pieces)
+        return
+    held, rows = list[pa.Table](), 0
+    for piece in pieces:
+        held.append(fitted(piece, schema))
+        rows += piece.num_rows
+        if rows >= _WORTH_A_BATCH:
+            yield pa.concat_tables(held)
+            held, rows = [], 0
+    if rows:
+        yield pa.concat_tables(held)
