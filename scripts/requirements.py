@@ -3,7 +3,7 @@
 A lock names everything that its pins bring along, each file by its hash, for all Pythons and machines at once:
 
 - ``build``: what sdists are built with;
-- ``runtime``: what the jobs need, for the image and the archive for YARN;
+- ``runtime``: what the jobs need (the extra ``spark`` is part of it), for the image and the archive for YARN;
 - ``development``: that and all extras, for `.venv`.
 """
 
@@ -31,9 +31,10 @@ def pins(setup_cfg: str, lock: str) -> list[str]:
     extras = dict(parser.items("options.extras_require"))
     build = extras.pop("build")
     needed = parser.get("options", "install_requires")
-    texts = {BUILD: [build], RUNTIME: [needed], DEVELOPMENT: [needed, *extras.values()]}[lock]
+    texts = {BUILD: [build], RUNTIME: [needed, extras["spark"]], DEVELOPMENT: [needed, *extras.values()]}[lock]
     lines = [line.strip() for text in texts for line in text.splitlines()]
-    return [line for line in lines if line and not line.startswith("#")]
+    # What two extras want stands in a lock once.
+    return list(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
 
 
 def disagreements(setup_cfg: str, lock: str, text: str) -> list[str]:

@@ -17,7 +17,7 @@ from offset_sync.cutover.plan import Direction, Mode
 from offset_sync.cutover.plan_table import print_plan
 from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.directions import check_direction
-from offset_sync.jobs.spark_session import open_session
+from offset_sync.jobs.open_tables import open_tables
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.text import escaped
 from offset_sync.state.lease import Lease, held
@@ -46,10 +46,9 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
     _check(config, arguments)
     mode = Mode.DISASTER if arguments.disaster else Mode.PLANNED
     direction = Direction(arguments.source, arguments.target)
-    spark = open_session("offset-sync cutover")
-    try:
+    with open_tables(config, "offset-sync cutover") as tables:
         # In a disaster the source is not asked, whether it answers or not: the tables say what is known of it.
-        state = LiveState(config, spark, given_up=[direction.source] if mode is Mode.DISASTER else [])
+        state = LiveState(config, tables, given_up=[direction.source] if mode is Mode.DISASTER else [])
 
         def say(line: str) -> None:
             print(escaped(line), file=sys.stderr, flush=True)
@@ -67,8 +66,6 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
             with held(lease, groups):
                 lease.settle()
                 return cutover.apply(groups, mode, arguments.timeout.total_seconds())
-    finally:
-        spark.stop()
 
 
 def chosen_groups(known: Collection[str], patterns: Sequence[str]) -> list[str]:

@@ -7,16 +7,15 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.config import Config
-from offset_sync.jobs.metrics.endpoint import open_endpoint
-from offset_sync.jobs.metrics.report_collector import ReportMetrics
-from offset_sync.jobs.spark_session import open_session
+from offset_sync.jobs.open_tables import open_tables
 from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.status.drift import Drift, DriftWindow, Offsets, PairPartition
 from offset_sync.status.live_state import LiveState
@@ -72,20 +71,30 @@ class StatusJob:
 
 def report_status(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Report until stopped, or with ``--once`` now; return one line where what is shown is not healthy."""
-    spark = open_session("offset-sync report_status")
+    outputs = open_outputs(config, arguments, sys.stdout)
+    with open_tables(config, "offset-sync report_status") as tables:
+        if arguments.once:
+            job = StatusJob(config, LiveState(config, tables), stop, outputs)
+            return unhealthy(config, job.run_once(), arguments)
+        with _metrics(config) as metrics:
+            StatusJob(config, LiveState(config, tables), stop, [metrics, *outputs]).run_until_stopped()
+        return []
+
+
+@contextmanager
+def _metrics(config: Config) -> Iterator[ReportOutput]:
+    """Open the endpoint that shows reports as metrics."""
+    # Imported here: who is in a hurry for one report has no endpoint.
+    from offset_sync.jobs.metrics.endpoint import open_endpoint
+    from offset_sync.jobs.metrics.report_collector import ReportMetrics
+
     metrics = ReportMetrics(config)
-    endpoint = None if arguments.once else open_endpoint("report_status", config.metrics, [metrics])
+    endpoint = open_endpoint("report_status", config.metrics, [metrics])
     try:
-        outputs = [metrics, *open_outputs(config, arguments, sys.stdout)]
-        job = StatusJob(config, LiveState(config, spark), stop, outputs)
-        if not arguments.once:
-            job.run_until_stopped()
-            return []
-        return unhealthy(config, job.run_once(), arguments)
+        yield metrics
     finally:
         if endpoint is not None:
             endpoint.close()
-        spark.stop()
 
 
 def to_status_table(rows: Rows, now: datetime) -> pa.Table:

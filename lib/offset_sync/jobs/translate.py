@@ -13,12 +13,11 @@ from contextlib import contextmanager
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 from rich.console import Console
 
 from offset_sync.config import Config
 from offset_sync.jobs.directions import check_direction
-from offset_sync.jobs.spark_session import open_session
+from offset_sync.jobs.open_tables import open_tables
 from offset_sync.jobs.translation.answers import summary, to_answer_table
 from offset_sync.jobs.translation.csv_offsets import read_csv
 from offset_sync.jobs.translation.offset_table import REQUIRED, OffsetTable, parse_time, to_offsets
@@ -88,14 +87,9 @@ def translate_table(
 
 @contextmanager
 def _live_state(config: Config, given_up: Sequence[str]) -> Iterator[LiveState]:
-    """Yield what the tables and the clusters say. A session that was there before goes on."""
-    before = SparkSession.getActiveSession()
-    spark = before or open_session("offset-sync translate")
-    try:
-        yield LiveState(config, spark, given_up)
-    finally:
-        if before is None:
-            spark.stop()
+    """Yield what the tables and the clusters say."""
+    with open_tables(config, "offset-sync translate") as tables:
+        yield LiveState(config, tables, given_up)
 
 
 def _read(arguments: argparse.Namespace, now_ms: int) -> tuple[OffsetTable, list[str]]:

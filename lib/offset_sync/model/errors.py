@@ -35,5 +35,9 @@ class PlatformError(OffsetSyncError):
     """Spark, Delta, librdkafka or a package around them is not what this was built with; trying again does not help."""
 
 
+class JvmEndedError(PlatformError):
+    """The JVM ended before it could be asked anything."""
+
+
 class TakenOverError(OffsetSyncError):
     """Another driver has claimed what this one was doing, so this one may not write any more and has to end."""

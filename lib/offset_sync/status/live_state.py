@@ -7,7 +7,6 @@ import time
 from collections.abc import Collection
 
 import numpy as np
-from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
 from offset_sync.state.commit_log_lives import CommitLogLives
@@ -25,8 +24,8 @@ from offset_sync.status.reporter import StatusReporter
 from offset_sync.status.rows import Rows
 from offset_sync.status.stream_lag import JobProgress
 from offset_sync.tables.catalog import TABLES
+from offset_sync.tables.protocol import Tables
 from offset_sync.tables.report_tables import REPORT_TABLES
-from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 
@@ -34,12 +33,13 @@ logger = logging.getLogger(__name__)
 class LiveState:
     """What the tables and the clusters say, kept up to date from report to report.
 
-    Clusters *given_up* are not asked: of them only the tables are known.
+    *tables* are those of *config*, by Spark or without (``jobs/open_tables.py``); what lacks is created. Clusters
+    *given_up* are not asked: of them only the tables are known.
     """
 
-    def __init__(self, config: Config, spark: SparkSession, given_up: Collection[str] = ()) -> None:
+    def __init__(self, config: Config, tables: Tables, given_up: Collection[str] = ()) -> None:
         began = time.monotonic()
-        self.tables = TableStore(spark, config.tables.root)
+        self.tables = tables
         self.tables.create((*TABLES, *REPORT_TABLES))
         self.state = SyncState(
             config, RecordIndex(self.tables, config.is_timed, pages=IndexPages(config.sync.index_memory))

@@ -11,17 +11,12 @@ from pyspark.sql import SparkSession
 
 from offset_sync.tables.definition import Table
 from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.tables.delta.first_entry import create_local
 from offset_sync.tables.delta.lock import table_lock
+from offset_sync.tables.delta.properties import properties_of
 
 logger = logging.getLogger(__name__)
 
-_PROPERTIES = {
-    # Plain protocol: delta-rs and DuckDB read the tables as they are.
-    "delta.enableDeletionVectors": "false",
-    "delta.checkpointInterval": "50",
-    # A writer that was away longer than this would repeat its last batch.
-    "delta.setTransactionRetentionDuration": "interval 90 days",
-}
 _PAUSE_SECONDS = 0.5
 PATIENCE_SECONDS = 10.0
 """So long another job may take from the table's folder to its first version."""
@@ -34,13 +29,14 @@ def create_table(spark: SparkSession, path: str, table: Table, patience_seconds:
     again; what somebody killed in between has left there, and nothing else, is removed in the end. Of a table that is
     there the lock is not asked for: it may be held by a driver that was paused while it wrote.
     """
-    if DeltaTable.isDeltaTable(spark, path):
-        return
-    with table_lock(HadoopFiles(spark).local(path)):
-        _create(spark, path, table, patience_seconds)
+    if (own := HadoopFiles(spark).local(path)) is not None:
+        create_local(own, table, properties_of(table))
+    elif not DeltaTable.isDeltaTable(spark, path):
+        create_elsewhere(spark, path, table, patience_seconds)
 
 
-def _create(spark: SparkSession, path: str, table: Table, patience_seconds: float) -> None:
+def create_elsewhere(spark: SparkSession, path: str, table: Table, patience_seconds: float) -> None:
+    """Create *table* by Spark, on any Hadoop file system."""
     gives_up_at = time.monotonic() + patience_seconds
     is_cleared = False
     while not DeltaTable.isDeltaTable(spark, path):
@@ -63,7 +59,7 @@ def _build(spark: SparkSession, path: str, table: Table) -> None:
     builder = DeltaTable.createIfNotExists(spark).location(path).comment(table.comment)
     for column in table.columns:
         builder = builder.addColumn(column.name, column.type, comment=column.comment)
-    for key, value in {**_PROPERTIES, "delta.appendOnly": str(table.is_append_only).lower()}.items():
+    for key, value in properties_of(table).items():
         builder = builder.property(key, value)
     if table.cluster_by:
         builder = builder.clusterBy(*table.cluster_by)

@@ -68,7 +68,7 @@ class Story:
         write_config(self._config, world.clusters, directory)
         self._jobs: list[RunningJob] = []
         self._tables = StoryTables(tables, self._check_jobs)
-        self._moves = Moves(tables.spark, self._config, say)
+        self._moves = Moves(tables, self._config, say)
         self._killed_at = 0.0
 
     def start_jobs(self) -> None:

@@ -10,8 +10,6 @@ from functools import cached_property
 from io import StringIO
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from offset_sync.config import load_config
 from offset_sync.cutover.plan import Direction, Mode
 from offset_sync.cutover.session import open_cutover
@@ -20,6 +18,7 @@ from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync.state.fence import OpenFence
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.render.outputs import open_outputs
+from offset_sync.tables.protocol import Tables
 
 WAIT_SECONDS = 90.0
 
@@ -27,14 +26,14 @@ WAIT_SECONDS = 90.0
 class Moves:
     """Moves groups with the configuration file *config* and its tables; *say* is told each command."""
 
-    def __init__(self, spark: SparkSession, config: Path, say: Callable[[str], None]) -> None:
-        self._spark, self._config, self._say = spark, load_config(str(config)), say
+    def __init__(self, tables: Tables, config: Path, say: Callable[[str], None]) -> None:
+        self._tables, self._config, self._say = tables, load_config(str(config)), say
         self._reporting: StatusJob | None = None
 
     def after_a_disaster(self, source: str, target: str, groups: Collection[str]) -> None:
         """Commit what is known at *target*; raises OffsetSyncError where a group could not be moved."""
         self._say(f"cutover apply --disaster --from {source} --to {target}")
-        self._apply(LiveState(self._config, self._spark, [source]), Direction(source, target), groups, Mode.DISASTER)
+        self._apply(LiveState(self._config, self._tables, [source]), Direction(source, target), groups, Mode.DISASTER)
 
     def as_planned(self, source: str, target: str, groups: Collection[str]) -> None:
         """Plan, apply and verify; raises OffsetSyncError where a group is not in sync afterwards."""
@@ -75,7 +74,7 @@ class Moves:
 
     @cached_property
     def _state(self) -> LiveState:
-        return LiveState(self._config, self._spark)
+        return LiveState(self._config, self._tables)
 
     def _apply(self, state: LiveState, direction: Direction, groups: Collection[str], mode: Mode) -> None:
         with open_cutover(self._config, state, direction, mode, _silent, OpenFence()) as (cutover, _):

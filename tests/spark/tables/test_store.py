@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from offset_sync.tables.catalog import GROUP_EVENTS, LOG_INCARNATIONS, RECORD_RUNS, TABLES
-from offset_sync.tables.create import create_table
+from offset_sync.tables.create import create_elsewhere, create_table
 from offset_sync.tables.definition import Table
 from offset_sync.tables.delta.lock import table_lock
 from offset_sync.tables.store import TableStore
@@ -120,7 +120,7 @@ def test_a_folder_that_somebody_was_killed_in_front_of_a_first_version_is_taken_
     left_over = tmp_path / "table" / "_delta_log" / ".00000000000000000000.json.tmp"
     left_over.parent.mkdir(parents=True)
     left_over.write_text("half a ver")
-    create_table(spark, str(tmp_path / "table"), GROUP_EVENTS, patience_seconds=0)
+    create_elsewhere(spark, str(tmp_path / "table"), GROUP_EVENTS, patience_seconds=0)
     assert DeltaTable(str(tmp_path / "table")).version() == 0
 
 
@@ -129,7 +129,7 @@ def test_a_folder_with_somebody_elses_files_is_left_alone(spark: SparkSession, t
     theirs = tmp_path / "table" / "theirs.parquet"
     theirs.write_text("not ours")
     with pytest.raises(Exception, match="table"):
-        create_table(spark, str(tmp_path / "table"), GROUP_EVENTS, patience_seconds=0)
+        create_elsewhere(spark, str(tmp_path / "table"), GROUP_EVENTS, patience_seconds=0)
     assert theirs.read_text() == "not ours"
 
 

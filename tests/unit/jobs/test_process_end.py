@@ -22,8 +22,9 @@ SCRIPT = """
 import hashlib, logging, subprocess, sys, threading, time
 from types import SimpleNamespace
 from pyspark import SparkContext
-from offset_sync.tables.delta.jvm import JvmEndedError
+from offset_sync.model.errors import JvmEndedError
 from offset_sync.jobs.runner import job_arguments, run_job
+from offset_sync.tables.delta import jvm as door
 
 def ready(): print("ready", flush=True)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
@@ -11,7 +10,9 @@ from pathlib import Path
 
 from offset_sync.config import Config
 from offset_sync.jobs.checks.finding import Finding, Level
+from offset_sync.jobs.open_tables import open_spark
 from offset_sync.model.errors import PlatformError
+from offset_sync.tables.places import local_place
 
 _PLACE = "tables"
 
@@ -21,20 +22,12 @@ def check_places(config: Config, environ: Mapping[str, str]) -> Iterator[Finding
     places = {"root": config.tables.root, "checkpoints": config.tables.checkpoints}
     elsewhere = {}
     for key, path in places.items():
-        if (local := _local(path, environ)) is None:
+        if (local := local_place(path, environ)) is None:
             elsewhere[key] = path
         else:
             yield _check_folder(key, local)
     if elsewhere:
         yield from _by_hadoop(elsewhere)
-
-
-def _local(path: str, environ: Mapping[str, str]) -> Path | None:
-    """Return *path* on this machine; None where Hadoop has to be asked, also for what its own settings decide."""
-    if path.startswith("file:"):
-        return Path(re.sub("^file:(//)?", "", path))
-    is_hadoops = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", path) or environ.get("HADOOP_CONF_DIR")
-    return None if is_hadoops else Path(path)
 
 
 def _check_folder(key: str, folder: Path) -> Finding:
@@ -52,13 +45,17 @@ def _check_folder(key: str, folder: Path) -> Finding:
 
 
 def _by_hadoop(places: Mapping[str, str]) -> Iterator[Finding]:
+    key, place = next(iter(places.items()))
+    try:
+        spark, is_ours = open_spark("offset-sync check", f"tables.{key}", place)
+    except PlatformError as error:
+        yield Finding(Level.FAIL, _PLACE, key, str(error).removeprefix(f"{_PLACE}.{key}: "))
+        return
     # Imported here: without it nothing of Spark is loaded.
-    from offset_sync.jobs.spark_session import open_session
     from offset_sync.tables.delta.filesystem import HadoopFiles
     from offset_sync.tables.delta.jvm import JavaError
     from offset_sync.tables.delta.log_store import check_log_store
 
-    spark = open_session("offset-sync check")
     try:
         files = HadoopFiles(spark)
         for key, path in places.items():
@@ -78,4 +75,5 @@ def _by_hadoop(places: Mapping[str, str]) -> Iterator[Finding]:
             else:
                 yield Finding(Level.OK, _PLACE, key, path)
     finally:
-        spark.stop()
+        if is_ours:
+            spark.stop()

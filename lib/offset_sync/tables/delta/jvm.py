@@ -19,12 +19,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
-from offset_sync.model.errors import PlatformError
-
-
-class JvmEndedError(PlatformError):
-    """The JVM ended before it could be asked anything."""
-
+from offset_sync.model.errors import JvmEndedError, PlatformError
 
 JavaError: TypeAlias = Py4JJavaError
 """An exception of the JVM, as every call into it may raise."""

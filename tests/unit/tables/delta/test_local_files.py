@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from offset_sync.tables import files
+from offset_sync.tables import files as whole_files
 from offset_sync.tables.delta import filesystem, local_files
 from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.delta.local_files import LocalFiles
@@ -110,7 +110,7 @@ def test_a_parquet_file_is_named_as_hadoop_names_it(either: Files, tmp_path: Pat
 def test_stretches_of_a_file_whose_values_are_all_smaller_are_left_out(
     either: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "BATCH_ROWS", 2)
+    monkeypatch.setattr(whole_files, "BATCH_ROWS", 2)
     path = f"{tmp_path}/rows.parquet"
     pq.write_table(pa.table({"a": [1, 2, 3, 4, 5, 6], "b": list("uvwxyz")}), path, row_group_size=2)
 

@@ -100,5 +100,6 @@ def test_the_versions_are_the_pinned_ones_and_every_jar_given_to_spark_has_a_par
 def pinned_packages() -> dict[str, str]:
     settings = configparser.ConfigParser()
     settings.read(REPO / "setup.cfg", encoding="utf-8")
-    lines = settings["options"]["install_requires"].splitlines()
+    texts = (settings["options"]["install_requires"], settings["options.extras_require"]["spark"])
+    lines = [line for text in texts for line in text.splitlines()]
     return dict(line.split("==") for line in lines if "==" in line)

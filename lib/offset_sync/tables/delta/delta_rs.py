@@ -1,0 +1,96 @@
+"""Write to Delta tables on this machine's disk by delta-rs, without a JVM; nothing else here writes by it.
+
+delta-rs refuses tables with features that it does not know: clustering, which only ``record_runs`` has. What it writes
+is stored in the same order as everything else: the rows' file, then the entry, then the append returns.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import uuid
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction, CommitProperties, PostCommitHookProperties, RemoveAction, Transaction
+
+from offset_sync.model.errors import TableError
+from offset_sync.tables.delta.local_files import sync, write_parquet
+from offset_sync.tables.delta.lock import table_lock
+from offset_sync.tables.delta.statistics import statistics_of
+from offset_sync.tables.delta.transaction_log import data_path, entry
+
+logger = logging.getLogger(__name__)
+# maintain_tables cleans up logs, after the time that a table keeps them.
+_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+
+
+def data_files(table: str) -> list[str]:
+    """Return where the files of the table at a path lie, as it is now."""
+    actions = pa.table(DeltaTable(table).get_add_actions())
+    return [data_path(table, unquote(path)) for path in actions.column("path").to_pylist()]
+
+
+def append(table: Path, rows: pa.Table, writer: tuple[str, int] | None) -> None:
+    """Append *rows*, once for each *writer* (application id, version): a version not above the last is left out.
+
+    Raises TableError when the table cannot be written.
+    """
+    _write(table, rows, writer, "append")
+
+
+def replace(table: Path, rows: pa.Table) -> None:
+    """Put *rows* in the place of all rows; raises TableError when the table cannot be written."""
+    _write(table, rows, None, "overwrite")
+
+
+def _write(table: Path, rows: pa.Table, writer: tuple[str, int] | None, mode: str) -> None:
+    """Under the lock of the table nobody on this machine comes between what is seen of it and the entry."""
+    with table_lock(table):
+        try:
+            delta = DeltaTable(table)
+            if writer is not None and _has_written(delta, *writer):
+                return
+            added: list[AddAction | RemoveAction] = [_add(table, rows)] if rows.num_rows else []
+            now_ms = int(time.time() * 1000)
+            said = None if writer is None else [Transaction(*writer, last_updated=now_ms)]
+            properties = CommitProperties(app_transactions=said, max_commit_retries=0)
+            # By the schema of the table: another one would take the comments of its columns away.
+            delta.create_write_transaction(
+                added, mode, delta.schema(), commit_properties=properties, post_commithook_properties=_HOOKS
+            )
+        except DeltaError as problem:
+            raise TableError(f"{table}: {next(iter(str(problem).splitlines()), type(problem).__name__)}") from problem
+        _store(table, delta.version() + 1)
+        _checkpoint_if_due(table, delta)
+
+
+def _has_written(delta: DeltaTable, application_id: str, version: int) -> bool:
+    last = delta.transaction_version(application_id)
+    return last is not None and last >= version
+
+
+def _add(table: Path, rows: pa.Table) -> AddAction:
+    name = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
+    _, size = write_parquet(table / name, rows)
+    return AddAction(name, size, {}, int(time.time() * 1000), True, json.dumps(statistics_of(rows)))
+
+
+def _store(table: Path, version: int) -> None:
+    written = Path(entry(str(table), version))
+    for each in (written, written.parent):
+        sync(each)
+
+
+def _checkpoint_if_due(table: Path, before: DeltaTable) -> None:
+    interval = int(before.metadata().configuration.get("delta.checkpointInterval", "50"))
+    if (before.version() + 1) % interval:
+        return
+    try:
+        DeltaTable(table).create_checkpoint()
+    except (DeltaError, OSError) as problem:  # the rows are in the table all the same
+        logger.warning("%s: no checkpoint written: %s", table, problem)

@@ -1,0 +1,110 @@
+"""The wheel in an environment without Spark: its command answers there as spark-submit.sh does elsewhere."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from offset_sync import __version__
+from offset_sync.jobs.console import COMMANDS
+from offset_sync.tables.local_store import LocalTables
+from tools.wheel_environment import make_environment
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("wheel")]
+NOBODY_LISTENS = "127.0.0.1:1"
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the command is."""
+    return make_environment(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> Path:
+    """A configuration of two clusters that nobody runs."""
+    impatient = {"bootstrap.servers": NOBODY_LISTENS, "socket.connection.setup.timeout.ms": "1000"}
+    tree = {
+        "clusters": {alias: {"kafka": impatient} for alias in ("dc1", "dc2")},
+        "topics": {"include": ["orders"]},
+        "tables": {"root": str(tmp_path / "tables"), "checkpoints": str(tmp_path / "checkpoints")},
+        "status": {"page": str(tmp_path / "status.html")},
+    }
+    path = tmp_path / "offset-sync.yaml"
+    path.write_text(yaml.safe_dump(tree))
+    return path
+
+
+def run(programs: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [str(programs / "offset-sync"), *map(str, words)]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "LANG": "C.UTF-8"}
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment)
+
+
+def test_there_is_no_spark_in_it(programs: Path) -> None:
+    lacking = "import importlib.util as u, sys; sys.exit(any(map(u.find_spec, ['pyspark', 'py4j', 'delta', 'pandas'])))"
+    assert subprocess.run([programs / "python", "-c", lacking], check=False, timeout=60).returncode == 0
+
+
+def test_it_says_what_there_is(programs: Path) -> None:
+    said = run(programs, "--help")
+    assert said.returncode == 0
+    assert all(f"  {name} " in said.stdout for name in COMMANDS)
+    assert run(programs, "--version").stdout == f"offset-sync {__version__}\n"
+    for name in COMMANDS:
+        said = run(programs, name, "--help")
+        assert (said.returncode, said.stdout.partition(" [")[0]) == (0, f"usage: offset-sync {name}")
+
+
+@pytest.mark.parametrize("words", [[], ["sync_offsets"], ["cutover", "plan"], ["report_status", "--conf", "/none"]])
+def test_what_cannot_be_done_ends_with_2_and_says_why(programs: Path, words: list[str]) -> None:
+    said = run(programs, *words)
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr
+
+
+def test_a_report_of_clusters_that_do_not_answer_is_made_from_new_tables(programs: Path, conf: Path) -> None:
+    said = run(programs, "report_status", "--conf", conf, "--once", "--format", "json")
+    assert (said.returncode, json.loads(said.stdout)["groups"]) == (1, []), said.stderr
+    assert said.stderr.endswith("There is nothing to report on: no commit of an included group to an included topic\n")
+    tables = LocalTables(str(conf.parent / "tables"))
+    assert {each.name for each in (conf.parent / "tables").iterdir() if not each.name.startswith(".")} >= {
+        "sync_status",
+        "record_runs",
+    }
+    assert tables.files.exists(str(conf.parent / "status.html"))
+
+
+def test_a_move_of_groups_that_nobody_knows_is_refused_as_elsewhere(programs: Path, conf: Path) -> None:
+    said = run(programs, "cutover", "plan", "--conf", conf, "--from", "dc1", "--to", "dc2", "--groups", "g.*")
+    assert said.returncode == 2
+    assert "matches none of the 0 groups in the tables" in said.stderr
+
+
+def test_what_is_not_right_is_found(programs: Path, conf: Path) -> None:
+    said = run(programs, "check", "--conf", conf, "--json")
+    assert said.returncode == 1
+    assert {each["check"] for each in json.loads(said.stdout)["findings"] if each["level"] == "FAIL"} == {"connection"}
+
+
+def test_tables_that_only_spark_reaches_name_what_to_install(programs: Path, conf: Path) -> None:
+    tree = yaml.safe_load(conf.read_text())
+    tree["tables"]["root"] = "hdfs://name/tables"
+    conf.write_text(yaml.safe_dump(tree))
+    for words in (("report_status", "--once"), ("check",)):
+        said = run(programs, *words, "--conf", conf)
+        assert said.returncode == 1
+        assert "pip install 'offset-sync[spark]'" in said.stderr + said.stdout
+
+
+def test_offsets_are_translated_by_tables_alone(programs: Path, conf: Path) -> None:
+    place = ("--from", "dc1", "--to", "dc2", "--topic", "orders", "--partition", "0", "--offset", "5")
+    said = run(programs, "translate", "--conf", conf, "--disaster", *place, "--format", "json")
+    assert said.returncode == 1, said.stderr
+    (answer,) = map(json.loads, said.stdout.splitlines())
+    assert (answer["topic"], answer["offset"], answer["target_offset"]) == ("orders", 5, None)
+    assert answer["reason"]
