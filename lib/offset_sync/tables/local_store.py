@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.tables.catalog import TABLES
-from offset_sync.tables.definition import Table, fitted
+from offset_sync.tables.definition import Table
 from offset_sync.tables.delta import delta_rs
 from offset_sync.tables.delta.first_entry import create_local
 from offset_sync.tables.delta.local_files import LocalFiles
 from offset_sync.tables.delta.log_repair import repair_log
 from offset_sync.tables.delta.properties import properties_of
-from offset_sync.tables.files import read_in_pieces
-from offset_sync.tables.following import BATCH_ROWS, FollowedTables, joined
+from offset_sync.tables.files import AtLeast, read_in_pieces
+from offset_sync.tables.following import FollowedTables, pieces_of
 
 logger = logging.getLogger(__name__)
 _ENTRY = re.compile(r"(\d{20})\.json")
@@ -60,16 +60,23 @@ class LocalTables(FollowedTables):
         )
 
     def batches(
-        self, table: Table, names: Sequence[str] | None = None, at_least: tuple[str, int] | None = None
+        self,
+        table: Table,
+        names: Sequence[str] | None = None,
+        at_least: AtLeast | None = None,
+        *,
+        encoded: bool = False,
     ) -> Iterator[pa.Table]:
         """Yield the rows of *table* as it is now, a bounded number at a time, in no order; of *names* these columns.
 
-        *at_least* (column, value) leaves out stretches without any value so large; errs to keeping.
+        *at_least* leaves out stretches without any value so large; errs to keeping. *encoded* is for a table larger
+        than memory: file by file, and texts by their dictionaries. Raises FileNotFoundError where files were cleaned
+        up meanwhile: then begin anew.
         """
         schema = pa.schema([table.arrow_schema.field(name) for name in names or table.names])
         found = delta_rs.data_files(str(self._folder / table.name))
-        pieces = read_in_pieces(self.files, found, schema.names, BATCH_ROWS, at_least)
-        return joined(fitted(rows, schema) for rows in pieces)
+        pieces = read_in_pieces(self.files, found, schema.names, at_least, encoded=encoded)
+        yield from pieces_of(pieces, schema, encoded=encoded)
 
     def rows_where(self, table: Table, values: Mapping[str, str | int]) -> pa.Table:
         """Return the rows of *table* that have these *values*, as it is now."""
