@@ -90,8 +90,16 @@ def one_by_one(rows: Rows, places: Places) -> list[dict[str, Any]]:
     return found
 
 
-def at(rows: Rows, places: Places) -> list[tuple[int, int, int]]:
-    return list(zip(*(each.tolist() for each in places.of(table(rows))), strict=True))
+def at(rows: Rows, places: Places) -> list[tuple[int, tuple[int, int], tuple[bool, int, int]]]:
+    """Return of each row when it is gone, and what orders it: among all of its key, and with those first that are."""
+    found = []
+    for row in rows:
+        of_log = [e for e in places.lives if (e.cluster, e.partition) == (row["cluster"], row["log_partition"])]
+        begun = [life.noticed_ms for life in of_log if life.begins_at <= row["log_offset"]]
+        gone = min((ms_ for ms_ in begun if ms_ >= ms(row["captured_at"])), default=ABSENT)
+        newest = (max((ms_ for ms_ in begun if ms_ < ms(row["captured_at"])), default=0), row["log_offset"])
+        found.append((gone, newest, (gone == ABSENT, *newest)))
+    return found
 
 
 def table(rows: Rows) -> pa.Table:
