@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pyspark.sql.streaming.query import StreamingQuery
+from typing import TYPE_CHECKING
 
 from offset_sync.kafka.error_codes import explained
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _NO_CLIENT = ("Failed to construct", "Failed to create")
 """So Kafka's Java clients begin when one of them cannot be made."""
