@@ -5,6 +5,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from simulation.finding import Remedy, first_failure
@@ -20,6 +25,19 @@ def test_nothing_is_lost_at_any_step_and_all_is_exact_after_quiet() -> None:
     seeds = range(examples(60))
     result = tried(seeds, seconds=500, is_plain=True)
     assert (result.failure, result.seeds) == (None, len(seeds))
+
+
+def test_a_seed_comes_to_the_same_in_every_process() -> None:
+    support = Path(__file__).parents[1] / "support"
+    command = [sys.executable, "-m", "simulation.digest", *map(str, (102, 108, 109, 113, 119, 122, 169, 175))]
+    path = os.pathsep.join([str(support.parents[1] / "lib"), str(support)])
+    processes = [
+        subprocess.Popen(command, env=os.environ | {"PYTHONHASHSEED": each, "PYTHONPATH": path}, stdout=subprocess.PIPE)
+        for each in ("0", "7")
+    ]
+    first, second = [process.communicate(timeout=500)[0].splitlines() for process in processes]
+    assert len(first) == 8
+    assert first == second
 
 
 @pytest.mark.parametrize("fault", ON_REQUEST)

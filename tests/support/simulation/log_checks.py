@@ -76,7 +76,8 @@ class LogChecks:
         said = self._world.clusters[alias].answer()
         if isinstance(said, ClusterError):
             return said
-        logs = {each: self._world.logs[alias, each] for each in partitions if each in said.ends}
+        # In the order of the world, for that of a set is another one in each process.
+        logs = {each: self._world.logs[alias, each] for each in said.ends if each in partitions}
         self._seen |= {(alias, each): (log.life, log.end) for each, log in logs.items()}
         return ClusterMetadata(said.topics, {each: said.ends[each] for each in logs})
 
