@@ -27,17 +27,32 @@ def test_nothing_is_lost_at_any_step_and_all_is_exact_after_quiet() -> None:
     assert (result.failure, result.seeds) == (None, len(seeds))
 
 
-def test_a_seed_comes_to_the_same_in_every_process() -> None:
+def digests(hash_seed: int, *seeds: int) -> subprocess.Popen[bytes]:
+    """Begin to print a digest of what becomes of each of *seeds*."""
     support = Path(__file__).parents[1] / "support"
-    command = [sys.executable, "-m", "simulation.digest", *map(str, (102, 108, 109, 113, 119, 122, 169, 175))]
     path = os.pathsep.join([str(support.parents[1] / "lib"), str(support)])
-    processes = [
-        subprocess.Popen(command, env=os.environ | {"PYTHONHASHSEED": each, "PYTHONPATH": path}, stdout=subprocess.PIPE)
-        for each in ("0", "7")
-    ]
-    first, second = [process.communicate(timeout=500)[0].splitlines() for process in processes]
+    command = [sys.executable, "-m", "simulation.digest", *map(str, seeds)]
+    environment = os.environ | {"PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": path}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+
+
+def lines_of(process: subprocess.Popen[bytes], seconds: float) -> list[bytes]:
+    """Return what *process* prints, which ends within *seconds* or is killed."""
+    try:
+        return process.communicate(timeout=seconds)[0].splitlines()
+    finally:
+        process.kill()
+
+
+def test_a_seed_comes_to_the_same_in_every_process() -> None:
+    processes = [digests(hash_seed, 102, 108, 109, 113, 119, 122, 169, 175) for hash_seed in (0, 7)]
+    first, second = [lines_of(process, 500) for process in processes]
     assert len(first) == 8
     assert first == second
+
+
+def test_a_micro_batch_of_a_query_does_not_wait_for_the_one_that_it_would_be_part_of() -> None:
+    assert len(lines_of(digests(0, 40023), 100)) == 1
 
 
 @pytest.mark.parametrize("fault", ON_REQUEST)
