@@ -1,4 +1,4 @@
-"""What has become of seeds, in one line each: ``python -m simulation.digest 7 8 9``.
+"""What has become of seeds, in one line each: ``python -m simulation.digest 7 8:shrink 9:second,pause``.
 
 The same seed must come to the same in every process, or what fails at night cannot be looked at in the morning.
 """
@@ -10,7 +10,6 @@ import sys
 
 from simulation.one_thread import without_threads
 from simulation.simulation import Simulation, simulate
-from simulation.soak import asked_for
 
 
 def digest(simulation: Simulation) -> str:
@@ -27,10 +26,11 @@ def digest(simulation: Simulation) -> str:
 
 
 def main(seeds: list[str]) -> None:
-    """Print one line for each of *seeds*."""
+    """Print one line for each of *seeds*, with the faults that it must have."""
     with without_threads():
-        for seed in map(int, seeds):
-            simulation = simulate(seed, asked_for(seed))
+        for each in seeds:
+            seed, _, faults = each.partition(":")
+            simulation = simulate(int(seed), frozenset(faults.split(",")) if faults else frozenset())
             simulation.run()
             print(seed, digest(simulation), flush=True)
 

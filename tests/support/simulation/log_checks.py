@@ -57,6 +57,10 @@ class LogChecks:
         life, end = self._seen.get((alias, place), (-1, 0))
         return life == log.life and end >= reach
 
+    def seen_end(self, alias: str, place: TopicPartition) -> int:
+        """Return where a log ended when somebody asked last."""
+        return self._seen.get((alias, place), (-1, 0))[1]
+
     def restart(self) -> None:
         """Begin as a new process does."""
         tables: Any = self._tables

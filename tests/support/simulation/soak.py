@@ -37,7 +37,7 @@ def tried(seeds: Iterable[int], seconds: float, *, is_plain: bool = False) -> Tr
         for seed in seeds:
             if time.monotonic() > ends_at:
                 break
-            simulation = simulate(seed, frozenset() if is_plain else asked_for(seed))
+            simulation = simulate(seed, frozenset() if is_plain else _asked_for(seed))
             try:
                 simulation.run()
             except Violation as problem:
@@ -50,7 +50,7 @@ def tried(seeds: Iterable[int], seconds: float, *, is_plain: bool = False) -> Tr
     return result
 
 
-def asked_for(seed: int) -> frozenset[str]:
+def _asked_for(seed: int) -> frozenset[str]:
     """Return none for every other seed, and one after the other of the faults that need a world of their own."""
     number, is_with_one = divmod(seed, 2)
     return frozenset({ON_REQUEST[number % len(ON_REQUEST)]} if is_with_one else ())

@@ -222,7 +222,10 @@ class World:
     def commit(self, where: Position, offset: int, metadata: str = "", read: int = 0, *, epoch: int = ABSENT) -> None:
         """Commit as the group does, which has *read* these records since its last commit, the last one of *epoch*."""
         log = self.logs[where.cluster, where.place]
-        claimed = log.below[min(offset, log.end)]
+        claimed, key = log.below[min(offset, log.end)], (where.group, where.place)
+        self.read[key] = self.read.get(key, 0) | read
+        if epoch != ABSENT and log.lost_from(epoch) < offset:
+            claimed &= log.below[log.lost_from(epoch)] | self.read[key]  # of what stands there now it says nothing
         cluster = self.clusters[where.cluster]
         now = cluster.clock_ms[0]
         before = self.genuine.get(where)
@@ -233,8 +236,6 @@ class World:
         if offset > log.end:
             self.beyond.add((where, offset, now))
         self.deleted.pop(where, None)
-        key = where.group, where.place
-        self.read[key] = self.read.get(key, 0) | read
         cluster.put(where, offset, metadata, epoch)
 
     def owner(self, group: str, place: TopicPartition) -> str | None:
