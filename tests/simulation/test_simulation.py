@@ -5,6 +5,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from simulation.finding import Remedy, first_failure
@@ -13,6 +18,8 @@ from simulation.shape import ON_REQUEST
 from simulation.soak import tried
 from tools.thorough import examples
 
+REPEATED = ("102", "108", "109:second", "113:third_anew", "119:shrink", "169:unreadable", "175:backlog", "7:elected")
+"""Seeds that came to something else in another process, by the order of one set or another; and one with elections."""
 pytestmark = [pytest.mark.long, pytest.mark.no_cover]
 
 
@@ -20,6 +27,34 @@ def test_nothing_is_lost_at_any_step_and_all_is_exact_after_quiet() -> None:
     seeds = range(examples(60))
     result = tried(seeds, seconds=500, is_plain=True)
     assert (result.failure, result.seeds) == (None, len(seeds))
+
+
+def digests(hash_seed: int, *seeds: str) -> subprocess.Popen[bytes]:
+    """Begin to print a digest of what becomes of each of *seeds*."""
+    support = Path(__file__).parents[1] / "support"
+    path = os.pathsep.join([str(support.parents[1] / "lib"), str(support)])
+    command = [sys.executable, "-m", "simulation.digest", *seeds]
+    environment = os.environ | {"PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": path}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+
+
+def lines_of(process: subprocess.Popen[bytes], seconds: float) -> list[bytes]:
+    """Return what *process* prints, which ends within *seconds* or is killed."""
+    try:
+        return process.communicate(timeout=seconds)[0].splitlines()
+    finally:
+        process.kill()
+
+
+def test_a_seed_comes_to_the_same_in_every_process() -> None:
+    processes = [digests(hash_seed, *REPEATED) for hash_seed in (0, 7)]
+    first, second = [lines_of(process, 500) for process in processes]
+    assert len(first) == len(REPEATED)
+    assert first == second
+
+
+def test_a_micro_batch_of_a_query_does_not_wait_for_the_one_that_it_would_be_part_of() -> None:
+    assert len(lines_of(digests(0, "40023:shrink"), 100)) == 1
 
 
 @pytest.mark.parametrize("fault", ON_REQUEST)

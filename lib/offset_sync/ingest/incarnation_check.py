@@ -136,7 +136,7 @@ class IncarnationCheck:
     def was_read_again(self, alias: str, partitions: Collection[TopicPartition]) -> None:
         """Write down that *partitions* of a cluster were read again, as :meth:`to_read_again` says."""
         with self._lock:
-            logs = [ClusterPartition(alias, *each) for each in partitions]
+            logs = [ClusterPartition(alias, *each) for each in sorted(partitions)]
             known = [(log, each) for log in logs if (each := self._log.known(log)) is not None]
             self._log.write([Life(log, each.topic_id, each.leader_epoch, None, READ_AGAIN) for log, each in known])
 

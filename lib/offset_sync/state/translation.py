@@ -5,19 +5,25 @@ Views of the logs are taken with the lock held, answers are computed without it,
 
 from __future__ import annotations
 
+import logging
+import threading
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from offset_sync.model.values import State, TopicPartition
+from offset_sync.model.values import ClusterPartition, State, TopicPartition
 from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations
-from offset_sync.state.snapshot import Commits, Snapshot
+from offset_sync.state.snapshot import Commits, Index, Snapshot
 from offset_sync.translate.exact import Bounds
-from offset_sync.translate.given_offsets import GivenOffsets
-from offset_sync.translate.partition import Translations, translate_partition, withhold
+from offset_sync.translate.given_offsets import GivenOffsets, of_former_lives, of_lost_records
+from offset_sync.translate.partition import Translations, translate_partition, withhold, withhold_some
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.strategies import EXACT, Strategy
+
+logger = logging.getLogger(__name__)
+NO_BASIS = (-1, None)
+"""Of what could not even be asked; it never holds."""
 
 
 class Pair(NamedTuple):
@@ -28,6 +34,11 @@ class Pair(NamedTuple):
     target: str
     snapshot: Snapshot
     now_ms: int
+
+    @property
+    def direction(self) -> tuple[str, str]:
+        """The source and the target."""
+        return self.source, self.target
 
 
 @dataclass
@@ -60,6 +71,12 @@ class Question:
         here, there, given = *self.logs, self.given
         self.answers = translate_partition(given.offset, given.topic_ids, here, there, self.bounds, self.strategy)
 
+    def fail(self) -> Translations:
+        """Answer nothing, whatever was found so far: something is wrong with this partition."""
+        self.withheld = State.TRANSLATION_FAILED
+        self.answers = withhold(self.withheld, len(self.given.offset))
+        return self.answers
+
 
 class Translation:
     """Offsets of one direction that are being translated: asked, computed, and then told."""
@@ -72,3 +89,42 @@ def given_by(offsets: ClusterOffsets, commits: Commits) -> GivenOffsets:
     """Return what *commits* of one cluster say, with what is known there of how they were made."""
     topic_ids = [offsets.topic_id.get(one) for one in commits.key.tolist()]
     return GivenOffsets(commits.offset, commits.at_ms, offsets.columns["genuine_epoch"][commits.key], topic_ids)
+
+
+def what_holds(pair: Pair, question: Question, index: Index) -> Translations:
+    """Return the answers to a *question* as far as they hold, and remember what the next ones can build on.
+
+    The lock is held. Whatever goes wrong before the last line leaves nothing behind that bounds a later answer.
+    """
+    answers, partition, given, key = question.answers, question.partition, question.given, question.key
+    assert answers is not None
+    if question.withheld is not None:
+        return answers
+    for alias, log in zip((pair.source, pair.target), question.logs or (), strict=True):
+        if (live := index.log(alias, *partition)) is not None:
+            live.adopt(log.index)
+    source = ClusterPartition(pair.source, *partition)
+    answers = withhold_some(answers, of_former_lives(given, index.incarnations(source)))
+    ends = [*index.epoch_ends(source), *pair.snapshot.epoch_end(pair.source, partition)]
+    answers = withhold_some(answers, of_lost_records(given, ends))
+    if len(key):
+        if question.is_silent:
+            answers = withhold_some(answers, pair.last.reasons_while_silent(partition, key, given.offset))
+        pair.last.note_window(key, given.offset, answers.offset, question.basis[0])
+    return answers
+
+
+class Problems:
+    """What is wrong with partitions, each logged once as long as it stays the same."""
+
+    def __init__(self, lock: threading.RLock) -> None:
+        self._lock = lock
+        self._known: dict[str, str] = {}
+
+    def log_once(self, direction: tuple[str, str], partition: TopicPartition, problem: Exception) -> None:
+        """Log *problem* with its stack trace; not again in each micro-batch while it stays the same."""
+        what = f"{direction[0]} to {direction[1]}: {partition.topic}-{partition.partition}"
+        with self._lock:
+            is_known, self._known[what] = self._known.get(what) == repr(problem), repr(problem)
+        if not is_known:
+            logger.error("%s cannot be translated", what, exc_info=problem)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Set
 
 import numpy as np
@@ -15,16 +14,15 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations, Outlook
 from offset_sync.state.snapshot import Commits, Snapshot
 from offset_sync.state.sync_state import SyncState
-from offset_sync.state.translation import Pair, Question, Translation, given_by
+from offset_sync.state.translation import NO_BASIS, Pair, Problems, Question, Translation, given_by, what_holds
 from offset_sync.translate.exact import Bounds
-from offset_sync.translate.given_offsets import GivenOffsets, of_former_lives, of_lost_records
+from offset_sync.translate.given_offsets import GivenOffsets
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.partition import Translations, concatenate, withhold_some
+from offset_sync.translate.partition import Translations, concatenate
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known, reason_to_withhold
 from offset_sync.translate.strategies import Strategy
 
-logger = logging.getLogger(__name__)
 _TRIES = 3
 """How often answers are computed without the lock before they are computed with it."""
 
@@ -36,7 +34,7 @@ class Translator:
         self._config = config
         self._state = state
         self._index = state.index
-        self._problems: dict[str, str] = {}
+        self.problems = Problems(state.lock)
         self._origins = frozenset(self._index.code(alias) for alias in config.clusters)
         self._grace_ms = to_ms(config.sync.hole_grace)
 
@@ -90,34 +88,31 @@ class Translator:
         """Return what has no answers, or void ones; to be computed by what is known now."""
         due = []
         for number, each in enumerate(asked.questions):
-            if each.answers is not None and self._basis(asked.pair, each.partition) != each.basis:
+            if each.answers is not None and self._is_void(asked.pair, each):
                 each = asked.questions[number] = self._asked(asked.pair, each.partition, each.key, each.given)
             if each.answers is None:
                 due.append(each)
         return due
 
+    def _is_void(self, pair: Pair, question: Question) -> bool:
+        try:
+            return self._basis(pair, question.partition) != question.basis
+        except Exception:
+            return question.withheld is not State.TRANSLATION_FAILED  # to be asked anew, which says what is wrong
+
     def _asked(self, pair: Pair, partition: TopicPartition, key: KeyRows, given: GivenOffsets) -> Question:
         try:
             return self._question(pair, partition, key, given)
         except Exception as problem:
-            self._log_once(pair, partition, problem)
-            return Question(partition, key, given, self._basis(pair, partition), State.TRANSLATION_FAILED)
+            self.problems.log_once(pair.direction, partition, problem)
+            return Question(partition, key, given, NO_BASIS, State.TRANSLATION_FAILED)
 
     def _compute(self, pair: Pair, question: Question) -> None:
         try:
             question.compute()
         except Exception as problem:
-            self._log_once(pair, question.partition, problem)
-            question.withheld = State.TRANSLATION_FAILED
-            question.compute()
-
-    def _log_once(self, pair: Pair, partition: TopicPartition, problem: Exception) -> None:
-        """Log *problem* with its stack trace; not again in each micro-batch while it stays the same."""
-        what = f"{pair.source} to {pair.target}: {partition.topic}-{partition.partition}"
-        with self._state.lock:
-            is_known, self._problems[what] = self._problems.get(what) == repr(problem), repr(problem)
-        if not is_known:
-            logger.error("%s cannot be translated", what, exc_info=problem)
+            self.problems.log_once(pair.direction, question.partition, problem)
+            question.fail()
 
     def _question(self, pair: Pair, partition: TopicPartition, key: KeyRows, given: GivenOffsets) -> Question:
         there = self.view(pair.target, partition, pair.snapshot)
@@ -145,23 +140,12 @@ class Translator:
         )
 
     def _told(self, pair: Pair, question: Question) -> Translations:
-        """Return the answers to a *question* as far as they hold, and remember what the next ones can build on."""
-        answers, partition, given, key = question.answers, question.partition, question.given, question.key
-        assert answers is not None
-        if question.withheld is not None:
-            return answers
-        for alias, log in zip((pair.source, pair.target), question.logs or (), strict=True):
-            if (live := self._index.log(alias, *partition)) is not None:
-                live.adopt(log.index)
-        source = ClusterPartition(pair.source, *partition)
-        answers = withhold_some(answers, of_former_lives(given, self._index.incarnations(source)))
-        ends = [*self._index.epoch_ends(source), *pair.snapshot.epoch_end(pair.source, partition)]
-        answers = withhold_some(answers, of_lost_records(given, ends))
-        if len(key):
-            if question.is_silent:
-                answers = withhold_some(answers, pair.last.reasons_while_silent(partition, key, given.offset))
-            pair.last.note_window(key, given.offset, answers.offset, question.basis[0])
-        return answers
+        """Return the answers to a *question* as far as they hold; of one where this fails, none."""
+        try:
+            return what_holds(pair, question, self._index)
+        except Exception as problem:
+            self.problems.log_once(pair.direction, question.partition, problem)
+            return question.fail()
 
     def young_since_ms(self, now_ms: int) -> int:
         """Return from when on a hole that became visible may still be filled, by the clock of whoever indexes."""

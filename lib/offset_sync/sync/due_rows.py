@@ -80,7 +80,12 @@ class DueRows:
         """
         last, keys = self._state.last(source, target), self._state.keys
         for partition in keys.partitions_of(rows):
-            outlook = self._translator.outlook(source, target, partition, snapshot)
+            try:
+                outlook = self._translator.outlook(source, target, partition, snapshot)
+            except Exception as problem:  # that partition's alone: it is asked for anew, which withholds it
+                self._translator.problems.log_once((source, target), partition, problem)
+                last.unsettle(keys.keys_in(partition))
+                continue
             if outlook is not None and last.outlooks.get(partition) != outlook:
                 last.outlooks[partition] = outlook
                 last.unsettle(keys.keys_in(partition))

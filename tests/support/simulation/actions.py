@@ -38,6 +38,7 @@ BY_FAULT = {
     "retention": ("retention", 0.5),
     "cut_frozen": ("cut", 0.08),
     "cut_grows": ("cut", 0.15),
+    "elected": ("cut", 2.0),
     "anew": ("anew", 0.08),
     "third_anew": ("anew", 0.15),
     "down": ("down", 0.5),

@@ -20,6 +20,7 @@ class Group:
     metadata: str = ""
     names_epochs: bool = False
     epoch: dict[TopicPartition, int] = field(default_factory=dict)  # of the record it has read last
+    said: dict[Position, tuple[int, int]] = field(default_factory=dict)  # offset and epoch of its last commits
 
     def start(self, alias: str) -> None:
         """Run at *alias* from what is committed there, from the log's start where nothing is."""
@@ -32,7 +33,18 @@ class Group:
             is_there = stands is not None and log.start <= stands.offset <= log.end
             self.position[place] = stands.offset if stands is not None and is_there else log.start
             self.fresh[place] = log.below[log.start]
-            self.epoch.pop(place, None)
+            self._take_over_epoch(place)
+            if is_there and stands is not None and stands.life != log.life and place not in self.epoch:
+                # It stood there before the log was cut, and does not say so: what came since is skipped by the group.
+                self.fresh[place] |= log.below[self.position[place]]
+
+    def _take_over_epoch(self, place: TopicPartition) -> None:
+        """Go on from the leader epoch that was committed with what stands, as clients do."""
+        self.epoch.pop(place, None)
+        where = Position(self.at or "", self.name, place)
+        stands, (offset, epoch) = self.world.values.get(where), self.said.get(where, (-1, ABSENT))
+        if stands is not None and not stands.is_ours and stands.offset == offset and epoch != ABSENT:
+            self.epoch[place] = epoch
 
     def stop(self) -> None:
         """End without a commit."""
@@ -45,6 +57,8 @@ class Group:
             return
         log = self.world.logs[self.at, place]
         first = self.position[place]
+        if place in self.epoch and log.lost_from(self.epoch[place]) < first:
+            first = log.lost_from(self.epoch[place])  # as clients do that know which leader they have read from
         if first > log.end or first < log.start:
             first, self.fresh[place] = log.start, self.fresh[place] | log.below[log.start]
         last = min(first + count, log.end)
@@ -63,6 +77,7 @@ class Group:
         self.world.commit(
             where, self.position[place], self.metadata, self.fresh[place], epoch=self.epoch.get(place, ABSENT)
         )
+        self.said[where] = self.position[place], self.epoch.get(place, ABSENT)
         self.fresh[place] = 0
 
     def reset(self, alias: str, place: TopicPartition, offset: int) -> None:

@@ -57,6 +57,10 @@ class LogChecks:
         life, end = self._seen.get((alias, place), (-1, 0))
         return life == log.life and end >= reach
 
+    def seen_end(self, alias: str, place: TopicPartition) -> int:
+        """Return where a log ended when somebody asked last."""
+        return self._seen.get((alias, place), (-1, 0))[1]
+
     def restart(self) -> None:
         """Begin as a new process does."""
         tables: Any = self._tables
@@ -76,7 +80,8 @@ class LogChecks:
         said = self._world.clusters[alias].answer()
         if isinstance(said, ClusterError):
             return said
-        logs = {each: self._world.logs[alias, each] for each in partitions if each in said.ends}
+        # In the order of the world, for that of a set is another one in each process.
+        logs = {each: self._world.logs[alias, each] for each in said.ends if each in partitions}
         self._seen |= {(alias, each): (log.life, log.end) for each, log in logs.items()}
         return ClusterMetadata(said.topics, {each: said.ends[each] for each in logs})
 

@@ -51,6 +51,10 @@ class Log:
         """Return the leader epoch under which what stands at *offset* was written."""
         return max((number for number, at in enumerate(self.cuts, 1) if at <= offset), default=0)
 
+    def lost_from(self, epoch: int) -> int:
+        """Return from where on what was written up to leader epoch *epoch* stands here no more, if any of it."""
+        return min(self.cuts[epoch:], default=self.end)
+
     def append(self, record: Record | None) -> None:
         """Add a record, or an offset without one."""
         self.entries.append(record)

@@ -31,7 +31,7 @@ class Oracle:
         """Raise Violation where a position that has changed has unread records below it."""
         touched = self.world.touched
         while touched:
-            self._check_position(touched.pop())
+            self._check_position(touched.popitem()[0])
 
     def _check_position(self, where: Position) -> None:
         value = self.world.values.get(where)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from offset_sync.ingest.commit_log_check import UncheckedLogs
+from offset_sync.model.values import ABSENT
 from simulation.finding import Remedy
 
 CLOSED = {
@@ -40,6 +41,10 @@ CLOSED = {
         frozenset({"cut_grows"}),
         (("offset_sync.state.checked_metadata.CheckedMetadata._changes", lambda *_said: {}),),
         seed=161,
+    ),
+    "records that an election has lost are not what was read": Remedy(
+        frozenset({"elected"}),
+        (("offset_sync.state.translation.of_lost_records", lambda given, _ends: np.full(len(given.offset), ABSENT)),),
     ),
     "copies that a cut has taken are unread": Remedy(
         frozenset({"cut_grows"}),

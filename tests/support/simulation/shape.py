@@ -31,8 +31,9 @@ FAULTS = (
     "pause",  # things happen while a driver waits for an answer
     "crash",
 )
-ON_REQUEST = ("third_anew", "cut_grows", "clocks", "shrink", "unreadable", "expire", "second", "backlog")
-"""Faults that need a world of their own; backlog: indexes that read little, and long waits."""
+ON_REQUEST = ("third_anew", "cut_grows", "clocks", "shrink", "unreadable", "expire", "second", "backlog", "elected")
+"""Faults that need a world of their own; backlog: indexes that read little, and long waits; elected: the new leader of
+a log lacks its end, is written to before anybody reads, and groups commit before they ask it for anything."""
 KNOWN_HOLES = ("leak", "huge", "silent_origin")
 """Faults that are not withstood yet, or not played; see tests/simulation."""
 

@@ -12,6 +12,7 @@ from offset_sync.model.values import TopicPartition
 from simulation.actions import Action, draw_actions
 from simulation.commit_checks import lose_commits
 from simulation.consumers import Group
+from simulation.elections import elect, names_epochs
 from simulation.index_driver import Indexer
 from simulation.log_checks import LogChecks
 from simulation.mirrors import Mirror
@@ -33,7 +34,7 @@ class Simulation(OddRecords):
         routes = [(*route, place) for route in shape.routes for place in shape.places]
         self.mirrors = {route: Mirror(world, *route) for route in routes}
         self.groups = {
-            name: Group(world, name, metadata="m" if n else "", names_epochs=n % 2 == len(shape.routes) // 2 % 2)
+            name: Group(world, name, metadata="m" if n else "", names_epochs=names_epochs(shape, n))
             for n, name in enumerate(shape.groups)
         }
         self.oracle = Oracle(world, self.mirrors)
@@ -132,8 +133,11 @@ class Simulation(OddRecords):
         log = self.world.logs[alias, place]
         if not self.checks.may_lose(alias, place):
             return
-        log.cut(log.end - int((log.end - log.start) * chance))
-        log.is_frozen = "cut_grows" not in self.shape.faults
+        if "elected" in self.shape.faults:
+            elect(self.world, [*self.groups.values()], self.checks.seen_end(alias, place), (alias, place), chance)
+        else:
+            log.cut(log.end - int((log.end - log.start) * chance))
+            log.is_frozen = "cut_grows" not in self.shape.faults
         self._trouble(alias, place)
 
     def do_anew(self, alias: str, place: TopicPartition, chance: float) -> None:
@@ -153,7 +157,7 @@ class Simulation(OddRecords):
 
     def _trouble(self, alias: str, place: TopicPartition) -> None:
         self.world.inexact |= (touched := {(group, place) for group in self.shape.groups})
-        if "cut_grows" not in self.shape.faults and (alias != "Z" or "third_anew" not in self.shape.faults):
+        if not self.shape.faults & {"cut_grows", "elected"} and (alias != "Z" or "third_anew" not in self.shape.faults):
             self.world.troubled |= touched
 
     def do_down(self, alias: str, place: TopicPartition, chance: float) -> None:

@@ -162,8 +162,9 @@ class SyncDriver:
         return self.has_intents or "carry" not in self.world.shape.faults
 
     def sync(self, alias: str, most: int) -> None:
-        """Run the next micro-batch of *alias*."""
-        if self.world.clusters[alias].is_unreadable or not self._has_begun():
+        """Run the next micro-batch of *alias*; of one query they come one after the other, never one in another."""
+        is_taking_in = self.ingesters[alias].taking_in.locked()
+        if is_taking_in or self.world.clusters[alias].is_unreadable or not self._has_begun():
             return
         plan = self.persisted.plan(alias, len(self.world.clusters[alias].log), most)
         if plan is not None:

@@ -106,7 +106,7 @@ class SimCluster(MemoryCluster):
         topic_id = f"{where.place.topic}{self.ids[where.place.topic]}@{self.alias}"
         self._store(CommitRecord(where.group, where.place, offset, now, metadata, topic_id, epoch))
         self.world.values[where] = Value(offset, now, is_ours, self.world.logs[self.alias, where.place].life)
-        self.world.touched.add(where)
+        self.world.touched[where] = None
 
         self.stood.append((where, self.world.values[where], None if is_ours else self.world.genuine.get(where)))
 
@@ -123,7 +123,7 @@ class SimCluster(MemoryCluster):
         self.forget(where.group, where.place)
         self.stood.append((where, None, None))
 
-    def lose_commits(self, kept: int, *, is_anew: bool) -> set[Position]:
+    def lose_commits(self, kept: int, *, is_anew: bool) -> list[Position]:
         """Lose all but the first *kept* records of ``__consumer_offsets``; the coordinator loads what is left.
 
         Return of which nothing stands that the group has said: that stays said.
@@ -132,7 +132,7 @@ class SimCluster(MemoryCluster):
             self.commit_topic, kept, self.commit_cuts = self.commit_topic + 1, 0, []
         else:
             self.commit_cuts.append(kept)
-        lost = {where for where, *_ in self.stood[kept:]}
+        lost = dict.fromkeys(where for where, *_ in self.stood[kept:])
         del self.log[kept:], self.stood[kept:]
         last = {where: value for where, value, _ in self.stood if where in lost}
         genuine = {where: each for where, _, each in self.stood if where in lost and each is not None}
@@ -145,7 +145,7 @@ class SimCluster(MemoryCluster):
             self.world.rewound_ms.pop(where, None)
             if last.get(where) is not None:
                 self.world.deleted.pop(where, None)
-        return lost - genuine.keys()
+        return [where for where in lost if where not in genuine]
 
     def _load(self, where: Position, value: Value | None) -> None:
         self.group_offsets.pop((where.group, where.place), None)
@@ -172,7 +172,7 @@ class World:
         self.deleted: dict[Position, bool] = {}
         self.read: dict[tuple[str, TopicPartition], int] = {}
         self.active: dict[str, str] = {}
-        self.touched: set[Position] = set()
+        self.touched: dict[Position, None] = {}  # in an order that is the same in every process
         self.inexact: set[tuple[str, TopicPartition]] = set()  # what was lost elsewhere may hold answers back for good
         self.troubled: set[tuple[str, TopicPartition]] = set()  # logs that were cut or made anew
         self.beyond: set[tuple[Position, int, int]] = set()
@@ -215,12 +215,17 @@ class World:
 
     def touch(self, alias: str, place: TopicPartition) -> None:
         """Have all positions in a log checked: what stands below them has changed."""
-        self.touched.update(where for where in self.values if where.cluster == alias and where.place == place)
+        self.touched.update(
+            dict.fromkeys(where for where in self.values if where.cluster == alias and where.place == place)
+        )
 
     def commit(self, where: Position, offset: int, metadata: str = "", read: int = 0, *, epoch: int = ABSENT) -> None:
         """Commit as the group does, which has *read* these records since its last commit, the last one of *epoch*."""
         log = self.logs[where.cluster, where.place]
-        claimed = log.below[min(offset, log.end)]
+        claimed, key = log.below[min(offset, log.end)], (where.group, where.place)
+        self.read[key] = self.read.get(key, 0) | read
+        if epoch != ABSENT and log.lost_from(epoch) < offset:
+            claimed &= log.below[log.lost_from(epoch)] | self.read[key]  # of what stands there now it says nothing
         cluster = self.clusters[where.cluster]
         now = cluster.clock_ms[0]
         before = self.genuine.get(where)
@@ -231,8 +236,6 @@ class World:
         if offset > log.end:
             self.beyond.add((where, offset, now))
         self.deleted.pop(where, None)
-        key = where.group, where.place
-        self.read[key] = self.read.get(key, 0) | read
         cluster.put(where, offset, metadata, epoch)
 
     def owner(self, group: str, place: TopicPartition) -> str | None:

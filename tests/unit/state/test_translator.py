@@ -51,6 +51,48 @@ def test_an_error_of_one_partition_is_that_partitions_own(
     assert site.target_offset("Y", "readers") == 4
 
 
+@pytest.mark.parametrize("where", ["of_former_lives", "of_lost_records", "basis"])
+def test_an_error_while_answers_are_told_or_looked_at_again_is_that_partitions_own(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    site = Site(config_of(["X", "Y"]))
+    for alias in ("X", "Y"):
+        for each in (ORDERS, SECOND):
+            site.put(log(alias, "X0:5"), each, partitions=2)
+    is_broken = [True]
+
+    def fails(of: Callable[..., Any], is_concerned: Callable[..., bool]) -> Callable[..., Any]:
+        def one(*asked: Any) -> Any:
+            if is_broken[0] and is_concerned(*asked):
+                raise ValueError("repeats may not contain negative values")
+            return of(*asked)
+
+        return one
+
+    if where == "basis":
+        whole = fails(site.state.index.rebuilt, lambda partition: partition == ORDERS)
+        monkeypatch.setattr(site.state.index, "rebuilt", whole)
+    else:
+        whole = fails(getattr(translation, where), lambda given, _known: given.offset.tolist() == [3])
+        monkeypatch.setattr(translation, where, whole)
+    site.commit("X", "readers", 3)
+    site.commit("X", "readers", 4, SECOND)
+    site.reconcile()
+    assert {(row.place, row.state, row.outcome) for row in site.rows()} == {
+        (ORDERS, "TRANSLATION_FAILED", "WITHHELD"),
+        (SECOND, "EXACT", "COMMITTED"),
+    }
+    assert caplog.text.count("X to Y: orders-0 cannot be translated") == 1
+    for _ in range(3):  # the regular pass looks at what answers rest on as well
+        site.reconcile()
+    site.commit("X", "readers", 5, SECOND)
+    site.reconcile()
+    assert site.target_offset("Y", "readers", SECOND) == 5
+    is_broken[0] = False
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 3
+
+
 class Meanwhile:
     """Lets something happen while answers are computed, so many times; in a thread that wants the lock."""
 

@@ -11,6 +11,7 @@ from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.translator import Translator
 
 
 def settled_site() -> Site:
@@ -36,6 +37,22 @@ def test_a_record_that_comes_later_than_the_grace_is_not_skipped_for_long() -> N
     site.put(log("X", "Y0 Y1 Y3 Y4 Y2"))
     site.reconcile()
     assert site.target_offset("Y", "readers") == 2
+
+
+def test_a_settled_key_is_asked_for_anew_when_nobody_can_say_what_its_answer_rests_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    site = settled_site()
+    site.commit("X", "readers", 4, TopicPartition("orders", 1))
+    site.reconciled()
+
+    def fails(_self: Translator, _source: str, _target: str, partition: TopicPartition, *_more: object) -> None:
+        raise ValueError(f"the log of {partition} makes no sense")
+
+    monkeypatch.setattr(Translator, "outlook", fails)
+    settled = len(site.reconciliations)
+    site.reconcile()
+    assert {row.place for number in range(settled, len(site.reconciliations)) for row in site.rows(number)} >= {ORDERS}
 
 
 def test_a_log_start_that_passes_an_answer_moves_it_and_what_is_lost_is_told() -> None:

@@ -1,0 +1,39 @@
+"""Elections of a leader that lacks what only consumers have seen of a log: no index, and no mirror."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from offset_sync.model.values import TopicPartition
+from simulation.consumers import Group
+from simulation.shape import Shape
+from simulation.world import World
+
+
+def names_epochs(shape: Shape, number: int) -> bool:
+    """Return whether the group of this *number* says which leader it has read from: without elections one in two."""
+    return "elected" in shape.faults or number % 2 == len(shape.routes) // 2 % 2
+
+
+def elect(
+    world: World, groups: Sequence[Group], seen_end: int, of_log: tuple[str, TopicPartition], chance: float
+) -> None:
+    """Have a log led by who lacks what was written since it ended at *seen_end*, and go on from there.
+
+    The *groups* at that cluster had read to the end; they commit that before they ask the new leader for anything, and
+    some end then: others notice as soon as they read on.
+    """
+    alias, place = of_log
+    log, here = world.logs[of_log], [group for group in groups if group.at == alias]
+    for _ in range(1 + int(chance * 3)):
+        world.produce(alias, place)
+    for group in here:
+        group.poll(place, log.end)
+    lost = log.end - max(log.start, seen_end)
+    log.cut(log.end - lost)
+    for _ in range(lost + int(chance * 3)):
+        world.produce(alias, place)
+    for group in here:
+        group.commit(place)
+        if chance < 0.5:
+            group.stop()
