@@ -15,8 +15,8 @@ from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.snapshot import Commits, Snapshot
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.given_offsets import GivenOffsets
-from offset_sync.translate.partition import Translations, translate_partition, withhold
-from offset_sync.translate.partition_log import PartitionLog
+from offset_sync.translate.partition import Translations, translate_partition, withhold_all
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.strategies import EXACT, Strategy
 
 
@@ -36,7 +36,7 @@ class Question:
 
     *key* are the rows of those who have committed them; none where nobody has. *withheld*: why nothing is answered.
     *basis* says whether the answers still hold: the revision of the source's log, and others. *is_silent*: the source
-    cannot be asked.
+    cannot be asked; what it has *said* of a partition that is withheld for other reasons is not to be forgotten.
     """
 
     partition: TopicPartition
@@ -48,12 +48,14 @@ class Question:
     bounds: Bounds | None = None
     strategy: Strategy = EXACT
     is_silent: bool = False
+    said: PartitionMetadata | None = None
     answers: Translations | None = None
 
     def compute(self) -> None:
         """Find the answers; takes as long as the logs are deep."""
         if self.withheld is not None:
-            self.answers = withhold(self.withheld, len(self.given.offset))
+            said = self.logs[0].metadata if self.logs is not None else self.said
+            self.answers = withhold_all(self.withheld, self.given.offset, said)
             return
         assert self.logs is not None
         assert self.bounds is not None

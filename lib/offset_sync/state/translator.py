@@ -122,13 +122,13 @@ class Translator:
     def _question(self, pair: Pair, partition: TopicPartition, key: KeyRows, given: GivenOffsets) -> Question:
         there = self.view(pair.target, partition, pair.snapshot)
         basis = self._basis(pair, partition)
+        said = self.view(pair.source, partition, pair.snapshot)
         if there is None or pair.snapshot.is_unsettled(pair.source, partition):
-            return Question(partition, key, given, basis, State.CLUSTER_UNREACHABLE)
+            return Question(partition, key, given, basis, State.CLUSTER_UNREACHABLE, said=said, is_silent=said is None)
         window_start = 0
         if len(key):
             keys, lowest = self._state.keys.keys_in(partition), int(given.offset.min())
             window_start = pair.last.window_start(keys, lowest, basis[0])
-        said = self.view(pair.source, partition, pair.snapshot)
         here = said or self._remembered(pair.source, partition, there)
         # Nobody has watched since the clusters were asked, however long ago that is by now.
         asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)
@@ -148,6 +148,8 @@ class Translator:
         """Return the answers to a *question* as far as they hold, and remember what the next ones can build on."""
         answers, partition, given, key = question.answers, question.partition, question.given, question.key
         assert answers is not None
+        if question.is_silent and len(key):
+            answers = withhold_some(answers, pair.last.reasons_while_silent(partition, key, given.offset))
         if question.withheld is not None:
             return answers
         for alias, log in zip((pair.source, pair.target), question.logs or (), strict=True):
@@ -158,8 +160,6 @@ class Translator:
         ends = [*self._index.epoch_ends(source), *pair.snapshot.epoch_end(pair.source, partition)]
         answers = withhold_some(answers, of_lost_records(given, ends))
         if len(key):
-            if question.is_silent:
-                answers = withhold_some(answers, pair.last.reasons_while_silent(partition, key, given.offset))
             pair.last.note_window(key, given.offset, answers.offset, question.basis[0])
         return answers
 
