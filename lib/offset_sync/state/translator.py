@@ -200,7 +200,7 @@ class Translator:
         there, here = self.view(target, partition, snapshot), self.view(source, partition, snapshot)
         before = self._state.last(source, target).outlooks.get(partition)
         if there is None:
-            return None
+            return Outlook.of_source(here)
         if here is None and before is not None:
             return before._replace(log_start=there.log_start)
         here = here or self._remembered(source, partition, there)

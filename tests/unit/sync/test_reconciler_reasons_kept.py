@@ -91,6 +91,21 @@ def test_a_log_that_was_cut_while_the_target_was_silent_stays_withheld_when_the_
     assert site.target_offset("Y", "readers") is None
 
 
+def test_a_commit_that_comes_alone_is_withheld_with_a_log_that_was_cut_while_the_target_was_silent() -> None:
+    site = site_of("X", "Y", "Z")
+    be_silent(site)
+    site.commit("X", "readers", 5)
+    site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 6)
+    site.reconcile()
+    site.clusters["Y"].is_down = False
+    site.clusters["X"].is_down = True
+    site.commit("X", "late", 3)
+    site.reconciliations.clear()
+    site.reconciler.reconcile_batch("X", site.read("X"), 1)
+    assert states(site) == {"Y": "LOG_TRUNCATED", "Z": "LOG_TRUNCATED"}
+    assert site.target_offset("Y", "late") is None
+
+
 def test_a_commit_is_translated_as_soon_as_the_source_says_that_its_log_reaches_so_far() -> None:
     site = site_of("X", "Y")
     be_silent(site)
