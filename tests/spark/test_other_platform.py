@@ -83,7 +83,7 @@ def without(left_out: str) -> Callable[[Entries], Entries]:
 def test_a_jar_of_another_version_and_one_that_is_missing_end_the_job_with_one_line(installation: Installation) -> None:
     other = installation.replace("delta-kernel-api-4.4.0.jar", with_version("4.3.1"), "delta-kernel-api-4.3.1.jar")
     (installation.jars / "delta-storage-4.4.0.jar").unlink()
-    code, out, lines = installation.run("report_status")
+    code, out, lines = installation.run("sync_offsets")
     assert lines[-1] == (
         "expected delta-storage 4.4.0, found none: java.lang.ClassNotFoundException: io.delta.storage.LogStore; "
         f"expected delta-kernel-api 4.4.0, found 4.3.1 in {other}; {REMEDY}"

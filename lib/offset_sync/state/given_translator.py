@@ -52,7 +52,8 @@ class GivenTranslator:
     def _beyond_all_known(self, source: str, partition: TopicPartition, given: GivenOffsets) -> KeyRows:
         log = self._state.index.log(source, *partition)
         complete_ms = log.complete_until_ms if log is not None else 0
-        may_be_newer = (given.at_ms != ABSENT) & (given.at_ms + CLOCKS_APART_MS >= complete_ms)
+        # A clock that is ahead would prove what is not so, and where nobody knows when all was read nothing is proved.
+        may_be_newer = (complete_ms > 0) & (given.at_ms > complete_ms + CLOCKS_APART_MS)
         # No log is that long; from there on what is unread would count as read.
         is_impossible = given.offset >= NO_LIMIT
         is_beyond = is_impossible | ((given.offset > self.known_end(source, partition)) & ~may_be_newer)

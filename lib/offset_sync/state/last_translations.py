@@ -11,6 +11,7 @@ from offset_sync.model.values import ABSENT, Outcome, State, TopicPartition
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations
+from offset_sync.translate.partition_log import PartitionMetadata, reason_of
 
 IS_HELD = np.array([outcome in (Outcome.COMMITTED, Outcome.UNCHANGED) for outcome in Outcome])
 """True for outcomes after which the target holds the wanted offset."""
@@ -31,6 +32,16 @@ class Outlook(NamedTuple):
     topic_ids: tuple[str | None, str | None]
     log_start: int
     revision: int
+
+    @classmethod
+    def of_source(cls, said: PartitionMetadata | None) -> Outlook | None:
+        """Return what is to be remembered though the target cannot be asked: that the source's log was cut; else None.
+
+        The source may be gone when the target answers again.
+        """
+        if said is None or reason_of(said) is not State.LOG_TRUNCATED:
+            return None
+        return cls(State.LOG_TRUNCATED, (said.topic_id, None), 0, ABSENT)
 
 
 class LastTranslations:

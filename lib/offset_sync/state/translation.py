@@ -17,8 +17,8 @@ from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.snapshot import Commits, Index, Snapshot
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.given_offsets import GivenOffsets, of_former_lives, of_lost_records
-from offset_sync.translate.partition import Translations, translate_partition, withhold, withhold_some
-from offset_sync.translate.partition_log import PartitionLog
+from offset_sync.translate.partition import Translations, translate_partition, withhold_all, withhold_some
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.strategies import EXACT, Strategy
 
 logger = logging.getLogger(__name__)
@@ -46,8 +46,8 @@ class Question:
     """Offsets of one partition with views of both logs, which do not change; and what became of it.
 
     *key* are the rows of those who have committed them; none where nobody has. *withheld*: why nothing is answered.
-    *basis* says whether the answers still hold: the revision of the source's log, and others. *is_silent*: the source
-    cannot be asked.
+    *basis* says whether the answers still hold: the revision of the source's log, and others. What the source has
+    *said* of its log is not to be forgotten, whatever a partition is withheld for; None where it cannot be asked.
     """
 
     partition: TopicPartition
@@ -58,24 +58,28 @@ class Question:
     logs: tuple[PartitionLog, PartitionLog] | None = None
     bounds: Bounds | None = None
     strategy: Strategy = EXACT
-    is_silent: bool = False
+    said: PartitionMetadata | None = None
     answers: Translations | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether what was known of the source's log before has to serve."""
+        return self.said is None
 
     def compute(self) -> None:
         """Find the answers; takes as long as the logs are deep."""
         if self.withheld is not None:
-            self.answers = withhold(self.withheld, len(self.given.offset))
+            self.answers = withhold_all(self.withheld, self.given.offset, self.said)
             return
         assert self.logs is not None
         assert self.bounds is not None
         here, there, given = *self.logs, self.given
         self.answers = translate_partition(given.offset, given.topic_ids, here, there, self.bounds, self.strategy)
 
-    def fail(self) -> Translations:
+    def fail(self) -> None:
         """Answer nothing, whatever was found so far: something is wrong with this partition."""
         self.withheld = State.TRANSLATION_FAILED
-        self.answers = withhold(self.withheld, len(self.given.offset))
-        return self.answers
+        self.compute()
 
 
 class Translation:
@@ -96,8 +100,7 @@ def what_holds(pair: Pair, question: Question, index: Index) -> Translations:
 
     The lock is held. Whatever goes wrong before the last line leaves nothing behind that bounds a later answer.
     """
-    answers, partition, given, key = question.answers, question.partition, question.given, question.key
-    assert answers is not None
+    answers, partition, given, key = what_stays(pair, question), question.partition, question.given, question.key
     if question.withheld is not None:
         return answers
     for alias, log in zip((pair.source, pair.target), question.logs or (), strict=True):
@@ -108,10 +111,17 @@ def what_holds(pair: Pair, question: Question, index: Index) -> Translations:
     ends = [*index.epoch_ends(source), *pair.snapshot.epoch_end(pair.source, partition)]
     answers = withhold_some(answers, of_lost_records(given, ends))
     if len(key):
-        if question.is_silent:
-            answers = withhold_some(answers, pair.last.reasons_while_silent(partition, key, given.offset))
         pair.last.note_window(key, given.offset, answers.offset, question.basis[0])
     return answers
+
+
+def what_stays(pair: Pair, question: Question) -> Translations:
+    """Return the answers to a *question*, less what is withheld for as long as the source cannot be asked."""
+    answers, key = question.answers, question.key
+    assert answers is not None
+    if not question.is_silent or len(key) == 0:
+        return answers
+    return withhold_some(answers, pair.last.reasons_while_silent(question.partition, key, question.given.offset))
 
 
 class Problems:

@@ -14,7 +14,16 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations, Outlook
 from offset_sync.state.snapshot import Commits, Snapshot
 from offset_sync.state.sync_state import SyncState
-from offset_sync.state.translation import NO_BASIS, Pair, Problems, Question, Translation, given_by, what_holds
+from offset_sync.state.translation import (
+    NO_BASIS,
+    Pair,
+    Problems,
+    Question,
+    Translation,
+    given_by,
+    what_holds,
+    what_stays,
+)
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.given_offsets import GivenOffsets
 from offset_sync.translate.index.log_index import LogIndex
@@ -117,13 +126,13 @@ class Translator:
     def _question(self, pair: Pair, partition: TopicPartition, key: KeyRows, given: GivenOffsets) -> Question:
         there = self.view(pair.target, partition, pair.snapshot)
         basis = self._basis(pair, partition)
+        said = self.view(pair.source, partition, pair.snapshot)
         if there is None or pair.snapshot.is_unsettled(pair.source, partition):
-            return Question(partition, key, given, basis, State.CLUSTER_UNREACHABLE)
+            return Question(partition, key, given, basis, State.CLUSTER_UNREACHABLE, said=said)
         window_start = 0
         if len(key):
             keys, lowest = self._state.keys.keys_in(partition), int(given.offset.min())
             window_start = pair.last.window_start(keys, lowest, basis[0])
-        said = self.view(pair.source, partition, pair.snapshot)
         here = said or self._remembered(pair.source, partition, there)
         # Nobody has watched since the clusters were asked, however long ago that is by now.
         asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)
@@ -136,7 +145,7 @@ class Translator:
             logs=(self._view(pair.source, partition, here), self._view(pair.target, partition, there)),
             bounds=Bounds(unread_since_ms, window_start, self._origins),
             strategy=self._strategy(partition.topic, pair.now_ms),
-            is_silent=said is None,
+            said=said,
         )
 
     def _told(self, pair: Pair, question: Question) -> Translations:
@@ -145,7 +154,8 @@ class Translator:
             return what_holds(pair, question, self._index)
         except Exception as problem:
             self.problems.log_once(pair.direction, question.partition, problem)
-            return question.fail()
+            question.fail()
+            return what_stays(pair, question)
 
     def young_since_ms(self, now_ms: int) -> int:
         """Return from when on a hole that became visible may still be filled, by the clock of whoever indexes."""
@@ -184,7 +194,7 @@ class Translator:
         there, here = self.view(target, partition, snapshot), self.view(source, partition, snapshot)
         before = self._state.last(source, target).outlooks.get(partition)
         if there is None:
-            return None
+            return Outlook.of_source(here)
         if here is None and before is not None:
             return before._replace(log_start=there.log_start)
         here = here or self._remembered(source, partition, there)

@@ -111,10 +111,13 @@ class WithheldReasons:
         if int(given.offset.min()) <= end:
             return f"a group's commit that was no higher lay beyond the end of {place} when {source} last answered"
         index = self._state.index.log(source, *partition)
-        since = f" after {_utc(index.complete_until_ms)}" if index is not None and index.complete_until_ms else ""
+        complete_ms = index.complete_until_ms if index is not None else 0
+        # A minute later, for clocks differ, and no time would do where nobody knows when all of it was read.
+        since = _utc(complete_ms + CLOCKS_APART_MS + 1)
+        by_time = f"if the offset was taken after {since}, give that time (--taken-at), or " if complete_ms else ""
         return (
-            f"of {place} at {source} nothing is known from {end:,} on; if the offset was taken{since}, "
-            f"give that time (--taken-at), or translate {end:,}, which repeats what came later"
+            f"of {place} at {source} nothing is known from {end:,} on; "
+            f"{by_time}translate {end:,}, which repeats what came later"
         )
 
 

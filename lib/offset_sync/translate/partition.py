@@ -12,7 +12,7 @@ from offset_sync.model.values import ABSENT, State
 from offset_sync.translate.exact import Answers, Bounds, needs_of_unindexed, translate, translate_no_later
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition_log import PartitionLog, reason_to_withhold
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, reason_of, reason_to_withhold
 from offset_sync.translate.strategies import (
     EXACT,
     Choice,
@@ -70,7 +70,7 @@ def translate_partition(
     if reason is None and strategy.name != "exact":
         reason = reason_to_refuse(strategy, source, target)
     if reason is not None:
-        return withhold(reason, len(committed))
+        return withhold_all(reason, committed, source.metadata)
     if not target.is_indexed:
         # An empty log needs no index: everything in it is read, and its end is the answer.
         target = replace(target, index=LogIndex(target.metadata.log_end))
@@ -148,6 +148,20 @@ def withhold_some(answers: Translations, reasons: NDArray[np.intp]) -> Translati
     for name, values in changed.items():
         values[rows] = reasons[rows] if name == "state" else getattr(none, name)
     return Translations(**changed)
+
+
+def withhold_all(reason: State, committed: Int64s, said: PartitionMetadata | None) -> Translations:
+    """Return no answer to *committed*, shape (commits,), for the *reason* or for what the source has *said*.
+
+    A log that was cut, and commits beyond its end, are to be known when the source is gone: nobody else tells them.
+    """
+    found = withhold(reason, len(committed))
+    if reason is State.LOG_TRUNCATED or said is None:
+        return found
+    if reason_of(said) is State.LOG_TRUNCATED:
+        return withhold(State.LOG_TRUNCATED, len(committed))
+    is_beyond = (committed > said.log_end) & (reason_of(said) is None)
+    return withhold_some(found, np.where(is_beyond, int(State.COMMIT_BEYOND_END), ABSENT))
 
 
 def withhold(reason: State, commits: int) -> Translations:

@@ -64,7 +64,7 @@ class Site:
 
     def cut(self) -> int:
         self._maintainer.prepare(self.tables.path(LOG_INCARNATIONS), LOG_INCARNATIONS)
-        done = {"X": Checkpoint(self.tables.spark, f"{self._folder}/X")}
+        done = {"X": Checkpoint(self.tables.files, f"{self._folder}/X")}
         return RetireElections(self.tables, done, lambda alias: self.ends(alias), 0.3).cut(self._maintainer, NOW)
 
     def epochs(self) -> list[int]:

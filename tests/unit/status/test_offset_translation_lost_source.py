@@ -18,7 +18,7 @@ def test_without_the_source_what_the_tables_know_of_it_counts() -> None:
 
 @pytest.mark.parametrize(
     ("taken_at_ms", "answer"),
-    [(ABSENT, ABSENT), (STARTED_MS - CLOCKS_APART_MS - 1, ABSENT), (STARTED_MS - CLOCKS_APART_MS, 13)],
+    [(ABSENT, ABSENT), (STARTED_MS, ABSENT), (STARTED_MS + CLOCKS_APART_MS, ABSENT), (STARTED_MS + 60_001, 13)],
 )
 def test_above_all_that_is_known_of_a_lost_source_only_a_later_time_is_believed(taken_at_ms: int, answer: int) -> None:
     site = silent(site_of("Y0:5 X5:10", "Y0:5 X5:13"))
@@ -28,6 +28,24 @@ def test_above_all_that_is_known_of_a_lost_source_only_a_later_time_is_believed(
     if answer == ABSENT:
         assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
         assert "of orders-0 at X nothing is known from 13 on" in why(found)
+
+
+def test_an_offset_taken_before_a_lost_log_was_read_to_its_end_below_it_is_of_records_that_are_gone() -> None:
+    """60 records stood at X, 20 of them not indexed, when an election cut it at 40; ten others came, and were read.
+
+    The offset was taken half a minute before all 50 were read: its clock need not be wrong. The ten are unread.
+    """
+    site = silent(site_of("X0:50", "X0:50 Y50:55"))
+    site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = STARTED_MS
+    found = translated(site, kept((ORDERS, 60), taken_at_ms=STARTED_MS - 30_000), is_source_lost=True)
+    assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
+
+
+def test_a_time_proves_nothing_where_nobody_knows_when_the_lost_log_was_read_to_its_end() -> None:
+    site = silent(site_of())
+    found = translated(site, kept((ORDERS, 11), taken_at_ms=STARTED_MS), is_source_lost=True)
+    assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
+    assert why(found) == "of orders-0 at X nothing is known from 10 on; translate 10, which repeats what came later"
 
 
 def test_what_a_group_was_withheld_for_goes_on_withholding_when_the_source_is_lost() -> None:
