@@ -86,11 +86,17 @@ class Translator:
                 self._compute(asked.pair, each)
             return concatenate([self._told(asked.pair, each) for each in asked.questions])
 
+    def basis(self, pair: Pair, partition: TopicPartition) -> tuple[int, object]:
+        """Return the revision of the source's log, and what else makes answers void that were right before."""
+        logs = [self._index.log(alias, *partition) for alias in (pair.source, pair.target)]
+        ids = [frozenset(self._topic_ids(alias, partition)) for alias in (pair.source, pair.target)]
+        return self._revision(logs[0], partition), (ids, [log is not None and log.is_contradicted for log in logs])
+
     def _due(self, asked: Translation) -> list[Question]:
         """Return what has no answers, or void ones; to be computed by what is known now."""
         due = []
         for number, each in enumerate(asked.questions):
-            if each.answers is not None and self._basis(asked.pair, each.partition) != each.basis:
+            if each.answers is not None and self.basis(asked.pair, each.partition) != each.basis:
                 each = asked.questions[number] = self._asked(asked.pair, each.partition, each.key, each.given)
             if each.answers is None:
                 due.append(each)
@@ -101,7 +107,7 @@ class Translator:
             return self._question(pair, partition, key, given)
         except Exception as problem:
             self._log_once(pair, partition, problem)
-            return Question(partition, key, given, self._basis(pair, partition), State.TRANSLATION_FAILED)
+            return Question(partition, key, given, self.basis(pair, partition), State.TRANSLATION_FAILED)
 
     def _compute(self, pair: Pair, question: Question) -> None:
         try:
@@ -121,7 +127,7 @@ class Translator:
 
     def _question(self, pair: Pair, partition: TopicPartition, key: KeyRows, given: GivenOffsets) -> Question:
         there = self.view(pair.target, partition, pair.snapshot)
-        basis = self._basis(pair, partition)
+        basis = self.basis(pair, partition)
         if there is None or pair.snapshot.is_unsettled(pair.source, partition):
             return Question(partition, key, given, basis, State.CLUSTER_UNREACHABLE)
         window_start = 0
@@ -181,12 +187,6 @@ class Translator:
     def _view(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
         index = self._index.log(cluster, *partition)
         return PartitionLog.of(index.view() if index is not None else None, self._index.code(cluster), metadata)
-
-    def _basis(self, pair: Pair, partition: TopicPartition) -> tuple[int, object]:
-        """Return the revision of the source's log, and what else makes answers void that were right before."""
-        logs = [self._index.log(alias, *partition) for alias in (pair.source, pair.target)]
-        ids = [frozenset(self._topic_ids(alias, partition)) for alias in (pair.source, pair.target)]
-        return self._revision(logs[0], partition), (ids, [log is not None and log.is_contradicted for log in logs])
 
     def _revision(self, log: LogIndex | None, partition: TopicPartition) -> int:
         """Return a number that changes where earlier answers bound later ones no more."""

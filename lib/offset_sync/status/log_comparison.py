@@ -43,14 +43,14 @@ class LogPair:
     is_unstamped: bool = False
 
     @classmethod
-    def log_or_empty(cls, log: LogIndex | None, metadata: PartitionMetadata | None) -> LogIndex:
-        """Return *log*, or for a partition that is not indexed an empty one that begins where the partition does."""
-        return log if log is not None else LogIndex(metadata.log_start if metadata is not None else 0)
+    def view_or_empty(cls, log: LogIndex | None, metadata: PartitionMetadata | None) -> LogIndex:
+        """Return *log* as it is now, or of a partition that is not indexed an empty one that begins where it does."""
+        return log.view() if log is not None else LogIndex(metadata.log_start if metadata is not None else 0)
 
     def version(self) -> tuple[int, ...]:
-        """Return what changes when either log does."""
+        """Return what changes when either log does, as long as they live."""
         logs = (self.source, self.target)
-        parts = (part for log in logs for part in (id(log), log.frontier, log.is_contradicted))
+        parts = (part for log in logs for part in (log.begin, log.frontier, log.is_contradicted))
         return (*parts, min(self.snapshot_end, self.source.frontier))
 
 
