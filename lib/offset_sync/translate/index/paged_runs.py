@@ -6,7 +6,7 @@ Of a page that was let go only its directory entry stays: where it lies, and how
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.index.growable_array import GrowingArray
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs
 from offset_sync.translate.index.stretches import Stretches, in_a_row
 
@@ -102,6 +103,26 @@ class PagedRuns:
         first = int(self.pages.below(np.array([offset], np.int64))[0])
         pages = [self.page(number) for number in range(first, len(self.pages))]
         return in_log_order([*pages, self.tail]).from_offset(offset)
+
+    def part(self, number: int) -> Runs:
+        """Return the runs of a page, or of what is in memory, which comes after the pages."""
+        return self.page(number) if number < len(self.pages) else self.tail
+
+    def parts(self, low: int, high: int) -> Iterator[Runs]:
+        """Yield the runs that reach above *low* and begin below *high*, page by page; one across *low* is cut."""
+        first, last = self.pages.below(np.array([low, high - 1], np.int64)).tolist()
+        for number in range(first, last + 1):
+            runs = self.part(number).from_offset(low)
+            yield runs.take(slice(0, int(np.searchsorted(runs.start, high, "left"))))
+
+    def lowest_of(self, origin: int, offset: int) -> int:
+        """Return the lowest offset of *origin* among what lies at or above *offset*; ``NO_LIMIT``: there is none."""
+        first = int(self.pages.below(np.array([offset], np.int64))[0])
+        lowest = int(self.pages.span(origin).low[first + 1 :].min(initial=NO_LIMIT))
+        for number in {first, len(self.pages)}:
+            runs = self.part(number).from_offset(offset)
+            lowest = min(lowest, int(runs.origin_start[runs.origin == origin].min(initial=NO_LIMIT)))
+        return lowest
 
     def near(self, first: int, last: int, before: int) -> Runs:
         """Return the runs that hold *first* to *last*, so many *before* them, and at least one more behind."""
