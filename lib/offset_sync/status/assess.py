@@ -63,11 +63,14 @@ class _Positions(NamedTuple):
 
 @dataclass(frozen=True)
 class _Asked:
-    """A partition that is assessed: *logs* are views that do not change, *log_version* and *version* what they show."""
+    """A partition that is assessed: *logs* are views that do not change.
+
+    *compared* is what their comparison rests on, *version* what all that is found does.
+    """
 
     where: _PairPartition
     logs: LogPair
-    log_version: Hashable
+    compared: Hashable
     version: Hashable
     translation: Translation
     basis: Hashable
@@ -142,12 +145,12 @@ class Assessor:
             snapshot, now_ms = pair.snapshot, pair.now_ms
             translation = self._translator.ask(last, pair.source, pair.target, commits, snapshot, now_ms)
             basis = self._translator.basis(translation.pair, place)
-            return _Asked(where, logs, log_version, version, translation, basis)
+            return _Asked(where, logs, (log_version, commits.offset.tobytes()), version, translation, basis)
 
     def _measured(self, asked: _Asked, positions: _Positions) -> tuple[LogComparison, Assessment]:
         self._translator.compute(asked.translation)
         answers = self._translator.answers(asked.translation)
-        comparison = self._comparison(asked)
+        comparison = self._comparison(asked, positions.commits.offset)
         return comparison, measure(asked.logs, comparison, positions.commits, answers, *positions[1:])
 
     def _keep(self, asked: _Asked, comparison: LogComparison, assessment: Assessment) -> None:
@@ -157,7 +160,7 @@ class Assessor:
         for alias, log in zip(aliases, logs, strict=True):
             if (live := self._state.index.log(alias, topic, partition)) is not None:
                 live.adopt(log)
-        self._comparisons[asked.where] = asked.log_version, comparison
+        self._comparisons[asked.where] = asked.compared, comparison
         # With time alone, records become too old to be still on their way, and topics become idle.
         if not comparison.is_settling and self._config.strategy_of(topic) == "exact":
             self._remembered[asked.where] = _Remembered(asked.version, assessment)
@@ -183,11 +186,11 @@ class Assessor:
         is_told_apart = not self._config.is_timed(topic) or _are_stamped(logs)
         return logs if is_told_apart else replace(logs, is_unstamped=True)
 
-    def _comparison(self, asked: _Asked) -> LogComparison:
-        """Compare the logs of a partition, where either has grown since they were compared last."""
+    def _comparison(self, asked: _Asked, committed: Int64s) -> LogComparison:
+        """Compare the logs of a partition, where either or a commit is another than when they were compared last."""
         known = self._comparisons.get(asked.where)
-        if known is None or known[0] != asked.log_version or known[1].is_settling:
-            return compare_logs(asked.logs)
+        if known is None or known[0] != asked.compared or known[1].is_settling:
+            return compare_logs(asked.logs, committed)
         return known[1]
 
     def _log_version(self, pair: _Pair, place: TopicPartition, logs: LogPair) -> Hashable:

@@ -10,43 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.long_logs import FEW, RUNS, Mirrored
 from fakes.pages import CountedPages, let_go_of_all_but
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import Int64s, Runs
+from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.index_retention import IndexedLog, begins
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.position_cost import position_cost
+from offset_sync.translate.replication_gap import copies_between, deleted_of, joined
 from oracles.translation_check import growing, logs_of
-
-RUNS = 400
-FEW = 4
-"""Pages of a log that may be held at once: two that are compared, and one that is handed over on either side."""
-
-
-class Mirrored:
-    """Two logs of runs of one record, of X, Y and Z in turn, each in pages of four; Y has them in pairs swapped."""
-
-    def __init__(self) -> None:
-        order = np.arange(RUNS)
-        self.pages = CountedPages(), CountedPages()
-        self.logs = LogIndex(), LogIndex()
-        for log, pages, number in zip(self.logs, self.pages, (order, order ^ 1), strict=True):
-            log.extend(Runs.of(order, np.ones(RUNS), number % 3, self.origin_offset(number), np.zeros(RUNS)), RUNS)
-            let_go_of_all_but(log, 1, 4, pages)
-            assert len(log.paged.pages) > 60
-
-    @staticmethod
-    def origin_offset(number: Int64s) -> Int64s:
-        """A record of X and one of Y has the offset at which it stands there."""
-        return np.select([number % 3 == 0, number % 3 == 1], [number, number ^ 1], number // 3)
-
-    def most(self) -> int:
-        """How many pages of a log were held at once."""
-        return max(pages.most for pages in self.pages)
 
 
 def costs(given_logs: Mirrored) -> None:
@@ -106,6 +82,36 @@ def disordered(rng: random.Random, own: int) -> LogIndex:
         index.extend(Runs.of([at], [length], [origin], [origin_start], [0]), at + length)
         at += length + (rng.random() < 0.2)
     return index
+
+
+@law(300)
+@given(st.integers(0, 2**32), st.sampled_from([None, 1, 2, 4]))
+def test_copies_are_counted_once_however_they_came(seed: int, page_runs: int | None) -> None:
+    rng = random.Random(seed)
+    index = disordered(rng, 0)
+    held = {
+        number
+        for run in zip(index.runs.origin, index.runs.origin_start, index.runs.length, strict=True)
+        if run[0] == 1
+        for number in range(run[1], run[1] + run[2])
+    }
+    if page_runs:
+        let_go_of_all_but(index, 1, page_runs, CountedPages())
+    low, high = (np.array([rng.randint(0, 16) for _ in range(9)]) for _ in range(2))
+    expected = [len(held & set(range(*each))) for each in zip(low, high, strict=True)]
+    assert copies_between(1, index, low, high).tolist() == expected
+
+
+@pytest.mark.parametrize("page_runs", [None, 1])
+def test_what_the_target_has_not_indexed_yet_is_not_deleted_there(page_runs: int | None) -> None:
+    source, target = LogIndex(), LogIndex()
+    source.extend(Runs.of([0, 9, 12, 20], [2, 3, 1, 4], [1, 1, 0, 1], [0, 2, 12, 5], [0] * 4), 24)
+    target.extend(Runs.of([0, 2, 4], [1, 1, 2], [1, 0, 1], [0, 70, 4], [0] * 3), 6)
+    for index in (source, target) if page_runs else ():
+        let_go_of_all_but(index, 1, page_runs or 1, CountedPages())
+    found = joined(list(deleted_of(1, source, target)))
+    offsets = [n for first, length in zip(found.start, found.length, strict=True) for n in range(first, first + length)]
+    assert offsets == [1, 9, 10]  # 1, 2 and 3 at the target; 6 to 8 it may have
 
 
 @law(600)

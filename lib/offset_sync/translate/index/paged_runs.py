@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from offset_sync.translate.index.growable_array import GrowingArray
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import Int64s, Runs
+from offset_sync.translate.index.runs import Int64s, Runs, records_below
 from offset_sync.translate.index.stretches import Stretches, in_a_row
 
 _NOTHING = Runs.of([], [], [], [], [])
@@ -144,6 +144,34 @@ class PagedRuns:
             self._tail_stretch = frontier, Stretches.of(self.tail, self.tail_begin, frontier)
         parts = [each for each in (self.pages, self._tail_stretch[1]) if len(each)]
         return in_a_row(parts) if parts else self.pages
+
+    def records_from(self, offset: Int64s, frontier: int) -> Int64s:
+        """Return how many records stand at or above each offset, shape (offsets,), of a log known to *frontier*.
+
+        Reads only the pages in which the offsets lie.
+        """
+        known = self.stretches(frontier)
+        below = np.concatenate(([0], np.cumsum(known.records)))
+        number = known.below(offset)
+        found: Int64s = below[-1] - below[number]
+        for each in np.unique(number[number < len(known)]).tolist():
+            rows, runs = number == each, self.part(each)
+            found[rows] -= records_below(runs.start, runs.length, offset[rows])
+        return found
+
+    def records_by_origin(self, offset: int, frontier: int) -> dict[int, int]:
+        """Return how many records of each origin stand at or above *offset*, of those that have any there."""
+        known = self.stretches(frontier)
+        first = int(known.below(np.array([offset], np.int64))[0])
+        if first == len(known):
+            return {}
+        runs = self.part(first).from_offset(offset)
+        found = {}
+        for origin in sorted(known.spans):
+            count = int(known.span(origin).records[first + 1 :].sum() + runs.length[runs.origin == origin].sum())
+            if count:
+                found[origin] = count
+        return found
 
 
 def _new_columns() -> tuple[GrowingArray, ...]:
