@@ -22,7 +22,7 @@ from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation, Reconc
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD
-from offset_sync.translate.replication_gap import replication_gap
+from offset_sync.translate.replication_gap import joined, replication_gaps
 
 
 class LiveClusters:
@@ -138,9 +138,12 @@ class LiveClusters:
                 source = index.log(self._source, topic, partition)
                 if source is None or committed[key] < 0:
                     continue
-                gap = replication_gap(origin, source, index.log(self._target, topic, partition) or LogIndex())
-                for part in (gap.skipped, gap.pending):
-                    unread = part.from_offset(int(committed[key]))
+                target, first = index.log(self._target, topic, partition) or LogIndex(), int(committed[key])
+                parts = [
+                    (gap.skipped.from_offset(first), gap.pending.from_offset(first))
+                    for gap in replication_gaps(origin, source, target)
+                ]
+                for unread in map(joined, zip(*parts, strict=True)):
                     ranges = _to_ranges(unread.start, unread.length)
                     found.setdefault(group_id, []).extend(f"{topic}-{partition} {self._source} {r}" for r in ranges)
         return found
@@ -181,4 +184,6 @@ def _to_committed(reconciliation: Reconciliation, keys: Sequence[GroupPartition]
 
 
 def _to_ranges(start: Int64s, length: Int64s) -> list[str]:
-    return [f"[{first}, {first + count})" for first, count in zip(start.tolist(), length.tolist(), strict=True)]
+    is_first = np.concatenate((start[:1] >= 0, start[1:] != (start + length)[:-1]))  # a page may have ended between
+    ends = (start + length)[np.concatenate((is_first[1:], start[:1] >= 0))]
+    return [f"[{first}, {end})" for first, end in zip(start[is_first].tolist(), ends.tolist(), strict=True)]

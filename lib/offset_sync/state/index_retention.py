@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -21,20 +20,44 @@ from offset_sync.state.index_rows import COLUMNS, IndexRows, RowReader
 from offset_sync.state.snapshot import Index, MetadataByCluster
 from offset_sync.state.staged_rows import StagedRows
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.index_retention import IndexedLog, begins
 
 
-@dataclass(frozen=True)
 class Rows:
-    """The rows of one partition of the index at one cluster, by ascending *start*; shapes (rows,)."""
+    """The rows of one log, read by ascending offset from what is *staged*; never all of them in memory."""
 
-    start: Int64s
-    seen_ms: Int64s
+    def __init__(self, staged: StagedRows, number: int) -> None:
+        self._staged, self._number = staged, number
+
+    def first_seen_since(self, at_ms: int) -> int:
+        """Return the lowest offset at which a row begins that was first seen at *at_ms* or later; NO_LIMIT: none."""
+        for rows in self._parts():
+            if len(young := rows.start[rows.seen_ms >= at_ms]):
+                return int(young[0])
+        return int(NO_LIMIT)
+
+    def last_at(self, offset: int) -> int:
+        """Return where the last row begins that begins at or below *offset*; the first row, if none does."""
+        found: int | None = None
+        for rows in self._parts():
+            row = int(np.searchsorted(rows.start, offset, "right")) - 1
+            if row >= 0 or found is None:
+                found = int(rows.start[max(row, 0)])
+            if row < len(rows) - 1:
+                break
+        if found is None:
+            raise ValueError("a log that is indexed has rows")
+        return found
+
+    def _parts(self) -> Iterator[IndexRows]:
+        for rows in self._staged.in_order(frozenset({self._number})):
+            mine = rows.take(np.asarray(rows.log == self._number))
+            if len(mine):
+                yield mine
 
 
 class TableRows(Mapping[ClusterPartition, Rows]):
-    """The rows of the table by log; of one log at a time in memory, where *most_rows* is less than there are."""
+    """The rows of the table by log; not many more than *most_rows* in memory at a time."""
 
     def __init__(self, most_rows: int = sys.maxsize) -> None:
         self._reader = RowReader(lambda _origin: 0, lambda _topic: False)
@@ -47,10 +70,8 @@ class TableRows(Mapping[ClusterPartition, Rows]):
         self._rows.add(IndexRows(rows.log, rows.start, zero, zero, zero, rows.seen_ms, zero, zero, zero))
 
     def __getitem__(self, log: ClusterPartition) -> Rows:
-        """Return the rows of a log."""
-        number = self._reader.numbers[log]
-        parts = [rows.take(np.asarray(rows.log == number)) for rows in self._rows.in_order(frozenset({number}))]
-        return Rows(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("start", "seen_ms")))
+        """Return the rows of a log; they are read when something is asked of them."""
+        return Rows(self._rows, self._reader.numbers[log])
 
     def __iter__(self) -> Iterator[ClusterPartition]:
         """Yield the logs that have any."""
@@ -146,4 +167,4 @@ class Retention:
         if index.frontier < ends.log_end:
             return f"{alias} has not indexed it to its end"
         rows, lowest = self._rows[where], self._lowest.get(where, int(NO_LIMIT))
-        return IndexedLog(index, self._index.code(alias), ends.log_start, lowest, rows.start, rows.seen_ms)
+        return IndexedLog(index, self._index.code(alias), ends.log_start, lowest, rows)

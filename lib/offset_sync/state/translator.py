@@ -93,6 +93,12 @@ class Translator:
                 self._compute(asked.pair, each)
             return concatenate([self._told(asked.pair, each) for each in asked.questions])
 
+    def basis(self, pair: Pair, partition: TopicPartition) -> tuple[int, object]:
+        """Return the revision of the source's log, and what else makes answers void that were right before."""
+        logs = [self._index.log(alias, *partition) for alias in (pair.source, pair.target)]
+        ids = [frozenset(self._topic_ids(alias, partition)) for alias in (pair.source, pair.target)]
+        return self._revision(logs[0], partition), (ids, [log is not None and log.is_contradicted for log in logs])
+
     def _due(self, asked: Translation) -> list[Question]:
         """Return what has no answers, or void ones; to be computed by what is known now."""
         due = []
@@ -105,7 +111,7 @@ class Translator:
 
     def _is_void(self, pair: Pair, question: Question) -> bool:
         try:
-            return self._basis(pair, question.partition) != question.basis
+            return self.basis(pair, question.partition) != question.basis
         except Exception:
             return question.withheld is not State.TRANSLATION_FAILED  # to be asked anew, which says what is wrong
 
@@ -125,7 +131,7 @@ class Translator:
 
     def _question(self, pair: Pair, partition: TopicPartition, key: KeyRows, given: GivenOffsets) -> Question:
         there = self.view(pair.target, partition, pair.snapshot)
-        basis = self._basis(pair, partition)
+        basis = self.basis(pair, partition)
         said = self.view(pair.source, partition, pair.snapshot)
         if there is None or pair.snapshot.is_unsettled(pair.source, partition):
             return Question(partition, key, given, basis, State.CLUSTER_UNREACHABLE, said=said)
@@ -175,12 +181,6 @@ class Translator:
     def _view(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
         index = self._index.log(cluster, *partition)
         return PartitionLog.of(index.view() if index is not None else None, self._index.code(cluster), metadata)
-
-    def _basis(self, pair: Pair, partition: TopicPartition) -> tuple[int, object]:
-        """Return the revision of the source's log, and what else makes answers void that were right before."""
-        logs = [self._index.log(alias, *partition) for alias in (pair.source, pair.target)]
-        ids = [frozenset(self._topic_ids(alias, partition)) for alias in (pair.source, pair.target)]
-        return self._revision(logs[0], partition), (ids, [log is not None and log.is_contradicted for log in logs])
 
     def _revision(self, log: LogIndex | None, partition: TopicPartition) -> int:
         """Return a number that changes where earlier answers bound later ones no more."""

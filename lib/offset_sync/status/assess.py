@@ -13,6 +13,7 @@ from offset_sync.config.duration import to_ms
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.snapshot import Commits, Snapshot
 from offset_sync.state.sync_state import SyncState
+from offset_sync.state.translation import Translation
 from offset_sync.state.translator import Translator
 from offset_sync.status.assessment import Assessment, Bools
 from offset_sync.status.log_comparison import NO_END, LogComparison, LogPair, compare_logs
@@ -20,6 +21,9 @@ from offset_sync.status.measure import has_log_end, log_end, measure
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.strategies import is_stamped
+
+_TRIES = 3
+"""How often a partition is assessed without the lock before that is done with it."""
 
 
 class _PairPartition(NamedTuple):
@@ -49,8 +53,36 @@ class _Pair:
     origin_names: Mapping[int, str]
 
 
+class _Positions(NamedTuple):
+    """Commits of one partition at the source, and where their groups stand at the target; shapes (commits,)."""
+
+    commits: Commits
+    target_offset: Int64s
+    has_target_offset: Bools
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A partition that is assessed: *logs* are views that do not change.
+
+    *compared* is what their comparison rests on, *version* what all that is found does.
+    """
+
+    where: _PairPartition
+    logs: LogPair
+    compared: Hashable
+    version: Hashable
+    translation: Translation
+    basis: Hashable
+
+
 class Assessor:
-    """Assesses the commits in *state*."""
+    """Assesses the commits in *state*, whose lock is not held while logs are read and compared.
+
+    What was found holds for the logs as they were when their views were taken. Where what was believed of them is
+    wrong since, with a record that came late or another life of a log, it is found anew; after a few times with the
+    lock held.
+    """
 
     def __init__(self, config: Config, state: SyncState, translator: Translator) -> None:
         self._config = config
@@ -61,59 +93,77 @@ class Assessor:
 
     def assess(self, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int) -> Assessment:
         """Translate *source*'s *commits*, of which there is at least one, and measure what they cost at *target*."""
-        with self._state.lock:
-            return self._assess(source, target, commits, snapshot, now_ms)
-
-    def _assess(self, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int) -> Assessment:
         offsets, index = self._state.offsets, self._state.index
-        column = offsets.clusters[target].columns
-        has_target_offset = ~column["is_deleted"][commits.key] & (column["actual_offset"][commits.key] >= 0)
-        target_offset = np.where(has_target_offset, column["actual_offset"][commits.key], 0)
-        origin_names = {index.code(alias): alias for alias in self._config.clusters}
+        with self._state.lock:
+            column = offsets.clusters[target].columns
+            has_target_offset = ~column["is_deleted"][commits.key] & (column["actual_offset"][commits.key] >= 0)
+            target_offset = np.where(has_target_offset, column["actual_offset"][commits.key], 0)
+            origin_names = {index.code(alias): alias for alias in self._config.clusters}
+            keys = [offsets.keys[key] for key in commits.key.tolist()]
+            places = list(self._state.keys.slices(commits.key))
         pair = _Pair(source, target, snapshot, now_ms, origin_names)
         parts = []
-        for topic_partition, rows in self._state.keys.slices(commits.key):
-            part = Commits(commits.key[rows], commits.offset[rows], commits.at_ms[rows])
-            position = target_offset[rows], has_target_offset[rows]
-            parts.append(self._assess_partition(pair, topic_partition, part, *position))
-        return replace(
-            Assessment.joined(parts),
-            source=source,
-            target=target,
-            keys=[offsets.keys[key] for key in commits.key.tolist()],
-            committed_at_ms=commits.at_ms,
-        )
+        for place, rows in places:
+            positions = _Positions(commits.take(rows), target_offset[rows], has_target_offset[rows])
+            parts.append(self._assess_partition(pair, place, positions))
+        joined = Assessment.joined(parts)
+        return replace(joined, source=source, target=target, keys=keys, committed_at_ms=commits.at_ms)
 
-    def _assess_partition(
-        self,
-        pair: _Pair,
-        topic_partition: TopicPartition,
-        commits: Commits,
-        target_offset: Int64s,
-        has_target_offset: Bools,
-    ) -> Assessment:
-        where = _PairPartition(pair.source, pair.target, topic_partition)
-        logs = self._log_pair(pair, topic_partition)
-        topic_id = self._state.offsets.clusters[pair.source].topic_id
-        version = (
-            logs.version(),
-            self._metadata_version(pair.source, topic_partition, logs.source_metadata),
-            self._metadata_version(pair.target, topic_partition, logs.target_metadata),
-            *(each.tobytes() for each in (commits.key, commits.offset, target_offset, has_target_offset)),
-            tuple(topic_id.get(key) for key in commits.key.tolist()),
-            self._epochs_version(pair, topic_partition, commits),
-        )
-        remembered = self._remembered.get(where)
-        if remembered is not None and remembered.version == version:
-            return remembered.assessment
-        last = self._state.last(pair.source, pair.target)
-        answers = self._translator.translate(last, pair.source, pair.target, commits, pair.snapshot, pair.now_ms)
-        comparison = self._comparison(where, logs)
-        assessment = measure(logs, comparison, commits, answers, target_offset, has_target_offset)
+    def _assess_partition(self, pair: _Pair, place: TopicPartition, positions: _Positions) -> Assessment:
+        for _ in range(_TRIES):
+            asked = self._ask(pair, place, positions)
+            if isinstance(asked, Assessment):
+                return asked
+            comparison, assessment = self._measured(asked, positions)
+            with self._state.lock:
+                if self._translator.basis(asked.translation.pair, place) == asked.basis:
+                    self._keep(asked, comparison, assessment)
+                    return assessment
+        with self._state.lock:
+            asked = self._ask(pair, place, positions)
+            return asked if isinstance(asked, Assessment) else self._measured(asked, positions)[1]
+
+    def _ask(self, pair: _Pair, place: TopicPartition, positions: _Positions) -> _Asked | Assessment:
+        """Return the partition with its logs as they are now; or what was found before, where nothing has changed."""
+        with self._state.lock:
+            where, commits = _PairPartition(pair.source, pair.target, place), positions.commits
+            logs = self._log_pair(pair, place)
+            log_version = self._log_version(pair, place, logs)
+            topic_id = self._state.offsets.clusters[pair.source].topic_id
+            version = (
+                log_version,
+                self._metadata_version(pair.source, place, logs.source_metadata),
+                self._metadata_version(pair.target, place, logs.target_metadata),
+                *(each.tobytes() for each in (commits.key, commits.offset, *positions[1:])),
+                tuple(topic_id.get(key) for key in commits.key.tolist()),
+                self._epochs_version(pair, place, commits),
+            )
+            remembered = self._remembered.get(where)
+            if remembered is not None and remembered.version == version:
+                return remembered.assessment
+            last = self._state.last(pair.source, pair.target)
+            snapshot, now_ms = pair.snapshot, pair.now_ms
+            translation = self._translator.ask(last, pair.source, pair.target, commits, snapshot, now_ms)
+            basis = self._translator.basis(translation.pair, place)
+            return _Asked(where, logs, (log_version, commits.offset.tobytes()), version, translation, basis)
+
+    def _measured(self, asked: _Asked, positions: _Positions) -> tuple[LogComparison, Assessment]:
+        self._translator.compute(asked.translation)
+        answers = self._translator.answers(asked.translation)
+        comparison = self._comparison(asked, positions.commits.offset)
+        return comparison, measure(asked.logs, comparison, positions.commits, answers, *positions[1:])
+
+    def _keep(self, asked: _Asked, comparison: LogComparison, assessment: Assessment) -> None:
+        """Remember what was found, and the positions of records that were made for it."""
+        topic, partition = asked.where.topic_partition
+        aliases, logs = (asked.where.source, asked.where.target), (asked.logs.source, asked.logs.target)
+        for alias, log in zip(aliases, logs, strict=True):
+            if (live := self._state.index.log(alias, topic, partition)) is not None:
+                live.adopt(log)
+        self._comparisons[asked.where] = asked.compared, comparison
         # With time alone, records become too old to be still on their way, and topics become idle.
-        if not comparison.is_settling and self._config.strategy_of(topic_partition.topic) == "exact":
-            self._remembered[where] = _Remembered(version, assessment)
-        return assessment
+        if not comparison.is_settling and self._config.strategy_of(topic) == "exact":
+            self._remembered[asked.where] = _Remembered(asked.version, assessment)
 
     def _log_pair(self, pair: _Pair, topic_partition: TopicPartition) -> LogPair:
         index, topic, partition = self._state.index, topic_partition.topic, topic_partition.partition
@@ -122,8 +172,8 @@ class Assessor:
         logs = LogPair(
             source_origin=index.code(pair.source),
             target_origin=index.code(pair.target),
-            source=LogPair.log_or_empty(index.log(pair.source, topic, partition), source_metadata),
-            target=LogPair.log_or_empty(index.log(pair.target, topic, partition), target_metadata),
+            source=LogPair.view_or_empty(index.log(pair.source, topic, partition), source_metadata),
+            target=LogPair.view_or_empty(index.log(pair.target, topic, partition), target_metadata),
             source_metadata=source_metadata,
             target_metadata=target_metadata,
             origin_names=pair.origin_names,
@@ -136,12 +186,17 @@ class Assessor:
         is_told_apart = not self._config.is_timed(topic) or _are_stamped(logs)
         return logs if is_told_apart else replace(logs, is_unstamped=True)
 
-    def _comparison(self, where: _PairPartition, logs: LogPair) -> LogComparison:
-        """Compare the logs of a partition, where either has grown since they were compared last."""
-        known = self._comparisons.get(where)
-        if known is None or known[0] != logs.version() or known[1].is_settling:
-            known = self._comparisons[where] = logs.version(), compare_logs(logs)
+    def _comparison(self, asked: _Asked, committed: Int64s) -> LogComparison:
+        """Compare the logs of a partition, where either or a commit is another than when they were compared last."""
+        known = self._comparisons.get(asked.where)
+        if known is None or known[0] != asked.compared or known[1].is_settling:
+            return compare_logs(asked.logs, committed)
         return known[1]
+
+    def _log_version(self, pair: _Pair, place: TopicPartition, logs: LogPair) -> Hashable:
+        """Return what changes when either log does; *logs* are views of them."""
+        live = [id(self._state.index.log(alias, *place)) for alias in (pair.source, pair.target)]
+        return (*live, self._state.index.rebuilt(place), *logs.version())
 
     def _epochs_version(self, pair: _Pair, topic_partition: TopicPartition, commits: Commits) -> Hashable:
         """Return what changes when another leader's records are known to have ended below a commit."""

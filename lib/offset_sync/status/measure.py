@@ -13,6 +13,7 @@ from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.position_cost import position_cost
+from offset_sync.translate.replication_gap import copies_between
 
 
 def measure(
@@ -29,7 +30,7 @@ def measure(
     """
     committed = commits.offset
     source_end, target_end = log_end(logs.source_metadata), log_end(logs.target_metadata)
-    beyond_index, missing_beyond_index = _beyond_index(logs, comparison, committed, source_end)
+    beyond_index, missing_beyond_index = _beyond_index(logs, committed, source_end)
     repeats, skipped = _cost(logs, committed, answers, target_offset, has_target_offset)
     not_mirrored = comparison.not_mirrored.count_from(committed) + missing_beyond_index
     deleted = comparison.deleted.count_from(committed)
@@ -47,8 +48,8 @@ def measure(
         is_outside=has_target_offset & _is_outside(logs.target_metadata, target_offset),
         repeats=repeats,
         skipped=skipped,
-        unread=comparison.records.count_from(committed) + beyond_index,
-        unread_newer=comparison.records.count_from(np.maximum(committed, logs.snapshot_end)),
+        unread=logs.source.paged.records_from(committed, logs.source.frontier) + beyond_index,
+        unread_newer=logs.source.paged.records_from(np.maximum(committed, logs.snapshot_end), logs.source.frontier),
         pending=comparison.pending.count_from(committed) + missing_beyond_index,
         not_mirrored=not_mirrored,
         deleted=deleted,
@@ -86,9 +87,7 @@ def log_end(metadata: PartitionMetadata | None) -> int:
     return metadata.log_end if metadata is not None and metadata.topic_id is not None else 0
 
 
-def _beyond_index(
-    logs: LogPair, comparison: LogComparison, committed: Int64s, source_end: int
-) -> tuple[Int64s, Int64s]:
+def _beyond_index(logs: LogPair, committed: Int64s, source_end: int) -> tuple[Int64s, Int64s]:
     """Return how many offsets from the commit on the source's index does not cover, and how many the target lacks.
 
     Before its index begins, and beyond its frontier. The target's copies of them are known by their origin offset.
@@ -101,7 +100,7 @@ def _beyond_index(
         offsets = np.maximum(high - low, 0)
         if offsets.any():
             count += offsets
-            missing += np.where(offsets > 0, offsets - comparison.copies.count_between(low, high), 0)
+            missing += np.where(offsets > 0, offsets - copies_between(logs.source_origin, logs.target, low, high), 0)
     return count, missing
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import cut_pieces
 
@@ -29,21 +30,29 @@ _NEVER = int(NO_LIMIT)
 """No hole is too young: the record that shows it is below the lowest commit and old, or it counts as unread anyway."""
 
 
+class LogRows(Protocol):
+    """The rows of ``record_runs`` of one log, rows of length 0 among them."""
+
+    def first_seen_since(self, at_ms: int) -> int:
+        """Return the lowest offset at which a row begins that was first seen at *at_ms* or later; NO_LIMIT: none."""
+
+    def last_at(self, offset: int) -> int:
+        """Return where the last row begins that begins at or below *offset*; the first row, if none does."""
+
+
 @dataclass(frozen=True)
 class IndexedLog:
-    """One cluster's log of a partition, the commits that may still come from it, and its rows of ``record_runs``.
+    """One cluster's log of a partition, the commits that may still come from it, and its *rows*.
 
     *origin* is the code of the records produced at the cluster, *lowest_commit* the lowest offset that any group holds
-    there, its own commit or a translation (:data:`NO_LIMIT`: none). *row_start* (ascending) and *row_seen_ms* are the
-    table's rows, rows of length 0 among them, shape (rows,).
+    there, its own commit or a translation (:data:`NO_LIMIT`: none).
     """
 
     index: LogIndex
     origin: int
     log_start: int
     lowest_commit: int
-    row_start: Int64s
-    row_seen_ms: Int64s
+    rows: LogRows
 
     @property
     def log(self) -> PartitionLog:
@@ -52,9 +61,7 @@ class IndexedLog:
 
     def floor(self, old_before_ms: int) -> int:
         """Return the lowest offset that can be asked for, or that of the first row too young to be deleted."""
-        is_young = self.row_seen_ms >= old_before_ms
-        first_young = int(self.row_start[is_young].min(initial=NO_LIMIT))
-        return min(self.log_start, self.lowest_commit, first_young)
+        return min(self.log_start, self.lowest_commit, self.rows.first_seen_since(old_before_ms))
 
     def row_at(self, offset: int) -> int:
         """Return where the last row begins that begins at or below *offset*; the first row, if none does.
@@ -62,7 +69,7 @@ class IndexedLog:
         The index has to begin where a row does: it then covers everything from there to its frontier, which is never
         below the end of the last row.
         """
-        return int(self.row_start[max(int(np.searchsorted(self.row_start, offset, "right")) - 1, 0)])
+        return self.rows.last_at(offset)
 
 
 def begins(logs: Sequence[IndexedLog], *, old_before_ms: int) -> list[int]:
@@ -72,17 +79,17 @@ def begins(logs: Sequence[IndexedLog], *, old_before_ms: int) -> list[int]:
     *old_before_ms* (since the epoch) stay, and a hole that only they show does not count as one yet. Errs to keeping.
     """
     floors = [log.floor(old_before_ms) for log in logs]
-    found = []
+    found = list[int]()
     for number, log in enumerate(logs):
-        others = [(source, floor) for source, floor in zip(logs, floors, strict=True) if source is not log]
-        limits = [_read_by_all(log, floors[number], source, floor) for source, floor in others]
+        others_there = [(source, floor) for source, floor in zip(logs, floors, strict=True) if source is not log]
+        limits = [_read_by_all(log, floors[number], source, floor) for source, floor in others_there]
         found.append(log.row_at(min([floors[number], *limits])))
     while True:
-        kept = [log.index.paged.from_offset(begin) for log, begin in zip(logs, found, strict=True)]
-        lower = []
+        kept = list(zip(logs, found, strict=True))
+        lower = list[int]()
         for number, log in enumerate(logs):
-            targets = kept[:number] + kept[number + 1 :]
-            needed = [_kept_for(log, floors[number], target) for target in targets]
+            others = kept[:number] + kept[number + 1 :]
+            needed = [_kept_for(log, floors[number], target.index, begin) for target, begin in others]
             lower.append(log.row_at(min([found[number], *needed])))
         if lower == found:
             return found
@@ -97,33 +104,81 @@ def _read_by_all(target: IndexedLog, floor: int, source: IndexedLog, lowest_comm
     below that, is answered with the log start before and after.
     """
     answers = translate(np.array([lowest_commit]), source.log, target.log, Bounds(_NEVER))
-    pieces = cut_pieces(target.index.runs, source.log, _NEVER).below(floor + 1)
-    if len(pieces) == 0:
-        return min(floor, int(answers.offset[0]))
-    reaches = np.flatnonzero(pieces.last_needs == np.maximum.accumulate(pieces.last_needs))[-1]
-    return min(int(pieces.start[reaches] + pieces.length[reaches] - 1), int(answers.offset[0]))
+    reaches, reached = floor, -1
+    for runs in target.index.paged.parts(target.index.begin, floor + 1):
+        pieces = cut_pieces(runs, source.log, _NEVER).below(floor + 1)
+        if len(pieces):
+            required = np.maximum(np.maximum.accumulate(pieces.last_needs), reached)
+            reached = int(required[-1])
+            equal = np.flatnonzero(pieces.last_needs == required)
+            if len(equal):
+                reaches = int(pieces.start[equal[-1]] + pieces.length[equal[-1]] - 1)
+    return min(reaches, int(answers.offset[0]))
 
 
-def _kept_for(source: IndexedLog, floor: int, target: Runs) -> int:
-    """Return the offset of the first record that *source* has to keep for the *target*'s runs.
+def _kept_for(source: IndexedLog, floor: int, target: LogIndex, begin: int) -> int:
+    """Return the offset of the first record that *source* has to keep for what *target* has from *begin* on.
 
     Of every origin the newest record below *floor* stays, if the target still holds one that is not newer. It proves
     all of those to be read by every commit from *floor* on, by their own position or as a hole that the group has
     passed. Where the mirror has sent a record twice its first position stays too, or the later one would count. The
     source's own records need no index.
     """
-    runs = source.index.runs
     lowest = int(NO_LIMIT)
-    for origin in set(np.unique(runs.origin).tolist()) - {source.origin, UNKNOWN_ORIGIN}:
-        mine = runs.take(runs.origin == origin)
-        below, above = _before(mine, floor), mine.from_offset(floor)
-        oldest_there = target.origin_start[target.origin == origin].min(initial=NO_LIMIT)
-        reach = below.origin_start + below.length
-        if len(below) and oldest_there < reach.max():
-            newest = int(np.argmax(reach))
-            sent_again = below.start[_meets(below, above)]
-            lowest = min(lowest, int(below.end[newest] - 1), int(sent_again.min(initial=NO_LIMIT)))
+    for origin in source.index.origins - {source.origin, UNKNOWN_ORIGIN}:
+        of_origin = _OriginParts(source.index, origin, floor)
+        reach, last = of_origin.newest_below()
+        if target.paged.lowest_of(origin, begin) < reach:
+            lowest = min(lowest, last, of_origin.first_sent_again())
     return lowest
+
+
+class _OriginParts:
+    """The runs of *origin* in a log, page by page: those below *floor*, and those from there on; no more at a time."""
+
+    def __init__(self, index: LogIndex, origin: int, floor: int) -> None:
+        self._paged, self._origin, self._floor = index.paged, origin, floor
+        stretches = index.stretches()
+        self._span, self._at = stretches.span(origin), int(stretches.below(np.array([floor], np.int64))[0])
+
+    def newest_below(self) -> tuple[int, int]:
+        """Return the first offset of the origin above all below the floor, and where in the log the one before stands.
+
+        Of several places the first one that comes so far in one piece; (0, NO_LIMIT) where there is none.
+        """
+        found = 0, int(NO_LIMIT)
+        whole = self._span.high[: self._at]
+        for number in ([int(np.argmax(whole))] if len(whole) else []) + [self._at]:
+            below = self._below(number)
+            if len(below):
+                reach = below.origin_start + below.length
+                newest = int(np.argmax(reach))
+                if reach[newest] > found[0]:
+                    found = int(reach[newest]), int(below.end[newest] - 1)
+        return found
+
+    def first_sent_again(self) -> int:
+        """Return where the first run below the floor stands of which a record comes again above it; NO_LIMIT: none."""
+        span, above = self._span, range(self._at, len(self._span.low))
+        least_above = int(span.low[self._at :].min(initial=NO_LIMIT))
+        for number in np.flatnonzero(span.high[: self._at + 1] >= least_above).tolist():
+            below = self._below(number)
+            meets = np.zeros(len(below), np.bool_)
+            for other in above:
+                if span.low[other] <= span.high[number] and span.high[other] >= span.low[number]:
+                    meets |= _meets(below, self._of_origin(other).from_offset(self._floor))
+            if meets.any():
+                return int(below.start[meets].min())
+        return int(NO_LIMIT)
+
+    def _below(self, number: int) -> Runs:
+        return _before(self._of_origin(number), self._floor)
+
+    def _of_origin(self, number: int) -> Runs:
+        if number == len(self._span.low):
+            return Runs.of([], [], [], [], [])
+        runs = self._paged.part(number)
+        return runs.take(np.asarray(runs.origin == self._origin))
 
 
 def _before(runs: Runs, offset: int) -> Runs:

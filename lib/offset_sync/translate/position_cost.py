@@ -46,6 +46,7 @@ def position_cost(
 ) -> PositionCost:
     """Compare each group's *position* at the target with the *answer* to what it *committed* at the source.
 
+    What lies between is looked at page by page, so no more than a page of it is cut into pieces at a time.
     All shapes are (commits,). The answer is t(c) or, where that is deleted, the log start; no position is below the
     log start either. Errs to too many skipped: what is not known to be read counts as unread.
     """
@@ -54,16 +55,29 @@ def position_cost(
     if len(differs) == 0:
         return PositionCost(repeats, skipped)
     low, high = np.minimum(answer, position), np.maximum(answer, position)
-    runs = target.index.paged.near(int(low[differs].min()), int(high[differs].max()), 0)
-    runs = runs.from_offset(int(low[differs].min()))
-    pieces = cut_pieces(runs, source, young_since_ms).below(int(high[differs].max()))
-    between = pieces.records_below(high) - pieces.records_below(low)
-    is_behind = position < answer
-    repeats[is_behind] = between[is_behind]
-    ahead = np.flatnonzero(position > answer)
-    read = _read_between(pieces, committed[ahead], low[ahead], high[ahead])
-    repeats[ahead], skipped[ahead] = -read, between[ahead] - read
+    lowest, highest = int(low[differs].min()), int(high[differs].max())
+    is_behind, ahead = position < answer, np.flatnonzero(position > answer)
+    for runs in target.index.paged.parts(lowest, highest):
+        pieces = cut_pieces(runs, source, young_since_ms).below(highest)
+        if len(pieces):
+            between = pieces.records_below(high) - pieces.records_below(low)
+            repeats[is_behind] += between[is_behind]
+            read = _read_of_part(pieces, committed[ahead], low[ahead], high[ahead])
+            repeats[ahead] -= read
+            skipped[ahead] += between[ahead] - read
     return PositionCost(repeats, skipped)
+
+
+def _read_of_part(pieces: Pieces, committed: Int64s, low: Int64s, high: Int64s) -> Int64s:
+    """Return how many records of ``[low, high)`` each group has read among those of *pieces*, a part of the log."""
+    begin, end = pieces.start[0], pieces.start[-1] + pieces.length[-1]
+    is_whole, is_cut = (low <= begin) & (high >= end), (low < end) & (high > begin)
+    read = np.zeros(len(committed), np.int64)
+    read[is_whole] = count_read(pieces, committed[is_whole])
+    some = is_cut & ~is_whole
+    if some.any():
+        read[some] = _read_between(pieces, committed[some], low[some], high[some])
+    return read
 
 
 def _read_between(pieces: Pieces, committed: Int64s, low: Int64s, high: Int64s) -> Int64s:

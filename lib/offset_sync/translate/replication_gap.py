@@ -8,18 +8,22 @@ The source's segments of an origin less the target's, by identity::
 
 A record that the mirror has passed may still come for a while, as in ``pieces``; so long it is pending. Errs to too
 many: what the target's index has not read yet counts as missing.
+
+Of logs that lie in pages it is found window by window of origin offsets, each of which meets few pages of either log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.runs import Int64s
 
 NEVER_YOUNG = int(np.iinfo(np.int64).max)
@@ -89,34 +93,96 @@ class ReplicationGap:
         return ReplicationGap(self.pending.below(offset), self.skipped.below(offset), self.is_settling)
 
 
-def replication_gap(
+class OffsetCounts:
+    """How many records of ranges that are added bit by bit stand at or above each of the offsets *asked* for."""
+
+    def __init__(self, asked: Int64s) -> None:
+        self._asked = np.unique(asked)
+        self._at_or_above = np.zeros(len(self._asked), np.int64)
+        self.total, self.first = 0, int(NO_LIMIT)
+
+    def add(self, ranges: OffsetRanges) -> None:
+        """Count *ranges*, which are disjoint from those before."""
+        if len(ranges.start):
+            self._at_or_above += ranges.count_from(self._asked)
+            self.total, self.first = self.total + ranges.total, min(self.first, int(ranges.start[0]))
+
+    def count_from(self, offset: Int64s) -> Int64s:
+        """Return how many records stand at or above each offset, shape (offsets,); all of them were asked for."""
+        row = np.minimum(np.searchsorted(self._asked, offset), len(self._asked) - 1)
+        if (self._asked[row] != offset).any():
+            raise ValueError("an offset that was not asked for")
+        found: Int64s = self._at_or_above[row]
+        return found
+
+
+def replication_gaps(
     origin: int, source: LogIndex, target: LogIndex, young_since_ms: int = NEVER_YOUNG
-) -> ReplicationGap:
-    """Return which records of *origin* the source has and the target has not, as offsets of the source's log.
+) -> Iterator[ReplicationGap]:
+    """Yield which records of *origin* the source has and the target has not, as offsets of the source's log.
 
     A record is pending while the target has nothing later of that origin, or only what was indexed after
-    *young_since_ms* (since the epoch). Errs to too many of both.
+    *young_since_ms* (since the epoch). Errs to too many of both. The parts are disjoint, and there is at least one.
     """
-    here, there = source.positions(origin), target.positions(origin)
-    row, gap, low, high = _without(here.start, here.end, there.start, there.end)
-    start, length = here.position[row] + (low - here.start[row]), high - low
-    is_beyond = gap == len(there)
-    is_young = np.append(there.next_offset_indexed_at_ms, young_since_ms)[gap] > young_since_ms
-    is_pending = is_beyond | is_young
-    pending, skipped = (_in_order(start[some], length[some]) for some in (is_pending, ~is_pending))
-    return ReplicationGap(pending, skipped, bool(is_young.any()))
+    for low, end in _windows(origin, source, target):
+        here, there = source.positions(origin, low, end), target.positions(origin, low, end)
+        mine, near = _between(here, low, end), _between(there, low, end)
+        first, last = np.maximum(here.start[mine], low), np.minimum(here.end[mine], end)
+        row, gap, first, last = _without(first, last, there.start[near], there.end[near])
+        start = here.position[mine][row] + (first - here.start[mine][row])
+        gap += near.start
+        is_beyond = gap == len(there)
+        is_young = np.append(there.next_offset_indexed_at_ms, young_since_ms)[gap] > young_since_ms
+        is_pending = is_beyond | is_young
+        pending, skipped = (_in_order(start[some], (last - first)[some]) for some in (is_pending, ~is_pending))
+        yield ReplicationGap(pending, skipped, bool(is_young.any()))
 
 
-def deleted_of(origin: int, source: LogIndex, target: LogIndex) -> OffsetRanges:
-    """Return which records that were produced at the target, whose code is *origin*, are deleted there.
+def deleted_of(origin: int, source: LogIndex, target: LogIndex) -> Iterator[OffsetRanges]:
+    """Yield which records that were produced at the target, whose code is *origin*, are deleted there.
 
     The source has copies of them, and the target's index does not hold them although it reaches further. As offsets
-    of the source's log.
+    of the source's log; the parts are disjoint.
     """
-    here, there = source.positions(origin), target.positions(origin)
-    cover_start, cover_end = np.append(there.start, target.frontier), np.append(there.end, np.iinfo(np.int64).max)
-    row, _, low, high = _without(here.start, here.end, cover_start, cover_end)
-    return _in_order(here.position[row] + (low - here.start[row]), high - low)
+    for low, high in _windows(origin, source, target):
+        end = min(high, target.frontier)
+        if low >= end:
+            return
+        here, there = source.positions(origin, low, end), target.positions(origin, low, end)
+        mine, near = _between(here, low, end), _between(there, low, end)
+        first, last = np.maximum(here.start[mine], low), np.minimum(here.end[mine], end)
+        row, _, first, last = _without(first, last, there.start[near], there.end[near])
+        yield _in_order(here.position[mine][row] + (first - here.start[mine][row]), last - first)
+
+
+def copies_between(origin: int, log: LogIndex, low: Int64s, high: Int64s) -> Int64s:
+    """Return how many records of each ``[low, high)`` of *origin* stand in *log*, shape (offsets,)."""
+    found, asked = np.zeros(len(low), np.int64), low < high
+    if not asked.any():
+        return found
+    lowest, highest = int(low[asked].min()), int(high[asked].max())
+    for first, end in _windows(origin, log):
+        first, end = max(first, lowest), min(end, highest)
+        if first < end:
+            positions = log.positions(origin, first, end)
+            some = _between(positions, first, end)
+            start, last = np.maximum(positions.start[some], first), np.minimum(positions.end[some], end)
+            found += OffsetRanges(start, last - start).count_between(low, high)
+    return found
+
+
+def _windows(origin: int, *logs: LogIndex) -> Iterator[tuple[int, int]]:
+    """Yield neighbouring ranges of offsets of *origin*, all together; in each of them few pages of any log have some.
+
+    Where the logs keep the order; what came late or again makes a range meet more of them.
+    """
+    ends = np.unique(np.concatenate([log.paged.pages.span(origin).high + 1 for log in logs]))
+    yield from pairwise([-NO_LIMIT, *ends[ends > 0].tolist(), NO_LIMIT])
+
+
+def _between(positions: OriginPositions, low: int, high: int) -> slice:
+    """Return which segments hold any of the offsets ``[low, high)``."""
+    return slice(int(np.searchsorted(positions.end, low, "right")), int(np.searchsorted(positions.start, high, "left")))
 
 
 def joined(parts: Sequence[OffsetRanges]) -> OffsetRanges:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, field
 
 from offset_sync.translate.index.log_index import LogIndex
@@ -24,6 +25,28 @@ class KeptPages:
         """Return the runs of a page."""
         self.asked.append((first, end))
         return self.pages[first, end]
+
+
+@dataclass
+class CountedPages(KeptPages):
+    """Pages that are read anew each time; *most* says how many anybody held at once, whole or in part."""
+
+    alive: int = 0
+    most: int = 0
+
+    def read(self, first: int, end: int) -> Runs:
+        """Return the runs of a page, which are counted until nobody holds any column of them."""
+        page = Runs(*(column.copy() for column in columns_of(super().read(first, end))))
+        self.alive += 1
+        self.most = max(self.most, self.alive)
+        columns = [id(column) for column in columns_of(page)]
+        for column in columns_of(page):
+            weakref.finalize(column, self._gone, columns, id(column))
+        return page
+
+    def _gone(self, columns: list[int], column: int) -> None:
+        columns.remove(column)
+        self.alive -= not columns
 
 
 def let_go_of_all_but(index: LogIndex, kept: int, page_runs: int, pages: KeptPages) -> None:

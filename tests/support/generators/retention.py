@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from builders.index_rows import LogKey, begin, edge, run
+from fakes.pages import KeptPages, let_go_of_all_but
 from fakes.tables import MemoryTables
 from generators.mirrored_logs import observe, random_world, write_logs
 from generators.runs import increments
-from offset_sync.model.values import State
+from offset_sync.model.values import ClusterPartition, State
+from offset_sync.state.index_retention import TableRows
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.translate.exact import Bounds
@@ -68,19 +70,23 @@ class Indexes:
         """Return the lowest commit that can come from *cluster*: one that is there, or one at its log start."""
         return min([self.logs[cluster].log_start, *self.commits[cluster]])
 
-    def begins(self, old_before_ms: int) -> dict[str, int]:
-        """Return where each index may begin."""
+    def begins(self, old_before_ms: int, page_runs: int | None = None) -> dict[str, int]:
+        """Return where each index may begin; with *page_runs* the logs lie in pages of so many runs."""
         cache = self.cache()
         logs = [self._indexed(cache, cluster) for cluster in self.logs]
+        for log in logs if page_runs is not None else ():
+            let_go_of_all_but(log.index, 1, page_runs or 1, KeptPages())
         return dict(zip(self.logs, begins(logs, old_before_ms=old_before_ms), strict=True))
 
     def _indexed(self, cache: RecordIndex, cluster: str) -> IndexedLog:
         index = cache.log(*place_of(cluster))
         assert index is not None
-        rows = sorted((row["start_offset"], int(row["indexed_at"].timestamp() * 1000)) for row in self.rows[cluster])
-        starts, seen = (np.array(values, np.int64) for values in zip(*rows, strict=True))
+        rows = TableRows(4)
+        for row in self.rows[cluster]:
+            rows.add(pa.Table.from_pylist([row], RECORD_RUNS.arrow_schema))
         lowest = min(self.commits[cluster], default=int(NO_LIMIT))
-        return IndexedLog(index, cache.code(cluster), self.logs[cluster].log_start, lowest, starts, seen)
+        log = self.logs[cluster]
+        return IndexedLog(index, cache.code(cluster), log.log_start, lowest, rows[ClusterPartition(*place_of(cluster))])
 
     def halfway(self, rng: random.Random) -> tuple[Indexes, Indexes]:
         """Return the rows that were written up to some moment, and those that came later."""

@@ -67,6 +67,12 @@ def test_an_index_that_is_cut_begins_at_a_row_at_or_below_the_cut_and_reaches_as
         assert whole.cut(at).begins(old_before(whole)) == at
 
 
+@law(150)
+@given(indexes, st.integers(1, 4))
+def test_pages_change_nothing_of_what_may_go(whole: Indexes, page_runs: int) -> None:
+    assert whole.begins(old_before(whole), page_runs) == whole.begins(old_before(whole))
+
+
 def test_the_histories_are_cut_often_and_by_much() -> None:
     cut = removed = 0
     for seed in range(120):

@@ -16,16 +16,21 @@ from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.position_cost import position_cost
-from offset_sync.translate.replication_gap import OffsetRanges, ReplicationGap, joined, replication_gap
+from offset_sync.translate.replication_gap import OffsetRanges, ReplicationGap, joined, replication_gaps
 from oracles.translation import NO_RECORD, Case, answers, f_by_offset
 from oracles.translation_check import growing, logs_of, origin_codes
 
 
-def indexed(case: Case) -> tuple[LogIndex, LogIndex]:
+def indexed(case: Case, page_runs: int | None = None) -> tuple[LogIndex, LogIndex]:
     source, target = LogIndex(), LogIndex()
-    for _, source_found, target_found in growing(case):
+    for _, source_found, target_found in growing(case, page_runs=page_runs):
         source, target = source_found or source, target_found
     return source, target
+
+
+def replication_gap(origin: int, source: LogIndex, target: LogIndex) -> ReplicationGap:
+    parts = list(replication_gaps(origin, source, target))
+    return ReplicationGap(joined([each.pending for each in parts]), joined([each.skipped for each in parts]))
 
 
 def cases(seed: int) -> list[Case]:
@@ -51,10 +56,10 @@ def lacking(case: Case, origin: str) -> tuple[list[int], list[int]]:
 
 
 @law(150)
-@given(st.integers(0, 10**6))
-def test_what_the_target_lacks_is_its_definition(seed: int) -> None:
+@given(st.integers(0, 10**6), st.sampled_from([None, 1, 2, 4]))
+def test_what_the_target_lacks_is_its_definition(seed: int, page_runs: int | None) -> None:
     for case in cases(seed):
-        source, target = indexed(case)
+        source, target = indexed(case, page_runs)
         for origin, code in origin_codes(case).items():
             found = replication_gap(code, source, target)
             if origin:

@@ -6,7 +6,7 @@ Of a page that was let go only its directory entry stays: where it lies, and how
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any, Protocol
 
@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.index.growable_array import GrowingArray
-from offset_sync.translate.index.runs import Int64s, Runs
+from offset_sync.translate.index.origin_positions import NO_LIMIT
+from offset_sync.translate.index.runs import Int64s, Runs, records_below
 from offset_sync.translate.index.stretches import Stretches, in_a_row
 
 _NOTHING = Runs.of([], [], [], [], [])
@@ -103,6 +104,26 @@ class PagedRuns:
         pages = [self.page(number) for number in range(first, len(self.pages))]
         return in_log_order([*pages, self.tail]).from_offset(offset)
 
+    def part(self, number: int) -> Runs:
+        """Return the runs of a page, or of what is in memory, which comes after the pages."""
+        return self.page(number) if number < len(self.pages) else self.tail
+
+    def parts(self, low: int, high: int) -> Iterator[Runs]:
+        """Yield the runs that reach above *low* and begin below *high*, page by page; one across *low* is cut."""
+        first, last = self.pages.below(np.array([low, high - 1], np.int64)).tolist()
+        for number in range(first, last + 1):
+            runs = self.part(number).from_offset(low)
+            yield runs.take(slice(0, int(np.searchsorted(runs.start, high, "left"))))
+
+    def lowest_of(self, origin: int, offset: int) -> int:
+        """Return the lowest offset of *origin* among what lies at or above *offset*; ``NO_LIMIT``: there is none."""
+        first = int(self.pages.below(np.array([offset], np.int64))[0])
+        lowest = int(self.pages.span(origin).low[first + 1 :].min(initial=NO_LIMIT))
+        for number in {first, len(self.pages)}:
+            runs = self.part(number).from_offset(offset)
+            lowest = min(lowest, int(runs.origin_start[runs.origin == origin].min(initial=NO_LIMIT)))
+        return lowest
+
     def near(self, first: int, last: int, before: int) -> Runs:
         """Return the runs that hold *first* to *last*, so many *before* them, and at least one more behind."""
         if len(self.pages) == 0:
@@ -123,6 +144,34 @@ class PagedRuns:
             self._tail_stretch = frontier, Stretches.of(self.tail, self.tail_begin, frontier)
         parts = [each for each in (self.pages, self._tail_stretch[1]) if len(each)]
         return in_a_row(parts) if parts else self.pages
+
+    def records_from(self, offset: Int64s, frontier: int) -> Int64s:
+        """Return how many records stand at or above each offset, shape (offsets,), of a log known to *frontier*.
+
+        Reads only the pages in which the offsets lie.
+        """
+        known = self.stretches(frontier)
+        below = np.concatenate(([0], np.cumsum(known.records)))
+        number = known.below(offset)
+        found: Int64s = below[-1] - below[number]
+        for each in np.unique(number[number < len(known)]).tolist():
+            rows, runs = number == each, self.part(each)
+            found[rows] -= records_below(runs.start, runs.length, offset[rows])
+        return found
+
+    def records_by_origin(self, offset: int, frontier: int) -> dict[int, int]:
+        """Return how many records of each origin stand at or above *offset*, of those that have any there."""
+        known = self.stretches(frontier)
+        first = int(known.below(np.array([offset], np.int64))[0])
+        if first == len(known):
+            return {}
+        runs = self.part(first).from_offset(offset)
+        found = {}
+        for origin in sorted(known.spans):
+            count = int(known.span(origin).records[first + 1 :].sum() + runs.length[runs.origin == origin].sum())
+            if count:
+                found[origin] = count
+        return found
 
 
 def _new_columns() -> tuple[GrowingArray, ...]:

@@ -1,0 +1,101 @@
+"""Logs are read and compared without the lock; what becomes known meanwhile is in the report all the same."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from builders.logs import log
+from fakes.reconciler_site import ORDERS
+from fakes.status_site import StatusSite, status_site
+from offset_sync.state import translation
+from offset_sync.status import assess
+from offset_sync.status.assessment import Assessment
+from offset_sync.status.log_comparison import LogPair
+
+
+class Meanwhile:
+    """Lets something happen while the function *name* of *module* is at work; in a thread that wants the lock."""
+
+    def __init__(self, site: StatusSite, times: int, happens: Callable[[], None]) -> None:
+        self._site, self._left, self._happens = site, times, happens
+        self.had_the_lock: list[bool] = []
+
+    def during(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
+        """Wait for nobody: the work is done by what was known before."""
+        whole = getattr(module, name)
+
+        def work(*asked: Any) -> Any:
+            if self._left:
+                self._left -= 1
+                other = threading.Thread(target=self._happen)
+                other.start()
+                other.join()
+            return whole(*asked)
+
+        monkeypatch.setattr(module, name, work)
+
+    def _happen(self) -> None:
+        self.had_the_lock.append(self._site.lock.acquire(timeout=0.2))
+        self._happens()
+        if self.had_the_lock[-1]:
+            self._site.lock.release()
+
+
+WORK = [(translation, "translate_partition"), (assess, "compare_logs"), (assess, "measure")]
+
+
+@pytest.mark.parametrize(("module", "name"), WORK)
+def test_the_lock_is_free_while_a_report_is_made(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
+    site = status_site("X0:5", "X0:5")
+    site.commit("X", "g", 3)
+    meanwhile = Meanwhile(site, 1, lambda: site.index.extend(log("X", "X0:9"), ORDERS))
+    meanwhile.during(monkeypatch, module, name)
+    row = site.row()
+    assert meanwhile.had_the_lock == [True]
+    assert (row["wanted_offset"], row["source_lag"], row["mirror_lag"]) == (3, 2, 0)
+
+
+def test_logs_that_are_compared_do_not_grow_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = status_site("X0:5", "X0:5")
+    site.commit("X", "g", 3)
+    whole, seen = assess.measure, list[tuple[int, int]]()
+
+    def measure(logs: LogPair, *others: Any) -> Assessment:
+        for alias in ("X", "Y"):
+            site.index.extend(log(alias, "X0:9"), ORDERS)
+        seen.append((logs.source.frontier, logs.target.frontier))
+        return whole(logs, *others)
+
+    monkeypatch.setattr(assess, "measure", measure)
+    site.row()
+    assert seen == [(5, 5)]
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+@pytest.mark.parametrize(("module", "name"), WORK)
+def test_a_record_that_comes_late_meanwhile_is_in_the_report(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, times: int
+) -> None:
+    """Y0 seems to be a hole that the mirror has left; then it comes after all, beyond the commit."""
+    site = status_site("Y1 X1 Y2 X3", "Y0:3 X1 X3")
+    site.commit("X", "g", 4)
+    texts = iter(["Y1 X1 Y2 X3 Y0", *(f"Y1 X1 Y2 X3 Y0{' Y1' * n}" for n in range(1, 9))])
+    meanwhile = Meanwhile(site, times, lambda: site.put(log("X", next(texts))))
+    meanwhile.during(monkeypatch, module, name)
+    assert site.row()["wanted_offset"] == 0
+    # Whoever has to begin again and again does so with the lock held in the end.
+    assert meanwhile.had_the_lock[:4] == [True] * min(times, 3) + [False] * (times > 3)
+
+
+@pytest.mark.parametrize(("module", "name"), WORK)
+def test_a_log_that_contradicts_itself_meanwhile_is_reported_as_cut(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str
+) -> None:
+    site = status_site("X0:5", "X0:5")
+    site.commit("X", "g", 3)
+    Meanwhile(site, 1, lambda: site.put(log("Y", "X1:7"))).during(monkeypatch, module, name)
+    assert site.row()["state"] == "LOG_TRUNCATED"

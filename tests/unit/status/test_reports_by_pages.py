@@ -1,0 +1,89 @@
+"""Reports on logs of which most lies in pages: the same rows, and few pages are held at a time."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.long_logs import FEW, RUNS, Mirrored
+from fakes.pages import KeptPages, let_go_of_all_but
+from fakes.reconciler_site import ORDERS, config_of
+from fakes.status_site import Row, StatusSite, status_site
+from generators.hypothesis_strategies import law
+from generators.mirrored_logs import CLUSTERS, random_cases, random_world
+from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.status.log_comparison import LogPair, compare_logs
+from offset_sync.translate.index.origin_positions import NO_LIMIT
+from oracles.translation import Case
+
+ALWAYS = {"report_time", "staleness_ms"}
+
+
+def rows_of(case: Case, page_runs: int | None, rng: random.Random) -> list[Row]:
+    """What is reported of groups at all places of both logs, which lie in pages of so many runs."""
+    assert case.source is not None
+    grace = f"{case.hole_grace_ms}ms"
+    site = StatusSite(config_of(CLUSTERS, sync={"hole_grace": grace}, status={"stalled_after": "1d"}))
+    for name in CLUSTERS:
+        site.index.code(name)
+    for where in (case.source, case.target):
+        site.put(where)
+        site.index.extend(where, ORDERS)
+    for index in site.index.logs.values() if page_runs is not None else ():
+        let_go_of_all_but(index, 1, page_runs or 1, KeptPages())
+    for number in range(20):
+        site.commit(case.source_cluster, str(number), rng.randint(0, case.source.log_end))
+        site.clusters[case.target.cluster].commit(str(number), ORDERS, rng.randint(0, case.target.log_end), OWN_TAG)
+    rows = [{name: value for name, value in row.items() if name not in ALWAYS} for row in site.report(case.now_ms)]
+    return sorted(rows, key=str)
+
+
+@law(80)
+@given(st.integers(0, 2**32), st.integers(1, 4))
+def test_pages_change_nothing_in_a_report_but_what_may_be_repeated(seed: int, page_runs: int) -> None:
+    rng = random.Random(seed)
+    for case in random_cases(random_world(rng, steps=rng.choice((3, 10, 30))), rng):
+        if case.source is not None:
+            whole, paged = rows_of(case, None, random.Random(seed)), rows_of(case, page_runs, random.Random(seed))
+            for before, after in zip(whole, paged, strict=True):
+                # More copies of a record may be taken for others, see docs/design/index.md.
+                at_most = before.pop("duplicates_at_most"), after.pop("duplicates_at_most")
+                assert before == after
+                assert at_most[0] is at_most[1] is None or at_most[0] <= at_most[1]
+
+
+@pytest.mark.parametrize("page_runs", [None, 1, 2])
+def test_what_the_mirror_stamps_nothing_on_is_compared_by_time_across_pages(page_runs: int | None) -> None:
+    site = status_site("X0:4 . X5:9", "X0:3", topics={"include": ["orders"], "strategy": "timestamp"})
+    site.commit("X", "g", 2)
+    for index in site.index.logs.values() if page_runs else ():
+        let_go_of_all_but(index, 1, page_runs or 1, KeptPages())
+    assert site.row()["mirror_lag"] == 5
+
+
+def compared(logs: Mirrored, *, is_unstamped: bool) -> tuple[int, ...]:
+    source, target = logs.logs
+    target.extend(source.paged.tail.take(slice(0, 0)), RUNS)
+    names = {0: "X", 1: "Y", 2: "Z"}
+    pair = LogPair(0, 1, source, target, None, None, names, NO_LIMIT, NO_LIMIT, 0, is_unstamped=is_unstamped)
+    found = compare_logs(pair, np.array([0, 5, RUNS]))
+    return found.pending.total, found.not_mirrored.total, found.deleted.total, found.gaps
+
+
+@pytest.mark.parametrize("is_unstamped", [True, False])
+def test_logs_are_compared_with_few_pages_of_them_in_memory(is_unstamped: bool) -> None:
+    logs = Mirrored()
+    assert compared(logs, is_unstamped=is_unstamped) == ((RUNS, RUNS, 0, 0) if is_unstamped else (0, 0, 0, 0))
+    assert len(set(logs.pages[0].asked)) > 60
+    assert logs.most() <= FEW
+
+
+def test_where_a_group_stands_is_looked_for_in_its_own_page() -> None:
+    logs = Mirrored()
+    asked = np.array([0, 3, 7, RUNS - 1, RUNS, RUNS + 9])
+    assert logs.logs[0].paged.records_from(asked, RUNS).tolist() == [RUNS, RUNS - 3, RUNS - 7, 1, 0, 0]
+    assert len(set(logs.pages[0].asked)) <= 3

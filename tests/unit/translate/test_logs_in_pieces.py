@@ -1,0 +1,131 @@
+"""What asks about the whole of long logs holds few pages of them at a time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.long_logs import FEW, RUNS, Mirrored
+from fakes.pages import CountedPages, let_go_of_all_but
+from generators.hypothesis_strategies import law
+from generators.mirrored_logs import random_cases, random_world
+from offset_sync.translate.exact import Bounds, translate
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.origin_positions import NO_LIMIT
+from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index_retention import IndexedLog, begins
+from offset_sync.translate.partition_log import PartitionLog
+from offset_sync.translate.position_cost import position_cost
+from offset_sync.translate.replication_gap import copies_between, deleted_of, joined
+from oracles.translation_check import growing, logs_of
+
+
+def costs(given_logs: Mirrored) -> None:
+    source, target = given_logs.logs
+    ends = np.array([0, 0, RUNS]), np.array([0, 5, RUNS]), np.array([RUNS, RUNS, 0])
+    found = position_cost(*ends, PartitionLog(source, 0), PartitionLog(target, 1), NO_LIMIT)
+    assert (found.repeats.tolist(), found.skipped.tolist()) == ([0, 0, RUNS], [RUNS, RUNS - 5, 0])
+
+
+class OneRow:
+    """An index of one row that is old."""
+
+    def first_seen_since(self, at_ms: int) -> int:
+        return NO_LIMIT
+
+    def last_at(self, offset: int) -> int:
+        return offset
+
+
+def retention(given_logs: Mirrored) -> None:
+    logs = [IndexedLog(log, code, RUNS - 2, NO_LIMIT, OneRow()) for code, log in enumerate(given_logs.logs)]
+    found = begins(logs, old_before_ms=0)
+    assert all(RUNS - 10 < one <= RUNS - 2 for one in found), found
+
+
+@pytest.mark.parametrize("ask", [costs, retention])
+def test_few_pages_of_a_log_are_held_at_a_time(ask: Callable[[Mirrored], None]) -> None:
+    logs = Mirrored()
+    ask(logs)
+    assert max(len(set(pages.asked)) for pages in logs.pages) > 60
+    assert logs.most() <= FEW
+
+
+@law(150)
+@given(st.integers(0, 10**6), st.integers(1, 4))
+def test_pages_change_nothing_of_what_a_position_costs(seed: int, page_runs: int) -> None:
+    rng = random.Random(seed)
+    for case in [each for each in random_cases(random_world(rng), rng) if each.source is not None][:3]:
+        young, found = case.now_ms - case.hole_grace_ms, []
+        committed = np.arange(case.source_frontier + 1)
+        position = np.array(rng.choices(range(case.target.frontier + 1), k=len(committed)))
+        for pages in (None, page_runs):
+            *_, (_, source, target) = growing(case, page_runs=pages)
+            logs = logs_of(case, source, target)
+            answer = np.maximum(translate(committed, *logs, Bounds(young)).offset, case.target.log_start)
+            cost = position_cost(committed, answer, np.maximum(position, case.target.log_start), *logs, young)
+            found.append((cost.repeats.tolist(), cost.skipped.tolist()))
+        assert found[0] == found[1]
+
+
+def disordered(rng: random.Random, own: int) -> LogIndex:
+    """A log in which records of other origins come late, again and with gaps, as a mirror that starts anew sends."""
+    index, at = LogIndex(), 0
+    for _ in range(rng.randint(3, 14)):
+        origin, length = rng.choice((0, 1, 2)), rng.randint(1, 3)
+        origin_start = at if origin == own else rng.randint(0, 12)
+        index.extend(Runs.of([at], [length], [origin], [origin_start], [0]), at + length)
+        at += length + (rng.random() < 0.2)
+    return index
+
+
+@law(300)
+@given(st.integers(0, 2**32), st.sampled_from([None, 1, 2, 4]))
+def test_copies_are_counted_once_however_they_came(seed: int, page_runs: int | None) -> None:
+    rng = random.Random(seed)
+    index = disordered(rng, 0)
+    held = {
+        number
+        for run in zip(index.runs.origin, index.runs.origin_start, index.runs.length, strict=True)
+        if run[0] == 1
+        for number in range(run[1], run[1] + run[2])
+    }
+    if page_runs:
+        let_go_of_all_but(index, 1, page_runs, CountedPages())
+    low, high = (np.array([rng.randint(0, 16) for _ in range(9)]) for _ in range(2))
+    expected = [len(held & set(range(*each))) for each in zip(low, high, strict=True)]
+    assert copies_between(1, index, low, high).tolist() == expected
+
+
+@pytest.mark.parametrize("page_runs", [None, 1])
+def test_what_the_target_has_not_indexed_yet_is_not_deleted_there(page_runs: int | None) -> None:
+    source, target = LogIndex(), LogIndex()
+    source.extend(Runs.of([0, 9, 12, 20], [2, 3, 1, 4], [1, 1, 0, 1], [0, 2, 12, 5], [0] * 4), 24)
+    target.extend(Runs.of([0, 2, 4], [1, 1, 2], [1, 0, 1], [0, 70, 4], [0] * 3), 6)
+    for index in (source, target) if page_runs else ():
+        let_go_of_all_but(index, 1, page_runs or 1, CountedPages())
+    found = joined(list(deleted_of(1, source, target)))
+    offsets = [n for first, length in zip(found.start, found.length, strict=True) for n in range(first, first + length)]
+    assert offsets == [1, 9, 10]  # 1, 2 and 3 at the target; 6 to 8 it may have
+
+
+@law(600)
+@given(st.integers(0, 2**32), st.integers(1, 4))
+def test_pages_change_nothing_of_what_may_go_where_much_was_sent_again(seed: int, page_runs: int) -> None:
+    rng, found = random.Random(seed), []
+    starts = [rng.randint(0, 30), rng.randint(0, 30)]
+    for pages in (None, page_runs):
+        logs = [disordered(random.Random(seed + own), own) for own in (0, 1)]
+        for log in logs if pages else ():
+            let_go_of_all_but(log, 1, page_runs, CountedPages())
+        one_by_one = [
+            IndexedLog(log, own, min(start, log.frontier), NO_LIMIT, OneRow())
+            for own, (log, start) in enumerate(zip(logs, starts, strict=True))
+        ]
+        found.append(begins(one_by_one, old_before_ms=0))
+    assert found[0] == found[1]
