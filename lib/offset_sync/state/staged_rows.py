@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from offset_sync.state.index_rows import IndexRows, joined
+from offset_sync.state.index_rows import IndexRows, joined, joined_by_log
 from offset_sync.state.spill_file import Extent, SpillFile
 
 logger = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class StagedRows:
 
     def _put_away(self, *, is_last: bool = False) -> None:
         """Sort what was gathered; put it into the file, unless it is all there is."""
-        rows = joined(self._gathered).in_order()
+        rows = joined_by_log(self._gathered).in_order()
         self._gathered, self._size = [], 0
         is_all = is_last and not self._blocks
         block_rows = len(rows) if is_all else max(1, -(-self._most_rows // _BLOCKS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from offset_sync.translate.index.growable_array import GrowingArray
 from offset_sync.translate.index.indexing_times import IndexingTimes
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.paged_runs import PagedRuns, PageStore, in_log_order, meets
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins
 from offset_sync.translate.index.stretches import Stretches
 from offset_sync.translate.index.time_index import TimeIndex
 
@@ -74,23 +75,30 @@ class LogIndex:
         What lies below the old frontier is known already and left out, and so is what *runs* hold twice: after a
         re-index the table repeats everything.
         """
-        fresh = runs.without_repeats().from_offset(self.frontier) if len(runs) else runs
+        distinct = runs.without_repeats()
+        is_all_new = distinct is runs and (len(runs) == 0 or int(runs.start[0]) >= self.frontier)
+        fresh = distinct.from_offset(self.frontier)
         if len(fresh):
             self.grew_at_ms = max(self.grew_at_ms, int(fresh.indexed_at_ms.max()))
-            self.origins.update(np.unique(fresh.origin).tolist())
             self.indexing_times.extend(fresh.start, fresh.indexed_at_ms)
-            unknown = fresh.take(np.asarray(fresh.origin == UNKNOWN_ORIGIN))
-            self.last_unknown = max(self.last_unknown, int((unknown.start + unknown.length).max(initial=0)) - 1)
-            self._unknown_runs += len(unknown)
-            for column, values in zip(self._unknown, (unknown.start, unknown.length), strict=True):
-                column.append(values)
+            origins = distinct_origins(fresh.origin)
+            self.origins.update(origins)
+            if UNKNOWN_ORIGIN in origins:
+                self._note_unknown(fresh.take(np.asarray(fresh.origin == UNKNOWN_ORIGIN)))
             fresh = fresh.joined()
-            self._note_first(fresh)
-            self._note_order(fresh)
+            self._note_first(fresh, origins)
+            self._note_order(fresh, origins)
             self._runs.append(fresh)
             frontier = max(frontier, int(fresh.start[-1] + fresh.length[-1]))
         self.frontier = max(self.frontier, frontier)
-        self.is_contradicted = self.is_contradicted or not self._confirms(runs)
+        # What is all new and holds each offset once says nothing against what was known.
+        self.is_contradicted = self.is_contradicted or not (is_all_new or self._confirms(runs))
+
+    def _note_unknown(self, unknown: Runs) -> None:
+        self.last_unknown = max(self.last_unknown, int(unknown.end[-1]) - 1)
+        self._unknown_runs += len(unknown)
+        for column, values in zip(self._unknown, (unknown.start, unknown.length), strict=True):
+            column.append(values)
 
     def _confirms(self, runs: Runs) -> bool:
         """Return whether the index holds the same records as *runs*, at all offsets that it covers."""
@@ -99,28 +107,22 @@ class LogIndex:
         if len(asked) == 0:
             return True
         first, last = int(start[asked[0]]), int(end[asked].max()) - 1
-        known, wanted = self._runs.near(first, last, 0), runs.take(asked)
-        at = np.searchsorted(known.start, start[asked], "right") - 1
-        if at.min() < 0:
-            return False
-        # Known runs are joined as far as they can be, so a run that is confirmed lies inside a single one of them.
-        is_same = (known.end[at] >= end[asked]) & (known.origin[at] == wanted.origin)
-        is_same &= known.origin_start[at] - known.start[at] == wanted.origin_start - wanted.start
-        return bool(is_same.all())
+        return self._runs.near(first, last, 0).holds(runs.take(asked), start[asked], end[asked])
 
-    def _note_first(self, fresh: Runs) -> None:
+    def _note_first(self, fresh: Runs, origins: Sequence[int]) -> None:
         """Remember the first run of each origin."""
-        origins, first = np.unique(fresh.origin, return_index=True)
-        for origin, row in zip(origins.tolist(), first.tolist(), strict=True):
-            self._first_runs.setdefault(int(origin), fresh.take(slice(row, row + 1)))
+        for origin in origins:
+            if origin not in self._first_runs:
+                row = int(np.argmax(fresh.origin == origin))
+                self._first_runs[origin] = fresh.take(np.array([row]))  # a copy, which keeps nothing else alive
 
-    def _note_order(self, fresh: Runs) -> None:
+    def _note_order(self, fresh: Runs, origins: Sequence[int]) -> None:
         """Count where a record comes below an origin offset already seen; whoever asked for positions before or not."""
-        for origin in np.unique(fresh.origin).tolist():
-            mine = fresh.take(np.asarray(fresh.origin == origin))
-            end, reach = mine.origin_start + mine.length, self._reach.get(origin, -1)
-            reach_before = np.maximum.accumulate(np.concatenate(([reach], end)))
-            if origin != UNKNOWN_ORIGIN and (mine.origin_start < reach_before[:-1]).any():
+        for origin in origins:
+            mine, reach = fresh.origin == origin, self._reach.get(origin, -1)
+            start = fresh.origin_start[mine]
+            reach_before = np.maximum.accumulate(np.concatenate(([reach], start + fresh.length[mine])))
+            if origin != UNKNOWN_ORIGIN and (start < reach_before[:-1]).any():
                 self._reorders += 1
             self._reach[origin] = int(reach_before[-1])
 

@@ -93,6 +93,16 @@ class Runs:
         kept = cut < self.length
         return self.take(kept)._from_inside(cut[kept])
 
+    def holds(self, others: Runs, start: Int64s, end: Int64s) -> bool:
+        """Return whether what *others* have of each ``[start, end)`` is here too, of which none is empty."""
+        at = np.searchsorted(self.start, start, "right") - 1
+        if at.min() < 0:
+            return False
+        # Runs here are joined as far as they can be, so one that is confirmed lies inside a single one of them.
+        is_same = (self.end[at] >= end) & (self.origin[at] == others.origin)
+        is_same &= self.origin_start[at] - self.start[at] == others.origin_start - others.start
+        return bool(is_same.all())
+
     def _from_inside(self, cut: Int64s) -> Runs:
         """Return the runs without their first *cut* records, shape (runs,)."""
         return Runs(self.start + cut, self.length - cut, self.origin, self.origin_start + cut, self.indexed_at_ms)
@@ -128,3 +138,13 @@ def records_below(start: Int64s, length: Int64s, offset: Int64s) -> Int64s:
     into = np.clip(offset - start[at], 0, length[at])
     before = np.concatenate(([0], np.cumsum(length)))
     return np.where(row >= 0, before[at] + into, 0)
+
+
+def distinct_origins(origin: NDArray[np.int32]) -> list[int]:
+    """Return the different codes among *origin*, shape (runs,), ascending; they are few and near each other."""
+    if len(origin) == 0:
+        return []
+    low, high = int(origin.min()), int(origin.max())
+    if high - low <= len(origin):
+        return [low + code for code in np.flatnonzero(np.bincount(origin - low)).tolist()]
+    return [int(code) for code in np.unique(origin)]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import Int64s, Runs
+from offset_sync.translate.index.runs import Int64s, Runs, distinct_origins
 
 NONE_LOW, NONE_HIGH = NO_LIMIT, -1
 """Lowest and highest origin offset of what is not there."""
@@ -66,11 +66,11 @@ class Stretches:
         if len(runs) == 0:
             return _stretches([np.empty(0, np.int64)] * 6, {})
         spans, copies = {}, 0
-        for origin in np.unique(runs.origin).tolist():
+        for origin in distinct_origins(runs.origin):
             mine = runs.origin == origin
             low, length = runs.origin_start[mine], runs.length[mine]
             copies += repeated(low, length)
-            spans[int(origin)] = OriginSpans(_one(low.min()), _one((low + length).max() - 1), _one(length.sum()))
+            spans[origin] = OriginSpans(_one(low.min()), _one((low + length).max() - 1), _one(length.sum()))
         numbers = (start, end, runs.start[0], runs.length.sum(), runs.indexed_at_ms.max(), copies)
         return _stretches([_one(number) for number in numbers], spans)
 
