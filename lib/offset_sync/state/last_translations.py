@@ -16,6 +16,8 @@ IS_HELD = np.array([outcome in (Outcome.COMMITTED, Outcome.UNCHANGED) for outcom
 """True for outcomes after which the target holds the wanted offset."""
 _EXACT = State.EXACT
 _WAITS_FOR_INDEX = (State.AT_FRONTIER, State.INDEX_BEHIND, State.NOT_INDEXED)
+_NOT_LOOKED_AT = (State.CLUSTER_UNREACHABLE, State.TRANSLATION_FAILED)
+"""Reasons that say nothing of the source's log: what was seen of it before holds on."""
 _REPEATS = 2
 """So many equal answers make a key settled."""
 
@@ -44,6 +46,7 @@ class LastTranslations:
                 "source_at_ms": ABSENT,
                 "wanted": ABSENT,
                 "state": ABSENT,
+                "seen_state": ABSENT,
                 "outcome": ABSENT,
                 "duplicates": ABSENT,
                 "duplicates_at_most": ABSENT,
@@ -96,7 +99,7 @@ class LastTranslations:
         that has not had one, in what the driver before it answered to the same commits.
         """
         is_same = self.columns["source_offset"][key] == source_offset
-        state = np.where(is_same, self.columns["state"][key], ABSENT)
+        state = np.where(is_same, self._seen_state(key), ABSENT)
         outlook = self.outlooks.get(partition)
         was_cut = outlook is not None and outlook.reason is State.LOG_TRUNCATED
         if was_cut or (state == State.LOG_TRUNCATED).any():  # other passes see it too, and sooner
@@ -109,12 +112,17 @@ class LastTranslations:
         Where a group's commit was above the end, so is any that is not lower. Errs to withholding: the log may have
         grown past it since.
         """
-        state, outlook = self.columns["state"][keys], self.outlooks.get(partition)
+        state, outlook = self._seen_state(keys), self.outlooks.get(partition)
         if (outlook is not None and outlook.reason is State.LOG_TRUNCATED) or (state == State.LOG_TRUNCATED).any():
             return np.full(len(offset), State.LOG_TRUNCATED, np.intp)
         beyond = self.columns["source_offset"][keys][state == State.COMMIT_BEYOND_END]
         is_beyond = (offset >= beyond.min()) if len(beyond) else np.zeros(len(offset), np.bool_)
         return np.where(is_beyond, int(State.COMMIT_BEYOND_END), ABSENT)
+
+    def _seen_state(self, key: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the last state of each key for which both logs were looked at; ABSENT: its commit had none."""
+        state = self.columns["state"][key]
+        return np.where(np.isin(state, _NOT_LOOKED_AT), self.columns["seen_state"][key], state)
 
     def unsettle(self, key: NDArray[np.intp]) -> None:
         """Have the answers of *key* computed anew until they have come often enough again."""
@@ -143,6 +151,8 @@ class LastTranslations:
             "duplicates_at_most": answers.duplicates_at_most,
             "lost": answers.lost,
         }
+        is_same_commit = column["source_offset"][key] == source_offset
+        column["seen_state"][key] = np.where(is_same_commit, self._seen_state(key), ABSENT)
         is_same = np.ones(len(key), np.bool_)
         for name, values in fresh.items():
             is_same &= column[name][key] == values

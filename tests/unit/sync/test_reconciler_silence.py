@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fakes.clusters import MemoryEnds
 from fakes.reconciler_site import ORDERS, Site, mirrored_site
+from offset_sync.state.translation import Question
 
 
 def answer(site: Site) -> tuple[str, str, int | None]:
@@ -26,6 +29,27 @@ def test_a_commit_beyond_the_end_stays_withheld_when_the_source_is_silent_and_a_
     site.commit("X", "readers", 9)
     site.reconcile()
     assert site.target_offset("Y", "readers") == 11
+
+
+@pytest.mark.parametrize("reason", ["CLUSTER_UNREACHABLE", "TRANSLATION_FAILED"])
+def test_a_commit_beyond_the_end_stays_withheld_where_nobody_could_look_before_the_source_fell_silent(
+    monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    site = mirrored_site()
+    site.commit("X", "readers", 15)
+    site.reconcile()
+    assert answer(site) == ("COMMIT_BEYOND_END", "WITHHELD", None)
+    with monkeypatch.context() as broken:
+        if reason == "TRANSLATION_FAILED":
+            broken.setattr(Question, "compute", Question.fail)
+        site.clusters["Y"].is_down = reason == "CLUSTER_UNREACHABLE"
+        site.reconcile()
+        site.reconcile()
+    assert answer(site)[0] == reason
+    site.clusters["Y"].is_down = False
+    site.clusters["X"].is_down = True
+    site.reconcile()
+    assert answer(site) == ("COMMIT_BEYOND_END", "WITHHELD", None)
 
 
 def test_a_log_that_was_cut_stays_withheld_when_the_source_is_silent() -> None:
