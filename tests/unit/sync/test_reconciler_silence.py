@@ -28,6 +28,19 @@ def test_a_commit_beyond_the_end_stays_withheld_when_the_source_is_silent_and_a_
     assert site.target_offset("Y", "readers") == 11
 
 
+def test_a_lower_commit_is_answered_though_one_beyond_the_end_was_there_before_nobody_could_look() -> None:
+    site = mirrored_site()
+    site.commit("X", "readers", 15)
+    site.reconcile()
+    site.clusters["Y"].is_down = True
+    site.commit("X", "readers", 9)
+    site.reconcile()
+    site.clusters["Y"].is_down = False
+    site.clusters["X"].is_down = True
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 11
+
+
 def test_a_log_that_was_cut_stays_withheld_when_the_source_is_silent() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
