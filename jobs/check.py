@@ -2,9 +2,7 @@
 
 import sys
 
-from offset_sync.jobs.check import check, check_arguments
-from offset_sync.jobs.runner import job_arguments, run_job
+from offset_sync.jobs.console import run_command
 
 if __name__ == "__main__":
-    says = "Prove connection, rights, mirror headers and brokers' settings before a start; changes nothing."
-    sys.exit(run_job(check, check_arguments(job_arguments(says, has_once=False))))
+    sys.exit(run_command("check"))

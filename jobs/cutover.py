@@ -2,10 +2,7 @@
 
 import sys
 
-from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
-from offset_sync.jobs.runner import job_arguments, run_job
+from offset_sync.jobs.console import run_command
 
 if __name__ == "__main__":
-    says = "Plan, make or verify the move of consumer groups to another cluster."
-    parser = cutover_arguments(job_arguments(says, has_once=False))
-    sys.exit(run_job(cutover_groups, parser))
+    sys.exit(run_command("cutover"))

@@ -2,10 +2,7 @@
 
 import sys
 
-from offset_sync.jobs.report_status import report_status
-from offset_sync.jobs.runner import job_arguments, run_job
-from offset_sync.status.render.outputs import status_arguments
+from offset_sync.jobs.console import run_command
 
 if __name__ == "__main__":
-    parser = status_arguments(job_arguments("Report how every group stands between every two clusters."))
-    sys.exit(run_job(report_status, parser))
+    sys.exit(run_command("report_status"))

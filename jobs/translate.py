@@ -2,9 +2,7 @@
 
 import sys
 
-from offset_sync.jobs.runner import job_arguments, run_job
-from offset_sync.jobs.translate import translate, translate_arguments
+from offset_sync.jobs.console import run_command
 
 if __name__ == "__main__":
-    says = "Translate offsets that no consumer group has committed: of savepoints, checkpoints and connectors."
-    sys.exit(run_job(translate, translate_arguments(job_arguments(says, has_once=False))))
+    sys.exit(run_command("translate"))

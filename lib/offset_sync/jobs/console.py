@@ -1,17 +1,30 @@
-"""The command ``offset-sync`` of the wheel: what a person asks from anywhere, without Spark and without a repository.
+"""The commands that a person asks, as ``offset-sync`` of the wheel and as scripts of spark-submit.
 
-The jobs that go on for ever are started by spark-submit.sh, which brings their jars.
+The wheel needs neither Spark nor a repository; jobs that go on for ever are started by spark-submit.sh, which brings
+their jars.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from offset_sync import __version__
 
+if TYPE_CHECKING:
+    from offset_sync.jobs.runner import JobFunction
+
 _BAD_ARGUMENTS = 2
-_Command = Callable[[Sequence[str]], int]
+
+
+class Command(NamedTuple):
+    """What it *says* of itself; *load* adds its arguments to a parser and returns what does it."""
+
+    says: str
+    load: Callable[[argparse.ArgumentParser], JobFunction]
+    has_once: bool = False
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -26,65 +39,67 @@ def main(words: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         print(f"{name}: there is no such command\n\n{_usage()}" if name else _usage(), file=sys.stderr)
         return _BAD_ARGUMENTS
-    return COMMANDS[name][1](rest[:-1])
+    return run_command(name, rest[:-1], f"offset-sync {name}")
+
+
+def run_command(name: str, words: Sequence[str] | None = None, prog: str | None = None) -> int:
+    """Run a command by *words*, by default those of this process, which calls it *prog*; return the exit code."""
+    from offset_sync.jobs.runner import job_arguments, run_job
+
+    command = COMMANDS[name]
+    parser = job_arguments(command.says, has_once=command.has_once)
+    parser.prog = prog or parser.prog
+    return run_job(command.load(parser), parser, words)
 
 
 # Imported when it is asked for: each takes a while to load what it needs.
-def _check(words: Sequence[str]) -> int:
+def _check(parser: argparse.ArgumentParser) -> JobFunction:
     from offset_sync.jobs.check import check, check_arguments
-    from offset_sync.jobs.runner import job_arguments, run_job
 
-    parser = check_arguments(job_arguments(COMMANDS["check"][0], has_once=False))
-    parser.prog = "offset-sync check"
-    return run_job(check, parser, words)
+    check_arguments(parser)
+    return check
 
 
-def _cutover(words: Sequence[str]) -> int:
+def _cutover(parser: argparse.ArgumentParser) -> JobFunction:
     from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
-    from offset_sync.jobs.runner import job_arguments, run_job
 
-    parser = cutover_arguments(job_arguments(COMMANDS["cutover"][0], has_once=False))
-    parser.prog = "offset-sync cutover"
-    return run_job(cutover_groups, parser, words)
+    cutover_arguments(parser)
+    return cutover_groups
 
 
-def _report_status(words: Sequence[str]) -> int:
+def _report_status(parser: argparse.ArgumentParser) -> JobFunction:
     from offset_sync.jobs.report_status import report_status
-    from offset_sync.jobs.runner import job_arguments, run_job
     from offset_sync.status.render.outputs import status_arguments
 
-    parser = status_arguments(job_arguments(COMMANDS["report_status"][0]))
-    parser.prog = "offset-sync report_status"
-    return run_job(report_status, parser, words)
+    status_arguments(parser)
+    return report_status
 
 
-def _translate(words: Sequence[str]) -> int:
-    from offset_sync.jobs.runner import job_arguments, run_job
+def _translate(parser: argparse.ArgumentParser) -> JobFunction:
     from offset_sync.jobs.translate import translate, translate_arguments
 
-    parser = translate_arguments(job_arguments(COMMANDS["translate"][0], has_once=False))
-    parser.prog = "offset-sync translate"
-    return run_job(translate, parser, words)
+    translate_arguments(parser)
+    return translate
 
 
-COMMANDS: dict[str, tuple[str, _Command]] = {
-    "check": (
-        "Prove connection, rights, mirror headers and brokers' settings before a start; changes nothing.",
-        _check,
+COMMANDS = {
+    "check": Command(
+        "Prove connection, rights, mirror headers and brokers' settings before a start; changes nothing.", _check
     ),
-    "cutover": ("Plan, make or verify the move of consumer groups to another cluster.", _cutover),
-    "report_status": ("Report how every group stands between every two clusters.", _report_status),
-    "translate": (
-        "Translate offsets that no consumer group has committed: of savepoints, checkpoints and connectors.",
-        _translate,
+    "cutover": Command("Plan, make or verify the move of consumer groups to another cluster.", _cutover),
+    "report_status": Command(
+        "Report how every group stands between every two clusters.", _report_status, has_once=True
+    ),
+    "translate": Command(
+        "Translate offsets that no consumer group has committed: of savepoints, checkpoints and connectors.", _translate
     ),
 }
-"""By name, what it is for and what runs it."""
+"""By name."""
 
 
 def _usage() -> str:
     width = max(map(len, COMMANDS))
-    listed = [f"  {name:<{width}}  {says}" for name, (says, _) in COMMANDS.items()]
+    listed = [f"  {name:<{width}}  {command.says}" for name, command in COMMANDS.items()]
     return "\n".join(
         [
             "usage: offset-sync COMMAND --conf FILE [OPTION]…",

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -33,6 +32,7 @@ from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_RUNS, TABLES
 from offset_sync.tables.definition import Table
+from offset_sync.tables.files import AtLeast
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
 from offset_sync.tables.report_tables import REPORT_TABLES
 from offset_sync.tables.store import TableStore
@@ -161,13 +161,13 @@ class _SeenTables(TableStore):
     most_rows = sys.maxsize
     rows = TableRows()
 
-    def batches(self, table: Table, *args: Any, **options: Any) -> Iterator[pa.Table]:
-        if not options.get("encoded"):
-            yield from super().batches(table, *args, **options)
-            return
-        self.rows = TableRows(self.most_rows)
-        for part in super().batches(table, *args, **options):
-            self.rows.add(part)
+    def pieces(self, table: Table, schema: pa.Schema, at_least: AtLeast | None, *, encoded: bool) -> Iterator[pa.Table]:
+        is_of_index = table is RECORD_RUNS and encoded
+        if is_of_index:
+            self.rows = TableRows(self.most_rows)
+        for part in super().pieces(table, schema, at_least, encoded=encoded):
+            if is_of_index:
+                self.rows.add(part)
             yield part
 
 

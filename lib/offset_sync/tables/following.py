@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
 from offset_sync.tables.definition import Table, fitted, fitted_but_texts
 from offset_sync.tables.delta.transaction_log import latest_version, read_added_rows
-from offset_sync.tables.files import Files
+from offset_sync.tables.files import AtLeast, Files
 
 logger = logging.getLogger(__name__)
 _WORTH_A_BATCH = 100_000
@@ -29,6 +29,27 @@ class FollowedTables(ABC):
     @abstractmethod
     def all_rows(self, table: Table) -> pa.Table:
         """Return all rows of *table* as it is now."""
+
+    def batches(
+        self,
+        table: Table,
+        names: Sequence[str] | None = None,
+        at_least: AtLeast | None = None,
+        *,
+        encoded: bool = False,
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of *table* as it is now, a bounded number at a time, in no order; of *names* these columns.
+
+        *at_least* leaves out stretches without any value so large; errs to keeping. *encoded* is for a table larger
+        than memory: file by file, and texts by their dictionaries. Raises FileNotFoundError where files were cleaned
+        up meanwhile: then begin anew.
+        """
+        schema = pa.schema([table.arrow_schema.field(name) for name in names or table.names])
+        return self.pieces(table, schema, at_least, encoded=encoded)
+
+    @abstractmethod
+    def pieces(self, table: Table, schema: pa.Schema, at_least: AtLeast | None, *, encoded: bool) -> Iterator[pa.Table]:
+        """Yield the same, of the columns of *schema*."""
 
     @abstractmethod
     def newest_version(self, table: Table) -> int:

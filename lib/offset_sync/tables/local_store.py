@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -59,21 +59,8 @@ class LocalTables(FollowedTables):
             table, lambda: pa.concat_tables([table.arrow_schema.empty_table(), *self.batches(table)])
         )
 
-    def batches(
-        self,
-        table: Table,
-        names: Sequence[str] | None = None,
-        at_least: AtLeast | None = None,
-        *,
-        encoded: bool = False,
-    ) -> Iterator[pa.Table]:
-        """Yield the rows of *table* as it is now, a bounded number at a time, in no order; of *names* these columns.
-
-        *at_least* leaves out stretches without any value so large; errs to keeping. *encoded* is for a table larger
-        than memory: file by file, and texts by their dictionaries. Raises FileNotFoundError where files were cleaned
-        up meanwhile: then begin anew.
-        """
-        schema = pa.schema([table.arrow_schema.field(name) for name in names or table.names])
+    def pieces(self, table: Table, schema: pa.Schema, at_least: AtLeast | None, *, encoded: bool) -> Iterator[pa.Table]:
+        """Yield the rows of *table* as it is now; see :meth:`FollowedTables.batches`."""
         found = delta_rs.data_files(str(self._folder / table.name))
         pieces = read_in_pieces(self.files, found, schema.names, at_least, encoded=encoded)
         yield from pieces_of(pieces, schema, encoded=encoded)

@@ -72,21 +72,8 @@ class TableStore(FollowedTables):
         held = self._held(table)
         return self._by_spark(table).toArrow() if held is None else held
 
-    def batches(
-        self,
-        table: Table,
-        names: Sequence[str] | None = None,
-        at_least: AtLeast | None = None,
-        *,
-        encoded: bool = False,
-    ) -> Iterator[pa.Table]:
-        """Yield the rows of *table* as it is now, a bounded number at a time, in no order; of *names* these columns.
-
-        *at_least* leaves out stretches without any value so large; errs to keeping. *encoded* is for a table larger
-        than memory: file by file, and texts by their dictionaries. Raises FileNotFoundError where files were cleaned
-        up meanwhile: then begin anew.
-        """
-        schema = pa.schema([table.arrow_schema.field(name) for name in names or table.names])
+    def pieces(self, table: Table, schema: pa.Schema, at_least: AtLeast | None, *, encoded: bool) -> Iterator[pa.Table]:
+        """Yield the rows of *table* as it is now; see :meth:`FollowedTables.batches`."""
         kernel = self._appender.kernel
         found = kernel.data_files(kernel.newest(self.path(table)), sys.maxsize)
         if found is None:  # somebody has switched deletion vectors on, which Spark knows how to read

@@ -34,7 +34,8 @@ class Group:
             self.position[place] = stands.offset if stands is not None and is_there else log.start
             self.fresh[place] = log.below[log.start]
             self._take_over_epoch(place)
-            if is_there and stands is not None and stands.life != log.life and place not in self.epoch:
+            is_own = stands is not None and not stands.is_ours  # what we have written is judged, whoever starts from it
+            if is_there and is_own and stands.life != log.life and place not in self.epoch:
                 # It stood there before the log was cut, and does not say so: what came since is skipped by the group.
                 self.fresh[place] |= log.below[self.position[place]]
 
