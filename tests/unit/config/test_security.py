@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from offset_sync.config import Config, parse_config
+from offset_sync.config.sections import Security
+from offset_sync.config.security_options import to_java_security, to_librdkafka_security
 from offset_sync.model.errors import ConfigError
 
 CANARY = "c4n4ry"
@@ -173,3 +175,13 @@ def test_secrets_of_the_section_are_never_shown() -> None:
     assert CANARY not in f"{made!r} {made} {dc1!r} {dc1} {dc1.security!r} {options} {made.redacted()}"
     shown = made.redacted()["clusters"]["dc1"]["security"]
     assert (shown["password"], shown["key"], shown["ca"]) == ("***", "***", "/ca.pem")
+
+
+def test_what_is_made_of_a_password_is_a_secret_too() -> None:
+    """The whole login of Java's clients, a key given as text and the user's name go by other names than before."""
+    section = Security(
+        protocol="SASL_SSL", username=f"user-{CANARY}", password=CANARY, certificate=CERTIFICATE, key=f"{KEY}{CANARY}"
+    )
+    for made in (to_java_security(section, "dc1"), to_librdkafka_security(section)):
+        assert CANARY in "".join(made.values())
+        assert CANARY not in repr(made)

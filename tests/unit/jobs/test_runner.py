@@ -13,7 +13,7 @@ import pytest
 
 from offset_sync.config import Config
 from offset_sync.jobs.runner import JobFunction, job_arguments, run_job
-from offset_sync.model.errors import ClusterError, ConfigError
+from offset_sync.model.errors import ClusterError, ConfigError, TakenOverError
 
 CONF = """
 clusters: {x: {kafka: {bootstrap.servers: "x:9092"}}, y: {kafka: {bootstrap.servers: "y:9092"}}}
@@ -85,6 +85,12 @@ def test_a_full_disk_is_a_line_and_the_code_is_1(conf: str, capsys: pytest.Captu
 def test_an_error_of_ours_is_a_line_and_the_code_is_1(conf: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(raising(ClusterError("x", "silent")), "--conf", conf) == 1
     assert capsys.readouterr().err.splitlines()[-1] == "clusters.x: silent"
+
+
+def test_a_job_that_was_taken_over_is_a_line_and_the_code_is_3(conf: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = "sync_offsets was taken over by process 7 on another; this one writes nothing more and ends"
+    assert run(raising(TakenOverError(line)), "--conf", conf) == 3
+    assert capsys.readouterr().err.splitlines()[-1] == line
 
 
 def test_a_bug_is_not_hidden(conf: str) -> None:

@@ -39,6 +39,7 @@ def test_a_cutover_is_lost_where_one_of_its_groups_is_claimed_again() -> None:
 
 def test_what_a_later_driver_has_left_is_not_given_back() -> None:
     assert newer_than([claim(4), *ended([claim(4)], NOON)], [claim(3)]) is not None
+    assert newer_than(ended([claim(4)], NOON), [claim(3)]) is not None
 
 
 def test_the_holder_is_the_newest_and_has_ended_where_a_row_says_so() -> None:

@@ -169,6 +169,19 @@ def test_who_is_overtaken_while_it_claims_never_writes(monkeypatch: pytest.Monke
     assert second[0].is_open()
 
 
+def test_the_time_that_a_claim_takes_is_not_given_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process may be stopped between its row and its look at the table; what it saw is as old as the claim."""
+    tables = Watched()
+    append = tables.append
+
+    def slow(table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
+        append(table, rows, writer)
+        tables.pass_time(FRESH_S)
+
+    monkeypatch.setattr(tables, "append", slow)
+    assert not tables.claimed().is_open()
+
+
 def test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_moment() -> None:
     tables = Watched()
     first = tables.claimed()
@@ -207,6 +220,19 @@ def test_a_job_that_was_taken_over_ends_with_that_whatever_else_it_says() -> Non
     with pytest.raises(TakenOverError):
         job()
     assert is_watched == [True]
+
+
+def test_a_job_that_has_nothing_to_say_ends_as_taken_over_when_it_was() -> None:
+    tables = Watched()
+
+    def job() -> None:
+        with held(tables.lease()) as lease:
+            tables.claimed()
+            tables.pass_time(FRESH_S)
+            assert lease.stop.wait(60)
+
+    with pytest.raises(TakenOverError, match="was taken over by process"):
+        job()
 
 
 def test_a_dry_run_claims_nothing_and_is_never_over() -> None:

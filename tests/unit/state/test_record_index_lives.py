@@ -195,6 +195,22 @@ def test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_rea
     assert answer == (6, 3, 7), "four that were lost, and the three after them, are read again"
 
 
+def test_what_a_log_has_lost_of_its_own_and_nobody_had_copied_holds_no_answer_back() -> None:
+    """X was cut at 6 before the mirror had brought 6 to 9 to Y; both have what came in their place."""
+    tables = MemoryTables()
+    add(tables, RECORD_RUNS, begin(0, place=AT_X), run(0, 10, "X", place=AT_X, seen_ms=1))
+    add(tables, RECORD_RUNS, begin(0, place=AT_Y), run(0, 6, "X", place=AT_Y, seen_ms=1))
+    add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
+    add(tables, LOG_INCARNATIONS, life("Y", 6, noticed_ms=20, reason=ARRIVED) | {"leader_epoch": None})
+    add(tables, RECORD_RUNS, begin(6, place=AT_X), run(6, 3, "X", 6, place=AT_X, seen_ms=30))
+    add(tables, RECORD_RUNS, begin(6, place=AT_Y), run(6, 3, "X", 6, place=AT_Y, seen_ms=30))
+    index = read_in_one(tables)
+    source, target = (PartitionLog(index.log(*place), index.code(place[0])) for place in (AT_X, AT_Y))  # type: ignore[arg-type]
+    answers = translate(np.array([6, 8, 9]), source, target, Bounds(1_000))
+    assert answers.offset.tolist() == [6, 8, 9]
+    assert source.index.reorder_count() == 0, "what came in their place is no late copy of them, so windows stay"
+
+
 @pytest.mark.parametrize(("is_read", "begins"), [(True, []), (False, [6]), (False, [7])])
 def test_a_cut_behind_a_transaction_marker_leaves_no_record_that_nobody_knows(is_read: bool, begins: list[int]) -> None:
     """Offset 5 has none; it was read, or a checkpoint was lost and another micro-batch began behind it."""

@@ -58,6 +58,15 @@ def test_a_file_takes_its_checksum_along(either: Files, tmp_path: Path) -> None:
     either.delete(str(path))  # it is gone
 
 
+def test_a_file_is_stored_before_it_has_its_name_and_its_name_before_the_write_returns(
+    files: HadoopFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, stored = tmp_path / "a.json", list[tuple[bool, bool]]()
+    monkeypatch.setattr(local_files, "sync", lambda each: stored.append((each == tmp_path, path.exists())))
+    files.write_text(str(path), "whole")
+    assert stored == [(False, False), (True, True)]
+
+
 def test_a_write_that_fails_leaves_what_was_there(
     either: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

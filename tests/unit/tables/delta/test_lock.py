@@ -20,9 +20,10 @@ LIB = Path(__file__).resolve().parents[4] / "lib"
 
 
 def test_who_waits_too_long_is_told_by_whom_it_is_held_and_how_to_end_that(tmp_path: Path) -> None:
-    table = tmp_path / "commits"
+    table, began = tmp_path / "commits", time.monotonic()
     with table_lock(table), pytest.raises(TableError) as raised, table_lock(table, 0.05):
         pytest.fail("two hold it")
+    assert time.monotonic() - began < 10
     pattern = rf"{table}: locked for \d+ s by process {os.getpid()} \(\S+\) since \d{{4}}-.*Z; if it hangs, end it: .*"
     assert re.fullmatch(pattern, str(raised.value))
     with table_lock(table, 0.0):
