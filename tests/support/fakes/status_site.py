@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from builders.logs import log
 from fakes.reconciler_site import ORDERS, Site, config_of
+from generators.mirrored_logs import CLUSTERS
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.committed_offsets import OWN_TAG
@@ -16,7 +17,7 @@ from offset_sync.status.record_comparison import RecordPair
 from offset_sync.status.reporter import StatusReporter
 from offset_sync.status.stream_lag import JobProgress, StreamLag
 from oracles.status import identity
-from oracles.translation import Log, LogRecord
+from oracles.translation import Case, Log, LogRecord
 
 Row = dict[str, Any]
 IN_SYNC = ("InSync", None)
@@ -134,4 +135,21 @@ def at_target(site: StatusSite, offset: int, *, is_ours: bool = True) -> StatusS
     assert source is not None
     site.clusters["Y"].commit("g", ORDERS, offset, OWN_TAG if is_ours else "")
     site.commit("X", "g", source)
+    return site
+
+
+def site_of_case(case: Case, positions: Sequence[tuple[int, int]]) -> StatusSite:
+    """The clusters of *case*, with a group for each of *positions*: commit at the source, offset at the target."""
+    assert case.source is not None
+    grace = f"{case.hole_grace_ms}ms"
+    site = StatusSite(config_of(CLUSTERS, sync={"hole_grace": grace}, status={"stalled_after": "1d"}))
+    for name in CLUSTERS:
+        site.index.code(name)
+    for where in (case.source, case.target):
+        site.put(where)
+        # Also a log of which nothing is read yet is met by the index.
+        site.index.extend(where, ORDERS)
+    for number, (committed, position) in enumerate(positions):
+        site.commit(case.source_cluster, str(number), committed)
+        site.clusters[case.target.cluster].commit(str(number), ORDERS, position, OWN_TAG)
     return site

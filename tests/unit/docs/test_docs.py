@@ -95,7 +95,7 @@ def commands() -> Iterator[tuple[str, str]]:
 def arguments_of(job: str, words: Sequence[str]) -> Namespace:
     """Return what the script of *job* makes of *words*; AssertionError where it refuses them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "run_job", lambda _, parser: parser.parse_args())
+        patch.setattr(runner, "run_job", lambda _, parser, words=None: parser.parse_args(words))
         patch.setattr(sys, "argv", [job, *words])
         with pytest.raises(SystemExit) as ended:
             runpy.run_path(str(REPO / "jobs" / f"{job}.py"), run_name="__main__")

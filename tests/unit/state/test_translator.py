@@ -22,13 +22,18 @@ from offset_sync.translate.partition import Translations
 SECOND = TopicPartition("orders", 1)
 
 
-def test_an_error_of_one_partition_is_that_partitions_own(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def site_of_two_partitions() -> Site:
     site = Site(config_of(["X", "Y"]))
     for alias in ("X", "Y"):
         for each in (ORDERS, SECOND):
             site.put(log(alias, "X0:5"), each, partitions=2)
+    return site
+
+
+def test_an_error_of_one_partition_is_that_partitions_own(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = site_of_two_partitions()
     whole = translation.translate_partition
 
     def fails_once(committed: Int64s, *others: Any) -> Translations:
@@ -55,10 +60,7 @@ def test_an_error_of_one_partition_is_that_partitions_own(
 def test_an_error_while_answers_are_told_or_looked_at_again_is_that_partitions_own(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    site = Site(config_of(["X", "Y"]))
-    for alias in ("X", "Y"):
-        for each in (ORDERS, SECOND):
-            site.put(log(alias, "X0:5"), each, partitions=2)
+    site = site_of_two_partitions()
     is_broken = [True]
 
     def fails(of: Callable[..., Any], is_concerned: Callable[..., bool]) -> Callable[..., Any]:

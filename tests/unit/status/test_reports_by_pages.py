@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 
 from builders.long_logs import FEW, RUNS, Mirrored
 from fakes.pages import KeptPages, let_go_of_all_but
-from fakes.reconciler_site import ORDERS, config_of
-from fakes.status_site import Row, StatusSite, status_site
+from fakes.status_site import Row, site_of_case, status_site
 from generators.hypothesis_strategies import law
-from generators.mirrored_logs import CLUSTERS, random_cases, random_world
-from offset_sync.state.committed_offsets import OWN_TAG
+from generators.mirrored_logs import random_cases, random_world
 from offset_sync.status.log_comparison import LogPair, compare_logs
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from oracles.translation import Case
@@ -26,18 +24,10 @@ ALWAYS = {"report_time", "staleness_ms"}
 def rows_of(case: Case, page_runs: int | None, rng: random.Random) -> list[Row]:
     """What is reported of groups at all places of both logs, which lie in pages of so many runs."""
     assert case.source is not None
-    grace = f"{case.hole_grace_ms}ms"
-    site = StatusSite(config_of(CLUSTERS, sync={"hole_grace": grace}, status={"stalled_after": "1d"}))
-    for name in CLUSTERS:
-        site.index.code(name)
-    for where in (case.source, case.target):
-        site.put(where)
-        site.index.extend(where, ORDERS)
+    places = [(rng.randint(0, case.source.log_end), rng.randint(0, case.target.log_end)) for _ in range(20)]
+    site = site_of_case(case, places)
     for index in site.index.logs.values() if page_runs is not None else ():
         let_go_of_all_but(index, 1, page_runs or 1, KeptPages())
-    for number in range(20):
-        site.commit(case.source_cluster, str(number), rng.randint(0, case.source.log_end))
-        site.clusters[case.target.cluster].commit(str(number), ORDERS, rng.randint(0, case.target.log_end), OWN_TAG)
     rows = [{name: value for name, value in row.items() if name not in ALWAYS} for row in site.report(case.now_ms)]
     return sorted(rows, key=str)
 

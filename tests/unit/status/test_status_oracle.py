@@ -10,11 +10,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.reconciler_site import ORDERS, config_of
-from fakes.status_site import Row, StatusSite
+from fakes.status_site import Row, site_of_case
 from generators.hypothesis_strategies import law
-from generators.mirrored_logs import CLUSTERS, random_cases, random_world
-from offset_sync.state.committed_offsets import OWN_TAG
+from generators.mirrored_logs import random_cases, random_world
 from oracles.status import Cost, Identity, cost, identity
 from oracles.translation import Case, Log
 
@@ -23,28 +21,11 @@ Position = tuple[int, int]
 NUMBERS = ("duplicates", "duplicates_at_most", "lost", "not_mirrored", "mirror_lag", "mirror_gaps")
 
 
-def site_of(case: Case, positions: list[Position]) -> StatusSite:
-    """The clusters of *case*, with a group for each of *positions*."""
-    assert case.source is not None
-    grace = f"{case.hole_grace_ms}ms"
-    site = StatusSite(config_of(CLUSTERS, sync={"hole_grace": grace}, status={"stalled_after": "1d"}))
-    for name in CLUSTERS:
-        site.index.code(name)
-    for where in (case.source, case.target):
-        site.put(where)
-        # Also a log of which nothing is read yet is met by the index.
-        site.index.extend(where, ORDERS)
-    for number, (committed, position) in enumerate(positions):
-        site.commit(case.source_cluster, str(number), committed)
-        site.clusters[case.target.cluster].commit(str(number), ORDERS, position, OWN_TAG)
-    return site
-
-
 def rows_of(case: Case, positions: list[Position]) -> list[tuple[Row, Cost]]:
     """What is reported of each position, with what brute force says."""
     rows = {
         int(row["group_id"]): row
-        for row in site_of(case, positions).report(case.now_ms)
+        for row in site_of_case(case, positions).report(case.now_ms)
         if row["target_cluster"] == case.target.cluster
     }
     return [(rows[number], cost(case, *position)) for number, position in enumerate(positions)]
@@ -84,7 +65,7 @@ def with_rest(log: Log, other: Log) -> Log:
 def reconciled(case: Case) -> list[Position]:
     """Where the sync would put every group."""
     assert case.source is not None
-    site = site_of(case, [(committed, 0) for committed in range(case.source.log_end + 1)])
+    site = site_of_case(case, [(committed, 0) for committed in range(case.source.log_end + 1)])
     rows = site.report(case.now_ms)
     return [
         (row["source_offset"], row["wanted_offset"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS
 from offset_sync.tables.delta.lock import table_lock
 from offset_sync.tables.local_store import LocalTables
 from offset_sync.tables.report_tables import ALL_TABLES, SYNC_STATUS
+from tools.stored_names import note_stored
 
 LIB = str(Path(__file__).resolve().parents[3] / "lib")
 
@@ -40,16 +40,7 @@ def tables(tmp_path: Path) -> LocalTables:
 @pytest.fixture
 def stored(tables: LocalTables, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of what was stored, in order."""
-    names: list[str] = []
-    fsync = os.fsync
-
-    def noted(handle: int) -> None:
-        path = Path(os.readlink(f"/proc/self/fd/{handle}"))
-        names.append("rows" if path.suffix == ".parquet" else path.name)
-        fsync(handle)
-
-    monkeypatch.setattr(os, "fsync", noted)
-    return names
+    return note_stored(monkeypatch)
 
 
 def test_rows_are_stored_before_their_entry_and_both_before_a_write_returns(

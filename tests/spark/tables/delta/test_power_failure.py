@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.store import TableStore
+from tools.stored_names import note_stored
 
 
 def run(start: int) -> pa.Table:
@@ -26,16 +26,7 @@ def starts(tables: TableStore) -> list[int]:
 @pytest.fixture
 def stored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of what was stored, in order; with the entry of the log, whether the rows' file was before it."""
-    names: list[str] = []
-    fsync = os.fsync
-
-    def noted(handle: int) -> None:
-        path = Path(os.readlink(f"/proc/self/fd/{handle}"))
-        names.append("rows" if path.suffix == ".parquet" else path.name)
-        fsync(handle)
-
-    monkeypatch.setattr(os, "fsync", noted)
-    return names
+    return note_stored(monkeypatch)
 
 
 def test_rows_are_stored_before_their_entry_and_both_before_an_append_returns(

@@ -1,0 +1,22 @@
+"""What is stored for good, in which order."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def note_stored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that grows with each file or folder that is stored: its name, or ``rows`` for a file of rows."""
+    names: list[str] = []
+    fsync = os.fsync
+
+    def noted(handle: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{handle}"))
+        names.append("rows" if path.suffix == ".parquet" else path.name)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    return names
