@@ -224,15 +224,10 @@ def test_a_job_that_was_taken_over_ends_with_that_whatever_else_it_says() -> Non
 
 def test_a_job_that_has_nothing_to_say_ends_as_taken_over_when_it_was() -> None:
     tables = Watched()
-
-    def job() -> None:
-        with held(tables.lease()) as lease:
-            tables.claimed()
-            tables.pass_time(FRESH_S)
-            assert lease.stop.wait(60)
-
-    with pytest.raises(TakenOverError, match="was taken over by process"):
-        job()
+    with pytest.raises(TakenOverError, match="was taken over by process"), held(tables.lease()) as lease:
+        tables.claimed()
+        tables.pass_time(FRESH_S)
+        assert lease.stop.wait(60)
 
 
 def test_a_dry_run_claims_nothing_and_is_never_over() -> None:
