@@ -54,7 +54,7 @@ def test_csv_has_what_was_given_and_the_answer() -> None:
 
 
 def test_csv_goes_out_in_parts_and_none_is_lost() -> None:
-    table = pa.concat_tables([answers()[0]] * 50_000)
+    table = pa.concat_tables([answers()[0]] * 50_000).combine_chunks()
     out = io.StringIO()
     print_csv(table, out)
     assert out.getvalue().count("\n") == 150_001
