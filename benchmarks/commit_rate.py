@@ -21,17 +21,19 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 from results import save
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
+from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.state.fence import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import running_clusters
 
 TOPIC = "committed"
 PARTITIONS = 8
-OWN_TAG = "offset-sync:benchmark"
 BASELINE = "AdminClient, alter only"
 
 
@@ -74,7 +76,7 @@ def ways_to_commit(bootstrap_servers: str, groups: int, in_flight: int) -> dict[
 
     def sink(offset: int) -> None:
         writes = [each for name in names for each in wanted(name, offset)]
-        outcomes = write_offsets(writes, admin, own_tag=OWN_TAG, dry_run=False, deadline=120)
+        outcomes = write_offsets(writes, admin, fence=OpenFence(), dry_run=False, deadline=120)
         assert {each.outcome for each in outcomes} == {Outcome.COMMITTED}
 
     return {BASELINE: alter, "write_offsets": write, "committed_offsets": read, "offset writer (reads, writes)": sink}

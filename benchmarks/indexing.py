@@ -59,7 +59,7 @@ def main() -> None:
         tree["topics"]["include"] = [TOPIC]
         tree["index"]["max_offsets_per_trigger"] = given.records // BATCHES
         config.write_text(yaml.safe_dump(tree))
-        rows = [{"what": "ConsumerPerformance", "records_per_s": round(limit)}]
+        rows: list[dict[str, Any]] = [{"what": "ConsumerPerformance", "records_per_s": round(limit)}]
         rows += [{"what": "index_records", **index(config, Path(name) / "tables" / "record_runs", given.records)}]
         rows += measure_stages(config, given.records // 2)
     for row in rows:
@@ -86,8 +86,8 @@ def produce(servers: str, partitions: list[int], records: int, seed: int) -> Non
         is_mirrored = False
         while sent < records:
             for _ in range(min(int(random.integers(1, 201)), records - sent)):
-                headers = [("IDC", b"dc2"), ("Offset", b"%d" % origin)] if is_mirrored else []
-                producer.produce(TOPIC, VALUE, partition=partition, headers=headers)
+                headers = {"IDC": b"dc2", "Offset": b"%d" % origin} if is_mirrored else {}
+                producer.produce(TOPIC, VALUE, partition=partition, headers={**headers})
                 sent, origin = sent + 1, origin + is_mirrored
             producer.poll(0)
             is_mirrored = not is_mirrored

@@ -39,6 +39,9 @@ from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.workload import Producers
 from offset_sync_demo.story.jobs import RunningJob, write_config
 
+Commits = Mapping[tuple[str, int], tuple[np.ndarray, np.ndarray]]
+"""Offsets and broker times of commits, each in log order, by (group, partition)."""
+
 STEP = 3
 """Records that each group reads between two commits."""
 
@@ -97,8 +100,9 @@ def measure(
     jobs = [RunningJob(name, config, directory) for name in ("index_records", "sync_offsets")]
     try:
         wait_for_index(directory / "tables" / "record_runs", scenario.runs, jobs[0])
-        for started in (*mirrors, producers):
-            started.start()
+        for mirror in mirrors:
+            mirror.start()
+        producers.start()
         wait_for_sync(clusters, scenario, first, jobs[1])
         meter = Meter({job.name: job.pid for job in jobs})
         counted_from_ms = commit_steadily(clusters["dc1"], scenario, first, warm_up, seconds, meter)
@@ -184,7 +188,7 @@ def commit_steadily(
     return counted_from
 
 
-def read_commits(cluster: EmbeddedCluster) -> dict[tuple[str, int], tuple[np.ndarray, np.ndarray]]:
+def read_commits(cluster: EmbeddedCluster) -> Commits:
     """Return offsets and broker times of every commit on the topic, by (group, partition), in log order."""
     found: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for place in list_partitions(cluster, ["__consumer_offsets"]):
@@ -199,7 +203,7 @@ def read_commits(cluster: EmbeddedCluster) -> dict[tuple[str, int], tuple[np.nda
     return {key: (np.array([o for o, _ in made]), np.array([t for _, t in made])) for key, made in found.items()}
 
 
-def latencies(source: dict, target: dict, counted_from_ms: int) -> tuple[np.ndarray, int]:
+def latencies(source: Commits, target: Commits, counted_from_ms: int) -> tuple[np.ndarray, int]:
     """Return how long the target took to be as far as each counted commit, and how many it never answered."""
     waits, unanswered = [], 0
     for key, (offsets, times) in source.items():

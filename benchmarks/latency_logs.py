@@ -34,8 +34,8 @@ def write_log(servers: str, other: str, partitions: int, records: int) -> None:
     producer = Producer({"bootstrap.servers": servers, "log_level": 0, **options})
     for partition in range(partitions):
         for offset in range(records):
-            headers = [("IDC", other.encode()), ("Offset", b"%d" % (offset - 1))] if offset % 2 else []
-            producer.produce(STEADY, b"record", partition=partition, headers=headers)
+            headers = {"IDC": other.encode(), "Offset": b"%d" % (offset - 1)} if offset % 2 else {}
+            producer.produce(STEADY, b"record", partition=partition, headers={**headers})
             if offset % 10_000 == 0:
                 producer.poll(0)
         producer.flush()

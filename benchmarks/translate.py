@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import numpy as np
 from results import save
@@ -73,7 +74,7 @@ def main() -> None:
     source = index_of(interleaved(0, 1, here, native_offsets(there)))
     target = index_of(interleaved(1, 0, there, native_offsets(here)))
     commits = random.integers(0, source.frontier, options.commits)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"what": f"{options.commits:,} commits anywhere, {when}", "seconds": timed(commits, source, target)}
         for when in ("the first time", "again")
     ]

@@ -111,7 +111,7 @@ class _Part(NamedTuple):
 
     def take(self, rows: NDArray[np.intp]) -> _Part:
         """Return some of them."""
-        return _Part(*(column[rows] for column in self))
+        return _Part(self.origin[rows], self.time[rows], self.number[rows], self.at_ms[rows], self.life[rows])
 
 
 def write_logs(workload: Workload, random: np.random.Generator) -> dict[str, ClusterLog]:
