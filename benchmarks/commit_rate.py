@@ -4,12 +4,14 @@
 
 Every round writes new offsets of 8 partitions per group, in turn by each way, so that all of them meet the same
 machine; the median of the rounds counts. The writer also reads, decides and looks at every partition's error, which
-the plain AdminClient does not: that one is what broker and client could do at best.
+the plain AdminClient does not: that one is what broker and client could do at best. The driver reads by Kafka's Java
+client, many groups a request; a task on an executor, and commands without a JVM, by librdkafka, one group a request.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import tempfile
 import time
@@ -17,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +32,12 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
 from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.fence import OpenFence
+from offset_sync.sync.groups_at_once import GroupsAtOnce
 from offset_sync.sync.offset_writer import write_offsets
+from offset_sync.tables.delta.jvm import start_jvm
 from offset_sync_demo.kafka.brokers import running_clusters
 
+REPOSITORY = Path(__file__).resolve().parent.parent
 TOPIC = "committed"
 PARTITIONS = 8
 BASELINE = "AdminClient, alter only"
@@ -43,6 +49,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--in-flight", type=int, default=500)
     given = parser.parse_args()
+    jars = ",".join(str(jar) for jar in sorted((REPOSITORY / "jars" / "spark").glob("*.jar")))
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--jars {jars} --driver-memory 1g pyspark-shell")
+    start_jvm()
     with (
         tempfile.TemporaryDirectory() as directory,
         running_clusters(["target"], Path(directory)) as clusters,
@@ -59,7 +68,10 @@ def main() -> None:
 def ways_to_commit(bootstrap_servers: str, groups: int, in_flight: int) -> dict[str, Callable[[int], None]]:
     client = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
     client.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(30)
-    admin = ClusterAdmin("target", {"bootstrap.servers": bootstrap_servers}, requests_in_flight=in_flight)
+    options = {"bootstrap.servers": bootstrap_servers}
+    admin = ClusterAdmin("target", options, requests_in_flight=in_flight)
+    at_once = GroupsAtOnce("target", lambda: options)
+    drivers = ClusterAdmin("target", options, requests_in_flight=in_flight, at_once=at_once)
     names = [f"group-{number}" for number in range(groups)]
     admin.committed_offsets(names)  # the cluster makes its topic of offsets
 
@@ -71,15 +83,24 @@ def ways_to_commit(bootstrap_servers: str, groups: int, in_flight: int) -> dict[
         answers = admin.write_offsets({name: wanted(name, offset) for name in names}, deadline=120)
         assert not any(error for errors in answers.values() for error in errors.values())  # type: ignore[union-attr]
 
-    def read(_: int) -> None:
-        admin.committed_offsets(names, deadline=120)
+    def read(by: ClusterAdmin, _: int) -> None:
+        assert all(isinstance(each, dict) for each in by.committed_offsets(names, deadline=120).values())
 
-    def sink(offset: int) -> None:
+    def sink(by: ClusterAdmin, offset: int) -> None:
         writes = [each for name in names for each in wanted(name, offset)]
-        outcomes = write_offsets(writes, admin, fence=OpenFence(), dry_run=False, deadline=120)
+        outcomes = write_offsets(writes, by, fence=OpenFence(), dry_run=False, deadline=120)
         assert {each.outcome for each in outcomes} == {Outcome.COMMITTED}
 
-    return {BASELINE: alter, "write_offsets": write, "committed_offsets": read, "offset writer (reads, writes)": sink}
+    while len(at_once.read(names, 120)) < groups:  # warm
+        time.sleep(10)
+    return {
+        BASELINE: alter,
+        "write_offsets": write,
+        "committed_offsets, one by one": partial(read, admin),
+        "committed_offsets, at once": partial(read, drivers),
+        "offset writer of a task (reads, writes)": partial(sink, admin),
+        "offset writer of the driver (reads, writes)": partial(sink, drivers),
+    }
 
 
 def measure(ways: dict[str, Callable[[int], None]], groups: int, rounds: int) -> dict[str, float]:
@@ -93,7 +114,7 @@ def measure(ways: dict[str, Callable[[int], None]], groups: int, rounds: int) ->
 
 
 def wanted(group: str, offset: int) -> list[OffsetWrite]:
-    first = OffsetWrite(group, TOPIC, 0, offset, OWN_TAG, Rule.SET, None)
+    first = OffsetWrite(group, TOPIC, 0, offset, OWN_TAG, Rule.SET, None, replaces_ours=True)
     return [replace(first, partition=number) for number in range(PARTITIONS)]
 
 

@@ -31,6 +31,7 @@ One partition, two clusters that produce and mirror both ways, one core. *At the
 
 Groups of 8 partitions. The limit is an AdminClient that only writes. The *offset writer* is what
 the job does: it reads what stands there, decides, writes, and looks at every partition's error.
+The driver reads many groups at once, a task of an executor one by one.
 """,
     "append": """### Appending a micro-batch to a Delta table
 

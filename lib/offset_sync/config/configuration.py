@@ -109,9 +109,12 @@ class Config(Section):
 
         Raises ConfigError where a key file cannot be read: it is read anew each time, so a new one is taken up.
         """
+        return {f"kafka.{name}": value for name, value in self.java_options(alias).items()}
+
+    def java_options(self, alias: str) -> dict[str, str]:
+        """Return the same options for a client of Kafka's own."""
         cluster = self.clusters[alias]
-        options = {**cluster.kafka, **cluster.spark, **to_java_security(cluster.security, alias)}
-        return {f"kafka.{name}": value for name, value in options.items()}
+        return {**cluster.kafka, **cluster.spark, **to_java_security(cluster.security, alias)}
 
     def admin_options(self, alias: str) -> dict[str, str]:
         """Return the options of *alias* for librdkafka: the common ones it understands, and ``admin`` over them."""

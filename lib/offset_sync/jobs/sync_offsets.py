@@ -27,6 +27,7 @@ from offset_sync.jobs.spark_session import open_session
 from offset_sync.jobs.sync_batch import SyncBatch, after
 from offset_sync.jobs.sync_run import Run, driving, following, rehearsing
 from offset_sync.jobs.sync_summary import SyncSummary
+from offset_sync.jobs.target_writers import TargetWriters
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.error_codes import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
@@ -39,14 +40,10 @@ from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.announced_writes import take_announced
 from offset_sync.sync.deletions import FencedDeleter
-from offset_sync.sync.distributed_writer import DistributedWriter
 from offset_sync.sync.intent_log import IntentLog, intents_folder, restore_intents
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconciler import Reconciler
-from offset_sync.sync.reconciliation import OffsetWriter
-from offset_sync.sync.target_writer import TargetWriter
 from offset_sync.sync.translation_history import NoIntents, TranslationHistory
-from offset_sync.sync.write_ahead import WriteAheadWriter
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
@@ -61,8 +58,8 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
         opened = rehearsing(stop) if arguments.dry_run else driving(config, tables, stop)
         with opened as run:
             while not arguments.once and not stop.is_set():
-                SyncJob(config, spark, run, is_once=False).run_until_over()
-            return SyncJob(config, spark, run, is_once=True).run_once() if arguments.once else []
+                SyncJob(config, spark, run, is_once=False).run()
+            return SyncJob(config, spark, run, is_once=True).run() if arguments.once else []
     finally:
         spark.stop()
 
@@ -91,8 +88,8 @@ class SyncJob:
         self._summary = SyncSummary(self._state, self._metrics, self._positions)
         fetcher = checked_metadata(config, self._admins, self._state.index, lambda: self._loop.soon(), is_once=is_once)
         history = CountedHistory(self._history, self._metrics)
-        writers = {alias: self._writer(alias) for alias in config.clusters}
-        self._reconciler = Reconciler(config, self._state, fetcher, writers, history)
+        self._writers = TargetWriters(config, spark, run, self._state, self._intents)
+        self._reconciler = Reconciler(config, self._state, fetcher, self._writers.by_alias, history)
         targets = {} if run.is_dry else {a: FencedDeleter(admin, run.lease) for a, admin in self._admins.items()}
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, targets, self._metrics)
         seen = UnwrittenTables(spark, config.tables.root) if run.is_dry else self._tables
@@ -122,7 +119,12 @@ class SyncJob:
         for pair, waiting in self._metrics.waiting.items():
             waiting.restore(self._state.last(*pair))
 
-    def run_once(self) -> list[str]:
+    def run(self) -> list[str]:
+        """Sync once or until it is over; return one line per failure of the former."""
+        with self._writers.closed_at_the_end():
+            return self._run_once() if self._is_once else self._run_until_over()
+
+    def _run_once(self) -> list[str]:
         """Read every log to its end, then reconcile everything; return one line per failure."""
         errors = self._queries.run_once()
         failures = self._queries.failures()
@@ -135,7 +137,7 @@ class SyncJob:
         logger.info("%s", self._summary.ended())
         return failures + ([self._history.error] if self._history.error else [])
 
-    def run_until_over(self) -> None:
+    def _run_until_over(self) -> list[str]:
         """Sync until the job is stopped, or it is better to begin anew; what fails is tried again."""
         endpoint = None if self._run.is_dry else self._open_endpoint()
         loops = [self._loop.run, self._summary.run]
@@ -150,6 +152,7 @@ class SyncJob:
         self._history.close()
         if endpoint is not None:
             endpoint.close()
+        return []
 
     @property
     def is_ready(self) -> bool:
@@ -221,13 +224,6 @@ class SyncJob:
         if endpoint is not None:
             logs.start(self._over, config.sync.reconcile_interval.total_seconds())
         return endpoint
-
-    def _writer(self, alias: str) -> OffsetWriter:
-        sync, options = self._config.sync, self._config.admin_options(alias)
-        seconds = sync.commit_timeout.total_seconds()
-        target = TargetWriter(alias, options, sync.requests_in_flight, seconds, self._run.is_dry)
-        writer = DistributedWriter(self._spark, target, self._lease)
-        return writer if self._run.is_dry else WriteAheadWriter(alias, self._state, writer, self._intents)
 
     def _batch(self, alias: str) -> BatchFunction:
         ingester = self._reading.ingesters[alias]

@@ -31,6 +31,7 @@ from offset_sync.kafka.group_offset_answers import (
 )
 from offset_sync.kafka.group_offset_requests import GroupAnswer, GroupOffsets, Limits, RequestFailure
 from offset_sync.kafka.librdkafka import BindingError
+from offset_sync.kafka.partition_answer import ManyGroups
 from offset_sync.kafka.request_limits import invalid_group, invalid_partition, invalid_write
 from offset_sync.kafka.retry import attempts
 from offset_sync.kafka.topic_metadata import LogEnds, Reach, TopicInfo, TopicMetadata
@@ -64,10 +65,17 @@ class Committed:
 class ClusterAdmin:
     """One cluster, named by its alias; *options* are librdkafka's. Threads may share it; it needs no closing."""
 
-    def __init__(self, alias: str, options: Mapping[str, str], *, requests_in_flight: int = 500) -> None:
+    def __init__(
+        self,
+        alias: str,
+        options: Mapping[str, str],
+        *,
+        requests_in_flight: int = 500,
+        at_once: ManyGroups | None = None,
+    ) -> None:
         self.alias = alias
         self._options = {**_OPTIONS, **options}
-        self._in_flight = requests_in_flight
+        self._in_flight, self._at_once = requests_in_flight, at_once
         self._topics = TopicMetadata(alias, self._options)
         self._lock = threading.Lock()
         self._connected: GroupOffsets | None = None
@@ -111,7 +119,9 @@ class ClusterAdmin:
         """
         refused = {group: reason for group in groups if (reason := invalid_group(group)) is not None}
         pending = [group for group in dict.fromkeys(groups) if group not in refused]
-        asked, answers = bool(pending), dict[str, GroupAnswer]()
+        answers = dict[str, GroupAnswer](self._at_once.read(pending, deadline) if self._at_once else {})
+        pending = [group for group in pending if group not in answers]
+        asked = bool(pending)
         ends_at = time.monotonic() + deadline * (1 - _PROOF_SHARE)
         patient_until = time.monotonic() + min(deadline / 3, _UNSTABLE_PATIENCE_S)
         for _ in attempts(ends_at) if pending else ():

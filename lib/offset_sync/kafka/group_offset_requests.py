@@ -16,26 +16,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from offset_sync.kafka.consumer_handle import ConsumerHandle
 from offset_sync.kafka.librdkafka import elements, library, metadata_of, text
+from offset_sync.kafka.partition_answer import PartitionAnswer
 from offset_sync.kafka.request_limits import LONGEST_S
 from offset_sync.model.values import OffsetWrite, TopicPartition
 
 _LIST, _ALTER, _DELETE = "ListConsumerGroupOffsets", "AlterConsumerGroupOffsets", "DeleteConsumerGroupOffsets"
 _ANY_OPERATION = 0
 _POLL_MS = 100
-
-
-class PartitionAnswer(NamedTuple):
-    """What the broker answers for one partition; *error* is None or an error name."""
-
-    topic: str
-    partition: int
-    offset: int
-    metadata: str
-    error: str | None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Protocol
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from offset_sync.kafka.partition_answer import ManyGroups
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
 from offset_sync.state.fence import Fence, TaskFence
@@ -44,30 +45,35 @@ _OUTCOMES_SQL = "row bigint, outcome string, previous_offset bigint, error strin
 class SharedWriter(OffsetWriter, Protocol):
     """What is pickled to the tasks, see :class:`offset_sync.sync.target_writer.TargetWriter`."""
 
-    def fenced_by(self, fence: Fence) -> OffsetWriter:
-        """Return one that writes as long as *fence* is open."""
+    def fenced_by(self, fence: Fence, at_once: ManyGroups | None = None) -> OffsetWriter:
+        """Return one that writes as long as *fence* is open, and reads by *at_once* first."""
 
 
 class DistributedWriter:
     """Commits with *writer*: in the driver or, from a thousand groups on, in tasks that share the groups.
 
-    *fence* holds in the driver. A task cannot ask it: it has some seconds from its own start, and is ended when the
-    driver finds that somebody else has taken over, or cannot find out.
+    *fence* and *at_once* are the driver's. A task cannot ask the one: it has some seconds from its own start, and is
+    ended when the driver finds that somebody else has taken over, or cannot find out.
     """
 
     def __init__(
-        self, spark: SparkSession, writer: SharedWriter, fence: Fence, groups_per_task: int = GROUPS_PER_TASK
+        self,
+        spark: SparkSession,
+        writer: SharedWriter,
+        fence: Fence,
+        at_once: ManyGroups | None = None,
+        groups_per_task: int = GROUPS_PER_TASK,
     ) -> None:
         self._spark = spark
         self._writer = writer
-        self._fence = fence
+        self._fence, self._at_once = fence, at_once
         self._groups_per_task = groups_per_task
 
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order; all writes of a group are made by one task."""
         tasks = -(-len({write.group_id for write in writes}) // self._groups_per_task)
         if tasks <= 1:
-            return self._writer.fenced_by(self._fence).write(writes)
+            return self._writer.fenced_by(self._fence, self._at_once).write(writes)
         frame = self._spark.createDataFrame(_to_table(writes)).repartition(tasks, "group_id")
         self._fence.renew()
         with _ended_when_closed(self._spark, self._fence):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.partition_answer import ManyGroups
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.fence import Fence, OpenFence
 from offset_sync.sync.offset_writer import write_offsets
@@ -25,17 +26,23 @@ class TargetWriter:
     deadline_seconds: float
     is_dry_run: bool
     fence: Fence = field(default_factory=OpenFence)
+    at_once: ManyGroups | None = None
 
-    def fenced_by(self, fence: Fence) -> TargetWriter:
-        """Return one that writes as long as *fence* is open; only in the driver may it be a lease."""
-        return replace(self, fence=fence)
+    def fenced_by(self, fence: Fence, at_once: ManyGroups | None = None) -> TargetWriter:
+        """Return one that writes as long as *fence* is open, and reads by *at_once* first.
+
+        Only in the driver may the one be a lease, and is there another one.
+        """
+        return replace(self, fence=fence, at_once=at_once)
 
     def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         """Return one outcome per write, in order; raises TakenOverError where somebody else has taken over."""
-        admin = _client(self.alias, tuple(sorted(self.options.items())), self.requests_in_flight)
+        admin = _client(self.alias, tuple(sorted(self.options.items())), self.requests_in_flight, self.at_once)
         return write_offsets(writes, admin, fence=self.fence, dry_run=self.is_dry_run, deadline=self.deadline_seconds)
 
 
 @lru_cache(maxsize=64)
-def _client(alias: str, options: tuple[tuple[str, str], ...], requests_in_flight: int) -> ClusterAdmin:
-    return ClusterAdmin(alias, dict(options), requests_in_flight=requests_in_flight)
+def _client(
+    alias: str, options: tuple[tuple[str, str], ...], requests_in_flight: int, at_once: ManyGroups | None
+) -> ClusterAdmin:
+    return ClusterAdmin(alias, dict(options), requests_in_flight=requests_in_flight, at_once=at_once)

@@ -34,6 +34,7 @@ class Part:
 _CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 _DELTA = "org.apache.spark.sql.delta"
 _KERNEL = "io.delta.kernel"
+_ADMIN, _JACKSON = "org.apache.kafka.clients.admin", "com.fasterxml.jackson"
 REQUIRED = (
     Part("spark-core", SPARK, {"org.apache.spark.api.java.JavaSparkContext": "hadoopConfiguration/0"}),
     Part(
@@ -71,7 +72,32 @@ REQUIRED = (
     ),
     Part("spark-sql-kafka-0-10", SPARK, {"org.apache.spark.sql.kafka010.KafkaSourceProvider": ""}),
     Part("spark-token-provider-kafka-0-10", "", {"org.apache.spark.kafka010.KafkaTokenUtil": ""}),
-    Part("kafka-clients", KAFKA_CLIENTS, {"org.apache.kafka.clients.consumer.KafkaConsumer": ""}),
+    Part(
+        "kafka-clients",
+        KAFKA_CLIENTS,
+        {
+            "org.apache.kafka.clients.consumer.KafkaConsumer": "",
+            f"{_ADMIN}.Admin": "close/1 create/1 listConsumerGroupOffsets/2",
+            f"{_ADMIN}.ListConsumerGroupOffsetsOptions": (
+                "ListConsumerGroupOffsetsOptions/0 requireStable/1 timeoutMs/1"
+            ),
+            f"{_ADMIN}.ListConsumerGroupOffsetsResult": "all/0 partitionsToOffsetAndMetadata/1",
+            f"{_ADMIN}.ListConsumerGroupOffsetsSpec": "",
+            "org.apache.kafka.common.KafkaFuture": "get/0 get/2 isCompletedExceptionally/0 isDone/0",
+        },
+    ),
+    Part(
+        "jackson-databind",
+        "",
+        {
+            f"{_JACKSON}.databind.ObjectMapper": (
+                "ObjectMapper/0 getTypeFactory/0 readValue/2 setVisibility/2 writeValueAsString/1"
+            ),
+            f"{_JACKSON}.databind.type.TypeFactory": "constructMapType/3",
+            f"{_JACKSON}.annotation.PropertyAccessor": "FIELD",
+            f"{_JACKSON}.annotation.JsonAutoDetect$Visibility": "ANY",
+        },
+    ),
     Part("commons-pool2", "", {"org.apache.commons.pool2.impl.GenericKeyedObjectPool": ""}),
     Part("lz4-java", "", {"net.jpountz.lz4.LZ4Factory": ""}),
     Part(

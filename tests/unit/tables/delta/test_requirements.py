@@ -15,12 +15,15 @@ from offset_sync.tables.delta.self_test import PACKAGES
 
 REPO = Path(__file__).resolve().parents[4]
 DOOR = REPO / "lib" / "offset_sync" / "tables" / "delta"
-SOURCES = {path.name: ast.parse(path.read_text(encoding="utf-8")) for path in DOOR.glob("*.py")}
-CLASS_NAME = re.compile(r"(?:io|net|org|java|scala)(?:\.[\w$]+){2,}")
+SOURCES = {
+    path.name: ast.parse(path.read_text(encoding="utf-8"))
+    for path in (*DOOR.glob("*.py"), REPO / "lib" / "offset_sync" / "sync" / "groups_at_once.py")
+}
+CLASS_NAME = re.compile(r"(?:com|io|net|org|java|scala)(?:\.[\w$]+){2,}")
 OF_THE_LANGUAGE = ("java.", "scala.")
 """Java's and Scala's own classes, which are there with any Spark 4."""
 CALLED_ON_THEM = {
-    "java.lang.Class": "getConstructors/0 getFields/0 getMethods/0 getPackage/0 getProtectionDomain/0",
+    "java.lang.Class": "forName/3 getConstructors/0 getFields/0 getMethods/0 getPackage/0 getProtectionDomain/0",
     "java.lang.ClassLoader": "loadClass/1",
     "java.lang.Object": "getClass/0 toString/0",
     "java.lang.Package": "getImplementationVersion/0",
@@ -29,7 +32,7 @@ CALLED_ON_THEM = {
     "java.lang.Throwable": "getCause/0",
     "java.net.URI": "getScheme/0",
     "java.security": "getCodeSource/0 getLocation/0",
-    "java.util": "orElse/1 collectAsList/0",
+    "java.util": "orElse/1 collectAsList/0 setProperty/2",
     "scala": "appendedAll/1 asScala/1 stringOf/1 toSeq/0",
 }
 OF_JARS_OF_ONES_OWN = {"org.apache.hadoop.fs.s3a.RemoteFileChangedException"}

@@ -1,0 +1,41 @@
+"""Who commits at each target: written down before, by the driver or by tasks, and by nobody who was taken over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from pyspark.sql import SparkSession
+
+from offset_sync.config import Config
+from offset_sync.jobs.sync_run import Run
+from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.distributed_writer import DistributedWriter
+from offset_sync.sync.groups_at_once import GroupsAtOnce
+from offset_sync.sync.intent_log import IntentLog
+from offset_sync.sync.reconciliation import OffsetWriter
+from offset_sync.sync.target_writer import TargetWriter
+from offset_sync.sync.write_ahead import WriteAheadWriter
+
+
+class TargetWriters:
+    """One writer for each cluster of *config*, in *by_alias*; a dry run's write nothing down."""
+
+    def __init__(self, config: Config, spark: SparkSession, run: Run, state: SyncState, intents: IntentLog) -> None:
+        self._at_once = {alias: GroupsAtOnce(alias, partial(config.java_options, alias)) for alias in config.clusters}
+        sync, seconds = config.sync, config.sync.commit_timeout.total_seconds()
+        self.by_alias: dict[str, OffsetWriter] = {}
+        for alias, at_once in self._at_once.items():
+            target = TargetWriter(alias, config.admin_options(alias), sync.requests_in_flight, seconds, run.is_dry)
+            writer = DistributedWriter(spark, target, run.lease, at_once)
+            self.by_alias[alias] = writer if run.is_dry else WriteAheadWriter(alias, state, writer, intents)
+
+    @contextmanager
+    def closed_at_the_end(self) -> Iterator[None]:
+        """Give back to the JVM what reading has taken of it."""
+        try:
+            yield
+        finally:
+            for each in self._at_once.values():
+                each.close()

@@ -1,0 +1,22 @@
+"""What a coordinator holds of one partition of a group, and who may be asked about many groups at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+
+class PartitionAnswer(NamedTuple):
+    """What the broker answers for one partition; *error* is None or an error name."""
+
+    topic: str
+    partition: int
+    offset: int
+    metadata: str
+    error: str | None
+
+
+class ManyGroups(Hashable, Protocol):
+    """A faster way to read many groups, which may leave out any of them; see ``sync.groups_at_once``."""
+
+    def read(self, groups: Sequence[str], seconds: float) -> Mapping[str, list[PartitionAnswer]]: ...

@@ -1,0 +1,158 @@
+"""What many groups have committed, read by Kafka's Java client at once: the same as group by group, or missing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as ClientPartition
+
+from broker.crafted_logs import create_topics
+from offset_sync.kafka.cluster_admin import ClusterAdmin, Committed
+from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
+from offset_sync.sync.groups_at_once import WORTH_IT, GroupsAtOnce
+from offset_sync.tables.delta.jvm import start_jvm
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import client_options
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+ODD_METADATA = ["", "offset-sync", "grüße 😀", 'a "b" \\ c', "line\nline\ttab", "nul\0inside", "x" * 4000, "{}"]
+ENOUGH_S = 20.0
+
+
+@pytest.fixture
+def cluster(clusters: dict[str, EmbeddedCluster], spark_environment: None) -> EmbeddedCluster:
+    start_jvm()
+    return clusters["dc2"]
+
+
+@pytest.fixture
+def admin(cluster: EmbeddedCluster) -> ClusterAdmin:
+    return ClusterAdmin("dc2", {"bootstrap.servers": cluster.bootstrap_servers})
+
+
+class Hours:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Hours:
+    return Hours()
+
+
+@pytest.fixture
+def at_once(cluster: EmbeddedCluster, clock: Hours, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupsAtOnce]:
+    # A cold client on a busy machine is slower than what is worth waiting for.
+    monkeypatch.setattr("offset_sync.sync.groups_at_once.PATIENCE_S", ENOUGH_S)
+    reader = GroupsAtOnce("dc2", lambda: {"bootstrap.servers": cluster.bootstrap_servers}, clock)
+    yield reader
+    reader.close()
+
+
+@pytest.fixture
+def groups(cluster: EmbeddedCluster, admin: ClusterAdmin, topic_name: str, group_name: str) -> list[str]:
+    """Groups of odd names that have committed odd things, and as many that have committed nothing."""
+    topics = [topic_name, f"{topic_name}-3", f"{topic_name}.4-x-"]
+    create_topics(cluster, dict.fromkeys(topics, 2))
+    names = [f"{group_name}{odd}" for odd in ("", "-3", " of two words", "-ö😀", '"', "\\", "{}", "\n")]
+    writes = {
+        name: [
+            OffsetWrite(name, topic, partition, 10 * number + partition, metadata, Rule.SET, None)
+            for topic in topics[: 1 + number % 3]
+            for partition in (0, 1)
+        ]
+        for number, (name, metadata) in enumerate(zip(names, ODD_METADATA, strict=True))
+    }
+    for errors in admin.write_offsets(writes).values():
+        assert isinstance(errors, dict)
+        assert set(errors.values()) == {None}
+    return [*names, *(f"{group_name}-nothing-{number}" for number in range(WORTH_IT))]
+
+
+def read(at_once: GroupsAtOnce, groups: Sequence[str]) -> dict[str, dict[TopicPartition, Committed]]:
+    return {
+        group: {TopicPartition(each.topic, each.partition): Committed(each.offset, each.metadata) for each in found}
+        for group, found in at_once.read(groups, ENOUGH_S).items()
+    }
+
+
+def test_all_that_groups_have_committed_is_read_as_one_by_one(
+    at_once: GroupsAtOnce, admin: ClusterAdmin, groups: list[str]
+) -> None:
+    found = read(at_once, groups)
+    assert found == admin.committed_offsets(groups)
+    assert sum(map(len, found.values())) == 30
+    assert {each.metadata for placed in found.values() for each in placed.values()} == {*ODD_METADATA}
+
+
+def test_a_group_with_a_commit_pending_is_missing_and_left_out_for_a_minute(
+    cluster: EmbeddedCluster,
+    at_once: GroupsAtOnce,
+    clock: Hours,
+    groups: list[str],
+    topic_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at_once.read(groups, ENOUGH_S)  # warm
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "transactional.id": f"pending-{topic_name}"})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    member = Consumer(client_options(cluster.bootstrap_servers, group_id=groups[0]))
+    producer.send_offsets_to_transaction([ClientPartition(topic_name, 0, 99)], member.consumer_group_metadata(), 60)
+    monkeypatch.setattr("offset_sync.sync.groups_at_once.PATIENCE_S", 2.0)
+    assert read(at_once, groups).keys() == {*groups[1:]}
+    producer.abort_transaction(60)
+    member.close()
+    assert read(at_once, groups).keys() == {*groups[1:]}
+    clock.now += 61
+    while len(found := read(at_once, groups)) < len(groups):  # the markers of the transaction come a moment later
+        clock.now += 61
+    assert found[groups[0]][TopicPartition(topic_name, 0)].offset == 0
+
+
+def test_a_silent_cluster_is_waited_for_once_and_asked_again_by_another_client(
+    cluster: EmbeddedCluster,
+    at_once: GroupsAtOnce,
+    clock: Hours,
+    groups: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert len(read(at_once, groups)) == len(groups)
+    monkeypatch.setattr("offset_sync.sync.groups_at_once.PATIENCE_S", 1.0)
+    cluster.pause()
+    try:
+        assert read(at_once, groups) == {}
+    finally:
+        cluster.resume()
+    began = time.monotonic()
+    assert read(at_once, groups) == {}
+    assert time.monotonic() - began < 0.5, "nobody was asked"
+    clock.now += 11
+    cluster.pause()
+    try:
+        assert read(at_once, groups) == {}
+    finally:
+        cluster.resume()
+    clock.now += 11
+    assert read(at_once, groups) == {}, "each time in a row it rests for twice as long"
+    clock.now += 11
+    monkeypatch.setattr("offset_sync.sync.groups_at_once.PATIENCE_S", ENOUGH_S)
+    assert len(read(at_once, groups)) == len(groups)
+
+
+def test_options_that_are_wrong_are_told_and_groups_are_read_one_by_one(
+    cluster: EmbeddedCluster, groups: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong = GroupsAtOnce("dc2", lambda: {"bootstrap.servers": "nowhere"})
+    assert wrong.read(groups, 1.0) == {}
+    assert "clusters.dc2: its groups are read one by one for a while: org.apache.kafka" in caplog.text
+    admin = ClusterAdmin("dc2", {"bootstrap.servers": cluster.bootstrap_servers}, at_once=wrong)
+    assert len(admin.committed_offsets(groups)) == len(groups)

@@ -1,0 +1,43 @@
+"""Groups that a faster way has answered are asked for no more; those that it has left out are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from offset_sync.kafka.cluster_admin import ClusterAdmin, Committed
+from offset_sync.kafka.error_codes import TransientError
+from offset_sync.kafka.partition_answer import PartitionAnswer
+from offset_sync.model.values import TopicPartition
+
+NOBODY_LISTENS = {"bootstrap.servers": "127.0.0.1:9"}
+
+
+class Answers:
+    """Knows some groups."""
+
+    def __init__(self, *known: str) -> None:
+        self.known, self.asked = known, list[str]()
+
+    def read(self, groups: Sequence[str], seconds: float) -> dict[str, list[PartitionAnswer]]:
+        self.asked += groups
+        return {group: [PartitionAnswer("orders", 3, 7, "mine", None)] for group in groups if group in self.known}
+
+
+def test_who_is_answered_at_once_is_not_asked_for_again() -> None:
+    answers = Answers("a", "b")
+    found = ClusterAdmin("dc2", NOBODY_LISTENS, at_once=answers).committed_offsets(["a", "b"], 5.0)
+    assert found == {group: {TopicPartition("orders", 3): Committed(7, "mine")} for group in ("a", "b")}
+    assert answers.asked == ["a", "b"]
+
+
+def test_who_is_left_out_is_asked_for_by_itself() -> None:
+    found = ClusterAdmin("dc2", NOBODY_LISTENS, at_once=Answers("a")).committed_offsets(["a", "b"], 1.0)
+    assert found["a"] == {TopicPartition("orders", 3): Committed(7, "mine")}
+    assert isinstance(found["b"], TransientError)
+
+
+def test_a_group_for_which_no_request_can_be_made_is_asked_for_by_nobody() -> None:
+    answers = Answers("a")
+    found = ClusterAdmin("dc2", NOBODY_LISTENS, at_once=answers).committed_offsets(["a", ""], 1.0)
+    assert answers.asked == ["a"]
+    assert not isinstance(found[""], dict)
