@@ -17,6 +17,8 @@ from offset_sync.state.row_groups import RowGroups, keys_at
 from offset_sync.tables.catalog import BEGINS, QUARANTINE, RECORD_RUNS
 
 _TIME = pa.timestamp("us", tz="UTC")
+_RECORD_RUNS = list(zip(RECORD_RUNS.names, RECORD_RUNS.arrow_schema.types, strict=True))
+_RUN_COLUMNS = ("topic", "partition", "start_offset", "length", "origin", "origin_start")
 
 
 class ReadBatch(NamedTuple):
@@ -52,7 +54,7 @@ def to_runs(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
         "min_timestamp": _to_timestamp(cut.column("min_timestamp_ms")),
         "max_timestamp": _to_timestamp(cut.column("max_timestamp_ms")),
         "indexed_at": _repeat_time(now, cut.num_rows),
-        **{name: cut.column(name) for name in RECORD_RUNS.names if name in cut.column_names},
+        **{name: cut.column(name) for name in _RUN_COLUMNS},
     }
     return _record_runs(columns, cut.num_rows)
 
@@ -106,9 +108,8 @@ def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.T
 
 def _record_runs(columns: Mapping[str, pa.Array | pa.ChunkedArray], count: int) -> pa.Table:
     """Return *count* rows of ``record_runs``; columns that are not there are null."""
-    schema = RECORD_RUNS.arrow_schema
-    arrays = [columns[each.name] if each.name in columns else pa.nulls(count, each.type) for each in schema]
-    return pa.table(arrays, schema=schema)
+    arrays = [columns[name] if name in columns else pa.nulls(count, kind) for name, kind in _RECORD_RUNS]
+    return pa.table(arrays, schema=RECORD_RUNS.arrow_schema)
 
 
 def _run_ends(runs: pa.Table) -> Offsets:

@@ -194,9 +194,9 @@ class CommittedOffsets:
         """Return those of *keys* that have no row."""
         return {key for key in keys if key not in self._ids}
 
-    def column(self, name: str) -> NDArray[np.int64]:
-        """Return a column of all clusters, shape (clusters, keys)."""
-        return np.stack([commits.columns[name] for commits in self.clusters.values()])
+    def column(self, name: str, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[np.int64]:
+        """Return a column of all clusters in these *rows*, shape (clusters, rows); without them of all keys."""
+        return np.array([commits.columns[name][rows] for commits in self.clusters.values()])
 
 
 def owners(genuine_at_ms: Int64s) -> NDArray[np.intp]:
@@ -207,8 +207,9 @@ def owners(genuine_at_ms: Int64s) -> NDArray[np.intp]:
     """
     if genuine_at_ms.shape[1] == 0:
         return np.empty(0, np.intp)
-    owner = np.argmax(genuine_at_ms, axis=0)
-    return np.where(np.max(genuine_at_ms, axis=0) < 0, NO_OWNER, owner)
+    owner: NDArray[np.intp] = genuine_at_ms.argmax(axis=0)
+    owner[genuine_at_ms.max(axis=0) < 0] = NO_OWNER
+    return owner
 
 
 def _is_tagged(records: CommitRecords) -> NDArray[np.bool_]:

@@ -72,6 +72,8 @@ def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str], *,
             key = ids_of(state, mine)
             if is_all:
                 commits.forget_acknowledged()
+            if mine.num_rows == 0:
+                continue
             for name in ("log_offset", "actual_offset", "genuine_offset", "genuine_epoch", *_TIMES):
                 commits.columns[name][key] = mine.column(name).cast(pa.int64()).fill_null(-1).to_numpy()
             for name in ("actual_is_own", "is_deleted"):

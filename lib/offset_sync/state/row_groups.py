@@ -10,6 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 _MOST_CODES = 1 << 62
+_FEW = 64
+"""So many rows are told apart by a dictionary before Arrow has encoded one column."""
 
 
 class RowGroups(NamedTuple):
@@ -24,6 +26,8 @@ class RowGroups(NamedTuple):
     @classmethod
     def of(cls, columns: Sequence[pa.ChunkedArray]) -> RowGroups:
         """Return the groups of rows by *columns*, of which there is at least one; null is a value like any other."""
+        if len(columns[0]) <= _FEW:
+            return cls._of_few(list(zip(*(column.to_pylist() for column in columns), strict=True)))
         code, codes = np.zeros(len(columns[0]), np.int64), 1
         for column in columns:
             encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
@@ -37,6 +41,14 @@ class RowGroups(NamedTuple):
         number = np.empty(len(order), np.intp)
         number[order] = np.arange(len(order))
         return cls(number[group], first[order])
+
+    @classmethod
+    def _of_few(cls, keys: list[tuple[Any, ...]]) -> RowGroups:
+        numbers: dict[tuple[Any, ...], int] = {}
+        group = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.intp)
+        first = np.empty(len(numbers), np.intp)
+        first[group[::-1]] = np.arange(len(keys) - 1, -1, -1)
+        return cls(group, first)
 
     def greatest(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the greatest of each group's *values*, shape (groups,)."""
@@ -55,5 +67,8 @@ class RowGroups(NamedTuple):
 
 def keys_at(columns: Sequence[pa.ChunkedArray], rows: NDArray[np.intp]) -> list[tuple[Any, ...]]:
     """Return what *columns* say in these *rows*, a tuple for each."""
+    if len(columns[0]) <= _FEW:
+        values = [column.to_pylist() for column in columns]
+        return [tuple(each[row] for each in values) for row in rows.tolist()]
     chosen = pa.array(rows)
     return list(zip(*(column.take(chosen).to_pylist() for column in columns), strict=True))

@@ -29,9 +29,12 @@ def table(rng: random.Random, rows: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 7, 200])
-@pytest.mark.parametrize("most_codes", [1 << 62, 1])
-def test_rows_with_the_same_values_are_one_group(rows: int, most_codes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_groups, "_MOST_CODES", most_codes)
+@pytest.mark.parametrize("limits", [(64, 1 << 62), (-1, 1 << 62), (-1, 1)])
+def test_rows_with_the_same_values_are_one_group(
+    rows: int, limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, limit in zip(("_FEW", "_MOST_CODES"), limits, strict=True):
+        monkeypatch.setattr(row_groups, name, limit)
     for seed in range(10):
         rng = random.Random(seed)
         found = table(rng, rows)
