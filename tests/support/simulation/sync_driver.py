@@ -27,7 +27,7 @@ from offset_sync.sync.offset_writer import write_offsets
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.write_ahead import WriteAheadWriter
-from simulation.commit_checks import CommitChecks
+from simulation.commit_checks import CommitChecks, note_forgotten
 from simulation.commit_ingester import Ingester, NoMetrics
 from simulation.log_checks import Epochs
 from simulation.oracle import Oracle
@@ -140,6 +140,7 @@ class SyncDriver:
         self.lives = CommitLogLives(tables)
         self.checks = {a: CommitChecks(self.world, a, tables, self.persisted) for a in self.world.clusters}
         self.persisted.restore(self.state, self.lives)
+        note_forgotten(world, self.persisted)
         self.has_intents = False
         self.state.unread.begin(self.world.clusters)
         self.unread_commits = UnreadCommits(self.world, self.state, self.answered)
