@@ -226,8 +226,8 @@ def with_gaps(rows: Runs, frontier: int) -> Runs:
     return rows if is_kept.all() else rows.take(is_kept)
 
 
-def int64s(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Return a column of numbers or times, 0 for null."""
+def int64s(column: pa.ChunkedArray, null: int = 0) -> NDArray[np.int64]:
+    """Return a column of numbers or times, *null* for null."""
     numbers = column if column.type == _INT64 else column.cast(_INT64)
-    values: NDArray[np.int64] = (numbers.fill_null(0) if numbers.null_count else numbers).to_numpy()
+    values: NDArray[np.int64] = (numbers.fill_null(null) if numbers.null_count else numbers).to_numpy()
     return values

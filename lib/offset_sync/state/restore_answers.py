@@ -83,9 +83,9 @@ def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) ->
     _restore_own_writes(rows, key, state.offsets.clusters[source], state.offsets.clusters[target])
     pair = state.last(source, target).columns
     for name, column in (("source_offset", "source_offset"), ("wanted", "target_offset")):
-        pair[name][key] = rows.column(column).fill_null(ABSENT).to_numpy()
+        pair[name][key] = int64s(rows.column(column), ABSENT)
     for name in ("duplicates", "duplicates_at_most", "lost"):
-        pair[name][key] = rows.column(name).fill_null(0).to_numpy()
+        pair[name][key] = int64s(rows.column(name))
     pair["source_at_ms"][key] = rows.column("source_committed_at").cast(pa.int64()).to_numpy() // 1000
     pair["state"][key] = [State[name] for name in rows.column("state").to_pylist()]
     pair["outcome"][key] = [Outcome[name] for name in rows.column("outcome").to_pylist()]
@@ -97,8 +97,8 @@ def _restore_own_writes(rows: pa.Table, key: KeyRows, here: ClusterOffsets, ther
     Only those that may carry the source's metadata: the others have our tag. Where nothing was ever read of a key, as
     of a cluster whose log we may not read, what we wrote last is believed to stand.
     """
-    own = rows.column("own_offset").fill_null(NOTHING).to_numpy()
-    own_at_ms = rows.column("own_at").cast(pa.int64()).fill_null(0).to_numpy() // 1000
+    own = int64s(rows.column("own_offset"), NOTHING)
+    own_at_ms = int64s(rows.column("own_at")) // 1000
     is_earlier = own_at_ms + CLOCKS_APART_MS < there.columns["actual_at_ms"][key]
     is_carried = np.array([number in here.metadata for number in key.tolist()], np.bool_)
     is_read_back = there.columns["actual_is_own"][key] & (there.columns["actual_offset"][key] == own)

@@ -124,6 +124,10 @@ def _names_another_topic(topic_ids: Sequence[str | None], source: PartitionLog) 
 
 def _translations(answers: Answers, state: NDArray[np.intp], is_disordered: NDArray[np.bool_]) -> Translations:
     is_withheld = IS_WITHHELD[state]
+    may_move = answers.has_young_hole | (state != _EXACT)
+    if not is_withheld.any():
+        counts = (answers.duplicates, answers.duplicates_at_most, answers.lost)
+        return Translations(answers.offset, answers.clamped_offset, state, *counts, may_move, is_disordered)
     return Translations(
         offset=np.where(is_withheld, ABSENT, answers.offset),
         wanted=np.where(is_withheld, ABSENT, answers.clamped_offset),
@@ -131,7 +135,7 @@ def _translations(answers: Answers, state: NDArray[np.intp], is_disordered: NDAr
         duplicates=np.where(is_withheld, 0, answers.duplicates),
         duplicates_at_most=np.where(is_withheld, 0, answers.duplicates_at_most),
         lost=np.where(is_withheld, 0, answers.lost),
-        may_move=answers.has_young_hole | (state != _EXACT),
+        may_move=may_move,
         is_disordered=is_disordered,
     )
 

@@ -221,8 +221,9 @@ class LogIndex:
         return found
 
     def adopt(self, view: LogIndex) -> None:
-        """Keep the positions that a *view* of this log has made, so that the next one need not."""
+        """Keep what a *view* of this log has made of positions and stretches, so that the next one need not."""
         if view._runs.tail_begin == self._runs.tail_begin:
+            self._runs.adopt(view._runs)
             for origin, (known, done) in view._positions.items():
                 if origin not in self._positions:
                     self._positions[origin] = (known.view(), done)

@@ -53,6 +53,11 @@ class PagedRuns:
         found._columns = tuple(column.view() for column in self._columns)
         return found
 
+    def adopt(self, view: PagedRuns) -> None:
+        """Keep what a *view* knows of the stretch in memory, which begins where it does here: nothing was let go."""
+        if self._tail_stretch is None:
+            self._tail_stretch = view._tail_stretch  # of as many runs as there were up to its frontier
+
     def append(self, fresh: Runs) -> None:
         """Add *fresh* runs, joined among themselves and above all that is here."""
         self._tail_stretch = None
