@@ -57,6 +57,10 @@ def test_a_micro_batch_of_a_query_does_not_wait_for_the_one_that_it_would_be_par
     assert len(lines_of(digests(0, "40023:shrink"), 100)) == 1
 
 
+def test_a_group_that_comes_back_after_its_deletion_was_forgotten_does_not_go_back() -> None:
+    assert len(lines_of(digests(0, "700607:expire"), 100)) == 1
+
+
 @pytest.mark.parametrize("fault", ON_REQUEST)
 def test_nothing_is_lost_where_logs_begin_another_life_or_clocks_differ(fault: str) -> None:
     assert first_failure(Remedy(frozenset({fault})), seeds=examples(30)) is None

@@ -7,13 +7,18 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.model.values import TopicPartition
+from offset_sync.state.row_groups import RowGroups, keys_at
 from offset_sync.tables.catalog import BEGINS, QUARANTINE, RECORD_RUNS
-from offset_sync.tables.definition import fitted
+
+_TIME = pa.timestamp("us", tz="UTC")
+_RECORD_RUNS = list(zip(RECORD_RUNS.names, RECORD_RUNS.arrow_schema.types, strict=True))
+_RUN_COLUMNS = ("topic", "partition", "start_offset", "length", "origin", "origin_start")
 
 
 class ReadBatch(NamedTuple):
@@ -41,15 +46,17 @@ def is_of(rows: pa.Table, places: Collection[TopicPartition]) -> pa.ChunkedArray
 
 def to_runs(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
     """Return rows of ``record_runs`` for the runs of the cluster *alias* in *cut*, indexed *now*."""
-    cut = cut.sort_by([("topic", "ascending"), ("partition", "ascending"), ("start_offset", "ascending")])
+    order = pc.sort_indices(cut, sort_keys=[(name, "ascending") for name in ("topic", "partition", "start_offset")])
+    if not np.array_equal(order, np.arange(cut.num_rows)):
+        cut = cut.take(order)
     columns = {
         "cluster": pa.repeat(pa.scalar(alias), cut.num_rows),
         "min_timestamp": _to_timestamp(cut.column("min_timestamp_ms")),
         "max_timestamp": _to_timestamp(cut.column("max_timestamp_ms")),
         "indexed_at": _repeat_time(now, cut.num_rows),
-        **{name: cut.column(name) for name in RECORD_RUNS.names if name in cut.column_names},
+        **{name: cut.column(name) for name in _RUN_COLUMNS},
     }
-    return fitted(pa.table(columns), RECORD_RUNS.arrow_schema)
+    return _record_runs(columns, cut.num_rows)
 
 
 def to_quarantine(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
@@ -81,33 +88,40 @@ def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.T
             edges.append((*place, begin, BEGINS))
         if offset > max(last.get(place, -1), begin):
             edges.append((*place, offset, offset))
+    edges.sort()
+    topic, partition, start_offset, origin_start = zip(*edges, strict=True) if edges else ((),) * 4
     complete_until = {(*place, BEGINS): until for place, until in read.complete_until.items()}
-    rows = [
-        {
-            "cluster": alias,
-            "topic": topic,
-            "partition": partition,
-            "start_offset": offset,
-            "length": 0,
-            "origin": alias,
-            "origin_start": origin_start,
-            "indexed_at": read.at,
-            "complete_until": complete_until.get((topic, partition, origin_start)),
-        }
-        for topic, partition, offset, origin_start in sorted(edges)
-    ]
-    return pa.Table.from_pylist(rows, RECORD_RUNS.arrow_schema)
+    until = [complete_until.get((name, number, begins)) for name, number, _, begins in edges]
+    columns = {
+        "cluster": pa.repeat(pa.scalar(alias), len(edges)),
+        "topic": pa.array(topic, pa.string()),
+        "partition": pa.array(partition, pa.int32()),
+        "start_offset": pa.array(start_offset, pa.int64()),
+        "length": pa.repeat(pa.scalar(0, pa.int64()), len(edges)),
+        "origin": pa.repeat(pa.scalar(alias), len(edges)),
+        "origin_start": pa.array(origin_start, pa.int64()),
+        "indexed_at": _repeat_time(read.at, len(edges)),
+        "complete_until": pa.array(until, _TIME),
+    }
+    return _record_runs(columns, len(edges))
+
+
+def _record_runs(columns: Mapping[str, pa.Array | pa.ChunkedArray], count: int) -> pa.Table:
+    """Return *count* rows of ``record_runs``; columns that are not there are null."""
+    arrays = [columns[name] if name in columns else pa.nulls(count, kind) for name, kind in _RECORD_RUNS]
+    return pa.table(arrays, schema=RECORD_RUNS.arrow_schema)
 
 
 def _run_ends(runs: pa.Table) -> Offsets:
-    ends = runs.append_column("end", pc.add(runs.column("start_offset"), runs.column("length")))
-    by_partition = ends.group_by(["topic", "partition"], use_threads=False).aggregate([("end", "max")])
-    return {(row["topic"], row["partition"]): row["end_max"] for row in by_partition.to_pylist()}
+    columns = [runs.column(name) for name in ("topic", "partition")]
+    groups = RowGroups.of(columns)
+    ends = groups.greatest(runs.column("start_offset").to_numpy() + runs.column("length").to_numpy())
+    return dict(zip(keys_at(columns, groups.first), ends.tolist(), strict=True))
 
 
 def _to_timestamp(milliseconds: pa.ChunkedArray) -> pa.ChunkedArray:
-    return milliseconds.cast(pa.timestamp("ms", tz="UTC")).cast(pa.timestamp("us", tz="UTC"))
+    return milliseconds.cast(pa.timestamp("ms", tz="UTC")).cast(_TIME)
 
 
 def _repeat_time(now: datetime, count: int) -> pa.Array:
-    return pa.repeat(pa.scalar(now, pa.timestamp("us", tz="UTC")), count)
+    return pa.repeat(pa.scalar(now, _TIME), count)

@@ -132,7 +132,8 @@ class IncarnationLog:
             return
         for row in self._tables.all_rows(INDEXED_TOPICS).to_pylist():
             self._indexed_ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
-        for row in self._tables.all_rows(LOG_INCARNATIONS).sort_by("noticed_at").to_pylist():
+        rows = self._tables.all_rows(LOG_INCARNATIONS).to_pylist()
+        for row in sorted(rows, key=lambda row: row["noticed_at"]):
             log = ClusterPartition(row["cluster"], row["topic"], row["partition"])
             if (log.topic == CONSUMER_OFFSETS) != self._of_commits:
                 continue

@@ -17,6 +17,8 @@ from offset_sync.ingest.run_builder import CUT_SCHEMA
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.index_rows import int64s
+from offset_sync.state.row_groups import RowGroups, keys_at
 
 _IDENTITY = ["origin", "topic", "partition"]
 
@@ -29,7 +31,7 @@ class OriginCheck:
     """
 
     def __init__(self, alias: str, aliases: Collection[str]) -> None:
-        self._asked = pa.array([each for each in aliases if each != alias], pa.string())
+        self._asked = {each for each in aliases if each != alias}
         self._last: tuple[pa.Table, dict[tuple[str, str, int], int]] | None = None
 
     def origins(self, cut: pa.Table) -> dict[str, set[TopicPartition]]:
@@ -61,12 +63,11 @@ class OriginCheck:
         return self._last[1]
 
     def _reach_of(self, cut: pa.Table) -> dict[tuple[str, str, int], int]:
-        chosen = cut.filter(pc.is_in(cut.column("origin"), self._asked))
-        if chosen.num_rows == 0:
-            return {}
-        reach = chosen.append_column("reach", pc.add(chosen.column("origin_start"), chosen.column("length")))
-        rows = reach.group_by(_IDENTITY, use_threads=False).aggregate([("reach", "max")]).to_pylist()
-        return {tuple(row[name] for name in _IDENTITY): row["reach_max"] for row in rows}
+        columns = [cut.column(name) for name in _IDENTITY]
+        groups = RowGroups.of(columns)
+        reach = groups.greatest(int64s(cut.column("origin_start")) + int64s(cut.column("length")))
+        keys = zip(keys_at(columns, groups.first), reach.tolist(), strict=True)
+        return {(origin, topic, number): end for (origin, topic, number), end in keys if origin in self._asked}
 
     def _ends(
         self, reach: Mapping[tuple[str, str, int], int], said: Mapping[str, ClusterMetadata | ClusterError]

@@ -32,6 +32,7 @@ CUT_SCHEMA = pa.schema(
     ]
 )
 """Runs, and between them one row per malformed record with the reason in ``error`` and a length of 0."""
+_CUT_COLUMNS = list(zip(CUT_SCHEMA.names, CUT_SCHEMA.types, strict=True))
 _RUN_COLUMNS = [field.name for field in fields(RunColumns)]
 
 
@@ -57,15 +58,14 @@ class RunBuilder:
                 runs, origins, malformed = self._cut(part, topic, [] if carried is None else carried[2])
                 if malformed is not None:
                     yield malformed
-                if carried is not None:
-                    if carried[:2] == (topic, partition):
-                        runs = join_runs(carried[3], runs, self.is_timed(topic))
-                    else:
-                        yield _to_batch(*carried)
-                # The last run may go on in the next batch; all before it is done.
-                if len(runs) > 1:
-                    yield _to_batch(topic, partition, origins, _part(runs, slice(None, -1)))
-                carried = (topic, partition, origins, _part(runs, slice(-1, None)))
+                if carried is not None and carried[:2] == (topic, partition):
+                    # The last run may go on in the next batch; all before it is done.
+                    if len(carried[3]) > 1:
+                        yield _to_batch(*carried[:3], _part(carried[3], slice(None, -1)))
+                    runs = join_runs(_part(carried[3], slice(-1, None)), runs, self.is_timed(topic))
+                elif carried is not None:
+                    yield _to_batch(*carried)
+                carried = (topic, partition, origins, runs)
         if carried is not None:
             yield _to_batch(*carried)
 
@@ -147,7 +147,7 @@ def _to_batch(topic: str, partition: int, names: list[str], runs: RunColumns) ->
 
 
 def _batch(columns: dict[str, pa.Array], count: int) -> pa.RecordBatch:
-    arrays = [columns[field.name] if field.name in columns else pa.nulls(count, field.type) for field in CUT_SCHEMA]
+    arrays = [columns[name] if name in columns else pa.nulls(count, kind) for name, kind in _CUT_COLUMNS]
     return pa.RecordBatch.from_arrays(arrays, schema=CUT_SCHEMA)
 
 

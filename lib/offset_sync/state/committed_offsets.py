@@ -131,14 +131,16 @@ class ClusterOffsets:
     def _record_genuine(self, records: CommitRecords, chosen: NDArray[np.bool_]) -> None:
         column = self.columns
         rows = np.flatnonzero(chosen)
+        if len(rows) == 0:
+            return
         rows = rows[np.argsort(records.key[rows], kind="stable")]
         key, offset = records.key[rows], records.offset[rows]
-        is_same = np.concatenate(([False], key[1:] == key[:-1])) if len(rows) else np.empty(0, np.bool_)
-        before = np.where(is_same, np.concatenate(([ABSENT], offset[:-1]))[: len(rows)], column["genuine_offset"][key])
+        is_same = np.concatenate(([False], key[1:] == key[:-1]))
+        before = np.where(is_same, np.concatenate(([ABSENT], offset[:-1])), column["genuine_offset"][key])
         went_back = offset < before
         # The newest: clocks of coordinators differ, so the last in the log may be older.
         np.maximum.at(column["rewound_at_ms"], key[went_back], records.committed_at_ms[rows[went_back]])
-        for row in rows[np.concatenate((~is_same[1:], [True]))] if len(rows) else ():
+        for row in rows[np.concatenate((~is_same[1:], [True]))].tolist():
             key_id = int(records.key[row])
             column["genuine_offset"][key_id] = records.offset[row]
             column["genuine_at_ms"][key_id] = records.committed_at_ms[row]
@@ -148,6 +150,8 @@ class ClusterOffsets:
 
     def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int, is_tagged: NDArray[np.bool_]) -> None:
         """Note what the cluster acknowledged as written by us; what carries our tag needs no other mark."""
+        if len(key) == 0:
+            return
         self.own_writes.acknowledge(key[~is_tagged], offset[~is_tagged])
         column = self.columns
         for row, *before in zip(key.tolist(), *(column[name][key].tolist() for name in _BELIEVED), strict=True):
@@ -194,9 +198,9 @@ class CommittedOffsets:
         """Return those of *keys* that have no row."""
         return {key for key in keys if key not in self._ids}
 
-    def column(self, name: str) -> NDArray[np.int64]:
-        """Return a column of all clusters, shape (clusters, keys)."""
-        return np.stack([commits.columns[name] for commits in self.clusters.values()])
+    def column(self, name: str, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[np.int64]:
+        """Return a column of all clusters in these *rows*, shape (clusters, rows); without them of all keys."""
+        return np.array([commits.columns[name][rows] for commits in self.clusters.values()])
 
 
 def owners(genuine_at_ms: Int64s) -> NDArray[np.intp]:
@@ -207,8 +211,9 @@ def owners(genuine_at_ms: Int64s) -> NDArray[np.intp]:
     """
     if genuine_at_ms.shape[1] == 0:
         return np.empty(0, np.intp)
-    owner = np.argmax(genuine_at_ms, axis=0)
-    return np.where(np.max(genuine_at_ms, axis=0) < 0, NO_OWNER, owner)
+    owner: NDArray[np.intp] = genuine_at_ms.argmax(axis=0)
+    owner[genuine_at_ms.max(axis=0) < 0] = NO_OWNER
+    return owner
 
 
 def _is_tagged(records: CommitRecords) -> NDArray[np.bool_]:

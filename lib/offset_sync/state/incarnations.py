@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.index_rows import int64s
@@ -51,7 +50,7 @@ class KnownIncarnations:
 
     def of(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of *log* after its first, as they were noticed."""
-        return self._lives.get(log.topic_partition, {}).get(log, ())
+        return self._lives.get(log.topic_partition, {}).get(log, ()) if self._lives else ()
 
     def caught_up(self) -> tuple[KnownIncarnations, set[TopicPartition]]:
         """Return what the table says now, and the partitions of which some log has begun a life not known here."""
@@ -69,11 +68,13 @@ class KnownIncarnations:
         return found, found._take_in(rows)
 
     def _take_in(self, rows: pa.Table) -> set[TopicPartition]:
-        for row in rows.filter(pc.equal(rows.column("reason"), ARRIVED)).to_pylist():
-            arrived = self._arrived.setdefault(_log_of(row), [])
-            arrived.append((epoch_ms(row["noticed_at"]), row["begins_at"]))
-            arrived.sort()
-        for row in rows.filter(pc.is_valid(rows.column("leader_epoch"))).to_pylist():
+        for row in rows.to_pylist():
+            if row["reason"] == ARRIVED:
+                arrived = self._arrived.setdefault(_log_of(row), [])
+                arrived.append((epoch_ms(row["noticed_at"]), row["begins_at"]))
+                arrived.sort()
+            if row["leader_epoch"] is None:
+                continue
             log, told = _log_of(row), (row["noticed_at"], row["topic_id"], row["leader_epoch"])
             self._epochs[log] = max(told, self._epochs.get(log, told))
             if row["reason"] in (ELECTED, TRUNCATED):

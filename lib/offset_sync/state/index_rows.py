@@ -18,6 +18,7 @@ from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
 
 TIMES = ("indexed_at", "min_timestamp", "max_timestamp", "complete_until")
 COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", *TIMES]
+_INT64 = pa.int64()
 _WORTH_A_STRETCH = 256
 """Stretches of one log that are shorter on average are sorted."""
 _SORTED_ALONE = 64
@@ -75,6 +76,8 @@ class IndexRows:
         Where one micro-batch has ended before the next one begins: its end comes first. Of what is there twice that
         which was seen first.
         """
+        if len(self) < 2:
+            return self
         by_log = self if _ascends(self.log) else self.take(np.argsort(_narrow(self.log), kind="stable"))
         same = by_log.log[1:] == by_log.log[:-1]
         wrong = by_log.log[1:][same & (by_log.start[1:] < by_log.start[:-1])]
@@ -223,7 +226,8 @@ def with_gaps(rows: Runs, frontier: int) -> Runs:
     return rows if is_kept.all() else rows.take(is_kept)
 
 
-def int64s(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Return a column of numbers or times, 0 for null."""
-    values: NDArray[np.int64] = column.cast(pa.int64()).fill_null(0).to_numpy()
+def int64s(column: pa.ChunkedArray, null: int = 0) -> NDArray[np.int64]:
+    """Return a column of numbers or times, *null* for null."""
+    numbers = column if column.type == _INT64 else column.cast(_INT64)
+    values: NDArray[np.int64] = (numbers.fill_null(null) if numbers.null_count else numbers).to_numpy()
     return values

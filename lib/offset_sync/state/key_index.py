@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,8 @@ class KeyIndex:
     def fit(self) -> None:
         """Take in the keys that are new."""
         first = len(self._code)
+        if first == len(self._committed.keys):
+            return
         is_group_included, is_topic_included = self._is_included
         codes, included = [], []
         for number, (group_id, topic, partition) in enumerate(self._committed.keys[first:], first):
@@ -68,10 +71,9 @@ class KeyIndex:
     def slices(self, key: KeyRows) -> Iterator[tuple[TopicPartition, slice]]:
         """Return each partition with its rows in *key*, which is sorted by partition."""
         code = self._code.values[key]
-        borders = np.concatenate(([0], np.flatnonzero(np.diff(code)) + 1, [len(code)]))
-        for first, end in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
-            if first < end:
-                yield self._partitions[int(code[first])], slice(first, end)
+        borders = ((code[1:] != code[:-1]).nonzero()[0] + 1).tolist()
+        for first, end in pairwise([0, *borders, len(code)] if len(code) else []):
+            yield self._partitions[int(code[first])], slice(first, end)
 
     def keys_in(self, partition: TopicPartition) -> KeyRows:
         """Return all keys of a partition; none of one that no group has committed."""

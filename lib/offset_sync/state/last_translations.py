@@ -15,8 +15,11 @@ from offset_sync.translate.partition_log import PartitionMetadata, reason_of
 
 IS_HELD = np.array([outcome in (Outcome.COMMITTED, Outcome.UNCHANGED) for outcome in Outcome])
 """True for outcomes after which the target holds the wanted offset."""
-_EXACT = State.EXACT
-_WAITS_FOR_INDEX = (State.AT_FRONTIER, State.INDEX_BEHIND, State.NOT_INDEXED)
+_EXACT = int(State.EXACT)
+_WAITS_FOR_INDEX = np.array(
+    [*(state in (State.AT_FRONTIER, State.INDEX_BEHIND, State.NOT_INDEXED) for state in State), False]
+)
+"""By code of a state, and False for ABSENT."""
 _REPEATS = 2
 """So many equal answers make a key settled."""
 
@@ -133,7 +136,8 @@ class LastTranslations:
 
     def is_waiting(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return which keys may have another answer as soon as the index knows more of their partition."""
-        return np.isin(self.columns["state"][key], _WAITS_FOR_INDEX)
+        is_waiting: NDArray[np.bool_] = _WAITS_FOR_INDEX[self.columns["state"][key]]
+        return is_waiting
 
     def note(
         self,
@@ -154,14 +158,15 @@ class LastTranslations:
             "duplicates_at_most": answers.duplicates_at_most,
             "lost": answers.lost,
         }
-        is_same = np.ones(len(key), np.bool_)
-        for name, values in fresh.items():
-            is_same &= column[name][key] == values
         before = column["outcome"][key]
-        is_same &= (before >= 0) & ((before == outcome) | (IS_HELD[before] & (outcome == _UNCHANGED)))
+        is_same: NDArray[np.bool_] = (before >= 0) & ((before == outcome) | (IS_HELD[before] & (outcome == _UNCHANGED)))
         is_same &= outcome != _COMMITTED
-        for name, values in (fresh | {"outcome": outcome, "may_move": answers.may_move}).items():
-            column[name][key] = values
+        for name, values in fresh.items():
+            known = column[name]
+            is_same &= known[key] == values
+            known[key] = values
+        column["outcome"][key] = outcome
+        column["may_move"][key] = answers.may_move
         column["repeats"][key] = np.where(is_same, column["repeats"][key] + 1, 0)
         return ~is_same
 
@@ -174,4 +179,4 @@ class LastTranslations:
         column["known_revision"][key[answered]] = revision
 
 
-_UNCHANGED, _COMMITTED = Outcome.UNCHANGED, Outcome.COMMITTED
+_UNCHANGED, _COMMITTED = int(Outcome.UNCHANGED), int(Outcome.COMMITTED)

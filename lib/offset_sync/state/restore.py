@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.committed_offsets import OWN_TAG, CommitRecords, keep_text
+from offset_sync.state.index_rows import int64s
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_commits import KEY, last_commits
 from offset_sync.state.own_writes import NOTHING
@@ -72,8 +73,10 @@ def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str], *,
             key = ids_of(state, mine)
             if is_all:
                 commits.forget_acknowledged()
+            if mine.num_rows == 0:
+                continue
             for name in ("log_offset", "actual_offset", "genuine_offset", "genuine_epoch", *_TIMES):
-                commits.columns[name][key] = mine.column(name).cast(pa.int64()).fill_null(-1).to_numpy()
+                commits.columns[name][key] = int64s(mine.column(name), ABSENT)
             for name in ("actual_is_own", "is_deleted"):
                 commits.columns[name][key] = mine.column(name).to_numpy()
             is_tagged = pc.equal(mine.column("actual_metadata").fill_null(""), OWN_TAG).to_numpy()
@@ -170,13 +173,13 @@ def to_commit_records(rows: pa.Table, key: KeyRows) -> CommitRecords:
     """Return rows of offset_commits as the records that they were."""
     return CommitRecords(
         key=key,
-        offset=rows.column("committed_offset").fill_null(-1).to_numpy(),
+        offset=int64s(rows.column("committed_offset"), ABSENT),
         is_tombstone=rows.column("is_tombstone").to_numpy(),
         committed_at_ms=rows.column("committed_at").cast(pa.int64()).to_numpy() // 1000,
         log_offset=rows.column("log_offset").to_numpy(),
         metadata=[text or "" for text in rows.column("metadata").to_pylist()],
         topic_id=rows.column("topic_id").to_pylist(),
-        leader_epoch=rows.column("leader_epoch").cast(pa.int64()).fill_null(ABSENT).to_numpy(),
+        leader_epoch=int64s(rows.column("leader_epoch"), ABSENT),
     )
 
 

@@ -8,10 +8,12 @@ import pyarrow.compute as pc
 
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, Outcome, State
 from offset_sync.state.committed_offsets import ClusterOffsets
+from offset_sync.state.index_rows import int64s
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_commits import KEY
 from offset_sync.state.own_writes import NOTHING
 from offset_sync.state.restore import ids_of
+from offset_sync.state.row_groups import RowGroups
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.tables.protocol import Tables
@@ -19,11 +21,11 @@ from offset_sync.tables.protocol import Tables
 _PAIR_KEY = ["source_cluster", "target_cluster", *KEY]
 _LAST = ["source_offset", "source_committed_at", "target_offset", "state", "outcome", "duplicates"]
 _LAST += ["duplicates_at_most", "lost", "translated_at"]
-
+_OWN = ["own_offset", "own_at"]
 
 ANSWERS_SCHEMA = pa.schema(
     [*(OFFSET_TRANSLATIONS.arrow_schema.field(name) for name in _PAIR_KEY)]
-    + [("own_offset", pa.int64()), ("own_at", pa.timestamp("us", tz="UTC"))]
+    + list(zip(_OWN, (pa.int64(), pa.timestamp("us", tz="UTC")), strict=True))
     + [OFFSET_TRANSLATIONS.arrow_schema.field(name) for name in _LAST]
 )
 """What was answered last, and what was written last and when, per pair and key."""
@@ -45,23 +47,21 @@ def last_answers(tables: Tables) -> pa.Table:
 
 def fold_answers(before: pa.Table, added: pa.Table) -> pa.Table:
     """Return :func:`last_answers` of the history that had been *before*, and of rows *added* to it."""
-    added = added.filter(pc.not_equal(added.column("outcome"), Outcome.DRY_RUN.name))
+    if added.num_rows == 0:
+        return before
     is_written = pc.equal(added.column("outcome"), Outcome.COMMITTED.name)
     added = added.append_column("own_offset", pc.if_else(is_written, added.column("target_offset"), None))
     added = added.append_column("own_at", pc.if_else(is_written, added.column("translated_at"), None))
     rows = pa.concat_tables([before, added.select(before.column_names).cast(before.schema)])
-    # Where two are of the same time, that which was added counts: the sort is stable.
-    last = _newest(rows, "translated_at", _LAST)
-    own = _newest(rows.filter(pc.is_valid(rows.column("own_at"))), "own_at", ["own_offset", "own_at"])
-    return last.join(own, _PAIR_KEY, join_type="left outer", use_threads=False).select(before.column_names)
-
-
-def _newest(rows: pa.Table, by: str, names: list[str]) -> pa.Table:
-    """Return, per pair and key, these columns of the row that is the newest *by* a time."""
-    order = pa.array(np.argsort(rows.column(by).cast(pa.int64()).to_numpy(), kind="stable"))
-    every = pc.ScalarAggregateOptions(skip_nulls=False)
-    found = rows.take(order).group_by(_PAIR_KEY, use_threads=False).aggregate([(n, "last", every) for n in names])
-    return found.rename_columns([name.removesuffix("_last") for name in found.column_names])
+    is_tried = pc.not_equal(rows.column("outcome"), Outcome.DRY_RUN.name).to_numpy()
+    groups = RowGroups.of([rows.column(name) for name in _PAIR_KEY])
+    # Where two are of the same time, that which was added counts.
+    last = groups.last(int64s(rows.column("translated_at")), is_tried)
+    own = groups.last(int64s(rows.column("own_at")), rows.column("own_at").is_valid().to_numpy())[last >= 0]
+    written = rows.select(_OWN).take(pa.array(own, mask=own < 0))
+    found = rows.select([*_PAIR_KEY, *_LAST]).take(pa.array(last[last >= 0]))
+    columns = {name: (written if name in _OWN else found).column(name) for name in before.column_names}
+    return pa.table(columns, schema=before.schema)
 
 
 def fill_answers(state: SyncState, rows: pa.Table) -> None:
@@ -83,9 +83,9 @@ def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) ->
     _restore_own_writes(rows, key, state.offsets.clusters[source], state.offsets.clusters[target])
     pair = state.last(source, target).columns
     for name, column in (("source_offset", "source_offset"), ("wanted", "target_offset")):
-        pair[name][key] = rows.column(column).fill_null(ABSENT).to_numpy()
+        pair[name][key] = int64s(rows.column(column), ABSENT)
     for name in ("duplicates", "duplicates_at_most", "lost"):
-        pair[name][key] = rows.column(name).fill_null(0).to_numpy()
+        pair[name][key] = int64s(rows.column(name))
     pair["source_at_ms"][key] = rows.column("source_committed_at").cast(pa.int64()).to_numpy() // 1000
     pair["state"][key] = [State[name] for name in rows.column("state").to_pylist()]
     pair["outcome"][key] = [Outcome[name] for name in rows.column("outcome").to_pylist()]
@@ -97,8 +97,8 @@ def _restore_own_writes(rows: pa.Table, key: KeyRows, here: ClusterOffsets, ther
     Only those that may carry the source's metadata: the others have our tag. Where nothing was ever read of a key, as
     of a cluster whose log we may not read, what we wrote last is believed to stand.
     """
-    own = rows.column("own_offset").fill_null(NOTHING).to_numpy()
-    own_at_ms = rows.column("own_at").cast(pa.int64()).fill_null(0).to_numpy() // 1000
+    own = int64s(rows.column("own_offset"), NOTHING)
+    own_at_ms = int64s(rows.column("own_at")) // 1000
     is_earlier = own_at_ms + CLOCKS_APART_MS < there.columns["actual_at_ms"][key]
     is_carried = np.array([number in here.metadata for number in key.tolist()], np.bool_)
     is_read_back = there.columns["actual_is_own"][key] & (there.columns["actual_offset"][key] == own)

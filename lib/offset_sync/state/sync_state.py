@@ -74,7 +74,12 @@ class SyncState:
     def rows_of(self, source: str, rows: KeyRows) -> KeyRows:
         """Return those of *rows* that *source* owns and has not deleted, by partition."""
         with self.lock:
-            return owned_rows(self.offsets, self.keys, [source], rows)[source]
+            return self.keys.by_partition(rows[is_owned(self.offsets, self.keys, source, rows)])
+
+    def counts(self, source: str, rows: KeyRows) -> NDArray[np.bool_]:
+        """Return which of *rows* are :meth:`rows_of` *source*."""
+        with self.lock:
+            return is_owned(self.offsets, self.keys, source, rows)
 
     def owned(self) -> Iterator[tuple[str, str, KeyRows]]:
         """Yield every pair with the rows that count for it: those that its source owns."""
@@ -97,12 +102,20 @@ class SyncState:
 def owned_rows(offsets: CommittedOffsets, keys: KeyIndex, sources: Sequence[str], rows: KeyRows) -> dict[str, KeyRows]:
     """Return, for each of *sources*, those of *rows* that it owns and has not deleted, sorted by partition."""
     rows = rows[keys.is_included(rows)]
-    owner = owners(offsets.column("genuine_at_ms")[:, rows])
+    owner = owners(offsets.column("genuine_at_ms", rows))
     return {
         alias: keys.by_partition(rows[(owner == number) & ~cluster.columns["is_deleted"][rows]])
         for number, (alias, cluster) in enumerate(offsets.clusters.items())
         if alias in sources
     }
+
+
+def is_owned(offsets: CommittedOffsets, keys: KeyIndex, source: str, rows: KeyRows) -> NDArray[np.bool_]:
+    """Return which of *rows* the cluster *source* owns and has not deleted; what is not to be synced nobody owns."""
+    owner = owners(offsets.column("genuine_at_ms", rows))
+    is_deleted: NDArray[np.bool_] = offsets.clusters[source].columns["is_deleted"][rows]
+    is_owned: NDArray[np.bool_] = keys.is_included(rows) & (owner == list(offsets.clusters).index(source)) & ~is_deleted
+    return is_owned
 
 
 def commits_of(offsets: CommittedOffsets, source: str, rows: KeyRows) -> Commits:

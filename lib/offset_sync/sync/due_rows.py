@@ -55,7 +55,7 @@ class DueRows:
         """Return those of *commits* that still count, and in the regular pass only those that are not settled."""
         state = self._state
         with state.lock:
-            counts = np.isin(commits.key, state.rows_of(source, commits.key))
+            counts = state.counts(source, commits.key)
             now = state.commits(source, commits.key)
             chosen = counts & (now.offset == commits.offset) & (now.at_ms == commits.at_ms)
             if request.selection is Selection.UNSETTLED:

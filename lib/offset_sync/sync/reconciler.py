@@ -35,6 +35,7 @@ from offset_sync.translate.partition import withhold_some
 
 PATIENCE_S = 0.5
 """So long whoever goes on reading waits for a direction: longer than almost any takes while its clusters are well."""
+_COMMITTED, _OWNER_UNKNOWN = int(Outcome.COMMITTED), int(State.OWNER_UNKNOWN)
 
 
 class Reconciler:
@@ -154,7 +155,7 @@ class Reconciler:
             answered_at_ms = last.columns["source_at_ms"][commits.key]
             answers = self._translator.answers(asked)
             is_in_doubt = ~answers.is_withheld & ~self._state.may_count(source, target, commits)
-            answers = withhold_some(answers, np.where(is_in_doubt, State.OWNER_UNKNOWN, ABSENT))
+            answers = withhold_some(answers, np.where(is_in_doubt, _OWNER_UNKNOWN, ABSENT))
             translated = Translated(source, target, commits, answers, answered_at_ms, now_ms)
             return translated, plan_writes(
                 self._state.offsets,
@@ -192,7 +193,7 @@ class Reconciler:
             if found.error:
                 error[row] = found.error
         with state.lock:
-            is_committed = outcome == Outcome.COMMITTED
+            is_committed = outcome == _COMMITTED
             wanted = translated.answers.wanted[is_committed]
             tagged = is_tagged[is_committed]
             state.offsets.clusters[translated.target].acknowledge(key[is_committed], wanted, state.now_ms(), tagged)

@@ -16,6 +16,8 @@ from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.sync.write_plan import Translated, WritePlan
 from offset_sync.translate.index.runs import Int64s
 
+_FAILED = int(Outcome.FAILED)
+
 
 class Selection(Enum):
     """Which of the rows asked for are reconciled."""
@@ -88,7 +90,7 @@ class Reconciliation:
     def failures(self, keys: Sequence[GroupPartition]) -> list[str]:
         """Return one line per distinct reason why something could not be done; *keys* are those of the state."""
         by_reason: dict[str, list[int]] = {}
-        for row in np.flatnonzero(self.outcome == Outcome.FAILED).tolist():
+        for row in np.flatnonzero(self.outcome == _FAILED).tolist():
             by_reason.setdefault(self.error.get(row, "no reason given"), []).append(row)
         moved, key = self.translated, self.translated.commits.key
         return [

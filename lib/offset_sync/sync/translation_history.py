@@ -24,7 +24,7 @@ from offset_sync.state import failpoints
 from offset_sync.state.own_writes import Intent
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
-from offset_sync.tables.definition import Table
+from offset_sync.tables.definition import Table, fitted
 from offset_sync.translate.partition import IS_WITHHELD
 
 logger = logging.getLogger(__name__)
@@ -164,4 +164,4 @@ def to_rows(
         "translated_at": pa.array(np.full(count, translated.translated_at_ms), _TIME),
         "committed_at": pa.array(np.full(count, reconciliation.committed_at_ms), _TIME, mask=~is_committed),
     }
-    return pa.table(columns).select(OFFSET_TRANSLATIONS.names).cast(OFFSET_TRANSLATIONS.arrow_schema)
+    return fitted(pa.table(columns), OFFSET_TRANSLATIONS.arrow_schema)

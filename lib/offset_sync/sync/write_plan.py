@@ -16,6 +16,11 @@ from offset_sync.state.snapshot import Commits
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations
 
+# As numbers, for numpy takes its time over members of an enumeration.
+_SET, _FOLLOW, _FORWARD = (int(rule) for rule in (Rule.SET, Rule.FOLLOW, Rule.FORWARD))
+_WITHHELD, _NOT_FORWARD, _UNCHANGED = (int(each) for each in (Outcome.WITHHELD, Outcome.NOT_FORWARD, Outcome.UNCHANGED))
+_REWIND = int(State.REWIND)
+
 
 @dataclass(frozen=True)
 class Translated:
@@ -78,12 +83,12 @@ def plan_writes(
     is_withheld = IS_WITHHELD[answers.state]
     is_held = (actual == answers.wanted) & ~is_withheld
     is_refreshed = is_held & refresh_due(there, key, refresh_before_ms)
-    is_backward = ~is_held & (rule == Rule.FORWARD) & (answers.wanted < actual)
+    is_backward = ~is_held & (rule == _FORWARD) & (answers.wanted < actual)
     is_asked = ~is_withheld & (asks_everything | is_refreshed | ~(is_held | is_backward))
-    outcome = np.select([is_withheld, is_backward], [Outcome.WITHHELD, Outcome.NOT_FORWARD], Outcome.UNCHANGED)
-    went_back = np.where(rule == Rule.FOLLOW, True, rewound_at_ms > translated.answered_at_ms)
+    outcome = np.where(is_withheld, _WITHHELD, np.where(is_backward, _NOT_FORWARD, _UNCHANGED))
+    went_back = (rule == _FOLLOW) | (rewound_at_ms > translated.answered_at_ms)
     is_rewind = went_back & (rewound_at_ms >= 0) & (answers.wanted < actual) & ~is_withheld & ~is_backward
-    state = np.where(is_rewind, State.REWIND, answers.state)
+    state = np.where(is_rewind, _REWIND, answers.state)
     rows = np.flatnonzero(is_asked)
     metadata = offsets.clusters[translated.source].metadata if carries_metadata else {}
     writes = _writes(offsets, translated, rows, _AtTarget(actual, rule, is_refreshed), metadata)
@@ -123,7 +128,7 @@ def rules(
     """
     is_free = (actual_offset < 0) | actual_is_own
     is_followed = rewound_at_ms > actual_at_ms
-    return np.select([is_free, is_followed], [Rule.SET, Rule.FOLLOW], Rule.FORWARD)
+    return np.where(is_free, _SET, np.where(is_followed, _FOLLOW, _FORWARD))
 
 
 def refresh_due(there: ColumnStore, key: KeyRows, refresh_before_ms: int) -> NDArray[np.bool_]:

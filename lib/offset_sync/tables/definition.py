@@ -71,7 +71,10 @@ class Table:
 
 def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the columns of *schema*, null where *rows* were written by a version that did not know one."""
-    return rows if rows.schema.equals(schema) else fitted_but_texts(rows, schema).cast(schema)
+    if rows.schema.equals(schema):
+        return rows
+    found = fitted_but_texts(rows, schema)
+    return found if found.schema.equals(schema) else found.cast(schema)
 
 
 def fitted_but_texts(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -86,7 +89,7 @@ def fitted_but_texts(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _fitted(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    return column if pa.types.is_dictionary(column.type) else column.cast(kind)
+    return column if column.type == kind or pa.types.is_dictionary(column.type) else column.cast(kind)
 
 
 def columns(*lines: str) -> tuple[Column, ...]:

@@ -25,6 +25,7 @@ from offset_sync.translate.strategies import (
 
 IS_WITHHELD = np.array([state.is_withheld for state in State])
 """By code of a state: whether it is a reason not to answer."""
+_EXACT = int(State.EXACT)
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,9 @@ def translate_partition(
 
 
 def _states(answers: Answers) -> NDArray[np.intp]:
-    return np.select(
-        [answers.index_behind, answers.at_frontier],
-        [State.INDEX_BEHIND, State.AT_FRONTIER],
-        State.EXACT,
-    )
+    state: NDArray[np.intp] = np.where(answers.at_frontier, int(State.AT_FRONTIER), int(State.EXACT))
+    state[answers.index_behind] = State.INDEX_BEHIND
+    return state
 
 
 def _states_of_choice(
@@ -125,6 +124,10 @@ def _names_another_topic(topic_ids: Sequence[str | None], source: PartitionLog) 
 
 def _translations(answers: Answers, state: NDArray[np.intp], is_disordered: NDArray[np.bool_]) -> Translations:
     is_withheld = IS_WITHHELD[state]
+    may_move = answers.has_young_hole | (state != _EXACT)
+    if not is_withheld.any():
+        counts = (answers.duplicates, answers.duplicates_at_most, answers.lost)
+        return Translations(answers.offset, answers.clamped_offset, state, *counts, may_move, is_disordered)
     return Translations(
         offset=np.where(is_withheld, ABSENT, answers.offset),
         wanted=np.where(is_withheld, ABSENT, answers.clamped_offset),
@@ -132,7 +135,7 @@ def _translations(answers: Answers, state: NDArray[np.intp], is_disordered: NDAr
         duplicates=np.where(is_withheld, 0, answers.duplicates),
         duplicates_at_most=np.where(is_withheld, 0, answers.duplicates_at_most),
         lost=np.where(is_withheld, 0, answers.lost),
-        may_move=answers.has_young_hole | (state != State.EXACT),
+        may_move=may_move,
         is_disordered=is_disordered,
     )
 
@@ -174,6 +177,8 @@ def withhold(reason: State, commits: int) -> Translations:
 
 def concatenate(parts: Sequence[Translations]) -> Translations:
     """Return all rows of *parts*, in order."""
+    if len(parts) == 1:
+        return parts[0]
     return Translations(
         **{field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Translations)}
     )

@@ -57,7 +57,7 @@ class Pieces:
 
     def below(self, offset: int) -> Pieces:
         """Return what lies below *offset*; a piece that straddles it is cut."""
-        kept = slice(0, int(np.searchsorted(self.start, offset, "left")))
+        kept = slice(0, int(self.start.searchsorted(offset, "left")))
         length = np.minimum(self.length[kept], offset - self.start[kept])
         return Pieces(
             self.start[kept],
@@ -79,7 +79,7 @@ def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
     """
     parts: list[tuple[NDArray[np.intp], Pieces]] = []
     for origin in np.unique(runs.origin):
-        index = np.flatnonzero(runs.origin == origin)
+        index = (runs.origin == origin).nonzero()[0]
         mine = runs.take(index)
         if origin == source.origin:
             parts.append((index, _native(mine)))
@@ -94,13 +94,15 @@ def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
 
 
 def _in_log_order(parts: list[tuple[NDArray[np.intp], Pieces]]) -> Pieces:
+    if len(parts) == 1:
+        return parts[0][1]
     if not parts:
         nothing, no = np.empty(0, np.int64), np.empty(0, np.bool_)
         return Pieces(nothing, nothing, nothing, no, no, no, no)
     pieces = [part for _, part in parts]
     columns = [field.name for field in fields(Pieces) if field.name != "unknown_copies"]
     joined = {name: np.concatenate([getattr(part, name) for part in pieces]) for name in columns}
-    order = np.argsort(joined["start"], kind="stable") if len(parts) > 1 else slice(None)
+    order = np.argsort(joined["start"], kind="stable")
     copies = sum(part.unknown_copies for part in pieces)
     return Pieces(**{name: values[order] for name, values in joined.items()}, unknown_copies=copies)
 
@@ -126,16 +128,16 @@ def _mirrored(
     run_end = runs.origin_start + runs.length
     # Only the segments these runs can meet, and the next one, which says what the last gap counts as.
     near = slice(
-        int(np.searchsorted(positions.end, runs.origin_start.min(), "right")),
-        int(np.searchsorted(positions.start, run_end.max(), "left")) + 1,
+        int(positions.end.searchsorted(runs.origin_start.min(), "right")),
+        int(positions.start.searchsorted(run_end.max(), "left")) + 1,
     )
     seg_start, seg_position = positions.start[near], positions.position[near]
     low = np.empty(2 * len(seg_start) + 1, np.int64)
     low[0], low[1::2], low[2::2] = -NO_LIMIT, seg_start, positions.end[near]
-    first = np.searchsorted(low, runs.origin_start, "right") - 1
-    count = np.searchsorted(low, run_end, "left") - first
-    row = np.repeat(np.arange(len(runs)), count)
-    interval = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(row))
+    first = low.searchsorted(runs.origin_start, "right") - 1
+    count = low.searchsorted(run_end, "left") - first
+    row = np.arange(len(runs)).repeat(count)
+    interval = (first - count.cumsum() + count).repeat(count) + np.arange(len(row))
 
     from_origin: Int64s = np.maximum(low[interval], runs.origin_start[row])
     high = np.append(low[1:], NO_LIMIT)
@@ -144,11 +146,12 @@ def _mirrored(
     needs = np.full(len(row), int(NO_LIMIT), np.int64)
     needs[is_segment] = (seg_position - seg_start)[segment[is_segment]] + from_origin[is_segment]
     is_hole = ~is_segment & ~is_beyond
-    evidence = segment[is_hole]
     is_young = np.zeros(len(row), np.bool_)
-    is_young[is_hole] = positions.next_offset_indexed_at_ms[near][evidence] > young_since_ms
-    passed = np.maximum(positions.next_offset[near][evidence], last_unknown)
-    needs[is_hole] = np.where(is_young[is_hole], NO_LIMIT, passed)
+    if is_hole.any():
+        evidence = segment[is_hole]
+        is_young[is_hole] = positions.next_offset_indexed_at_ms[near][evidence] > young_since_ms
+        passed = np.maximum(positions.next_offset[near][evidence], last_unknown)
+        needs[is_hole] = np.where(is_young[is_hole], NO_LIMIT, passed)
 
     start: Int64s = runs.start[row] + (from_origin - runs.origin_start[row])
     kept = length > 0

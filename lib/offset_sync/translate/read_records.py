@@ -7,6 +7,8 @@ import numpy as np
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.pieces import Pieces
 
+_ZERO = np.zeros(1, np.int64)
+
 
 def count_read(pieces: Pieces, committed: Int64s) -> Int64s:
     """Return, for each committed offset c, how many records of *pieces* have f < c.
@@ -17,16 +19,17 @@ def count_read(pieces: Pieces, committed: Int64s) -> Int64s:
     linear, constant = pieces.is_linear, ~pieces.is_linear
     needs = pieces.needs[linear]
     read = ramp(needs, committed) - ramp(needs + pieces.length[linear], committed)
-    order = np.argsort(pieces.needs[constant])
-    lengths = np.concatenate(([0], np.cumsum(pieces.length[constant][order])))
-    read += lengths[np.searchsorted(pieces.needs[constant][order], committed, "left")]
+    if constant.any():
+        order = pieces.needs[constant].argsort()
+        lengths = np.concatenate((_ZERO, pieces.length[constant][order].cumsum()))
+        read += lengths[pieces.needs[constant][order].searchsorted(committed, "left")]
     return read
 
 
 def ramp(corners: Int64s, committed: Int64s) -> Int64s:
     """Return the sum of ``max(0, c - corner)`` over all corners, for each committed offset c."""
     corners = np.sort(corners)
-    sums = np.concatenate(([0], np.cumsum(corners)))
-    below = np.searchsorted(corners, committed, "left")
+    sums = np.concatenate((_ZERO, corners.cumsum()))
+    below = corners.searchsorted(committed, "left")
     ramp: Int64s = below * committed - sums[below]
     return ramp

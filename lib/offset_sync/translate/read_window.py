@@ -24,13 +24,14 @@ from offset_sync.translate.pieces import Pieces, cut_pieces
 from offset_sync.translate.read_records import count_read
 
 Bools = NDArray[np.bool_]
+_NO_STRETCHES = Stretches.of(Runs.of([], [], [], [], []), 0, 0)
 
 
 @dataclass(frozen=True)
 class TargetView:
     """A target's log from an offset on: its *stretches*, those of *first* as runs; the others are read from *index*.
 
-    *is_whole* where there is only one, which is in memory.
+    *is_whole* where there is only one, which is in memory: nobody has to know of its stretch what the runs say.
     """
 
     index: LogIndex
@@ -45,7 +46,7 @@ class TargetView:
         paged = index.paged
         if offset >= paged.tail_begin or len(paged.pages) == 0:
             runs = paged.tail.from_offset(offset)
-            return cls(index, Stretches.of(runs.take(slice(0, 1)), offset, index.frontier), runs, 0, True)
+            return cls(index, _NO_STRETCHES, runs, 0, True)
         known = index.stretches()
         number = int(known.below(np.array([offset], np.int64))[0])
         runs = paged.page(number).from_offset(offset)
@@ -177,14 +178,15 @@ class ReadWindow:
         gone = pieces.below(self._log_start)
         committed = self._committed[some]
         self.read[some] += count_read(pieces, committed)
-        self.read_deleted[some] += count_read(gone, committed)
-        waiting = np.flatnonzero(some & self.at_frontier)
+        if len(gone):
+            self.read_deleted[some] += count_read(gone, committed)
+        waiting = (some & self.at_frontier).nonzero()[0]
         required = np.maximum.accumulate(pieces.last_needs) if len(pieces) else pieces.last_needs
         piece = first_unread(required, self._committed[waiting])
         found = piece < len(pieces)
         waiting, piece = waiting[found], piece[found]
         into = _into_piece(pieces, piece, self._committed[waiting])
-        below = np.cumsum(pieces.length) - pieces.length
+        below = pieces.length.cumsum() - pieces.length
         self._stop(waiting, pieces.start[piece] + into, before + below[piece] + into)
         self._count(pieces, gone)
         return pieces
@@ -193,14 +195,15 @@ class ReadWindow:
         self.stop[rows], self.below[rows], self.at_frontier[rows] = offset, below, False
 
     def _count(self, pieces: Pieces, gone: Pieces) -> None:
-        self.records += int(pieces.length.sum())
-        self.deleted += int(gone.length.sum())
-        unknown = _records(pieces, pieces.is_unknown)
+        records, unknown, malformed = _records(pieces)
+        deleted, unknown_deleted, malformed_deleted = _records(gone)
+        self.records += records
+        self.deleted += deleted
         self.unknown += unknown
-        self.unknown_left += unknown - _records(gone, gone.is_unknown)
+        self.unknown_left += unknown - unknown_deleted
         self.unknown_copies += pieces.unknown_copies
-        self.malformed_left += _records(pieces, pieces.is_malformed) - _records(gone, gone.is_malformed)
-        self.readable_left += _records(pieces, ~pieces.is_malformed) - _records(gone, ~gone.is_malformed)
+        self.malformed_left += malformed - malformed_deleted
+        self.readable_left += records - malformed - (deleted - malformed_deleted)
         self.has_young_hole |= bool(pieces.is_young.any())
 
     def _count_others(self, stretches: Stretches, others: Bools, is_beyond: Bools, is_deleted: Bools) -> None:
@@ -228,7 +231,7 @@ def first_unread(required: Int64s, committed: Int64s) -> NDArray[np.intp]:
     *required* is F over pieces: non-decreasing, shape (pieces,). *committed* has shape (commits,), any order.
     An answer of ``len(required)`` means that all indexed target records are read.
     """
-    return np.searchsorted(required, committed, "left")
+    return required.searchsorted(committed, "left")
 
 
 def _into_piece(pieces: Pieces, piece: NDArray[np.intp], committed: Int64s) -> Int64s:
@@ -238,5 +241,9 @@ def _into_piece(pieces: Pieces, piece: NDArray[np.intp], committed: Int64s) -> I
     return into
 
 
-def _records(pieces: Pieces, mask: Bools) -> int:
-    return int(pieces.length[mask].sum())
+def _records(pieces: Pieces) -> tuple[int, int, int]:
+    """Return how many records there are, how many of them are unknown, and how many malformed."""
+    if len(pieces) == 0:
+        return 0, 0, 0
+    length = pieces.length
+    return int(length.sum()), int(length[pieces.is_unknown].sum()), int(length[pieces.is_malformed].sum())

@@ -71,6 +71,7 @@ class MemoryTables:
     reads: list[tuple[str, int, int]] = field(default_factory=list)
     dies_at: Table | None = None
     batch_rows: int = 1_000
+    _reversed: dict[int, tuple[pa.Table, pa.Table]] = field(default_factory=dict)
 
     def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
         """Append *rows*, unless *writer* has done so."""
@@ -97,10 +98,16 @@ class MemoryTables:
         """Return the rows of versions in ``(after, until]``, in an order of no meaning."""
         self.reads.append((table.name, after, until))
         parts = self.versions.get(table.name, [])[after:until]
-        if not parts:
-            return table.no_rows
-        rows = pa.concat_tables(parts)
-        return rows.take(pa.array(np.arange(rows.num_rows - 1, -1, -1))) if rows.num_rows > 1 else rows
+        return pa.concat_tables([self._backwards(part) for part in reversed(parts)]) if parts else table.no_rows
+
+    def _backwards(self, rows: pa.Table) -> pa.Table:
+        if rows.num_rows < 2:
+            return rows
+        known = self._reversed.get(id(rows))
+        if known is None or known[0] is not rows:
+            order = np.arange(rows.num_rows - 1, -1, -1)
+            known = self._reversed[id(rows)] = rows, rows.take(pa.array(order)).combine_chunks()
+        return known[1]
 
     def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
         """Return what was appended after *known*, or all rows."""

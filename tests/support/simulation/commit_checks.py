@@ -52,6 +52,17 @@ class CommitChecks:
         return {ClusterPartition(self._alias, *COMMITS): self._persisted.reach(self._alias)}
 
 
+def note_forgotten(world: World, persisted: Persisted) -> None:
+    """Note which commits a start has dropped: whoever commits such a key again begins anew, and goes back to nothing.
+
+    The driver that has just started knows them yet, so what is lower may count as a rewind or not.
+    """
+    for where, said in world.genuine.items():
+        if (where.group, *where.place) in persisted.forgotten:
+            world.forgotten[where] = said
+            world.rewound_ms.pop(where, None)
+
+
 def lose_commits(world: World, persisted: Persisted, alias: str, chance: float) -> None:
     """Have *alias* lose the end of its log of commits, or all of it; note what nobody has read of it."""
     cluster = world.clusters[alias]

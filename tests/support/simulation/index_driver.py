@@ -20,6 +20,7 @@ from simulation.log_checks import LogChecks
 from simulation.mirrors import ORIGIN_HEADERS
 from simulation.world import World
 
+_TYPES = MIRRORED_RECORDS.types
 Offsets = dict[tuple[str, int], int]
 
 
@@ -142,7 +143,7 @@ class Indexer:
                         column.append(each)
         topic, partition, offsets, origin, number = columns
         arrays = [topic, partition, offsets, [0] * len(topic), origin, number]
-        table = pa.table([pa.array(a, f.type) for a, f in zip(arrays, MIRRORED_RECORDS)], schema=MIRRORED_RECORDS)
+        table = pa.table([pa.array(a, kind) for a, kind in zip(arrays, _TYPES)], schema=MIRRORED_RECORDS)
         return MemoryFrame(table)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -64,3 +65,17 @@ def without_threads() -> Iterator[None]:
             yield
         finally:
             logging.disable(before)
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Look for cycles of what nobody knows any more only now and then, and never among what is there for good."""
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()

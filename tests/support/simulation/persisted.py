@@ -76,7 +76,7 @@ class Persisted:
         self._commits: dict[str, dict[tuple[int, int], tuple[Any, list[bool]]]] = {alias: {} for alias in clusters}
         self._answers: list[pa.Table] = []
         self._fold = _NO_FOLD
-        self.forgotten = 0
+        self.forgotten: set[GroupPartition] = set()  # keys that the last start has dropped
         self.intents = MemoryIntents()
 
     def position(self, alias: str) -> int:
@@ -177,7 +177,7 @@ class Persisted:
         fill_answers(state, answers)
         over = np.flatnonzero(is_over(state.offsets, FORGOTTEN_AFTER_MS)).tolist()
         gone = [state.offsets.keys[row] for row in over]
-        self.forgotten += len(gone)
+        self.forgotten = set(gone)
         return Fold(
             without(rows, gone),
             {alias: len(batches) for alias, batches in self._commits.items()},

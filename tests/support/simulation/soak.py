@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import count
 from multiprocessing import active_children, get_context
 
-from simulation.one_thread import without_threads
+from simulation.one_thread import seldom_collected, without_threads
 from simulation.oracle import Violation
 from simulation.report import told
 from simulation.shape import ON_REQUEST
@@ -33,7 +33,7 @@ class Tried:
 def tried(seeds: Iterable[int], seconds: float, *, is_plain: bool = False) -> Tried:
     """Try *seeds* for at most *seconds*, up to the first that fails; without faults ON_REQUEST if *is_plain*."""
     result, ends_at = Tried(), time.monotonic() + seconds
-    with without_threads():
+    with without_threads(), seldom_collected():
         for seed in seeds:
             if time.monotonic() > ends_at:
                 break

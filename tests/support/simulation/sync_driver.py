@@ -7,19 +7,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.config import Config
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import EpochChange, OffsetWrite, Outcome, TopicPartition, WriteOutcome
+from offset_sync.model.values import EpochChange, OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.index_pages import IndexPages
+from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
@@ -28,7 +27,7 @@ from offset_sync.sync.offset_writer import write_offsets
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.write_ahead import WriteAheadWriter
-from simulation.commit_checks import CommitChecks
+from simulation.commit_checks import CommitChecks, note_forgotten
 from simulation.commit_ingester import Ingester, NoMetrics
 from simulation.log_checks import Epochs
 from simulation.oracle import Oracle
@@ -141,6 +140,7 @@ class SyncDriver:
         self.lives = CommitLogLives(tables)
         self.checks = {a: CommitChecks(self.world, a, tables, self.persisted) for a in self.world.clusters}
         self.persisted.restore(self.state, self.lives)
+        note_forgotten(world, self.persisted)
         self.has_intents = False
         self.state.unread.begin(self.world.clusters)
         self.unread_commits = UnreadCommits(self.world, self.state, self.answered)
@@ -232,8 +232,8 @@ class SyncDriver:
         """Judge what was answered, and keep it for the history."""
         moved, keys = reconciliation.translated, self.state.offsets.keys
         wanted, commits = moved.answers.wanted.tolist(), moved.commits
-        stands = (reconciliation.outcome == Outcome.COMMITTED) | (reconciliation.outcome == Outcome.UNCHANGED)
-        for row in np.flatnonzero(stands & (moved.answers.wanted >= 0)).tolist():
+        stands = IS_HELD[reconciliation.outcome]
+        for row in (stands & (moved.answers.wanted >= 0)).nonzero()[0].tolist():
             group, topic, partition = keys[int(commits.key[row])]
             where = Position(moved.source, group, TopicPartition(topic, partition))
             offset, at_ms = int(commits.offset[row]), int(commits.at_ms[row])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from offset_sync.model.values import Outcome, TopicPartition
+from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.reconciliation import Reconciliation
 from simulation.oracle import Violation
 from simulation.world import Genuine, Position, World
 
+_COMMITTED = int(Outcome.COMMITTED)
 Answered = set[tuple[Position, str, int, int]]
 """Commits that were answered once, by whatever driver: position, target, committed offset and its time."""
 
@@ -34,8 +34,8 @@ class UnreadCommits:
     def check(self, reconciliation: Reconciliation) -> None:
         """Raise Violation where a target was changed for a commit that may not have been the newest at the start."""
         moved, outcome = reconciliation.translated, reconciliation.outcome
-        is_changed = (outcome == Outcome.COMMITTED) & (reconciliation.previous != moved.answers.wanted)
-        for row in np.flatnonzero((outcome == Outcome.COMMITTED) | (outcome == Outcome.UNCHANGED)).tolist():
+        is_changed = (outcome == _COMMITTED) & (reconciliation.previous != moved.answers.wanted)
+        for row in IS_HELD[outcome].nonzero()[0].tolist():
             where, commit = self._commit_of(moved, row)
             answered = (where, moved.target, *commit)
             if is_changed[row] and answered not in self._answered:

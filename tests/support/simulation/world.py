@@ -169,6 +169,7 @@ class World:
         self.genuine: dict[Position, Genuine] = {}
         self.claims: dict[tuple[Position, int, int], int] = {}
         self.rewound_ms: dict[Position, int] = {}
+        self.forgotten: dict[Position, Genuine] = {}  # commits of keys that were deleted, and are known no more
         self.deleted: dict[Position, bool] = {}
         self.read: dict[tuple[str, TopicPartition], int] = {}
         self.active: dict[str, str] = {}
@@ -229,7 +230,7 @@ class World:
         cluster = self.clusters[where.cluster]
         now = cluster.clock_ms[0]
         before = self.genuine.get(where)
-        if before is not None and offset < before.offset:
+        if before is not None and offset < before.offset and self.forgotten.get(where) != before:
             self.rewound_ms[where] = now
         self.genuine[where] = Genuine(offset, now, claimed)
         self.claims[where, offset, now] = claimed

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
+
+_LEAST = 16
+_NOTHING: NDArray[np.int64] = np.empty(0, np.int64)
+
+
+T = TypeVar("T")
+
+
+def shallow(known: T) -> T:
+    """Return an object that has the same attributes; ``copy.copy`` does so too, and takes ten times as long."""
+    found = object.__new__(type(known))
+    found.__dict__.update(known.__dict__)
+    return found
 
 
 class GrowingArray:
     """Append-only int64 column; :attr:`values` is valid until the next change, that of a :meth:`view` for good."""
 
     def __init__(self) -> None:
-        self._buffer: NDArray[np.int64] = np.empty(16, np.int64)
+        self._buffer = _NOTHING
         self._size = 0
         self._is_shared = False
 
@@ -26,7 +41,7 @@ class GrowingArray:
         """Append *values* at the end."""
         size = self._size + len(values)
         if size > len(self._buffer):
-            grown = np.empty(max(size, 2 * len(self._buffer)), np.int64)
+            grown = np.empty(max(size, 2 * len(self._buffer), _LEAST), np.int64)
             grown[: self._size] = self.values
             self._buffer, self._is_shared = grown, False
         self._buffer[self._size : size] = values
@@ -40,7 +55,7 @@ class GrowingArray:
 
     def replace(self, values: NDArray[np.int64]) -> None:
         """Forget everything and hold *values* instead."""
-        self._buffer, self._size, self._is_shared = np.empty(16, np.int64), 0, False
+        self._buffer, self._size, self._is_shared = _NOTHING, 0, False
         self.append(values)
 
     def view(self) -> GrowingArray:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import replace
 
 import numpy as np
 
-from offset_sync.translate.index.growable_array import GrowingArray
+from offset_sync.translate.index.growable_array import GrowingArray, shallow
 from offset_sync.translate.index.indexing_times import IndexingTimes
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.paged_runs import PagedRuns, PageStore, in_log_order, meets
@@ -212,18 +211,19 @@ class LogIndex:
         """
         for origin in self._positions:
             self._newest_positions(origin)
-        found = copy(self)
+        found = shallow(self)
         found._runs = self._runs.view()
         found._positions = {origin: (known.view(), done) for origin, (known, done) in self._positions.items()}
         found._unknown = (self._unknown[0].view(), self._unknown[1].view())
         found._first_runs, found._reach = dict(self._first_runs), dict(self._reach)
-        found.origins, found.indexing_times = set(self.origins), copy(self.indexing_times)
+        found.origins, found.indexing_times = set(self.origins), shallow(self.indexing_times)
         found.times = self.times.view() if self.times is not None else None
         return found
 
     def adopt(self, view: LogIndex) -> None:
-        """Keep the positions that a *view* of this log has made, so that the next one need not."""
+        """Keep what a *view* of this log has made of positions and stretches, so that the next one need not."""
         if view._runs.tail_begin == self._runs.tail_begin:
+            self._runs.adopt(view._runs)
             for origin, (known, done) in view._positions.items():
                 if origin not in self._positions:
                     self._positions[origin] = (known.view(), done)

@@ -78,7 +78,7 @@ class OriginPositions:
 
     def view(self) -> OriginPositions:
         """Return the same as it is now, whatever is added here."""
-        found = OriginPositions()
+        found = OriginPositions.__new__(OriginPositions)
         found._columns = tuple(column.view() for column in self._columns)
         found._seen_ms = self._seen_ms.view()
         return found

@@ -7,13 +7,12 @@ Of a page that was let go only its directory entry stays: where it lies, and how
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.translate.index.growable_array import GrowingArray
+from offset_sync.translate.index.growable_array import GrowingArray, shallow
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs, records_below
 from offset_sync.translate.index.stretches import Stretches, in_a_row
@@ -50,9 +49,14 @@ class PagedRuns:
 
     def view(self) -> PagedRuns:
         """Return the same as it is now, whatever is added here; pages never change."""
-        found = copy(self)
+        found = shallow(self)
         found._columns = tuple(column.view() for column in self._columns)
         return found
+
+    def adopt(self, view: PagedRuns) -> None:
+        """Keep what a *view* knows of the stretch in memory, which begins where it does here: nothing was let go."""
+        if self._tail_stretch is None:
+            self._tail_stretch = view._tail_stretch  # of as many runs as there were up to its frontier
 
     def append(self, fresh: Runs) -> None:
         """Add *fresh* runs, joined among themselves and above all that is here."""
@@ -194,9 +198,11 @@ def meets(stretches: Stretches, origin: int, low: int, high: int) -> Int64s:
 
     Those that have any of them; and the first that has one above, for the lowest of these tells what a gap counts as.
     """
+    if origin not in stretches.spans:
+        return np.empty(0, np.int64)
     span = stretches.span(origin)
     is_met = (span.low < high) & (span.high >= low)
-    above = np.flatnonzero(span.high >= high)
+    above = (span.high >= high).nonzero()[0]
     is_met[above[:1]] = True
-    found: Int64s = np.flatnonzero(is_met)
+    found: Int64s = is_met.nonzero()[0]
     return found

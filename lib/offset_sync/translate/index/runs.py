@@ -71,7 +71,7 @@ class Runs:
 
     def from_offset(self, offset: int) -> Runs:
         """Return what lies at or above *offset*; a run across it is cut. The cost depends on what is returned only."""
-        first = max(int(np.searchsorted(self.start, offset, "right")) - 1, 0)
+        first = max(int(self.start.searchsorted(offset, "right")) - 1, 0)
         kept = self.take(slice(first, None))
         if len(kept) == 0 or kept.start[0] >= offset:
             return kept
