@@ -18,7 +18,7 @@ from offset_sync.state.snapshot import Commits, Index, Snapshot
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.given_offsets import GivenOffsets, of_former_lives, of_lost_records
 from offset_sync.translate.partition import Translations, translate_partition, withhold_all, withhold_some
-from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, reason_of
 from offset_sync.translate.strategies import EXACT, Strategy
 
 logger = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ def what_holds(pair: Pair, question: Question, index: Index) -> Translations:
 
     The lock is held. Whatever goes wrong before the last line leaves nothing behind that bounds a later answer.
     """
-    answers, partition, given, key = what_stays(pair, question), question.partition, question.given, question.key
+    answers, partition, given, key = what_stays(pair, question, index), question.partition, question.given, question.key
     if question.withheld is not None:
         return answers
     for alias, log in zip((pair.source, pair.target), question.logs or (), strict=True):
@@ -115,13 +115,17 @@ def what_holds(pair: Pair, question: Question, index: Index) -> Translations:
     return answers
 
 
-def what_stays(pair: Pair, question: Question) -> Translations:
+def what_stays(pair: Pair, question: Question, index: Index) -> Translations:
     """Return the answers to a *question*, less what is withheld for as long as the source cannot be asked."""
-    answers, key = question.answers, question.key
+    answers, key, partition = question.answers, question.key, question.partition
     assert answers is not None
-    if not question.is_silent or len(key) == 0:
+    if len(key) == 0:
         return answers
-    return withhold_some(answers, pair.last.reasons_while_silent(question.partition, key, question.given.offset))
+    if question.said is not None:
+        pair.last.note_source(partition, key, is_cut=reason_of(question.said) is State.LOG_TRUNCATED)
+        return answers
+    log = index.log(pair.source, *partition)
+    return withhold_some(answers, pair.last.reasons_while_silent(partition, key, question.given.offset, log))
 
 
 class Problems:

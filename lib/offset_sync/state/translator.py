@@ -161,7 +161,7 @@ class Translator:
         except Exception as problem:
             self.problems.log_once(pair.direction, question.partition, problem)
             question.fail()
-            return what_stays(pair, question)
+            return what_stays(pair, question, self._index)
 
     def young_since_ms(self, now_ms: int) -> int:
         """Return from when on a hole that became visible may still be filled, by the clock of whoever indexes."""

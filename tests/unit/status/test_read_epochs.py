@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -65,13 +67,10 @@ def test_a_leader_that_is_silent_is_asked_once_and_the_others_are_heard() -> Non
     site, other = elected(), TopicPartition("pay-in", 0)
     site.clusters["X"].topics["pay-in"] = site.clusters["Y"].topics["pay-in"] = site.clusters["X"].topics["orders"]
     site.clusters["X"].logs[other] = site.clusters["Y"].logs[other] = MemoryEnds(0, 0, 8)
-    offsets = kept((ORDERS, 2), (other, 0), (ORDERS, 4), (other, 0))
-    epochs = np.array([3, 3, 5, 5])
-    offsets = KeptOffsets(
-        offsets.topics, *(offsets.topic, offsets.partition, offsets.offset), offsets.taken_at_ms, epochs
-    )
+    offsets = kept((ORDERS, 2), (other, 0), (ORDERS, 4), (other, 0), (other, 0))
+    offsets = replace(offsets, leader_epoch=np.array([3, 3, 5, 5, 6]))
     before = site.clusters["X"].questions
-    assert translated(site, offsets).target_offset.tolist() == [2, ABSENT, 4, ABSENT]
+    assert translated(site, offsets).target_offset.tolist() == [2, ABSENT, 4, ABSENT, ABSENT]
     assert site.clusters["X"].questions - before == 3, "the metadata, and one question for each epoch"
 
 

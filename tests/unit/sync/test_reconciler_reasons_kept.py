@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from builders.logs import log
 from fakes.clusters import MemoryEnds
+from fakes.next_driver import begin_anew_by_the_history
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.state import translation
-from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers
-from offset_sync.sync.translation_history import to_rows
 
 Change = Callable[[Site], None]
 
@@ -109,14 +106,6 @@ def test_a_commit_beyond_the_end_is_known_of_a_target_that_answers_only_when_the
     lose_x(site, "Y", "Z")
     assert states(site) == {"Y": "COMMIT_BEYOND_END", "Z": "COMMIT_BEYOND_END"}
     assert site.target_offset("Y", "readers") is None
-
-
-def begin_anew_by_the_history(site: Site) -> None:
-    """Let another driver take over, which knows what this one has answered."""
-    keys, told = site.offsets.keys, site.reconciliations
-    rows = [to_rows(each, np.flatnonzero(each.is_news), keys, lambda _topic: "exact") for each in told]
-    site.restart()
-    fill_answers(site.state, fold_answers(ANSWERS_SCHEMA.empty_table(), pa.concat_tables(rows)))
 
 
 @pytest.mark.parametrize("not_ready", [be_silent, lose_the_topic, have_more_partitions, refuse])
