@@ -43,7 +43,9 @@ class GivenTranslator:
                 keys = self._state.keys.keys_in(partition)
                 answers = withhold_some(answers, self._beyond_all_known(pair[0], partition, given))
                 log = self._state.index.log(pair[0], *partition)
-                answers = withhold_some(answers, shared.last.reasons_for_given(partition, keys, given.offset, log))
+                answers = withhold_some(
+                    answers, shared.last.source.reasons_for_given(partition, keys, given.offset, log)
+                )
             return answers
 
     def known_end(self, cluster: str, partition: TopicPartition) -> int:

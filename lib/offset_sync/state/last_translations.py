@@ -7,19 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, Outcome, State, TopicPartition
+from offset_sync.model.values import ABSENT, Outcome, State, TopicPartition
 from offset_sync.state.column_store import ColumnStore
-from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.state.source_memory import OF_OURS, SourceMemory, against_the_log
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations
-from offset_sync.translate.partition_log import PartitionMetadata, reason_of
+from offset_sync.translate.partition_log import PartitionMetadata
 
 IS_HELD = np.array([outcome in (Outcome.COMMITTED, Outcome.UNCHANGED) for outcome in Outcome])
 """True for outcomes after which the target holds the wanted offset."""
 _EXACT = State.EXACT
 _WAITS_FOR_INDEX = (State.AT_FRONTIER, State.INDEX_BEHIND, State.NOT_INDEXED)
-_OF_THE_SOURCE = (State.LOG_TRUNCATED, State.COMMIT_BEYOND_END)
-_OF_OURS = np.iinfo(np.int64).max
 _REPEATS = 2
 """So many equal answers make a key settled."""
 
@@ -38,24 +36,23 @@ class Outlook(NamedTuple):
 
     @classmethod
     def of_source(cls, said: PartitionMetadata | None) -> Outlook | None:
-        """Return what is to be remembered though the target cannot be asked: that the source's log was cut; else None.
+        """Return what makes answers due though the target cannot be asked: the source's log was cut or made anew.
 
-        The source may be gone when the target answers again.
+        The source may be gone when the target answers again, so that has to be noted now. None where all is well.
         """
-        if said is None or reason_of(said) is not State.LOG_TRUNCATED:
-            return None
-        return cls(State.LOG_TRUNCATED, (said.topic_id, None), 0, ABSENT)
+        reason = against_the_log(said) if said is not None else None
+        return None if said is None or reason is None else cls(reason, (said.topic_id, None), 0, ABSENT)
 
 
 class LastTranslations:
-    """Last answers from one source to one target; *outlooks* are what they rested on in the last regular pass.
+    """Last answers from one *source* to one target; *outlooks* are what they rested on in the last regular pass.
 
     The column *restored_ms* says when a driver before gave an answer that this one has not given again, in ms.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, source: SourceMemory | None = None) -> None:
+        self.source = source or SourceMemory()
         self.outlooks: dict[TopicPartition, Outlook] = {}
-        self._is_cut: dict[TopicPartition, bool] = {}
         self.columns = ColumnStore(
             {
                 "source_offset": ABSENT,
@@ -71,9 +68,10 @@ class LastTranslations:
                 "known_commit": ABSENT,
                 "known_offset": 0,
                 "known_revision": ABSENT,
-                "restored_ms": _OF_OURS,
+                "restored_ms": OF_OURS,
             }
         )
+        self.source.pairs.append(self.columns)
 
     def window_start(self, keys_of_partition: NDArray[np.intp], lowest_commit: int, revision: int) -> int:
         """Return a target offset below which all is read for every commit from *lowest_commit* on.
@@ -104,67 +102,6 @@ class LastTranslations:
         is_same = (column["source_offset"][key] == source_offset) & (column["source_at_ms"][key] == source_at_ms)
         found: NDArray[np.bool_] = is_same & IS_HELD[column["outcome"][key]]
         return found
-
-    def note_source(self, partition: TopicPartition, key: NDArray[np.intp], *, is_cut: bool) -> None:
-        """Note, before answers to *key* are given, whether the source says that the log of *partition* was cut.
-
-        If it was not before, the answers count as new, though a group's own may have been the same for long: the next
-        driver has to know of it, and since when.
-        """
-        if is_cut and not self._is_cut.get(partition):
-            self.columns["state"][key] = ABSENT
-        self._is_cut[partition] = is_cut
-
-    def reasons_while_silent(
-        self, partition: TopicPartition, key: NDArray[np.intp], source_offset: Int64s, log: LogIndex | None
-    ) -> NDArray[np.intp]:
-        """Return the codes of the reasons that go on holding while the source cannot be asked, ABSENT for none.
-
-        Where its log ended is known no more, so a commit that was above it would look like any other: the same commit
-        stays withheld, and of a log that was cut every one. That was last seen by this driver, or, by one that has not
-        asked yet, in what the driver before it answered to the same commits. *log* is what is indexed at the source:
-        what was read of it later than such an answer is not older, and its lives are known.
-        """
-        is_same = self.columns["source_offset"][key] == source_offset
-        state = np.where(is_same, self._standing(key, log), ABSENT)
-        if self._was_cut(partition, state):  # other passes see it too, and sooner
-            return np.full(len(key), State.LOG_TRUNCATED, np.intp)
-        return np.where(np.isin(state, _OF_THE_SOURCE), state, ABSENT)
-
-    def reasons_for_given(
-        self, partition: TopicPartition, keys: NDArray[np.intp], offset: Int64s, log: LogIndex | None
-    ) -> NDArray[np.intp]:
-        """Return the same for offsets that no group has committed, by what was last seen of the groups' *keys*.
-
-        Where a group's commit was above the end, so is any that is not lower. Errs to withholding.
-        """
-        state = self._standing(keys, log)
-        if self._was_cut(partition, state):
-            return np.full(len(offset), State.LOG_TRUNCATED, np.intp)
-        beyond = self.columns["source_offset"][keys][state == State.COMMIT_BEYOND_END]
-        is_beyond = (offset >= beyond.min()) if len(beyond) else np.zeros(len(offset), np.bool_)
-        return np.where(is_beyond, int(State.COMMIT_BEYOND_END), ABSENT)
-
-    def _was_cut(self, partition: TopicPartition, state: NDArray[np.intp]) -> bool:
-        """Return whether the whole log was last seen to be cut; *state* has the answers to its commits that stand."""
-        outlook = self.outlooks.get(partition)
-        if outlook is not None and outlook.reason is State.LOG_TRUNCATED:
-            return True
-        # One commit may be of a former life of a log in which all others stand: only who has asked can tell.
-        return self._is_cut.get(partition, bool((state == State.LOG_TRUNCATED).any()))
-
-    def _standing(self, key: NDArray[np.intp], log: LogIndex | None) -> NDArray[np.intp]:
-        """Return the states of *key*, ABSENT where what the driver before has seen of the source is out of date.
-
-        That is so when all that stood in the source's log a minute later, for clocks differ, is indexed: whoever did
-        that has asked which life it is in, and a commit that was above the end is not where the log has come so far.
-        """
-        column = self.columns
-        state, complete_ms = column["state"][key], log.complete_until_ms if log is not None else 0
-        is_later = complete_ms - CLOCKS_APART_MS > column["restored_ms"][key]
-        reached = log.frontier if log is not None else 0
-        is_over = is_later & ((state != State.COMMIT_BEYOND_END) | (column["source_offset"][key] <= reached))
-        return np.where(is_over, ABSENT, state)
 
     def unsettle(self, key: NDArray[np.intp]) -> None:
         """Have the answers of *key* computed anew until they have come often enough again."""
@@ -201,7 +138,7 @@ class LastTranslations:
         is_same &= outcome != _COMMITTED
         for name, values in (fresh | {"outcome": outcome, "may_move": answers.may_move}).items():
             column[name][key] = values
-        column["restored_ms"][key] = _OF_OURS
+        column["restored_ms"][key] = OF_OURS
         column["repeats"][key] = np.where(is_same, column["repeats"][key] + 1, 0)
         return ~is_same
 

@@ -18,7 +18,7 @@ from offset_sync.state.snapshot import Commits, Index, Snapshot
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.given_offsets import GivenOffsets, of_former_lives, of_lost_records
 from offset_sync.translate.partition import Translations, translate_partition, withhold_all, withhold_some
-from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, reason_of
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.strategies import EXACT, Strategy
 
 logger = logging.getLogger(__name__)
@@ -95,12 +95,17 @@ def given_by(offsets: ClusterOffsets, commits: Commits) -> GivenOffsets:
     return GivenOffsets(commits.offset, commits.at_ms, offsets.columns["genuine_epoch"][commits.key], topic_ids)
 
 
-def what_holds(pair: Pair, question: Question, index: Index) -> Translations:
+def what_holds(pair: Pair, question: Question, index: Index, keys: KeyRows) -> Translations:
     """Return the answers to a *question* as far as they hold, and remember what the next ones can build on.
 
     The lock is held. Whatever goes wrong before the last line leaves nothing behind that bounds a later answer.
     """
-    answers, partition, given, key = what_stays(pair, question, index), question.partition, question.given, question.key
+    answers, partition, given, key = (
+        what_stays(pair, question, index, keys),
+        question.partition,
+        question.given,
+        question.key,
+    )
     if question.withheld is not None:
         return answers
     for alias, log in zip((pair.source, pair.target), question.logs or (), strict=True):
@@ -115,17 +120,21 @@ def what_holds(pair: Pair, question: Question, index: Index) -> Translations:
     return answers
 
 
-def what_stays(pair: Pair, question: Question, index: Index) -> Translations:
-    """Return the answers to a *question*, less what is withheld for as long as the source cannot be asked."""
+def what_stays(pair: Pair, question: Question, index: Index, keys: KeyRows) -> Translations:
+    """Return the answers to a *question*, less what is withheld for as long as the source cannot be asked.
+
+    *keys* are all rows of its partition.
+    """
     answers, key, partition = question.answers, question.key, question.partition
     assert answers is not None
     if len(key) == 0:
         return answers
+    memory = pair.last.source
     if question.said is not None:
-        pair.last.note_source(partition, key, is_cut=reason_of(question.said) is State.LOG_TRUNCATED)
+        memory.note(partition, question.said, pair.last.columns, key)
         return answers
     log = index.log(pair.source, *partition)
-    return withhold_some(answers, pair.last.reasons_while_silent(partition, key, question.given.offset, log))
+    return withhold_some(answers, memory.reasons(partition, keys, (key, question.given.offset), log))
 
 
 class Problems:
