@@ -42,7 +42,10 @@ class GivenTranslator:
                 self._state.keys.fit()
                 keys = self._state.keys.keys_in(partition)
                 answers = withhold_some(answers, self._beyond_all_known(pair[0], partition, given))
-                answers = withhold_some(answers, shared.last.reasons_for_given(partition, keys, given.offset))
+                log = self._state.index.log(pair[0], *partition)
+                answers = withhold_some(
+                    answers, shared.last.source.reasons_for_given(partition, keys, given.offset, log)
+                )
             return answers
 
     def known_end(self, cluster: str, partition: TopicPartition) -> int:

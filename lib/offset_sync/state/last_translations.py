@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, Outcome, State, TopicPartition
 from offset_sync.state.column_store import ColumnStore
+from offset_sync.state.source_memory import OF_OURS, SourceMemory, against_the_log
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations
-from offset_sync.translate.partition_log import PartitionMetadata, reason_of
+from offset_sync.translate.partition_log import PartitionMetadata
 
 IS_HELD = np.array([outcome in (Outcome.COMMITTED, Outcome.UNCHANGED) for outcome in Outcome])
 """True for outcomes after which the target holds the wanted offset."""
@@ -38,19 +39,22 @@ class Outlook(NamedTuple):
 
     @classmethod
     def of_source(cls, said: PartitionMetadata | None) -> Outlook | None:
-        """Return what is to be remembered though the target cannot be asked: that the source's log was cut; else None.
+        """Return what makes answers due though the target cannot be asked: the source's log was cut or made anew.
 
-        The source may be gone when the target answers again.
+        The source may be gone when the target answers again, so that has to be noted now. None where all is well.
         """
-        if said is None or reason_of(said) is not State.LOG_TRUNCATED:
-            return None
-        return cls(State.LOG_TRUNCATED, (said.topic_id, None), 0, ABSENT)
+        reason = against_the_log(said) if said is not None else None
+        return None if said is None or reason is None else cls(reason, (said.topic_id, None), 0, ABSENT)
 
 
 class LastTranslations:
-    """Last answers from one source to one target; *outlooks* are what they rested on in the last regular pass."""
+    """Last answers from one *source* to one target; *outlooks* are what they rested on in the last regular pass.
 
-    def __init__(self) -> None:
+    The column *restored_ms* says when a driver before gave an answer that this one has not given again, in ms.
+    """
+
+    def __init__(self, source: SourceMemory | None = None) -> None:
+        self.source = source or SourceMemory()
         self.outlooks: dict[TopicPartition, Outlook] = {}
         self.columns = ColumnStore(
             {
@@ -67,8 +71,10 @@ class LastTranslations:
                 "known_commit": ABSENT,
                 "known_offset": 0,
                 "known_revision": ABSENT,
+                "restored_ms": OF_OURS,
             }
         )
+        self.source.pairs.append(self.columns)
 
     def window_start(self, keys_of_partition: NDArray[np.intp], lowest_commit: int, revision: int) -> int:
         """Return a target offset below which all is read for every commit from *lowest_commit* on.
@@ -99,36 +105,6 @@ class LastTranslations:
         is_same = (column["source_offset"][key] == source_offset) & (column["source_at_ms"][key] == source_at_ms)
         found: NDArray[np.bool_] = is_same & IS_HELD[column["outcome"][key]]
         return found
-
-    def reasons_while_silent(
-        self, partition: TopicPartition, key: NDArray[np.intp], source_offset: Int64s
-    ) -> NDArray[np.intp]:
-        """Return the codes of the reasons that go on holding while the source cannot be asked, ABSENT for none.
-
-        Where its log ended is known no more, so a commit that was above it would look like any other: the same commit
-        stays withheld, and of a log that was cut every one. That was last seen in the regular pass, or, by a driver
-        that has not had one, in what the driver before it answered to the same commits.
-        """
-        is_same = self.columns["source_offset"][key] == source_offset
-        state = np.where(is_same, self.columns["state"][key], ABSENT)
-        outlook = self.outlooks.get(partition)
-        was_cut = outlook is not None and outlook.reason is State.LOG_TRUNCATED
-        if was_cut or (state == State.LOG_TRUNCATED).any():  # other passes see it too, and sooner
-            return np.full(len(key), State.LOG_TRUNCATED, np.intp)
-        return np.where(state == State.COMMIT_BEYOND_END, int(State.COMMIT_BEYOND_END), ABSENT)
-
-    def reasons_for_given(self, partition: TopicPartition, keys: NDArray[np.intp], offset: Int64s) -> NDArray[np.intp]:
-        """Return the same for offsets that no group has committed, by what was last seen of the groups' *keys*.
-
-        Where a group's commit was above the end, so is any that is not lower. Errs to withholding: the log may have
-        grown past it since.
-        """
-        state, outlook = self.columns["state"][keys], self.outlooks.get(partition)
-        if (outlook is not None and outlook.reason is State.LOG_TRUNCATED) or (state == State.LOG_TRUNCATED).any():
-            return np.full(len(offset), State.LOG_TRUNCATED, np.intp)
-        beyond = self.columns["source_offset"][keys][state == State.COMMIT_BEYOND_END]
-        is_beyond = (offset >= beyond.min()) if len(beyond) else np.zeros(len(offset), np.bool_)
-        return np.where(is_beyond, int(State.COMMIT_BEYOND_END), ABSENT)
 
     def unsettle(self, key: NDArray[np.intp]) -> None:
         """Have the answers of *key* computed anew until they have come often enough again."""
@@ -167,6 +143,7 @@ class LastTranslations:
             known[key] = values
         column["outcome"][key] = outcome
         column["may_move"][key] = answers.may_move
+        column["restored_ms"][key] = OF_OURS
         column["repeats"][key] = np.where(is_same, column["repeats"][key] + 1, 0)
         return ~is_same
 

@@ -87,6 +87,7 @@ def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) ->
     for name in ("duplicates", "duplicates_at_most", "lost"):
         pair[name][key] = int64s(rows.column(name))
     pair["source_at_ms"][key] = rows.column("source_committed_at").cast(pa.int64()).to_numpy() // 1000
+    pair["restored_ms"][key] = rows.column("translated_at").cast(pa.int64()).to_numpy() // 1000
     pair["state"][key] = [State[name] for name in rows.column("state").to_pylist()]
     pair["outcome"][key] = [Outcome[name] for name in rows.column("outcome").to_pylist()]
 

@@ -20,6 +20,7 @@ from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets,
 from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.snapshot import Commits, Index
+from offset_sync.state.source_memory import SourceMemory
 from offset_sync.state.unread_logs import UnreadLogs
 
 
@@ -42,7 +43,8 @@ class SyncState:
         self.index, self.lock, self.now_ms = index, index.lock, now_ms
         self.offsets = CommittedOffsets(list(config.clusters))
         self.keys = KeyIndex(self.offsets, config.is_group_included, lambda topic: config.strategy_of(topic) != "off")
-        self.last_translations = {pair: LastTranslations() for pair in config.pairs()}
+        sources = {source: SourceMemory() for source, _ in config.pairs()}
+        self.last_translations = {pair: LastTranslations(sources[pair[0]]) for pair in config.pairs()}
         self.unread = UnreadLogs()
 
     def record(self, alias: str, keys: Sequence[GroupPartition], records: CommitRecords) -> Recorded:

@@ -95,12 +95,17 @@ def given_by(offsets: ClusterOffsets, commits: Commits) -> GivenOffsets:
     return GivenOffsets(commits.offset, commits.at_ms, offsets.columns["genuine_epoch"][commits.key], topic_ids)
 
 
-def what_holds(pair: Pair, question: Question, index: Index) -> Translations:
+def what_holds(pair: Pair, question: Question, index: Index, keys: KeyRows) -> Translations:
     """Return the answers to a *question* as far as they hold, and remember what the next ones can build on.
 
     The lock is held. Whatever goes wrong before the last line leaves nothing behind that bounds a later answer.
     """
-    answers, partition, given, key = what_stays(pair, question), question.partition, question.given, question.key
+    answers, partition, given, key = (
+        what_stays(pair, question, index, keys),
+        question.partition,
+        question.given,
+        question.key,
+    )
     if question.withheld is not None:
         return answers
     for alias, log in zip((pair.source, pair.target), question.logs or (), strict=True):
@@ -116,13 +121,21 @@ def what_holds(pair: Pair, question: Question, index: Index) -> Translations:
     return answers
 
 
-def what_stays(pair: Pair, question: Question) -> Translations:
-    """Return the answers to a *question*, less what is withheld for as long as the source cannot be asked."""
-    answers, key = question.answers, question.key
+def what_stays(pair: Pair, question: Question, index: Index, keys: KeyRows) -> Translations:
+    """Return the answers to a *question*, less what is withheld for as long as the source cannot be asked.
+
+    *keys* are all rows of its partition.
+    """
+    answers, key, partition = question.answers, question.key, question.partition
     assert answers is not None
-    if not question.is_silent or len(key) == 0:
+    if len(key) == 0:
         return answers
-    return withhold_some(answers, pair.last.reasons_while_silent(question.partition, key, question.given.offset))
+    memory = pair.last.source
+    if question.said is not None:
+        memory.note(partition, question.said, pair.last.columns, key)
+        return answers
+    log = index.log(pair.source, *partition)
+    return withhold_some(answers, memory.reasons(partition, keys, (key, question.given.offset), log))
 
 
 class Problems:

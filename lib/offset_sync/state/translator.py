@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from contextlib import suppress
 
 import numpy as np
 
@@ -120,7 +121,10 @@ class Translator:
             return self._question(pair, partition, key, given)
         except Exception as problem:
             self.problems.log_once(pair.direction, partition, problem)
-            return Question(partition, key, given, NO_BASIS, State.TRANSLATION_FAILED)
+            failed = Question(partition, key, given, NO_BASIS, State.TRANSLATION_FAILED)
+            with suppress(Exception):  # what the source says is to be known all the same
+                failed.said = self.view(pair.source, partition, pair.snapshot)
+            return failed
 
     def _compute(self, pair: Pair, question: Question) -> None:
         try:
@@ -156,12 +160,13 @@ class Translator:
 
     def _told(self, pair: Pair, question: Question) -> Translations:
         """Return the answers to a *question* as far as they hold; of one where this fails, none."""
+        keys = self._state.keys.keys_in(question.partition)
         try:
-            return what_holds(pair, question, self._index)
+            return what_holds(pair, question, self._index, keys)
         except Exception as problem:
             self.problems.log_once(pair.direction, question.partition, problem)
             question.fail()
-            return what_stays(pair, question)
+            return what_stays(pair, question, self._index, keys)
 
     def young_since_ms(self, now_ms: int) -> int:
         """Return from when on a hole that became visible may still be filled, by the clock of whoever indexes."""

@@ -8,9 +8,10 @@ from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.commit_log_ends import commit_log_ends
 from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.record_reader import RecordReader
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import RecordContent, TopicPartition
+from offset_sync.model.values import EpochChange, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.snapshot import Index, MetadataByCluster
 
@@ -27,6 +28,7 @@ class ClusterQueries:
         self._admins = {alias: ClusterAdmin(alias, each) for alias, each in options.items()}
         self._group_states = {alias: GroupStates(alias, each) for alias, each in options.items()}
         self._readers = {alias: RecordReader(alias, each) for alias, each in options.items()}
+        self._epochs = {alias: LeaderEpochs(alias, each) for alias, each in options.items()}
         self._fetcher = checked_metadata(config, self._admins, index)
 
     def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
@@ -34,6 +36,13 @@ class ClusterQueries:
         asked = [alias for alias in aliases if alias not in self._given_up]
         given_up = {alias: error for alias, error in self._given_up.items() if alias in aliases}
         return {**given_up, **self._fetcher.fetch(asked, partitions)}
+
+    def epoch_ends(self, alias: str, epochs: Mapping[TopicPartition, EpochChange]) -> Mapping[TopicPartition, int]:
+        """Return the first offset after the records of each epoch, of logs whose leaders answer."""
+        try:
+            return {} if alias in self._given_up else self._epochs[alias].ends_in_time(epochs)
+        except ClusterError:
+            return {}
 
     def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         """Return the groups of a cluster that have members now."""

@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import State, TopicPartition
+from offset_sync.model.values import ABSENT, State, TopicPartition
 from offset_sync.state.given_translator import GivenTranslator
 from offset_sync.state.snapshot import Snapshot, frontiers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
 from offset_sync.status.kept_offsets import KeptAnswers, KeptOffsets
+from offset_sync.status.read_epochs import Clusters, ReadEpochs
 from offset_sync.status.reporter import CatchUp
 from offset_sync.status.withheld_reasons import WithheldReasons
-from offset_sync.sync.reconciliation import Fetcher
 from offset_sync.translate.given_offsets import GivenOffsets
-from offset_sync.translate.partition import IS_WITHHELD, Translations, withhold
+from offset_sync.translate.partition import IS_WITHHELD, Translations, withhold, withhold_some
 
 
 class OffsetTranslation:
@@ -31,7 +31,7 @@ class OffsetTranslation:
     a source that is not asked, cannot be told.
     """
 
-    def __init__(self, config: Config, state: SyncState, clusters: Fetcher, catch_up: CatchUp) -> None:
+    def __init__(self, config: Config, state: SyncState, clusters: Clusters, catch_up: CatchUp) -> None:
         self._config, self._state, self._clusters, self._catch_up = config, state, clusters, catch_up
         self._translator = Translator(config, state)
         self._given = GivenTranslator(config, state, self._translator)
@@ -52,15 +52,18 @@ class OffsetTranslation:
         answers, rows_of = KeptAnswers(len(offsets)), list(offsets.by_partition())
         snapshot = self._ask(pair, [partition for partition, _ in rows_of])
         reasons = WithheldReasons(pair, self._given, self._translator, self._state, snapshot)
+        epochs = self._epochs(pair[0], offsets, rows_of, snapshot)
         for partition, rows in rows_of:
             given = offsets.given(rows)
             found = self._withheld(pair, partition, len(rows), snapshot, is_source_lost=is_source_lost)
             if found is None:
                 found = self._given.translate(pair, partition, given, snapshot, self._state.now_ms())
+                found = withhold_some(found, np.where(found.is_withheld, ABSENT, epochs.reasons(partition, given)))
             answers.put(rows, found)
             for state, of_state in _withheld_rows(found):
                 some = GivenOffsets(given.offset[of_state], given.at_ms[of_state], given.leader_epoch[of_state], ())
-                answers.explain(rows[of_state], reasons.of(state, partition, some))
+                why = epochs.why(state, partition, some) or reasons.of(state, partition, some)
+                answers.explain(rows[of_state], why)
             tell(len(rows))
         return answers
 
@@ -74,6 +77,21 @@ class OffsetTranslation:
         metadata = self._clusters.fetch([target, source], wanted)
         self._catch_up.wait(metadata)
         return Snapshot(metadata, known_to, asked_at_ms)
+
+    def _epochs(
+        self,
+        source: str,
+        offsets: KeptOffsets,
+        rows_of: list[tuple[TopicPartition, NDArray[np.intp]]],
+        snapshot: Snapshot,
+    ) -> ReadEpochs:
+        """Return who judges the leader epochs that *offsets* name, when the source's leaders have answered."""
+        found = ReadEpochs(source, self._clusters, self._state.index, snapshot, self._state.now_ms())
+        wanted: dict[TopicPartition, set[int]] = {}
+        for partition, rows in rows_of:
+            wanted.setdefault(partition, set()).update(np.unique(offsets.leader_epoch[rows]).tolist())
+        found.ask(wanted)
+        return found
 
     def _withheld(
         self, pair: tuple[str, str], partition: TopicPartition, count: int, snapshot: Snapshot, *, is_source_lost: bool

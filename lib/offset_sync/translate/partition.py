@@ -156,14 +156,16 @@ def withhold_some(answers: Translations, reasons: NDArray[np.intp]) -> Translati
 def withhold_all(reason: State, committed: Int64s, said: PartitionMetadata | None) -> Translations:
     """Return no answer to *committed*, shape (commits,), for the *reason* or for what the source has *said*.
 
-    A log that was cut, and commits beyond its end, are to be known when the source is gone: nobody else tells them.
+    A log that was cut or made anew, and commits beyond its end, are to be known when the source is gone: nobody else
+    tells them.
     """
     found = withhold(reason, len(committed))
     if reason is State.LOG_TRUNCATED or said is None:
         return found
-    if reason_of(said) is State.LOG_TRUNCATED:
-        return withhold(State.LOG_TRUNCATED, len(committed))
-    is_beyond = (committed > said.log_end) & (reason_of(said) is None)
+    of_log = reason_of(said)
+    if of_log in (State.LOG_TRUNCATED, State.TOPIC_RECREATED):
+        return withhold(of_log, len(committed))
+    is_beyond = (committed > said.log_end) & (of_log is None)
     return withhold_some(found, np.where(is_beyond, int(State.COMMIT_BEYOND_END), ABSENT))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from generators.runs import Increment, maximal_runs
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochEnd, OffsetWrite, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, OffsetWrite, TopicPartition
 from offset_sync.state.clock_offset import ClockOffset
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommitRecords
@@ -67,7 +67,8 @@ class MemoryCluster:
     """A cluster that never waits; its ``__consumer_offsets`` is *log*, and it counts what it is asked.
 
     *refused* holds the error of every write to a group, *without_leader* partitions whose ends nobody can tell,
-    *forbidden* topics that may not be described.
+    *forbidden* topics that may not be described. *epochs* are the leader epochs that a log knows, with their first
+    offsets; a log without any does not answer where one ended.
     """
 
     alias: str
@@ -82,6 +83,7 @@ class MemoryCluster:
     is_down: bool = False
     questions: int = 0
     written: list[OffsetWrite] = field(default_factory=list)
+    epochs: dict[TopicPartition, dict[int, int]] = field(default_factory=dict)
 
     def commit(
         self, group_id: str, place: TopicPartition, offset: int, metadata: str = "", topic_id: str | None = None
@@ -108,6 +110,13 @@ class MemoryCluster:
         ends = {p: ends for p, ends in self.logs.items() if p not in self.without_leader and p.topic in topics}
         refused = {name: ClusterError(self.alias, f"{name} may not be described") for name in self.forbidden}
         return ClusterMetadata(topics, ends, refused)
+
+    def epoch_ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
+        """Return where the records end of each epoch or, if there are none, of the last one before, as Kafka does."""
+        self.questions += 1
+        known = {} if self.is_down else {each: self.epochs.get(each, {}).items() for each in epochs}
+        later = {each: [first for e, first in starts if e > epochs[each].known] for each, starts in known.items()}
+        return {each: min(starts) for each, starts in later.items() if starts}
 
     def committed_offsets(
         self, groups: Sequence[str], deadline: float

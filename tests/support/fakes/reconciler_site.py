@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from builders.logs import log
@@ -10,7 +10,15 @@ from fakes.clusters import MemoryCluster, MemoryEnds, MemoryIndex, MemoryTopic, 
 from offset_sync.config import Config, parse_config
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, State, TopicPartition, WriteOutcome
+from offset_sync.model.values import (
+    EpochChange,
+    GroupPartition,
+    OffsetWrite,
+    Outcome,
+    State,
+    TopicPartition,
+    WriteOutcome,
+)
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.fence import OpenFence
 from offset_sync.state.key_index import KeyRows
@@ -157,6 +165,10 @@ class Site:
     ) -> dict[str, ClusterMetadata | ClusterError]:
         """Ask the clusters."""
         return {alias: self.clusters[alias].describe(partitions) for alias in aliases}
+
+    def epoch_ends(self, alias: str, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
+        """Ask the leaders of a cluster."""
+        return self.clusters[alias].epoch_ends(epochs)
 
     def write(self, target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         """Commit through the real sink, which never waits here."""

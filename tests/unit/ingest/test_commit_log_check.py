@@ -7,6 +7,7 @@ from datetime import timezone
 import numpy as np
 import pytest
 
+from builders.commits import acknowledge
 from fakes.commit_log import LOG, CommitLogJob, commit, restore, tombstone
 from fakes.tables import PowerFailure
 from offset_sync.ingest import commit_ingester
@@ -71,8 +72,7 @@ def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_from_the_cut(
 
 def test_an_own_write_that_stands_again_is_ours_though_it_has_no_tag() -> None:
     job = CommitLogJob(log=[commit(7, metadata="m"), commit(9)])
-    key = job.offsets.ids([GroupPartition("g", "orders", 0)])
-    job.offsets.clusters["X"].acknowledge(key, np.array([7]), 0, np.array([False]))
+    acknowledge(job.offsets, 7)
     job.take_in()
     assert job.known()["genuine_offset"] == 9
     job.cut(1, commit(1, "new"), commit(2, "new"))
@@ -183,6 +183,13 @@ def test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader() -> Non
     job.cut(1, commit(1, "new"))
     job.take_in()
     assert [job.known(group)["actual_offset"] for group in ("g", "first")] == [5, -1]
+
+
+def test_what_was_acknowledged_before_anybody_knew_the_leader_may_be_gone_with_an_earlier_one() -> None:
+    job = CommitLogJob(log=[commit(5)])
+    acknowledge(job.offsets, 13, group="first", is_tagged=True)
+    job.take_in()
+    assert job.known("first")["actual_offset"] == -1
 
 
 def test_a_log_that_is_shorter_than_an_earlier_version_has_read_it_is_read_from_its_beginning() -> None:

@@ -70,6 +70,13 @@ def test_a_log_is_cut_if_its_last_epoch_ended_below_what_is_indexed_and_that_is_
     assert said.ended == {ORDERS: (leaders.now, ended)}, "commits are compared with it"
 
 
+def test_what_was_told_of_one_change_of_leaders_says_nothing_of_the_next() -> None:
+    leaders = Leaders(now=5, ended=11)
+    assert leaders.look() == "whole"
+    leaders.now, leaders.ended = 6, 9
+    assert (leaders.look(), len(leaders.asked)) == ("cut", 2)
+
+
 def test_what_others_have_of_a_log_counts_as_indexed() -> None:
     leaders = Leaders(ended=11)
     leaders.index.extend(log("Y", "Y0 X3 X11"), ORDERS)

@@ -145,3 +145,21 @@ def test_any_batches_with_any_repetition_give_the_same_state(
         take_in(pieces, *log[first:border], first=first)
         read = max(read, min(border, len(log)))
     assert state(pieces) == state(whole)
+
+
+def test_of_writes_that_may_be_gone_what_was_read_last_is_believed_however_many_there_were() -> None:
+    committed = CommittedOffsets(["X"])
+    take_in(committed, commit(5, 1))
+    acknowledge(committed, 7, 2, is_tagged=True)
+    acknowledge(committed, 9, 3, is_tagged=True)
+    committed.clusters["X"].forget_acknowledged()
+    assert known(committed)["actual_offset"] == 5
+
+
+def test_a_write_that_was_read_back_is_not_believed_to_be_gone() -> None:
+    committed = CommittedOffsets(["X"])
+    take_in(committed, commit(5, 1))
+    acknowledge(committed, 7, 2, is_tagged=True)
+    take_in(committed, commit(7, 2, metadata=OWN_TAG), first=1)
+    committed.clusters["X"].forget_acknowledged()
+    assert (known(committed)["actual_offset"], known(committed)["actual_is_own"]) == (7, True)

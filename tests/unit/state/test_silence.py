@@ -28,6 +28,7 @@ class Cluster:
     silent: set[TopicPartition] = field(default_factory=set)
     askers: list[str] = field(default_factory=list)
     topics: dict[str, MemoryTopic] = field(default_factory=lambda: {"orders": MemoryTopic("id", 3)})
+    waited_about: list[set[TopicPartition]] = field(default_factory=list)
 
     def describe(self, topics: Collection[str], deadline: float) -> Mapping[str, MemoryTopic]:
         self.askers.append(threading.current_thread().name)
@@ -36,6 +37,8 @@ class Cluster:
         return self.topics
 
     def ends(self, partitions: Collection[TopicPartition], deadline: float) -> Mapping[TopicPartition, MemoryEnds]:
+        if not threading.current_thread().name.startswith("silent"):
+            self.waited_about.append(set(partitions))
         return {place: MemoryEnds(0, 9) for place in partitions if place not in self.silent}
 
     @property
@@ -134,3 +137,15 @@ def test_each_silence_is_said_once_in_the_log(caplog: pytest.LogCaptureFixture) 
         site.fetch()
         until(lambda: len(site.x.askers) > 12)
         assert said(logging.ERROR) == ["clusters.x: does not answer"]
+
+
+def test_what_falls_silent_while_something_else_is_asked_again_is_waited_for_once_like_it() -> None:
+    site = Site(Cluster(silent={ORDERS[1]}))
+    assert site.known() == {ORDERS[0], ORDERS[2]}
+    site.x.silent = {ORDERS[1], ORDERS[2]}
+    for _ in range(2):
+        assert site.known() == {ORDERS[0]}
+    before = len(site.x.askers)
+    until(lambda: len(site.x.askers) > before + 5)
+    assert site.known() == {ORDERS[0]}
+    assert site.x.waited_about == [set(ORDERS), {ORDERS[0], ORDERS[2]}, {ORDERS[0]}, {ORDERS[0]}]

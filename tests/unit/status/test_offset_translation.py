@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.logs import log
+from fakes.clusters import MemoryEnds
 from fakes.kept_offsets import NoWait, kept, said, silent, site_of, translated, why
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
 from generators.hypothesis_strategies import law
@@ -165,6 +166,8 @@ def test_the_time_that_a_reason_names_is_late_enough() -> None:
 
 def test_an_offset_that_names_a_lost_leader_epoch_has_no_answer() -> None:
     site = site_of()
+    site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 10, 2)
+    site.clusters["X"].epochs[ORDERS] = {1: 0, 2: 8}  # the leader of now says less than the index has seen
     site.index.ended[ClusterPartition("X", *ORDERS)] = [EpochEnd(2, 6)]
     for epoch, answer in ((1, ("LOG_TRUNCATED", ABSENT)), (2, ("EXACT", 8)), (ABSENT, ("EXACT", 8))):
         assert said(translated(site, kept((ORDERS, 8), leader_epoch=epoch))) == [answer]

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from builders.logs import log
+from fakes.clusters import MemoryEnds
 from fakes.kept_offsets import kept, said, silent, site_of, translated, why
-from fakes.reconciler_site import ORDERS, STARTED_MS
-from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, Outcome, State
+from fakes.next_driver import begin_anew_by_the_history
+from fakes.reconciler_site import ORDERS, STARTED_MS, Site
+from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State
+from offset_sync.translate.index.incarnations import Incarnation
 
 
 def test_without_the_source_what_the_tables_know_of_it_counts() -> None:
@@ -58,10 +64,88 @@ def test_what_a_group_was_withheld_for_goes_on_withholding_when_the_source_is_lo
     found = translated(site, kept((ORDERS, 7), (ORDERS, 8), (ORDERS, 9)), is_source_lost=True)
     assert said(found) == [("EXACT", 7), ("COMMIT_BEYOND_END", ABSENT), ("COMMIT_BEYOND_END", ABSENT)]
     assert "a group's commit that was no higher lay beyond the end" in why(found, 1)
-    last = site.state.last("X", "Y")
-    last.columns["state"][:] = State.LOG_TRUNCATED
-    last.columns["outcome"][:] = Outcome.WITHHELD
-    assert said(translated(site, kept((ORDERS, 3)), is_source_lost=True)) == [("LOG_TRUNCATED", ABSENT)]
+
+
+def cut(site: Site) -> None:
+    """Let the log of X lose what its index has from 6 on."""
+    site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 6)
+
+
+def grow(site: Site) -> None:
+    """Let the log of X come to 14, as far as its cluster says."""
+    site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 14)
+
+
+def left_by_a_driver(here: str, change: Callable[[Site], None] | None = None) -> Site:
+    """Return what is known after a driver has seen a commit to 12 of X's log, and that of a group that is gone now."""
+    site = site_of(here, "X0:20")
+    site.commit("X", "readers", 12)
+    site.reconcile()
+    if change is not None:
+        change(site)
+        site.reconcile()
+    begin_anew_by_the_history(site)
+    return silent(site)
+
+
+def read_to(site: Site, end: int, at_ms: int) -> None:
+    """Let all that stood in X's log at a time be indexed, up to *end*."""
+    site.index.extend(log("X", f"X0:{end}"), ORDERS)
+    site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = at_ms
+
+
+def test_a_log_that_was_cut_withholds_all_of_it_when_the_source_is_lost() -> None:
+    found = translated(left_by_a_driver("X0:10", cut), kept((ORDERS, 3)), is_source_lost=True)
+    assert said(found) == [("LOG_TRUNCATED", ABSENT)]
+
+
+@pytest.mark.parametrize(
+    ("end", "later_ms", "answers"),
+    [
+        (12, CLOCKS_APART_MS + 2, [3, 12]),
+        (11, CLOCKS_APART_MS + 2, [3, ABSENT]),
+        (12, CLOCKS_APART_MS - 2, [3, ABSENT]),
+    ],
+    ids=["grown", "not grown so far", "by clocks that differ"],
+)
+def test_a_commit_beyond_the_end_of_a_group_that_is_gone_withholds_no_more_once_the_log_is_known_to_be_longer(
+    end: int, later_ms: int, answers: list[int]
+) -> None:
+    site = left_by_a_driver("X0:10")
+    read_to(site, end, site.clock_ms[0] + later_ms)
+    found = translated(site, kept((ORDERS, 3), (ORDERS, 12)), is_source_lost=True)
+    assert found.target_offset.tolist() == answers
+
+
+def test_copies_elsewhere_do_not_say_that_the_log_has_grown_again_since_a_commit_was_beyond_its_end() -> None:
+    site = left_by_a_driver("X0:10")
+    read_to(site, 10, site.clock_ms[0] + CLOCKS_APART_MS + 2)
+    assert said(translated(site, kept((ORDERS, 12)), is_source_lost=True)) == [("COMMIT_BEYOND_END", ABSENT)]
+
+
+def test_a_log_that_was_cut_and_read_again_since_withholds_only_what_is_of_before() -> None:
+    site = left_by_a_driver("X0:10", cut)
+    noticed_ms = site.clock_ms[0] + 1
+    read_to(site, 10, noticed_ms + CLOCKS_APART_MS + 2)
+    site.index.lives[ClusterPartition("X", *ORDERS)] = [Incarnation(6, noticed_ms, "orders at X", is_anew=False)]
+    found = translated(site, kept((ORDERS, 6), (ORDERS, 8)), is_source_lost=True)
+    assert said(found) == [("EXACT", 6), ("LOG_TRUNCATED", ABSENT)]
+
+
+def test_a_commit_that_is_beyond_the_end_again_is_withheld_whatever_was_indexed_between() -> None:
+    """It was, it was not when the log had grown, and it was again: the last word counts, and when it was said."""
+    site = site_of("X0:10", "X0:20")
+    site.commit("X", "readers", 12)
+    site.reconcile()
+    grow(site)
+    site.reconcile()
+    site.pass_time(3 * CLOCKS_APART_MS)
+    site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 10)
+    site.reconcile()
+    assert site.rows()[0].state == "COMMIT_BEYOND_END"
+    begin_anew_by_the_history(site)
+    read_to(silent(site), 14, site.clock_ms[0] - CLOCKS_APART_MS)
+    assert said(translated(site, kept((ORDERS, 12)), is_source_lost=True)) == [("COMMIT_BEYOND_END", ABSENT)]
 
 
 def test_a_lost_source_of_which_nobody_knows_when_it_was_read_believes_no_offset_without_a_time() -> None:

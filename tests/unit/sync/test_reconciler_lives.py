@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fakes.clusters import MemoryEnds
+from fakes.next_driver import begin_anew_by_the_history
 from fakes.reconciler_site import ORDERS, Site, mirrored_site
 from offset_sync.model.values import CLOCKS_APART_MS, ClusterPartition
 from offset_sync.translate.index.incarnations import Incarnation
@@ -67,3 +69,40 @@ def test_a_commit_that_names_the_topic_of_a_log_that_was_cut_may_still_be_older_
     site = site_with(2, is_anew=False)
     site.commit("X", "readers", 4, topic_id=site.clusters["X"].topics["orders"].topic_id)
     assert answer(site) == ("LOG_TRUNCATED", None)
+
+
+@pytest.mark.parametrize("is_of_the_next_driver", [False, True])
+def test_one_group_of_a_former_life_does_not_withhold_the_others_when_the_source_is_lost(
+    is_of_the_next_driver: bool,
+) -> None:
+    """The group has not committed for long; the log was read to its end since, and others are answered."""
+    site = site_with(2, is_anew=False)
+    site.commit("X", "idle", 4)
+    site.reconcile()
+    site.pass_time(3 * CLOCKS_APART_MS)
+    site.commit("X", "readers", 6)
+    site.reconcile()
+    site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = site.clock_ms[0]
+    if is_of_the_next_driver:
+        begin_anew_by_the_history(site)
+    site.clusters["X"].is_down = True
+    site.reconciliations.clear()
+    site.reconcile(is_first=True)
+    assert {(row.group_id, row.state) for row in site.rows()} == {("idle", "LOG_TRUNCATED"), ("readers", "EXACT")}
+
+
+def test_a_cut_that_only_such_a_group_has_seen_withholds_the_log_from_the_next_driver() -> None:
+    """Its commit was of a former life all the time, so its state says nothing new when the log is cut once more."""
+    site = site_with(2, is_anew=False)
+    site.commit("X", "idle", 4)
+    site.reconcile()
+    site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = site.clock_ms[0] + 2 * CLOCKS_APART_MS
+    site.pass_time(3 * CLOCKS_APART_MS)
+    site.reconcile()
+    site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 8)
+    site.reconcile()
+    begin_anew_by_the_history(site)
+    site.clusters["X"].is_down = True
+    site.commit("X", "late", 3)
+    site.reconcile(is_first=True)
+    assert {(row.group_id, row.state) for row in site.rows()} == {("idle", "LOG_TRUNCATED"), ("late", "LOG_TRUNCATED")}

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from builders.logs import log
 from fakes.clusters import MemoryEnds
+from fakes.next_driver import begin_anew_by_the_history
 from fakes.reconciler_site import ORDERS, Site, config_of
+from offset_sync.model.values import CLOCKS_APART_MS, ClusterPartition
 from offset_sync.state import translation
-from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers
-from offset_sync.sync.translation_history import to_rows
+from offset_sync.state.translator import Translator
 
 Change = Callable[[Site], None]
 
@@ -111,14 +110,6 @@ def test_a_commit_beyond_the_end_is_known_of_a_target_that_answers_only_when_the
     assert site.target_offset("Y", "readers") is None
 
 
-def begin_anew_by_the_history(site: Site) -> None:
-    """Let another driver take over, which knows what this one has answered."""
-    keys, told = site.offsets.keys, site.reconciliations
-    rows = [to_rows(each, np.flatnonzero(each.is_news), keys, lambda _topic: "exact") for each in told]
-    site.restart()
-    fill_answers(site.state, fold_answers(ANSWERS_SCHEMA.empty_table(), pa.concat_tables(rows)))
-
-
 @pytest.mark.parametrize("not_ready", [be_silent, lose_the_topic, have_more_partitions, refuse])
 def test_the_next_driver_knows_a_commit_beyond_the_end_though_the_target_was_not_ready_when_this_one_ended(
     not_ready: Change,
@@ -173,3 +164,38 @@ def test_a_commit_is_translated_as_soon_as_the_source_says_that_its_log_reaches_
     site.put(log("Y", "X0:14"))
     site.reconcile()
     assert site.target_offset("Y", "readers") == 12
+
+
+def test_a_log_that_was_cut_stays_withheld_though_its_translation_failed_when_the_source_said_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_asked: object) -> None:
+        raise ValueError("repeats may not contain negative values")
+
+    site = site_of("X", "Y")
+    site.commit("X", "readers", 5)
+    site.reconcile()
+    site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 6)
+    with monkeypatch.context() as broken:
+        broken.setattr(Translator, "unread_since_ms", fails)
+        site.reconcile()
+    site.clusters["X"].is_down = True
+    site.commit("X", "late", 3)
+    site.reconcile()
+    assert {row.state for row in site.rows()} == {"LOG_TRUNCATED"}
+    assert site.target_offset("Y", "late") is None
+
+
+def test_what_this_driver_has_heard_later_than_the_one_before_is_not_out_of_date_by_what_was_indexed_between() -> None:
+    """The index has read X up to 14, and is a moment late to say so; then X was cut to 10, and is lost."""
+    site = site_of("X", "Y")
+    site.commit("X", "readers", 12)
+    site.reconcile()
+    begin_anew_by_the_history(site)
+    site.pass_time(3 * CLOCKS_APART_MS)
+    site.reconcile()
+    site.index.extend(log("X", "X0:14"), ORDERS)
+    site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = site.clock_ms[0] - CLOCKS_APART_MS
+    lose_x(site, "Y")
+    assert states(site) == {"Y": "COMMIT_BEYOND_END"}
+    assert site.target_offset("Y", "readers") is None
