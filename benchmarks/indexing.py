@@ -1,12 +1,12 @@
 """How fast records become runs, against Kafka's own ConsumerPerformance on the same topic; and where the time goes.
 
-A real broker holds records of 200 bytes, half of them mirrored, in stretches of 1 to 200. ConsumerPerformance reads
-them twice, the second time counts. Then `index_records --once` reads them as in production, in micro-batches of which
-the first half warms the JVM up. Between them lie the stages: Spark reads the same topic and drops it after one step
-more each time. Only one of the two clusters has records; as in production it has its share of the task slots, which on
-local[*] is one per core.
+A real broker holds records of 200 bytes, half of them mirrored, in stretches of 1 to --longest. ConsumerPerformance
+reads them twice, the second time counts. Then `index_records --once` reads them as in production, in micro-batches of
+which the first half warms the JVM up. Between them lie the stages: Spark reads the same topic and drops it after one
+step more each time. Only one of the two clusters has records; as in production it has its share of the task slots,
+which on local[*] is one per core.
 
-    .venv/bin/python benchmarks/indexing.py [--records 9000000] [--partitions 8] [--seed 1]
+    .venv/bin/python benchmarks/indexing.py [--records 9000000] [--partitions 8] [--longest 200] [--seed 1]
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=9_000_000)
     parser.add_argument("--partitions", type=int, default=8)
+    parser.add_argument("--longest", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     with (
@@ -51,7 +52,7 @@ def main() -> None:
     ):
         create_topic(clusters.values(), TOPIC, given.partitions)
         servers = clusters["dc1"].bootstrap_servers
-        fill(servers, given.records, given.partitions, given.seed)
+        fill(servers, given)
         limit = [consume(servers, given.records) for _ in range(2)][-1]
         config = Path(name) / "indexing.yaml"
         write_config(config, clusters, Path(name))
@@ -67,16 +68,23 @@ def main() -> None:
     save("indexing", vars(given) | {"record bytes": len(VALUE)}, rows)
 
 
-def fill(servers: str, records: int, partitions: int, seed: int) -> None:
-    """Write *records* into the topic, each process its own partitions."""
+def fill(servers: str, given: argparse.Namespace) -> None:
+    """Write the records into the topic, each process its own partitions."""
     shares = [
-        (servers, list(range(n, partitions, PRODUCERS)), records // partitions, seed + n) for n in range(PRODUCERS)
+        (
+            servers,
+            list(range(n, given.partitions, PRODUCERS)),
+            given.records // given.partitions,
+            given.longest,
+            given.seed + n,
+        )
+        for n in range(PRODUCERS)
     ]
     with multiprocessing.get_context("spawn").Pool(PRODUCERS) as pool:
         pool.starmap(produce, shares)
 
 
-def produce(servers: str, partitions: list[int], records: int, seed: int) -> None:
+def produce(servers: str, partitions: list[int], records: int, longest: int, seed: int) -> None:
     """Write so many records into each partition: native and mirrored ones take turns."""
     options = {"linger.ms": 20, "batch.size": 500_000, "queue.buffering.max.messages": 1_000_000}
     producer = Producer({"bootstrap.servers": servers, "log_level": 0, **options})
@@ -85,7 +93,7 @@ def produce(servers: str, partitions: list[int], records: int, seed: int) -> Non
         sent = origin = 0
         is_mirrored = False
         while sent < records:
-            for _ in range(min(int(random.integers(1, 201)), records - sent)):
+            for _ in range(min(int(random.integers(1, longest + 1)), records - sent)):
                 headers = {"IDC": b"dc2", "Offset": b"%d" % origin} if is_mirrored else {}
                 producer.produce(TOPIC, VALUE, partition=partition, headers={**headers})
                 sent, origin = sent + 1, origin + is_mirrored

@@ -33,7 +33,7 @@ SETTINGS = {
     "spark.executor.memory": "512m",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.executorEnv.PYTHONPATH": "",
-    "spark.task.maxFailures": "1",
+    "spark.task.maxFailures": "2",  # one of the checks lets tasks be repeated
     "spark.ui.enabled": "false",
 }
 # What a log that is not JSON begins with: a time as conf/log4j2.properties or Spark's own profile writes it.
@@ -134,6 +134,20 @@ def test_executors_commit_with_the_compiled_client(whole: Found) -> None:
 def test_executors_write_delta_tables_and_reach_for_kafka(whole: Found) -> None:
     assert whole["delta"] == 100
     assert "TimeoutException: Topic t not present in metadata after 500 ms" in whole["kafka"]
+
+
+def test_executors_write_the_runs_of_large_micro_batches_and_none_comes_to_the_driver(whole: Found) -> None:
+    first, second = whole["indexing"]["batches"]
+    assert (first["version"], second["version"]) == (1, 2), "each is one entry"
+    for batch in (first, second):
+        assert {name: count > 0 for name, count in batch["tasks"].items()} == {"driver": False, "0": True, "1": True}
+    # As many for three times the records: those that tell that they are many, and a summary.
+    assert first["collected"] == second["collected"] <= 20_001 + 20
+    assert whole["indexing"]["logs"] == [[log, 120_000, 120_000, 119_999] for log in range(4)]
+
+
+def test_of_tasks_that_died_and_were_repeated_every_row_is_there_once(whole: Found) -> None:
+    assert whole["repeated"] == list(range(100))
 
 
 def test_what_executors_log_is_json(bare: Found, spark_home: Path) -> None:

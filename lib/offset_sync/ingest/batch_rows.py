@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.ingest.checkpoint import Offsets
+from offset_sync.ingest.kept_runs import KeptRuns
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.row_groups import RowGroups, keys_at
 from offset_sync.tables.catalog import BEGINS, QUARANTINE, RECORD_RUNS
@@ -25,6 +26,7 @@ class ReadBatch(NamedTuple):
     """Rows of :data:`CUT_SCHEMA`, and from where to where they were read, before *at*.
 
     *again* are logs that were read once more. *complete_until* says of logs up to when what stood in them is read.
+    *kept* are more such rows, which tasks have made and the driver has not.
     """
 
     cut: pa.Table
@@ -33,6 +35,7 @@ class ReadBatch(NamedTuple):
     at: datetime
     again: frozenset[TopicPartition] = frozenset()
     complete_until: Mapping[TopicPartition, datetime] = MappingProxyType({})
+    kept: tuple[KeptRuns, ...] = ()
 
 
 def is_of(rows: pa.Table, places: Collection[TopicPartition]) -> pa.ChunkedArray:
@@ -77,10 +80,14 @@ def to_quarantine(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
 def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.Table:
     """Return rows of length 0: from where each partition was read, and how far if no record stands there.
 
+    *runs* are those of *read* that the driver has.
+
     With another checkpoint a query may begin beyond what was read before. A partition that appears after batch 0 is
     read from its log start, so its index lacks nothing from 0 on.
     """
     last = _run_ends(runs)
+    for kept in read.kept:
+        last |= {place: max(end, last.get(place, -1)) for place, end in kept.ends().items()}
     edges: list[tuple[str, int, int, int]] = []
     for place, offset in read.end.items():
         begin = read.start.get(place, 0)

@@ -14,6 +14,7 @@ from offset_sync.ingest.batch_rows import ReadBatch, is_of
 from offset_sync.ingest.completeness import Completeness
 from offset_sync.ingest.due_logs import DueLogs, refuse_unknown
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
+from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.second_reader import OffsetRanges
 from offset_sync.kafka.range_reader import OffsetRange
@@ -40,6 +41,10 @@ class LogReader(Protocol):
         """Return the records from each partition's first offset to below its second."""
 
 
+CutRecords = Callable[[DataFrame, OffsetRanges], Cut]
+"""Makes runs of the records of some ranges."""
+
+
 class Asked(NamedTuple):
     """Who is asked: *own* about the logs of the cluster that is read, *others* about those that copies come from.
 
@@ -62,7 +67,7 @@ class LogCheck:
         """Take note that what *read* has was written down."""
         self._incarnations.was_read_again(self._alias, read.again)
 
-    def checked(self, read: ReadBatch, cut: Callable[[DataFrame, OffsetRanges], pa.Table]) -> ReadBatch:
+    def checked(self, read: ReadBatch, cut: CutRecords) -> ReadBatch:
         """Return what of *read* can be believed; of a log that has other records than before, those that it has now.
 
         Asked after reading: what was there to be read was at its origin before, and in the life that is known then.
@@ -81,7 +86,8 @@ class LogCheck:
         places = {each: here.ends[each] for each in self._incarnations.to_read_again(self._alias) if each in here.ends}
         read = self._read_again(read._replace(at=at), places, cut)
         complete_until = self._completeness.of(read, here.ends, asked_at)
-        return read._replace(cut=self._origins.refute(read.cut, said), complete_until=complete_until)
+        kept = tuple(self._origins.refute_kept(each, said) for each in read.kept)
+        return read._replace(cut=self._origins.refute(read.cut, said), complete_until=complete_until, kept=kept)
 
     def _ask(
         self, read: ReadBatch, wanted: Collection[TopicPartition]
@@ -93,13 +99,11 @@ class LogCheck:
             raise here
         refuse_unknown(alias, here, read.start, read.end)
         said: dict[str, ClusterMetadata | ClusterError] = {alias: here}
-        said |= self._asked.others.fetch_each(self._origins.origins(read.cut))
+        said |= self._asked.others.fetch_each(self._origins.origins(read.cut, read.kept))
         read_to = {ClusterPartition(alias, *each): read.start.get((each.topic, each.partition), 0) for each in wanted}
         return here, said, self._incarnations.note(said, read_to, moment)
 
-    def _read_again(
-        self, read: ReadBatch, places: Mapping[TopicPartition, Ends], cut: Callable[[DataFrame, OffsetRanges], pa.Table]
-    ) -> ReadBatch:
+    def _read_again(self, read: ReadBatch, places: Mapping[TopicPartition, Ends], cut: CutRecords) -> ReadBatch:
         """Return *read* with the logs in *places* as they are now, from where they have other records."""
         places = {each: ends for each, ends in places.items() if each in read.end}
         if not places:
@@ -113,8 +117,12 @@ class LogCheck:
         first = {each: max(begins[each], ends.log_start) for each, ends in places.items()}
         ranges = {each: OffsetRange(first[each], end) for each, end in until.items() if first[each] < end}
         rows = [read.cut.filter(pc.invert(is_of(read.cut, places)))]
+        kept = tuple(each._replace(without=frozenset(places)) for each in read.kept)
         if ranges:
-            rows.append(cut(self._asked.read_again(ranges), ranges))
+            found = cut(self._asked.read_again(ranges), ranges)
+            rows.append(found.rows)
+            kept += tuple(each._replace(is_again=True) for each in found.kept)
         start = read.start | {(each.topic, each.partition): begins[each] for each in places}
         end = read.end | {(each.topic, each.partition): offset for each, offset in until.items()}
-        return read._replace(cut=pa.concat_tables(rows), start=start, end=end, again=frozenset(places))
+        again = frozenset(places)
+        return read._replace(cut=pa.concat_tables(rows), start=start, end=end, again=again, kept=kept)

@@ -11,7 +11,10 @@ MapBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """Works on the Arrow batches of one task; pickled to the executors."""
 
 DRIVER_MAX_RECORDS = 20_000
-"""So many the driver works on by itself: the way to a Python worker and back takes longer than the work."""
+"""So many the driver works on by itself: the way to a Python worker and back takes longer than the work.
+
+Of what tasks have made of more records it takes no more rows than that.
+"""
 
 _SQL_TYPES = {"string": "string", "bool": "boolean", "int16": "smallint", "int32": "int", "int64": "bigint"}
 _SQL_TYPES |= {"binary": "binary", "timestamp[us, tz=UTC]": "timestamp"}
@@ -23,9 +26,20 @@ def map_batches(records: DataFrame, function: MapBatches, schema: pa.Schema, clu
     The records of a Kafka partition come in order and one after the other, whoever works on them.
     """
     shared = in_its_share(records, clusters)
-    if at_most > DRIVER_MAX_RECORDS:
+    if not are_few(at_most):
         return shared.mapInArrow(function, to_sql(schema)).toArrow()
     return pa.Table.from_batches(list(function(iter(shared.toArrow().to_batches()))), schema)
+
+
+def are_few(records: int) -> bool:
+    """Return whether the driver works on so many records by itself."""
+    return records <= DRIVER_MAX_RECORDS
+
+
+def few_rows(frame: DataFrame) -> pa.Table | None:
+    """Return all rows of *frame*, in no order; None where they are more than the driver takes."""
+    found = frame.limit(DRIVER_MAX_RECORDS + 1).toArrow()
+    return found if are_few(found.num_rows) else None
 
 
 def in_its_share(records: DataFrame, clusters: int) -> DataFrame:

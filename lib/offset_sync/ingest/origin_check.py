@@ -7,20 +7,19 @@ identity, for logs only grow. What is beyond it is no copy: its records are unre
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.ingest.run_builder import CUT_SCHEMA
+from offset_sync.ingest.kept_runs import KeptRuns
+from offset_sync.ingest.refuted_runs import IDENTITY, refute_beyond
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.row_groups import RowGroups, keys_at
-
-_IDENTITY = ["origin", "topic", "partition"]
 
 
 class OriginCheck:
@@ -34,24 +33,26 @@ class OriginCheck:
         self._asked = {each for each in aliases if each != alias}
         self._last: tuple[pa.Table, dict[tuple[str, str, int], int]] | None = None
 
-    def origins(self, cut: pa.Table) -> dict[str, set[TopicPartition]]:
-        """Return the partitions to ask about, by cluster, for rows of :data:`CUT_SCHEMA`."""
+    def origins(self, cut: pa.Table, kept: Iterable[KeptRuns] = ()) -> dict[str, set[TopicPartition]]:
+        """Return the partitions to ask about, by cluster, for rows of :data:`CUT_SCHEMA` and those that are *kept*."""
         found: dict[str, set[TopicPartition]] = {}
-        for origin, topic, partition in self._reach(cut):
+        for origin, topic, partition in chain(self._reach(cut), *map(self._reach_of_kept, kept)):
             found.setdefault(origin, set()).add(TopicPartition(topic, partition))
         return found
 
     def refute(self, cut: pa.Table, said: Mapping[str, ClusterMetadata | ClusterError]) -> pa.Table:
         """Return the rows with the stretches of runs made malformed that are no copies, by what the clusters *said*."""
         ends, self._last = self._ends(self._reach(cut), said), None  # the rows are not kept
-        for key, log_end in ends.items():
-            is_beyond = pc.greater(pc.add(cut.column("origin_start"), cut.column("length")), log_end)
-            for name, value in zip(_IDENTITY, key, strict=True):
-                is_beyond = pc.and_(is_beyond, pc.equal(cut.column(name), value))
-            is_beyond = pc.fill_null(is_beyond, False)
-            rows = [row for run in cut.filter(is_beyond).to_pylist() for row in _split(run, log_end)]
-            cut = pa.concat_tables([cut.filter(pc.invert(is_beyond)), pa.Table.from_pylist(rows, CUT_SCHEMA)])
-        return cut
+        return refute_beyond(cut, ends)
+
+    def refute_kept(self, kept: KeptRuns, said: Mapping[str, ClusterMetadata | ClusterError]) -> KeptRuns:
+        """Return the same of runs that are *kept*: the tasks that write them do it."""
+        return kept._replace(beyond=self._ends(self._reach_of_kept(kept), said))
+
+    def _reach_of_kept(self, kept: KeptRuns) -> dict[tuple[str, str, int], int]:
+        asked = pa.array(sorted(self._asked), pa.string())
+        rows = kept.summary.filter(pc.is_in(kept.summary.column("origin"), asked)).to_pylist()
+        return {(row["origin"], row["topic"], row["partition"]): row["reach"] for row in rows}
 
     def _reach(self, cut: pa.Table) -> dict[tuple[str, str, int], int]:
         """Return, by origin and partition, the first offset above all identities that can be asked about.
@@ -63,7 +64,7 @@ class OriginCheck:
         return self._last[1]
 
     def _reach_of(self, cut: pa.Table) -> dict[tuple[str, str, int], int]:
-        columns = [cut.column(name) for name in _IDENTITY]
+        columns = [cut.column(name) for name in IDENTITY]
         groups = RowGroups.of(columns)
         reach = groups.greatest(int64s(cut.column("origin_start")) + int64s(cut.column("length")))
         keys = zip(keys_at(columns, groups.first), reach.tolist(), strict=True)
@@ -81,16 +82,3 @@ class OriginCheck:
                 if highest > log_end:
                     found[origin, *partition] = log_end
         return found
-
-
-def _split(run: dict[str, Any], log_end: int) -> list[dict[str, Any]]:
-    """Return a run as what may be a copy, if anything may, what is none, and the line about it for the quarantine."""
-    honest = max(0, log_end - run["origin_start"])
-    first = run["start_offset"] + honest
-    wrong = run | {"start_offset": first, "length": run["length"] - honest, "origin": "", "origin_start": first}
-    claimed, more = run["origin_start"] + honest, wrong["length"] - 1
-    names = f"origin offset {claimed}" + (f" and the {more} after it" if more else "")
-    reason = f"{names}: not in the log of {run['origin']}, which ends at {log_end}"
-    line = dict.fromkeys(run) | {"topic": run["topic"], "partition": run["partition"], "start_offset": first}
-    line |= {"length": 0, "error": reason}
-    return [*([run | {"length": honest}] if honest else []), wrong, line]

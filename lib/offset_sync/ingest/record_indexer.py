@@ -8,7 +8,8 @@ and where an append is missing, because a checkpoint or a table was set back, th
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime, timezone
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -20,13 +21,15 @@ from pyspark.sql import DataFrame
 from offset_sync.ingest.batch_rows import ReadBatch, coverage, is_of, to_quarantine, to_runs
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.index_progress import IndexProgress
+from offset_sync.ingest.kept_runs import Cut, KeptRuns, cut_by_tasks, release_all
 from offset_sync.ingest.log_check import LogCheck
-from offset_sync.ingest.map_batches import map_batches
+from offset_sync.ingest.map_batches import are_few, few_rows, in_its_share, map_batches, to_sql
 from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder
 from offset_sync.ingest.second_reader import ONLY_SPARK, OffsetRanges, RecordsAgain, ranges_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.state import failpoints
 from offset_sync.tables.catalog import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
+from offset_sync.tables.definition import fitted
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
@@ -84,8 +87,18 @@ class RecordIndexer:
         """Index one micro-batch; may be repeated at any point, the tables then hold it once all the same."""
         start, end = self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id)
         self._record_incarnations(sorted({topic for topic, _ in end}), datetime.now(timezone.utc))
-        read = ReadBatch(self._cut(records, ranges_of(start, end)), start, end, datetime.now(timezone.utc))
-        read = self._checks.logs.checked(read, self._cut)
+        with ExitStack() as made:
+            cut = partial(self._cut, made)
+            rows, kept = cut(records, ranges_of(start, end))
+            read = ReadBatch(rows, start, end, datetime.now(timezone.utc), kept=kept)
+            read = self._checks.logs.checked(read, cut)
+            count = self._write(read, batch_id)
+        failpoints.failpoint(failpoints.AFTER_RUNS)
+        self._checks.logs.was_read_again(read)
+        self._progress.advance(self._builder.alias, start, end, count)
+
+    def _write(self, read: ReadBatch, batch_id: int) -> int:
+        """Write down what was *read*; return how many records the runs have."""
         writer = (f"index_records-{self._checkpoint.query_id()}", batch_id)
         cut, malformed = read.cut, QUARANTINE.no_rows
         if cut.column("error").null_count < cut.num_rows:
@@ -94,25 +107,54 @@ class RecordIndexer:
             cut = cut.filter(is_run)
         runs = to_runs(cut, self._builder.alias, read.at)
         rows = pa.concat_tables([runs, coverage(runs, read, batch_id, self._builder.alias)])
-        if malformed.num_rows:
-            logger.warning("%s: %d records with malformed headers put in quarantine", writer[0], malformed.num_rows)
-        self._tables.append(QUARANTINE, malformed, writer)
+        self._put_in_quarantine(malformed, read, writer)
         failpoints.failpoint(failpoints.BEFORE_RUNS)
         # By itself: it may be that this micro-batch was written before anybody knew, and counts as a repetition.
         if read.again:
             is_again = is_of(rows, read.again)
-            self._tables.append(RECORD_RUNS, rows.filter(is_again))
+            self._append_runs(rows.filter(is_again), [kept for kept in read.kept if kept.is_again], read.at)
             rows = rows.filter(pc.invert(is_again))
-        self._tables.append(RECORD_RUNS, rows, writer)
-        failpoints.failpoint(failpoints.AFTER_RUNS)
-        self._checks.logs.was_read_again(read)
-        self._progress.advance(self._builder.alias, start, end, pc.sum(runs.column("length")).as_py() or 0)
+        self._append_runs(rows, [kept for kept in read.kept if not kept.is_again], read.at, writer)
+        return sum(kept.records for kept in read.kept) + (pc.sum(runs.column("length")).as_py() or 0)
 
-    def _cut(self, records: DataFrame, ranges: OffsetRanges) -> pa.Table:
-        """Return the runs of *records*, which are those of *ranges*."""
+    def _append_runs(
+        self, rows: pa.Table, kept: Sequence[KeptRuns], at: datetime, writer: tuple[str, int] | None = None
+    ) -> None:
+        """Append *rows* and the runs that are *kept*, which tasks write: all of them or none."""
+        written = self._tables.write_by_tasks(RECORD_RUNS, [each.runs(self._builder.alias, at) for each in kept])
+        self._tables.append(RECORD_RUNS, rows, writer, written)
+
+    def _put_in_quarantine(self, rows: pa.Table, read: ReadBatch, writer: tuple[str, int]) -> None:
+        """Append *rows* and the malformed records among those that are kept: where they are many, tasks write them."""
+        frames, count = list[DataFrame](), rows.num_rows
+        for frame, kept in ((kept.malformed(self._builder.alias, read.at), kept) for kept in read.kept):
+            few = None if frame is None else few_rows(frame)
+            if few is not None:
+                rows = pa.concat_tables([rows, fitted(few, QUARANTINE.arrow_schema)])
+                count += few.num_rows
+            elif frame is not None:
+                frames.append(frame)
+                count += kept.errors
+        if count:
+            logger.warning("%s: %d records with malformed headers put in quarantine", writer[0], count)
+        self._tables.append(QUARANTINE, rows, writer, self._tables.write_by_tasks(QUARANTINE, frames))
+
+    def _cut(self, made: ExitStack, records: DataFrame, ranges: OffsetRanges) -> Cut:
+        """Return the runs of *records*, which are those of *ranges*; what tasks keep of them is theirs until *made*."""
+        found = self._checks.again.map(
+            partial(self._by_spark, records, ranges), self._builder, CUT_SCHEMA, lambda: ranges
+        )
+        if not isinstance(found, Cut):
+            return Cut(found)
+        made.callback(release_all, found.kept)
+        return found
+
+    def _by_spark(self, records: DataFrame, ranges: OffsetRanges) -> Cut:
         clusters, at_most = len(self._builder.origins), sum(end - start for start, end in ranges.values())
-        by_spark = partial(map_batches, records, self._builder, CUT_SCHEMA, clusters, at_most)
-        return self._checks.again.map(by_spark, self._builder, CUT_SCHEMA, lambda: ranges)
+        if are_few(at_most):
+            return Cut(map_batches(records, self._builder, CUT_SCHEMA, clusters, at_most))
+        made = in_its_share(records, clusters).mapInArrow(self._builder, to_sql(CUT_SCHEMA))
+        return cut_by_tasks(made, self._builder.origins.values())
 
     def ranges(self, batch_id: int) -> OffsetRanges:
         """Return what a micro-batch reads."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -27,6 +27,7 @@ LAST_MS = (2**63 - 1) // 1000
 _SYMPTOM = "ArithmeticException"
 _MOST_ROWS, _MOST_BYTES = 5_000, 16 << 20
 RowsOf = Callable[[Chunk], pa.RecordBatch]
+Made = TypeVar("Made")
 
 
 OffsetRanges = Mapping[TopicPartition, OffsetRange]
@@ -37,8 +38,8 @@ class RecordsAgain(Protocol):
     """Who reads what Spark cannot."""
 
     def map(
-        self, by_spark: Callable[[], pa.Table], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
-    ) -> pa.Table:
+        self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
+    ) -> Made | pa.Table:
         """Return what *by_spark* returns, or the same made by *function* of the records in the same *ranges*."""
 
     def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
@@ -49,8 +50,8 @@ class OnlySpark:
     """Nobody reads again."""
 
     def map(
-        self, by_spark: Callable[[], pa.Table], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
-    ) -> pa.Table:
+        self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
+    ) -> Made | pa.Table:
         """Return what *by_spark* returns."""
         return by_spark()
 
@@ -70,8 +71,8 @@ class SecondReader:
         self._is_first = False
 
     def map(
-        self, by_spark: Callable[[], pa.Table], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
-    ) -> pa.Table:
+        self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
+    ) -> Made | pa.Table:
         """Return what *by_spark* returns; where it fails for a time, what *function* makes of the same records.
 
         While such records keep coming Spark is not asked first: every micro-batch would be read twice.

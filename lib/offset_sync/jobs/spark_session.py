@@ -26,6 +26,8 @@ _REQUIRED = {
     "spark.sql.session.timeZone": "UTC",
     # The default offset reader leaves out internal topics: __consumer_offsets would read as empty, without an error.
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
+    # By default times are written as nanoseconds, which end in 2262; Kafka takes any number for a time.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Spark has a second one, which ingest/checkpoint.py does not read.
     "spark.sql.streaming.offsetLog.formatVersion": CHECKPOINT_FORMAT.removeprefix("v"),
 }

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from offset_sync.state.failpoints import in_append
 from offset_sync.state.fence import Fence
 from offset_sync.tables.definition import Table
+from offset_sync.tables.delta.task_files import WrittenFiles
 from offset_sync.tables.store import TableStore
 
 
@@ -18,15 +19,27 @@ class FencedTables(TableStore):
         super().__init__(spark, root, in_append)
         self._fence = fence
 
-    def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
+    def append(
+        self,
+        table: Table,
+        rows: pa.Table,
+        writer: tuple[str, int] | None = None,
+        written: WrittenFiles | None = None,
+    ) -> None:
         """Append as :class:`TableStore` does; raises TakenOverError, and appends nothing, for a driver that is over."""
-        if rows.num_rows:
+        if rows.num_rows or written is not None:
             self._fence.renew()
-        super().append(table, rows, writer)
+        super().append(table, rows, writer, written)
 
 
 class UnwrittenTables(TableStore):
     """Tables that are only read: what is appended is dropped."""
 
-    def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
+    def append(
+        self,
+        table: Table,
+        rows: pa.Table,
+        writer: tuple[str, int] | None = None,
+        written: WrittenFiles | None = None,
+    ) -> None:
         """Drop *rows*."""

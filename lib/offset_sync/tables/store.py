@@ -19,6 +19,7 @@ from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.delta.log_repair import repair_log
 from offset_sync.tables.delta.log_store import check_log_store
 from offset_sync.tables.delta.replace import DeltaReplacer
+from offset_sync.tables.delta.task_files import WrittenFiles, write_by_tasks
 from offset_sync.tables.files import AtLeast, read_in_pieces
 from offset_sync.tables.following import FollowedTables, pieces_of
 
@@ -111,14 +112,27 @@ class TableStore(FollowedTables):
             return None
         return pa.concat_tables([table.arrow_schema.empty_table(), *parts])
 
-    def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
-        """Append *rows*, once for each *writer* (application id, version): a repeated version is left out.
+    def write_by_tasks(self, table: Table, frames: Sequence[DataFrame]) -> WrittenFiles | None:
+        """Have the tasks of *frames* write their rows as files of *table*; nobody sees them before :meth:`append`."""
+        files = self._appender.kernel.files
+        return write_by_tasks(self.spark, files, self.path(table), frames) if frames else None
 
-        The ids have to change with the checkpoint they come from, or every write would be taken for a repetition.
+    def append(
+        self,
+        table: Table,
+        rows: pa.Table,
+        writer: tuple[str, int] | None = None,
+        written: WrittenFiles | None = None,
+    ) -> None:
+        """Append *rows* and what was *written*, once for each *writer*: a repeated version is left out.
+
+        *writer* is (application id, version). The ids have to change with the checkpoint they come from, or every write
+        would be taken for a repetition. Raises TimeoutError for files that were written too long ago to be entered.
         """
-        if rows.num_rows == 0:
+        if rows.num_rows == 0 and written is None:
             return
-        self._appender.append(self.path(table), rows.select(table.names).cast(table.arrow_schema), writer)
+        rows = rows.select(table.names).cast(table.arrow_schema)
+        self._appender.append(self.path(table), rows, writer, written)
 
     def replace(self, table: Table, rows: pa.Table) -> None:
         """Put *rows* in the place of all that *table* holds; readers see the old ones or the new ones."""

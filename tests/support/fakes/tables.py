@@ -73,7 +73,13 @@ class MemoryTables:
     batch_rows: int = 1_000
     _reversed: dict[int, tuple[pa.Table, pa.Table]] = field(default_factory=dict)
 
-    def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
+    def write_by_tasks(self, table: Table, frames: Sequence[MemoryFrame]) -> None:
+        """Write nothing: no micro-batch here is so large that its rows stay with tasks."""
+        assert not frames
+
+    def append(
+        self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None, _written: object = None
+    ) -> None:
         """Append *rows*, unless *writer* has done so."""
         if table is self.dies_at:
             self.dies_at = None

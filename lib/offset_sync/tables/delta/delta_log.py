@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.tables.delta.jvm import java, java_rows, java_session, none, to_seq
+from offset_sync.tables.delta.kernel import DataFile
+from offset_sync.tables.delta.transaction_log import data_path
 
 
 class DeltaLog:
@@ -39,6 +42,13 @@ class NewFiles:
     def rows(self) -> int:
         """How many rows are in them, by their own statistics."""
         return sum(int(self.handle.apply(n).numPhysicalRecords().get()) for n in range(self.handle.size()))
+
+    def each(self, table: str) -> Iterator[DataFile]:
+        """Yield the files, which lie in the folder *table*."""
+        for place in range(self.handle.size()):
+            file = self.handle.apply(place)
+            path = data_path(table, unquote(str(file.path())))
+            yield DataFile(path, int(file.size()), int(file.modificationTime()), str(file.stats()))
 
     def instead_of(self, files: list[Any]) -> Any:
         """Return what the log has to say for these to take the place of *files*, whose rows are among them or gone."""

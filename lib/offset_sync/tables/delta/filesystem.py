@@ -198,6 +198,13 @@ class HadoopFiles:
             file_system.copyFromLocalFile(True, True, _to_path(local.as_uri()), hadoop_path)
         return str(file_system.makeQualified(hadoop_path).toString()), size
 
+    def qualified(self, path: str) -> str:
+        """Return *path* with everything that says where it leads."""
+        if (own := self.local(path)) is not None:
+            return local_files.qualified(own)
+        file_system, hadoop_path = self._resolve(path)
+        return str(file_system.makeQualified(hadoop_path).toString())
+
     def _resolve(self, path: str) -> tuple[Any, Any]:
         hadoop_path = _to_path(path)
         return hadoop_path.getFileSystem(self._configuration), hadoop_path

@@ -93,6 +93,14 @@ def java_rows(frame: DataFrame) -> Any:
     return frame._jdf
 
 
+def release(frame: DataFrame) -> None:
+    """Let the executors forget the rows of a local checkpoint; otherwise they keep them until Java looks for garbage.
+
+    Whoever reads *frame* later fails.
+    """
+    java_rows(frame).queryExecution().logical().rdd().unpersist(False)
+
+
 def none() -> Any:
     """Return Scala's ``None``."""
     return java("scala.Option").empty()

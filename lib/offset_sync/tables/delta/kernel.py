@@ -10,7 +10,7 @@ import logging
 import math
 import time
 import uuid
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -31,6 +31,15 @@ _CHANGED = (
     "io.delta.kernel.exceptions.MetadataChangedException",
     "io.delta.kernel.exceptions.ProtocolChangedException",
 )
+
+
+class DataFile(NamedTuple):
+    """A file of a table: its qualified *name*, its *size* in bytes, and Delta's *statistics* of it, as JSON."""
+
+    name: str
+    size: int
+    written_ms: int
+    statistics: str
 
 
 class Writer(NamedTuple):
@@ -150,13 +159,19 @@ class Transaction:
     def add(self, rows: pa.Table) -> Any:
         """Write a data file; return an iterator, of Kernel's, of the actions that add it."""
         name, size = self.files.write_parquet(f"{self.path}/part-00000-{uuid.uuid4()}-c000.snappy.parquet", rows)
-        facts, schema = json.dumps(statistics_of(rows)), self.handle.getSchema(self.engine)
-        statistics = java("io.delta.kernel.statistics.DataFileStatistics").deserializeFromJson(facts, schema)
-        file = java("io.delta.kernel.utils.DataFileStatus")(name, size, int(time.time() * 1000), statistics)
+        return self.enter([DataFile(name, size, int(time.time() * 1000), json.dumps(statistics_of(rows)))])
+
+    def enter(self, files: Iterable[DataFile]) -> Any:
+        """Return an iterator, of Kernel's, of the actions that add *files*, which are written."""
+        found, schema = java("java.util.ArrayList")(), self.handle.getSchema(self.engine)
+        for each in files:
+            facts = java("io.delta.kernel.statistics.DataFileStatistics").deserializeFromJson(each.statistics, schema)
+            name, size, written_ms, _ = each
+            found.add(java("io.delta.kernel.utils.DataFileStatus")(name, size, written_ms, facts))
         transactions, state = java("io.delta.kernel.Transaction"), self.handle.getTransactionState(self.engine)
         context = transactions.getWriteContext(self.engine, state, java("java.util.HashMap")())
-        files = java("io.delta.kernel.internal.util.Utils").singletonCloseableIterator(file)
-        return transactions.generateAppendActions(self.engine, state, files, context)
+        iterator = java("io.delta.kernel.internal.util.Utils").toCloseableIterator(found.iterator())
+        return transactions.generateAppendActions(self.engine, state, iterator, context)
 
     def commit(self, *actions: Any) -> Commit:
         """Write the actions of these iterators into the log: all of them or none; when it returns they are stored."""

@@ -125,8 +125,12 @@ def write_parquet(path: Path, rows: pa.Table) -> tuple[str, int]:
     pq.write_table(rows, path, compression="snappy")
     for each in (path, path.parent):
         sync(each)
-    # As Hadoop writes it: without the ".." that a relative root may begin with.
-    return f"file:{os.path.abspath(path)}", path.stat().st_size
+    return qualified(path), path.stat().st_size
+
+
+def qualified(path: Path) -> str:
+    """Return *path* as Hadoop writes it: without the ".." that a relative root may begin with."""
+    return f"file:{os.path.abspath(path)}"
 
 
 def delete(path: Path) -> None:

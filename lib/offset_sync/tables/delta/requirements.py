@@ -127,7 +127,7 @@ REQUIRED = (
             f"{_KERNEL}.utils.DataFileStatus": "DataFileStatus/4",
             f"{_KERNEL}.utils.CloseableIterable": "inMemoryIterable/1",
             f"{_KERNEL}.utils.CloseableIterator": "close/0 combine/1 hasNext/0 next/0",
-            f"{_KERNEL}.internal.util.Utils": "intoRows/1 singletonCloseableIterator/1 toCloseableIterator/1",
+            f"{_KERNEL}.internal.util.Utils": "intoRows/1 toCloseableIterator/1",
             f"{_KERNEL}.utils.FileStatus": "getPath/0 getSize/0",
             f"{_KERNEL}.internal.InternalScanFileUtils": (
                 "ADD_FILE_ORDINAL getAddFileStatus/1 getDeletionVectorDescriptorFromRow/1"
@@ -148,6 +148,16 @@ REQUIRED = (
 )
 """Of every job."""
 REQUIRED_BY_MAINTENANCE = (
+    Part("spark-core", "", {"org.apache.spark.rdd.RDD": "unpersist/1"}),
+    Part(
+        "spark-sql",
+        "",
+        {
+            "org.apache.spark.sql.classic.Dataset": "queryExecution/0",
+            "org.apache.spark.sql.execution.LogicalRDD": "rdd/0",
+            "org.apache.spark.sql.execution.QueryExecution": "logical/0",
+        },
+    ),
     Part(
         "delta-spark",
         "",
@@ -155,10 +165,15 @@ REQUIRED_BY_MAINTENANCE = (
             f"{_DELTA}.DeltaLog": "cleanUpExpiredLogs/4 createDataFrame/4 forTable/2 startTransaction/2 update/3",
             f"{_DELTA}.OptimisticTransaction": "commit/2 snapshot/0 writeFiles/1",
             f"{_DELTA}.Snapshot": "allFiles/0 version/0",
-            f"{_DELTA}.actions.AddFile": "numPhysicalRecords/0 path/0 removeWithTimestamp/2",
+            f"{_DELTA}.actions.AddFile": (
+                "modificationTime/0 numPhysicalRecords/0 path/0 removeWithTimestamp/2 size/0 stats/0"
+            ),
             f"{_DELTA}.DeltaOperations$ManualUpdate$": "MODULE$",
             f"{_DELTA}.TruncationGranularity": "MINUTE/0",
         },
     ),
 )
-"""Of maintain_tables besides; to look at all methods of these large classes takes half a second."""
+"""Besides, of whoever has tasks write the files of a table: maintain_tables, and index_records for large micro-batches.
+
+To look at all methods of these large classes takes half a second.
+"""

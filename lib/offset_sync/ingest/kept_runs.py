@@ -1,0 +1,154 @@
+"""The runs of a large micro-batch stay with the tasks that have made them: the driver has a summary, and no run.
+
+The records are read once. What the tasks make of them lies on the disks of the executors as a local checkpoint of
+Spark's: it is asked about, checked, and written into the table from there. Where it is lost, with an executor, whoever
+wants it fails, and the micro-batch is repeated. To read the records again would give runs that nobody has checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from functools import reduce
+from types import MappingProxyType
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.storagelevel import StorageLevel
+
+from offset_sync.ingest.map_batches import few_rows, to_sql
+from offset_sync.ingest.refuted_runs import LogEnds, RefuteBeyond
+from offset_sync.ingest.run_builder import CUT_SCHEMA
+from offset_sync.model.values import TopicPartition
+from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
+from offset_sync.tables.definition import Table
+from offset_sync.tables.delta.jvm import release
+
+
+class KeptRuns(NamedTuple):
+    """Rows of :data:`CUT_SCHEMA` that tasks have made and nobody has collected.
+
+    *summary* has a row per log and origin, of null for those that nobody can be asked about: ``end`` and ``reach``, the
+    first offsets above the runs here and at the origin, the number of ``records``, and of malformed ones (``errors``).
+    *without* are logs whose rows do not count, *beyond* ends of origins' logs that some run is beyond. *is_again* says
+    that logs were read once more for it.
+    """
+
+    rows: DataFrame
+    summary: pa.Table
+    without: frozenset[TopicPartition] = frozenset()
+    beyond: LogEnds = MappingProxyType({})
+    is_again: bool = False
+
+    def runs(self, alias: str, at: datetime) -> DataFrame:
+        """Return rows of ``record_runs`` for the runs of the cluster *alias*, indexed *at*."""
+        named = {
+            "cluster": F.lit(alias),
+            "min_timestamp": F.timestamp_millis("min_timestamp_ms"),
+            "max_timestamp": F.timestamp_millis("max_timestamp_ms"),
+            "indexed_at": F.lit(at),
+            "complete_until": F.lit(None),
+        }
+        return _as_table(self._believed().where(F.col("error").isNull()), RECORD_RUNS, named)
+
+    def malformed(self, alias: str, at: datetime) -> DataFrame | None:
+        """Return rows of ``quarantine`` for the records that could not be decoded; None where there are none."""
+        if not (self.beyond or self.errors):
+            return None
+        named = {
+            "cluster": F.lit(alias),
+            "offset": F.col("start_offset"),
+            "key": F.col("origin_header"),
+            "value": F.col("offset_header"),
+            "seen_at": F.lit(at),
+        }
+        return _as_table(self._believed().where(F.col("error").isNotNull()), QUARANTINE, named)
+
+    @property
+    def errors(self) -> int:
+        """How many records the tasks could not decode."""
+        return int(pc.sum(self._counted().column("errors")).as_py() or 0)
+
+    @property
+    def records(self) -> int:
+        """How many records are in the runs."""
+        return int(pc.sum(self._counted().column("records")).as_py() or 0)
+
+    def ends(self) -> dict[tuple[str, int], int]:
+        """Return the first offset above the runs of each log."""
+        found: dict[tuple[str, int], int] = {}
+        for row in self._counted().to_pylist():
+            place = row["topic"], row["partition"]
+            found[place] = max(found.get(place, 0), row["end"] or 0)
+        return found
+
+    def _counted(self) -> pa.Table:
+        """Return the summary of the logs whose rows count."""
+        places = [(row["topic"], row["partition"]) for row in self.summary.to_pylist()]
+        return self.summary.filter(pa.array([place not in self.without for place in places], pa.bool_()))
+
+    def _believed(self) -> DataFrame:
+        rows = self.rows
+        if self.without:
+            rows = rows.where(~reduce(Column.__or__, map(_is_of, sorted(self.without))))
+        if self.beyond:
+            rows = rows.mapInArrow(RefuteBeyond(dict(self.beyond)), to_sql(CUT_SCHEMA))
+        return rows
+
+
+class Cut(NamedTuple):
+    """Rows of :data:`CUT_SCHEMA`: those that the driver has, and those that stay where they were made."""
+
+    rows: pa.Table
+    kept: tuple[KeptRuns, ...] = ()
+
+
+def cut_by_tasks(made: DataFrame, origins: Collection[str]) -> Cut:
+    """Return *made*, rows of :data:`CUT_SCHEMA`: all of them where they are few.
+
+    *origins* are those that can be asked about. Whoever asks releases what is kept.
+    """
+    kept = made.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
+    try:
+        few = few_rows(kept)
+        if few is None:
+            return Cut(CUT_SCHEMA.empty_table(), (KeptRuns(kept, _summary(kept, origins)),))
+    except BaseException:
+        release(kept)
+        raise
+    release(kept)
+    return Cut(few)
+
+
+def release_all(kept: Collection[KeptRuns]) -> None:
+    """Let the executors forget what they keep."""
+    for each in kept:
+        release(each.rows)
+
+
+def _summary(kept: DataFrame, origins: Collection[str]) -> pa.Table:
+    # A header may name anything: what cannot be asked about is one group, or the summary grew with the records.
+    origin = F.when(F.col("origin").isin(*sorted(origins)), F.col("origin")).alias("origin")
+    is_run = F.col("error").isNull()
+    return (
+        kept.groupBy("topic", "partition", origin)
+        .agg(
+            F.max(F.when(is_run, F.col("start_offset") + F.col("length"))).alias("end"),
+            F.max(F.when(is_run, F.col("origin_start") + F.col("length"))).alias("reach"),
+            F.sum("length").alias("records"),
+            F.count("error").alias("errors"),
+        )
+        .toArrow()
+    )
+
+
+def _as_table(rows: DataFrame, table: Table, named: Mapping[str, Column]) -> DataFrame:
+    found = [(each, named[each.name] if each.name in named else F.col(each.name)) for each in table.columns]
+    return rows.select(*[column.cast(each.type).alias(each.name) for each, column in found])
+
+
+def _is_of(place: TopicPartition) -> Column:
+    return (F.col("topic") == place.topic) & (F.col("partition") == place.partition)
