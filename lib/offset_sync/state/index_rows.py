@@ -56,7 +56,7 @@ class IndexRows:
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> IndexRows:
         """Return the chosen rows."""
-        return IndexRows(*(column[rows] for column in self.columns))
+        return IndexRows(*(_taken(column, rows) for column in self.columns))
 
     def by_log(self) -> Iterator[tuple[int, IndexRows]]:
         """Yield the number of each log and its rows, of rows in order."""
@@ -75,34 +75,49 @@ class IndexRows:
         Where one micro-batch has ended before the next one begins: its end comes first. Of what is there twice that
         which was seen first.
         """
-        by_log = self if _ascends(self.log) else self.take(np.argsort(_narrow(self.log), kind="stable"))
-        same = by_log.log[1:] == by_log.log[:-1]
-        wrong = by_log.log[1:][same & (by_log.start[1:] < by_log.start[:-1])]
-        sorted_rows = by_log.take(by_log._by_offset(np.unique(wrong))) if len(wrong) else by_log
-        return sorted_rows._with_ties_in_order()
+        order = self._order()
+        return self if order is None else self.take(order)
 
-    def _by_offset(self, logs: Int64s) -> NDArray[np.intp]:
-        if len(logs) > _SORTED_ALONE:
-            return np.lexsort((self.start, self.log))
-        order = np.arange(len(self))
-        for log in logs.tolist():
-            first, end = np.searchsorted(self.log, [log, log + 1]).tolist()
-            order[first:end] = first + np.argsort(self.start[first:end], kind="stable")
+    def _order(self) -> NDArray[np.intp] | None:
+        """Return how the rows are put in order, None where they are: they are copied once at most."""
+        order, log, start = None, self.log, self.start
+        if not _ascends(log):
+            order = np.argsort(_narrow(log), kind="stable")
+            log, start = log[order], start[order]
+        same = log[1:] == log[:-1]
+        wrong = np.unique(log[1:][same & (start[1:] < start[:-1])])
+        if len(wrong):
+            by_offset = _by_offset(log, start, wrong)
+            order = by_offset if order is None else order[by_offset]
+            start = start[by_offset]
+        is_next = same & (start[1:] == start[:-1])
+        if not is_next.any():
+            return order
+        tied = np.flatnonzero(np.concatenate((is_next, [False])) | np.concatenate(([False], is_next)))
+        rows = tied if order is None else order[tied]
+        tie = self.take(rows)
+        by_tie = np.lexsort((tie.origin, tie.seen_ms, -tie.origin_start, tie.length, tie.start, tie.log))
+        if order is None:
+            if _ascends(by_tie):
+                return None
+            order = np.arange(len(self))
+        order[tied] = rows[by_tie]
         return order
 
-    def _with_ties_in_order(self) -> IndexRows:
-        is_next = (self.log[1:] == self.log[:-1]) & (self.start[1:] == self.start[:-1])
-        if not is_next.any():
-            return self
-        tied = np.flatnonzero(np.concatenate((is_next, [False])) | np.concatenate(([False], is_next)))
-        order = np.arange(len(self))
-        tie = self.take(tied)
-        keys = (tie.origin, tie.seen_ms, -tie.origin_start, tie.length, tie.start, tie.log)
-        order[tied] = tied[np.lexsort(keys)]
-        return self.take(order)
+
+def _by_offset(log: Int64s, start: Int64s, wrong: Int64s) -> NDArray[np.intp]:
+    """Return how rows by *log* are put in order by *start*, of which the logs *wrong* are not."""
+    if len(wrong) > _SORTED_ALONE:
+        return np.lexsort((start, log))
+    order = np.arange(len(log))
+    for first, end in zip(
+        np.searchsorted(log, wrong).tolist(), np.searchsorted(log, wrong, "right").tolist(), strict=True
+    ):
+        order[first:end] = first + np.argsort(start[first:end], kind="stable")
+    return order
 
 
-def _ascends(values: Int64s) -> bool:
+def _ascends(values: NDArray[np.integer[Any]]) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
 
@@ -114,7 +129,7 @@ def _narrow(log: Int64s) -> NDArray[np.integer[Any]]:
 def _milliseconds(times: pa.ChunkedArray) -> Int64s:
     """Return *times*, which are in µs, 0 for null."""
     if times.null_count == len(times):
-        return np.zeros(len(times), np.int64)
+        return same_everywhere(0, len(times))
     return int64s(times.cast(pa.int64())) // 1000
 
 
@@ -134,7 +149,29 @@ def joined(parts: Sequence[IndexRows]) -> IndexRows:
     """Return the rows of all *parts*."""
     if len(parts) == 1:
         return parts[0]
-    return IndexRows(*(np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True)))
+    return IndexRows(*map(_together, zip(*(part.columns for part in parts), strict=True)))
+
+
+def same_everywhere(value: int, rows: int) -> Int64s:
+    """Return a column of one value, which takes no room; it cannot be written to."""
+    return np.broadcast_to(np.int64(value), (rows,))
+
+
+def _is_same(column: Int64s) -> bool:
+    return column.strides == (0,)
+
+
+def _taken(column: Int64s, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Int64s:
+    if isinstance(rows, slice) or not _is_same(column) or len(column) == 0:
+        return column[rows]
+    return same_everywhere(column[0], np.count_nonzero(rows) if rows.dtype == np.bool_ else len(rows))
+
+
+def _together(columns: Sequence[Int64s]) -> Int64s:
+    filled = [column for column in columns if len(column)]
+    if filled and all(map(_is_same, filled)) and len({int(column[0]) for column in filled}) == 1:
+        return same_everywhere(filled[0][0], sum(map(len, filled)))
+    return np.concatenate(columns)
 
 
 class RowReader:
@@ -158,7 +195,7 @@ class RowReader:
         codes, origin = _encoded(rows.column("origin"))
         is_timed = np.array([self.is_timed(each.topic) for each in self.logs], np.bool_)
         seen_ms, complete_ms = (_milliseconds(rows.column(name)) for name in ("indexed_at", "complete_until"))
-        least_ms = most_ms = np.zeros(len(log), np.int64)
+        least_ms = most_ms = same_everywhere(0, len(log))
         if is_timed.any():
             times = (_milliseconds(rows.column(name)) for name in ("min_timestamp", "max_timestamp"))
             least_ms, most_ms = (np.where(is_timed[log], each, 0) for each in times)
@@ -225,5 +262,6 @@ def with_gaps(rows: Runs, frontier: int) -> Runs:
 
 def int64s(column: pa.ChunkedArray) -> NDArray[np.int64]:
     """Return a column of numbers or times, 0 for null."""
-    values: NDArray[np.int64] = column.cast(pa.int64()).fill_null(0).to_numpy()
+    numbers = column.cast(pa.int64())
+    values: NDArray[np.int64] = (numbers.fill_null(0) if numbers.null_count else numbers).to_numpy()
     return values

@@ -27,8 +27,7 @@ class IndexStart:
         self._rows = StagedRows(pages.rows_at_once)
         self._edges: dict[ClusterPartition, dict[int, int]] = {}
         self.newest_ms: int | None = None
-        for part in read_ahead(parts):
-            rows = reader.read(part.select(COLUMNS))
+        for rows in read_ahead(reader.read(part.select(COLUMNS)) for part in parts):
             if len(rows):
                 self.newest_ms = max(int(rows.seen_ms.max()), self.newest_ms or 0)
             self._rows.add(rows)
