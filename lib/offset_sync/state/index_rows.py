@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
@@ -12,12 +13,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ClusterPartition
+from offset_sync.state.equal_columns import same_everywhere, taken, together
 from offset_sync.tables.catalog import BEGINS
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
 
 TIMES = ("indexed_at", "min_timestamp", "max_timestamp", "complete_until")
 COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", *TIMES]
+UNTIMED = [name for name in COLUMNS if name not in ("min_timestamp", "max_timestamp")]
+"""What is read where no topic is translated by timestamp."""
 _WORTH_A_STRETCH = 256
 """Stretches of one log that are shorter on average are sorted."""
 _SORTED_ALONE = 64
@@ -56,7 +60,7 @@ class IndexRows:
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> IndexRows:
         """Return the chosen rows."""
-        return IndexRows(*(_taken(column, rows) for column in self.columns))
+        return IndexRows(*(taken(column, rows) for column in self.columns))
 
     def by_log(self) -> Iterator[tuple[int, IndexRows]]:
         """Yield the number of each log and its rows, of rows in order."""
@@ -97,10 +101,9 @@ class IndexRows:
         rows = tied if order is None else order[tied]
         tie = self.take(rows)
         by_tie = np.lexsort((tie.origin, tie.seen_ms, -tie.origin_start, tie.length, tie.start, tie.log))
-        if order is None:
-            if _ascends(by_tie):
-                return None
-            order = np.arange(len(self))
+        if order is None and _ascends(by_tie):
+            return None
+        order = np.arange(len(self)) if order is None else order
         order[tied] = rows[by_tie]
         return order
 
@@ -149,41 +152,20 @@ def joined(parts: Sequence[IndexRows]) -> IndexRows:
     """Return the rows of all *parts*."""
     if len(parts) == 1:
         return parts[0]
-    return IndexRows(*map(_together, zip(*(part.columns for part in parts), strict=True)))
-
-
-def same_everywhere(value: int, rows: int) -> Int64s:
-    """Return a column of one value, which takes no room; it cannot be written to."""
-    return np.broadcast_to(np.int64(value), (rows,))
-
-
-def _is_same(column: Int64s) -> bool:
-    return column.strides == (0,)
-
-
-def _taken(column: Int64s, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Int64s:
-    if isinstance(rows, slice) or not _is_same(column) or len(column) == 0:
-        return column[rows]
-    return same_everywhere(column[0], np.count_nonzero(rows) if rows.dtype == np.bool_ else len(rows))
-
-
-def _together(columns: Sequence[Int64s]) -> Int64s:
-    filled = [column for column in columns if len(column)]
-    if filled and all(map(_is_same, filled)) and len({int(column[0]) for column in filled}) == 1:
-        return same_everywhere(filled[0][0], sum(map(len, filled)))
-    return np.concatenate(columns)
+    return IndexRows(*map(together, zip(*(part.columns for part in parts), strict=True)))
 
 
 class RowReader:
     """Makes arrays of rows of the table; *code* gives codes to origins, *is_timed* says whose timestamps count.
 
-    It gives :attr:`numbers` to logs, which :attr:`logs` has by number.
+    It gives :attr:`numbers` to logs, which :attr:`logs` has by number. Threads may share it.
     """
 
     def __init__(self, code: Callable[[str], int], is_timed: Callable[[str], bool]) -> None:
         self._code, self.is_timed = code, is_timed
         self.numbers: dict[ClusterPartition, int] = {}
         self.logs: list[ClusterPartition] = []
+        self._numbering = threading.Lock()
 
     def read(self, rows: pa.Table) -> IndexRows:
         """Return *rows*, in no order."""
@@ -215,9 +197,10 @@ class RowReader:
         for each in np.flatnonzero(is_there).tolist():
             rest, number = divmod(each, width)
             log = ClusterPartition(clusters[rest // len(topics)], topics[rest % len(topics)], number)
-            if log not in self.numbers:
-                self.numbers[log] = len(self.logs)
-                self.logs.append(log)
+            with self._numbering:
+                if log not in self.numbers:
+                    self.logs.append(log)
+                    self.numbers[log] = len(self.logs) - 1
             numbers[each] = self.numbers[log]
         found: Int64s = numbers[place]
         return found

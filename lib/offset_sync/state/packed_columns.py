@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.state.equal_columns import is_same, same_everywhere
+
 _WIDTHS: dict[int, type[Any]] = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 _WHOLE = 8
 
@@ -19,7 +21,7 @@ def pack(columns: Sequence[NDArray[np.int64]]) -> bytes:
     """Return *columns*, shape (rows,) each, as bytes."""
     facts, parts = [len(columns), len(columns[0])], list[bytes]()
     for column in columns:
-        ends = column[:1] if column.strides == (0,) else column
+        ends = column[:1] if is_same(column) else column
         low, high = (int(ends.min()), int(ends.max())) if len(column) else (0, 0)
         width = next((width for width in (0, 1, 2, 4) if high - low < 1 << 8 * width), _WHOLE)
         facts += [low, width]
@@ -41,6 +43,6 @@ def unpack(data: bytes | bytearray) -> list[NDArray[np.int64]]:
         elif width:
             columns.append(np.frombuffer(data, _WIDTHS[width], rows, at) + np.int64(low))
         else:
-            columns.append(np.broadcast_to(np.int64(low), (rows,)))  # one value, which takes no room
+            columns.append(same_everywhere(low, rows))
         at += width * rows
     return columns

@@ -62,17 +62,37 @@ class StagedRows:
         """How many rows each log has, by its number."""
         return self._sizes
 
-    def in_order(self, only: frozenset[int] | None = None) -> Iterator[IndexRows]:
-        """Yield all rows, by log and offset, those of *only* these logs; what has one offset comes in one piece."""
+    def shares(self, most: int) -> list[frozenset[int]]:
+        """Return the numbers of all logs in parts with as many rows, *most* of them at most; nothing is added then.
+
+        One where all fits into memory.
+        """
+        self._end()
+        shares: list[set[int]] = [set() for _ in range(1 if len(self._sizes) < most or self._file is None else most)]
+        rows = [0] * len(shares)
+        for log in np.argsort(-self._sizes, kind="stable").tolist():
+            least = rows.index(min(rows))
+            shares[least].add(log)
+            rows[least] += int(self._sizes[log])
+        return [frozenset(each) for each in shares]
+
+    def _end(self) -> None:
         if self._gathered:
             self._put_away(is_last=True)
+
+    def in_order(self, only: frozenset[int] | None = None, readers: int = 1) -> Iterator[IndexRows]:
+        """Yield all rows, by log and offset, those of *only* these logs; what has one offset comes in one piece.
+
+        Rows of other logs may be among them. So many *readers* at the same time share the memory.
+        """
+        self._end()
         blocks = sorted(self._blocks, key=lambda block: (block.log, block.start))
         if only is not None:
             blocks = [each for each in blocks if any(each.log <= log <= each.last_log for log in only)]
         waiting, at = list[IndexRows](), 0
         while at < len(blocks) or waiting:
             size = sum(map(len, waiting))
-            most = max(size + 1, self._most_rows // 2)
+            most = max(size + 1, self._most_rows // (2 * readers))
             while at < len(blocks) and size < most:
                 waiting.append(self._rows_of(blocks[at]))
                 size, at = size + blocks[at].size, at + 1
