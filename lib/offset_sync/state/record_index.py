@@ -29,7 +29,7 @@ _TRIES = 3
 
 
 class RecordIndex:
-    """One :class:`LogIndex` per (cluster, topic, partition); about 50 bytes per joined run.
+    """One :class:`LogIndex` per (cluster, topic, partition).
 
     ``lock`` guards the logs: they grow whenever the tables are read, in the thread of whoever asks for it.
     *is_timed* says of which topics the timestamps are kept too (None: of none), *pages* how much of it stays in memory.
