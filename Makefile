@@ -19,7 +19,7 @@ ARGS ?=
 # tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster soak chaos restarts bench-accuracy bench-mm2 bench-speed bench docs check format lock zip archive clean distclean
+.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster soak chaos restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs check format lock zip archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -81,6 +81,10 @@ bench-mm2: install ## Live beside the real MirrorMaker 2: what groups would read
 bench-speed: install ## Each part beside the limit of the same run, into docs/benchmarks.md
 	@for each in decode translate commit_rate append maintenance indexing latency; do \
 		echo "== $$each"; $(BENCH) benchmarks/$$each.py || exit 1; done
+	@$(BENCH) benchmarks/report.py
+
+bench-scale: install ## The jobs with an index of 1, 10 and 100 million runs, into docs/benchmarks.md (ARGS='--runs 1 10'); 20 minutes
+	@$(BENCH) benchmarks/scale.py $(ARGS)
 	@$(BENCH) benchmarks/report.py
 
 bench: bench-accuracy bench-mm2 bench-speed ## All benchmarks, half an hour

@@ -52,6 +52,18 @@ def peak_memory_mib(pid: int) -> int:
     return round(sum(_status(each).get("VmHWM", 0) for each in _tree(pid)) / 1024)
 
 
+def peak_memory_by_command(pid: int) -> dict[str, int]:
+    """Return the same for ``java`` and for all else, in MiB."""
+    found = {"java": 0, "python": 0}
+    for each in _tree(pid):
+        try:
+            name = Path(f"/proc/{each}/comm").read_text().strip()
+        except OSError:
+            continue
+        found["java" if name == "java" else "python"] += _status(each).get("VmHWM", 0)
+    return {name: round(kib / 1024) for name, kib in found.items()}
+
+
 def processor_s(pid: int) -> float:
     """Return the processor time that the process and its children have used, in seconds."""
     total = 0.0

@@ -11,8 +11,10 @@ from typing import Any
 
 from pictures import draw_accuracy
 from pictures_mirrormaker import draw_mirrormaker
+from pictures_scale import draw_scale
 from report_mirrormaker import MIRRORMAKER_TEXT, mirrormaker_tables
 from report_readme import README, with_comparison
+from report_scale import SCALE_TEXT, scale_table
 from report_speed import SECTIONS, SPEED_TEXT, speed_table
 from results import RESULTS, load
 
@@ -57,6 +59,9 @@ def main() -> None:
     for name, text in SECTIONS.items():
         if found := load(name):
             parts += [text, provenance(found), speed_table(found["rows"])]
+    if scale := load("scale"):
+        draw_scale(scale["rows"], DOCS / "benchmarks-scale.svg")
+        parts += [SCALE_TEXT, provenance(scale), scale_table(scale["rows"])]
     parts.append((RESULTS.parent / "tried.md").read_text())
     (DOCS / "benchmarks.md").write_text("\n".join(parts))
     if accuracy and live:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
@@ -133,6 +133,11 @@ class Config(Section):
     def is_timed(self, topic: str) -> bool:
         """Whether *topic* is translated by timestamp, so that its runs also end where the timestamp changes."""
         return self.strategy_of(topic) == "timestamp"
+
+    def timed_topics(self) -> Callable[[str], bool] | None:
+        """Return :meth:`is_timed`, None where it is true of no topic."""
+        named = {self.topics.strategy, *(each.strategy for each in self.topics.overrides)}
+        return self.is_timed if "timestamp" in named else None
 
     def is_topic_included(self, topic: str) -> bool:
         """Whether *topic* is indexed and synced at all: its strategy is not ``off``."""

@@ -129,23 +129,31 @@ class LiveClusters:
         As far as the index knows: what the source took in after the index last read it is not among them.
         """
         state, index = self._state, self._state.index
+        views: dict[TopicPartition, tuple[LogIndex, LogIndex]] = {}
+        asked: list[tuple[str, TopicPartition, int]] = []
         with state.lock:
             committed = state.offsets.clusters[self._source].columns["genuine_offset"]
             origin = index.code(self._source)
-            found: dict[str, list[str]] = {}
             for key in self._included_keys(groups).tolist():
-                group_id, topic, partition = state.offsets.keys[key]
-                source = index.log(self._source, topic, partition)
+                group_id, *place = state.offsets.keys[key]
+                partition = TopicPartition(*place)
+                source = index.log(self._source, *partition)
                 if source is None or committed[key] < 0:
                     continue
-                target, first = index.log(self._target, topic, partition) or LogIndex(), int(committed[key])
-                parts = [
-                    (gap.skipped.from_offset(first), gap.pending.from_offset(first))
-                    for gap in replication_gaps(origin, source, target)
-                ]
-                for unread in map(joined, zip(*parts, strict=True)):
-                    ranges = _to_ranges(unread.start, unread.length)
-                    found.setdefault(group_id, []).extend(f"{topic}-{partition} {self._source} {r}" for r in ranges)
+                asked.append((group_id, partition, int(committed[key])))
+                target = index.log(self._target, *partition) or LogIndex()
+                if partition not in views:
+                    views[partition] = source.view(), target.view()
+        found: dict[str, list[str]] = {}
+        for group_id, partition, first in asked:  # without the lock: pages are read
+            parts = [
+                (gap.skipped.from_offset(first), gap.pending.from_offset(first))
+                for gap in replication_gaps(origin, *views[partition])
+            ]
+            where = f"{partition.topic}-{partition.partition} {self._source}"
+            for unread in map(joined, zip(*parts, strict=True)):
+                ranges = _to_ranges(unread.start, unread.length)
+                found.setdefault(group_id, []).extend(f"{where} {each}" for each in ranges)
         return found
 
 

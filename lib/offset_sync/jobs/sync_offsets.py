@@ -79,7 +79,7 @@ class SyncJob:
         options, most = config.admin_options, config.sync.requests_in_flight
         self._admins = {a: ClusterAdmin(a, options(a), requests_in_flight=most) for a in config.clusters}
         pages = IndexPages(config.sync.index_memory)
-        self._state = SyncState(config, RecordIndex(self._tables, config.is_timed, pages=pages))
+        self._state = SyncState(config, RecordIndex(self._tables, config.timed_topics(), pages=pages))
         self._intents = IntentLog(self._tables.files, intents_folder(config))
         known = NoIntents() if run.is_dry else self._intents
         self._history = TranslationHistory(self._tables, self._state.offsets.keys, config, known)

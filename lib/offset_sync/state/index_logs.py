@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+import threading
+from collections.abc import Collection, Mapping, Sequence
 
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.incarnations import KnownIncarnations, Lost, to_edges
@@ -16,12 +17,13 @@ logger = logging.getLogger(__name__)
 
 
 class IndexLogs:
-    """One :class:`LogIndex` per (cluster, topic, partition); *timed* are the topics whose timestamps are kept too."""
+    """One :class:`LogIndex` per (cluster, topic, partition); threads may take in different logs."""
 
     def __init__(self) -> None:
         self.logs: dict[ClusterPartition, LogIndex] = {}
         self.partitions: dict[tuple[str, str], int] = {}
         self._lost: dict[ClusterPartition, list[Lost]] = {}
+        self._beginning = threading.Lock()
 
     def take_in(self, of_log: ClusterPartition, rows: IndexRows, lives: KnownIncarnations, *, is_timed: bool) -> None:
         """Take in *rows* of a log, which are in order; what a cut has taken of them is lost."""
@@ -56,11 +58,17 @@ class IndexLogs:
         _note_times(log, rows, kept, is_timed=is_timed)
 
     def _begin(self, of_log: ClusterPartition, first: int) -> LogIndex:
-        log = self.logs[of_log] = LogIndex(first)
+        log = LogIndex(first)
         for before in self._lost.get(of_log, []):
             log.lose(*before)
-        self.partitions[of_log[:2]] = self.partitions.get(of_log[:2], 0) + 1
+        with self._beginning:
+            self.logs[of_log] = log
+            self.partitions[of_log[:2]] = self.partitions.get(of_log[:2], 0) + 1
         return log
+
+    def sort(self, logs: Sequence[ClusterPartition]) -> None:
+        """Have the logs in the order of *logs*, whoever took them in first."""
+        self.logs = {each: self.logs[each] for each in logs if each in self.logs}
 
     def forget(self, partitions: Collection[TopicPartition] | Mapping[TopicPartition, object]) -> None:
         """Forget all logs of *partitions*, which are taken in anew."""

@@ -34,13 +34,17 @@ _SLACK = 1.25
 
 
 class IndexPages:
-    """Keeps logs within *memory_bytes*, in pages of at most *page_runs*; None: everything stays in memory."""
+    """Keeps logs within *memory_bytes*, in pages of at most *page_runs*; None: everything stays in memory.
+
+    Threads may share it, each with logs of its own.
+    """
 
     def __init__(self, memory_bytes: int | None = None, page_runs: int = PAGE_RUNS) -> None:
         self._page_runs, self._is_full, self._memory_bytes = page_runs, False, memory_bytes
         self._most_runs = None if memory_bytes is None else int(memory_bytes * (1 - _CACHE_SHARE) / _RUN_BYTES)
         self._cache = PageCache(int((memory_bytes or 0) * _CACHE_SHARE / _PAGE_RUN_BYTES))
         self._file: SpillFile | None = None
+        self._opening = threading.Lock()
 
     @property
     def rows_at_once(self) -> int:
@@ -66,14 +70,18 @@ class IndexPages:
         try:
             for log, kept in logs:
                 if len(log.paged.tail) > kept * _SLACK:
-                    self._file = self._file or SpillFile()
-                    self._give(log, kept, self._file)
+                    self._give(log, kept, self._open_file())
                     self._is_full = False
         except OSError as problem:
             if not self._is_full:
                 reason = errno.errorcode.get(problem.errno or 0, "") or str(problem)
                 logger.warning("the index takes more memory than it may, its disk has no room: %s", reason)
             self._is_full = True
+
+    def _open_file(self) -> SpillFile:
+        with self._opening:
+            self._file = self._file or SpillFile()
+            return self._file
 
     def _give(self, log: LogIndex, kept: int, file: SpillFile) -> None:
         page_runs = min(self._page_runs, max(_LEAST_PAGE_RUNS, int(kept * (_SLACK - 1))))

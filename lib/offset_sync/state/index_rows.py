@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
@@ -12,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ClusterPartition
+from offset_sync.state.equal_columns import same_everywhere, taken, together
 from offset_sync.tables.catalog import BEGINS
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
@@ -19,6 +21,8 @@ from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
 TIMES = ("indexed_at", "min_timestamp", "max_timestamp", "complete_until")
 COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", *TIMES]
 _INT64 = pa.int64()
+UNTIMED = [name for name in COLUMNS if name not in ("min_timestamp", "max_timestamp")]
+"""What is read where no topic is translated by timestamp."""
 _WORTH_A_STRETCH = 256
 """Stretches of one log that are shorter on average are sorted."""
 _SORTED_ALONE = 64
@@ -57,7 +61,7 @@ class IndexRows:
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> IndexRows:
         """Return the chosen rows."""
-        return IndexRows(*(column[rows] for column in self.columns))
+        return IndexRows(*(taken(column, rows) for column in self.columns))
 
     def by_log(self) -> Iterator[tuple[int, IndexRows]]:
         """Yield the number of each log and its rows, of rows in order."""
@@ -78,34 +82,48 @@ class IndexRows:
         """
         if len(self) < 2:
             return self
-        by_log = self if _ascends(self.log) else self.take(np.argsort(_narrow(self.log), kind="stable"))
-        same = by_log.log[1:] == by_log.log[:-1]
-        wrong = by_log.log[1:][same & (by_log.start[1:] < by_log.start[:-1])]
-        sorted_rows = by_log.take(by_log._by_offset(np.unique(wrong))) if len(wrong) else by_log
-        return sorted_rows._with_ties_in_order()
+        order = self._order()
+        return self if order is None else self.take(order)
 
-    def _by_offset(self, logs: Int64s) -> NDArray[np.intp]:
-        if len(logs) > _SORTED_ALONE:
-            return np.lexsort((self.start, self.log))
-        order = np.arange(len(self))
-        for log in logs.tolist():
-            first, end = np.searchsorted(self.log, [log, log + 1]).tolist()
-            order[first:end] = first + np.argsort(self.start[first:end], kind="stable")
+    def _order(self) -> NDArray[np.intp] | None:
+        """Return how the rows are put in order, None where they are: they are copied once at most."""
+        order, log, start = None, self.log, self.start
+        if not _ascends(log):
+            order = np.argsort(_narrow(log), kind="stable")
+            log, start = log[order], start[order]
+        same = log[1:] == log[:-1]
+        wrong = np.unique(log[1:][same & (start[1:] < start[:-1])])
+        if len(wrong):
+            by_offset = _by_offset(log, start, wrong)
+            order = by_offset if order is None else order[by_offset]
+            start = start[by_offset]
+        is_next = same & (start[1:] == start[:-1])
+        if not is_next.any():
+            return order
+        tied = np.flatnonzero(np.concatenate((is_next, [False])) | np.concatenate(([False], is_next)))
+        rows = tied if order is None else order[tied]
+        tie = self.take(rows)
+        by_tie = np.lexsort((tie.origin, tie.seen_ms, -tie.origin_start, tie.length, tie.start, tie.log))
+        if order is None and _ascends(by_tie):
+            return None
+        order = np.arange(len(self)) if order is None else order
+        order[tied] = rows[by_tie]
         return order
 
-    def _with_ties_in_order(self) -> IndexRows:
-        is_next = (self.log[1:] == self.log[:-1]) & (self.start[1:] == self.start[:-1])
-        if not is_next.any():
-            return self
-        tied = np.flatnonzero(np.concatenate((is_next, [False])) | np.concatenate(([False], is_next)))
-        order = np.arange(len(self))
-        tie = self.take(tied)
-        keys = (tie.origin, tie.seen_ms, -tie.origin_start, tie.length, tie.start, tie.log)
-        order[tied] = tied[np.lexsort(keys)]
-        return self.take(order)
+
+def _by_offset(log: Int64s, start: Int64s, wrong: Int64s) -> NDArray[np.intp]:
+    """Return how rows by *log* are put in order by *start*, of which the logs *wrong* are not."""
+    if len(wrong) > _SORTED_ALONE:
+        return np.lexsort((start, log))
+    order = np.arange(len(log))
+    for first, end in zip(
+        np.searchsorted(log, wrong).tolist(), np.searchsorted(log, wrong, "right").tolist(), strict=True
+    ):
+        order[first:end] = first + np.argsort(start[first:end], kind="stable")
+    return order
 
 
-def _ascends(values: Int64s) -> bool:
+def _ascends(values: NDArray[np.integer[Any]]) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
 
@@ -117,7 +135,7 @@ def _narrow(log: Int64s) -> NDArray[np.integer[Any]]:
 def _milliseconds(times: pa.ChunkedArray) -> Int64s:
     """Return *times*, which are in µs, 0 for null."""
     if times.null_count == len(times):
-        return np.zeros(len(times), np.int64)
+        return same_everywhere(0, len(times))
     return int64s(times.cast(pa.int64())) // 1000
 
 
@@ -137,19 +155,20 @@ def joined(parts: Sequence[IndexRows]) -> IndexRows:
     """Return the rows of all *parts*."""
     if len(parts) == 1:
         return parts[0]
-    return IndexRows(*(np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True)))
+    return IndexRows(*map(together, zip(*(part.columns for part in parts), strict=True)))
 
 
 class RowReader:
     """Makes arrays of rows of the table; *code* gives codes to origins, *is_timed* says whose timestamps count.
 
-    It gives :attr:`numbers` to logs, which :attr:`logs` has by number.
+    It gives :attr:`numbers` to logs, which :attr:`logs` has by number. Threads may share it.
     """
 
     def __init__(self, code: Callable[[str], int], is_timed: Callable[[str], bool]) -> None:
         self._code, self.is_timed = code, is_timed
         self.numbers: dict[ClusterPartition, int] = {}
         self.logs: list[ClusterPartition] = []
+        self._numbering = threading.Lock()
 
     def read(self, rows: pa.Table) -> IndexRows:
         """Return *rows*, in no order."""
@@ -161,7 +180,7 @@ class RowReader:
         codes, origin = _encoded(rows.column("origin"))
         is_timed = np.array([self.is_timed(each.topic) for each in self.logs], np.bool_)
         seen_ms, complete_ms = (_milliseconds(rows.column(name)) for name in ("indexed_at", "complete_until"))
-        least_ms = most_ms = np.zeros(len(log), np.int64)
+        least_ms = most_ms = same_everywhere(0, len(log))
         if is_timed.any():
             times = (_milliseconds(rows.column(name)) for name in ("min_timestamp", "max_timestamp"))
             least_ms, most_ms = (np.where(is_timed[log], each, 0) for each in times)
@@ -181,9 +200,10 @@ class RowReader:
         for each in np.flatnonzero(is_there).tolist():
             rest, number = divmod(each, width)
             log = ClusterPartition(clusters[rest // len(topics)], topics[rest % len(topics)], number)
-            if log not in self.numbers:
-                self.numbers[log] = len(self.logs)
-                self.logs.append(log)
+            with self._numbering:
+                if log not in self.numbers:
+                    self.logs.append(log)
+                    self.numbers[log] = len(self.logs) - 1
             numbers[each] = self.numbers[log]
         found: Int64s = numbers[place]
         return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pyarrow as pa
 
@@ -11,12 +13,14 @@ from offset_sync.model.values import ClusterPartition
 from offset_sync.state.incarnations import KnownIncarnations, to_edges
 from offset_sync.state.index_logs import IndexLogs
 from offset_sync.state.index_pages import IndexPages
-from offset_sync.state.index_rows import COLUMNS, IndexRows, RowReader, readable
+from offset_sync.state.index_rows import IndexRows, RowReader, readable
 from offset_sync.state.read_ahead import read_ahead
 from offset_sync.state.staged_rows import StagedRows
 from offset_sync.translate.index.runs import Runs
 
 logger = logging.getLogger(__name__)
+_WORKERS = 2
+"""So many logs of a large table are taken in side by side: what takes time there are long arrays, without the GIL."""
 
 
 class IndexStart:
@@ -27,8 +31,7 @@ class IndexStart:
         self._rows = StagedRows(pages.rows_at_once)
         self._edges: dict[ClusterPartition, dict[int, int]] = {}
         self.newest_ms: int | None = None
-        for part in read_ahead(parts):
-            rows = reader.read(part.select(COLUMNS))
+        for rows in read_ahead(map(reader.read, parts)):
             if len(rows):
                 self.newest_ms = max(int(rows.seen_ms.max()), self.newest_ms or 0)
             self._rows.add(rows)
@@ -37,15 +40,26 @@ class IndexStart:
         """Return the logs as they are by *lives*, which were read after the rows."""
         found = IndexLogs()
         self._look_for_cuts(found, lives)
-        kept = self._pages.share(self._rows.sizes)
-        for rows in read_ahead(self._rows.in_order()):
+        kept, shares = self._pages.share(self._rows.sizes), self._rows.shares(_WORKERS)
+        take_in = partial(self._take_in, found, lives, kept, len(shares))
+        with ThreadPoolExecutor(len(shares)) as workers:
+            list(workers.map(take_in, shares))
+        found.sort(self._reader.logs)
+        return found
+
+    def _take_in(
+        self, found: IndexLogs, lives: KnownIncarnations, kept: int, workers: int, mine: frozenset[int]
+    ) -> None:
+        """Take in the logs of these numbers into *found*, one after the other."""
+        for rows in read_ahead(self._rows.in_order(mine, workers)):
             for number, of_log in rows.by_log():
+                if number not in mine:
+                    continue
                 place = self._reader.logs[number]
                 is_timed = self._reader.is_timed(place.topic)
                 found.take_in_part(place, of_log, lives, self._edges_in(place, of_log), is_timed=is_timed)
                 if (log := found.logs.get(place)) is not None:
                     self._pages.trim([(log, kept)])
-        return found
 
     def _look_for_cuts(self, found: IndexLogs, lives: KnownIncarnations) -> None:
         """Note what cuts have taken of the logs of *found*, and how far they were read before.

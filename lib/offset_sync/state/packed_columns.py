@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.state.equal_columns import is_same, same_everywhere
+
 _WIDTHS: dict[int, type[Any]] = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 _WHOLE = 8
 
@@ -19,7 +21,8 @@ def pack(columns: Sequence[NDArray[np.int64]]) -> bytes:
     """Return *columns*, shape (rows,) each, as bytes."""
     facts, parts = [len(columns), len(columns[0])], list[bytes]()
     for column in columns:
-        low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+        ends = column[:1] if is_same(column) else column
+        low, high = (int(ends.min()), int(ends.max())) if len(column) else (0, 0)
         width = next((width for width in (0, 1, 2, 4) if high - low < 1 << 8 * width), _WHOLE)
         facts += [low, width]
         if width == _WHOLE:
@@ -30,7 +33,7 @@ def pack(columns: Sequence[NDArray[np.int64]]) -> bytes:
 
 
 def unpack(data: bytes | bytearray) -> list[NDArray[np.int64]]:
-    """Return what was packed."""
+    """Return what was packed; it is not to be written to."""
     count, rows = np.frombuffer(data, np.int64, 2).tolist()
     facts = np.frombuffer(data, np.int64, 2 * count, 16).tolist()
     columns, at = list[NDArray[np.int64]](), 16 + 16 * count
@@ -40,6 +43,6 @@ def unpack(data: bytes | bytearray) -> list[NDArray[np.int64]]:
         elif width:
             columns.append(np.frombuffer(data, _WIDTHS[width], rows, at) + np.int64(low))
         else:
-            columns.append(np.full(rows, low, np.int64))
+            columns.append(same_everywhere(low, rows))
         at += width * rows
     return columns

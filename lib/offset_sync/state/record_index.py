@@ -15,7 +15,7 @@ from offset_sync.state.clock_offset import ClockOffset, system_now_ms
 from offset_sync.state.incarnations import KnownIncarnations
 from offset_sync.state.index_logs import IndexLogs
 from offset_sync.state.index_pages import IndexPages
-from offset_sync.state.index_rows import COLUMNS, IndexRows, RowReader
+from offset_sync.state.index_rows import COLUMNS, UNTIMED, IndexRows, RowReader
 from offset_sync.state.index_start import IndexStart
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.protocol import Tables
@@ -29,22 +29,23 @@ _TRIES = 3
 
 
 class RecordIndex:
-    """One :class:`LogIndex` per (cluster, topic, partition); about 50 bytes per joined run.
+    """One :class:`LogIndex` per (cluster, topic, partition).
 
     ``lock`` guards the logs: they grow whenever the tables are read, in the thread of whoever asks for it.
-    *is_timed* says of which topics the timestamps are kept too, *pages* how much of it stays in memory.
+    *is_timed* says of which topics the timestamps are kept too (None: of none), *pages* how much of it stays in memory.
     """
 
     def __init__(
         self,
         tables: Tables,
-        is_timed: Callable[[str], bool] = lambda topic: False,
+        is_timed: Callable[[str], bool] | None = None,
         now_ms: Callable[[], int] = system_now_ms,
         pages: IndexPages | None = None,
     ) -> None:
         self.lock = threading.RLock()
         self._tables = tables
-        self._is_timed = is_timed
+        self._is_timed = is_timed or (lambda topic: False)
+        self._names = UNTIMED if is_timed is None else COLUMNS
         self._pages = pages or IndexPages()
         self._taken = IndexLogs()
         self._codes: dict[str, int] = {"": UNKNOWN_ORIGIN}
@@ -58,7 +59,7 @@ class RecordIndex:
         self.clock_offset = ClockOffset()
         self._rebuilt: dict[TopicPartition, int] = {}
         self._reading, self._coding = threading.Lock(), threading.Lock()
-        self._reader = RowReader(self.code, is_timed)
+        self._reader = RowReader(self.code, self._is_timed)
 
     def refresh(self) -> None:
         """Read what was added to the tables since the last call; the lock is held only to take it in, all at once."""
@@ -106,10 +107,13 @@ class RecordIndex:
     def _all_rows(self) -> IndexStart:
         for _ in range(_TRIES - 1):
             try:
-                return IndexStart(self._reader, self._pages, self._tables.batches(RECORD_RUNS, encoded=True))
+                return self._start()
             except FileNotFoundError as gone:
                 logger.info("record_runs was compacted and cleaned up while it was read, once more: %s", gone)
-        return IndexStart(self._reader, self._pages, self._tables.batches(RECORD_RUNS, encoded=True))
+        return self._start()
+
+    def _start(self) -> IndexStart:
+        return IndexStart(self._reader, self._pages, self._tables.batches(RECORD_RUNS, self._names, encoded=True))
 
     def _topics_after(self) -> tuple[int, list[dict[str, Any]]]:
         version = self._tables.version(INDEXED_TOPICS, self._topics_version)

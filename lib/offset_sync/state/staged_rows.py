@@ -8,7 +8,10 @@ follow each other in time, so of each log few blocks overlap; however they do, o
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +21,9 @@ from offset_sync.state.spill_file import Extent, SpillFile
 
 logger = logging.getLogger(__name__)
 _BLOCKS = 32
-"""A sorted part lies in at least so many blocks."""
+"""A sorted part lies in about so many blocks."""
+_SORTERS = 2
+"""So many parts are sorted side by side while the next rows are read; what takes time there holds no GIL."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class _Block:
 
 
 class StagedRows:
-    """Rows that are sorted; not many more than *most_rows* are in memory at a time."""
+    """Rows that are sorted; half as many again as *most_rows* are in memory at a time, and what sorting them takes."""
 
     def __init__(self, most_rows: int) -> None:
         self._most_rows = most_rows
@@ -41,6 +46,9 @@ class StagedRows:
         self._blocks: list[_Block] = []
         self._file: SpillFile | None = None
         self._is_full = False
+        self._opening = threading.Lock()
+        self._sorters: ThreadPoolExecutor | None = None
+        self._sorting: deque[Future[list[_Block]]] = deque()
         self._sizes = np.zeros(0, np.int64)
 
     def add(self, rows: IndexRows) -> None:
@@ -52,8 +60,8 @@ class StagedRows:
         sizes[: len(self._sizes)] += self._sizes
         sizes[: len(counts)] += counts
         self._sizes = sizes
-        if self._size and self._size + len(rows) > self._most_rows:
-            self._put_away()
+        if self._size and self._size + len(rows) > self._most_rows // _SORTERS:
+            self._put_away_beside()
         self._gathered.append(rows)
         self._size += len(rows)
 
@@ -62,17 +70,44 @@ class StagedRows:
         """How many rows each log has, by its number."""
         return self._sizes
 
-    def in_order(self, only: frozenset[int] | None = None) -> Iterator[IndexRows]:
-        """Yield all rows, by log and offset, those of *only* these logs; what has one offset comes in one piece."""
-        if self._gathered:
-            self._put_away(is_last=True)
+    def shares(self, most: int) -> list[frozenset[int]]:
+        """Return the numbers of all logs in parts with as many rows, *most* of them at most; nothing is added then.
+
+        One where all fits into memory.
+        """
+        self._end()
+        shares: list[set[int]] = [set() for _ in range(1 if len(self._sizes) < most or self._file is None else most)]
+        rows = [0] * len(shares)
+        for log in np.argsort(-self._sizes, kind="stable").tolist():
+            least = rows.index(min(rows))
+            shares[least].add(log)
+            rows[least] += int(self._sizes[log])
+        return [frozenset(each) for each in shares]
+
+    def _end(self) -> None:
+        rows, is_all = self._gathered, not (self._blocks or self._sorting)
+        self._gathered, self._size = [], 0
+        if rows:
+            self._blocks += self._put_away(rows, is_all=is_all)
+        while self._sorting:
+            self._blocks += self._sorting.popleft().result()
+        if self._sorters is not None:
+            self._sorters.shutdown()
+            self._sorters = None
+
+    def in_order(self, only: frozenset[int] | None = None, readers: int = 1) -> Iterator[IndexRows]:
+        """Yield all rows, by log and offset, those of *only* these logs; what has one offset comes in one piece.
+
+        Rows of other logs may be among them. So many *readers* at the same time share the memory.
+        """
+        self._end()
         blocks = sorted(self._blocks, key=lambda block: (block.log, block.start))
         if only is not None:
             blocks = [each for each in blocks if any(each.log <= log <= each.last_log for log in only)]
         waiting, at = list[IndexRows](), 0
         while at < len(blocks) or waiting:
             size = sum(map(len, waiting))
-            most = max(size + 1, self._most_rows // 2)
+            most = max(size + 1, self._most_rows // (2 * readers))
             while at < len(blocks) and size < most:
                 waiting.append(self._rows_of(blocks[at]))
                 size, at = size + blocks[at].size, at + 1
@@ -82,21 +117,30 @@ class StagedRows:
             if complete:
                 yield rows.take(slice(0, complete))
 
-    def _put_away(self, *, is_last: bool = False) -> None:
-        """Sort what was gathered; put it into the file, unless it is all there is."""
-        rows = joined_by_log(self._gathered).in_order()
+    def _put_away_beside(self) -> None:
+        """Let a thread put away what was gathered; waits where all of them are at work."""
+        while len(self._sorting) >= _SORTERS:
+            self._blocks += self._sorting.popleft().result()
+        self._sorters = self._sorters or ThreadPoolExecutor(_SORTERS, "sorting rows")
+        self._sorting.append(self._sorters.submit(self._put_away, self._gathered))
         self._gathered, self._size = [], 0
-        is_all = is_last and not self._blocks
+
+    def _put_away(self, gathered: Sequence[IndexRows], *, is_all: bool = False) -> list[_Block]:
+        """Sort rows and return them as blocks; they are put into the file, unless it is all there is."""
+        rows = joined_by_log(gathered).in_order()
         block_rows = len(rows) if is_all else max(1, -(-self._most_rows // _BLOCKS))
+        blocks = []
         for first, end in _cuts(rows, block_rows):
             part = rows.take(slice(first, end))
             place = (int(part.log[0]), int(part.start[0]), len(part), int(part.log[-1]))
-            self._blocks.append(_Block(*place, part if is_all else self._kept(part)))
+            blocks.append(_Block(*place, part if is_all else self._kept(part)))
+        return blocks
 
     def _kept(self, rows: IndexRows) -> IndexRows | Extent:
         if not self._is_full:
             try:
-                self._file = self._file or SpillFile()
+                with self._opening:
+                    self._file = self._file or SpillFile()
                 return self._file.put(rows.columns)
             except OSError as problem:
                 logger.warning("reading the index takes more memory than it may, its disk has no room: %s", problem)

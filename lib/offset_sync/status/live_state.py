@@ -42,7 +42,7 @@ class LiveState:
         self.tables = tables
         self.tables.create((*TABLES, *REPORT_TABLES))
         self.state = SyncState(
-            config, RecordIndex(self.tables, config.is_timed, pages=IndexPages(config.sync.index_memory))
+            config, RecordIndex(self.tables, config.timed_topics(), pages=IndexPages(config.sync.index_memory))
         )
         self.clusters = ClusterQueries(config, self.state.index, given_up)
         self._progress = CheckpointProgress(self.tables.files, config, self.clusters)

@@ -60,7 +60,11 @@ class ReconcileLoop:
         self._due_at = 0.0
 
     def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
-        """Make passes until *stop* is set; the first, of everything, as soon as *is_ready* is."""
+        """Make passes until *stop* is set; the first, of everything, as soon as *is_ready* is.
+
+        Until then the logs of commits are read, and the index beside them, which may take longer.
+        """
+        threading.Thread(target=self._make, args=(self._read_index,), name="reading the index", daemon=True).start()
         full: threading.Thread | None = None
         while not stop.wait(_POLL_SECONDS if self._is_first else self._pause):
             if not is_ready.is_set():
@@ -75,6 +79,10 @@ class ReconcileLoop:
             self._make(self._reconciler.reconcile_waiting_for_index)
         if full is not None:
             full.join()
+
+    def _read_index(self) -> list[str]:
+        self._state.index.refresh()
+        return []
 
     def _make_full(self) -> list[str]:
         failures = self.full_pass(is_first=self._is_first)

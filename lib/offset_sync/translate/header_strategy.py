@@ -19,8 +19,17 @@ def answer_by_header(committed: Int64s, source: LogIndex, *, target_origin: int,
     """Return a target offset per commit, ``ABSENT`` where no record near enough was produced at the target.
 
     Near enough are the first record at or above the commit and the *look_back* ones before it; shapes (commits,). With
-    two clusters it never answers later than t(c), so it errs to duplicates.
+    two clusters it never answers later than t(c), so it errs to duplicates. Page by page: few are held at a time.
     """
+    found, page = np.empty(len(committed), np.int64), source.paged.pages.below(committed)
+    for each in np.unique(page).tolist():
+        rows = page == each
+        found[rows] = _answers(committed[rows], source, target_origin, look_back)
+    return found
+
+
+def _answers(committed: Int64s, source: LogIndex, target_origin: int, look_back: int) -> Int64s:
+    """Return the same for commits that lie in one page, or above all, of which there is at least one."""
     runs = _near(source, committed, look_back)
     if len(runs) == 0:
         return np.full(len(committed), ABSENT, np.int64)
@@ -39,13 +48,12 @@ def answer_by_header(committed: Int64s, source: LogIndex, *, target_origin: int,
     distance = records_to[row] + into - records_to[before + 1] + 1
     is_near = is_found & (distance <= look_back)
     after_last = (runs.origin_start + runs.length)[before]
-    return np.where(at_commit, runs.origin_start[here] + into, np.where(is_near, after_last, ABSENT))
+    found: Int64s = np.where(at_commit, runs.origin_start[here] + into, np.where(is_near, after_last, ABSENT))
+    return found
 
 
 def _near(source: LogIndex, committed: Int64s, look_back: int) -> Runs:
     """Return the runs that any answer can need: each holds a record, so *look_back* before the lowest commit."""
-    if len(committed) == 0:
-        return source.paged.tail.take(slice(0, 0))
     runs = source.paged.near(int(committed.min()), int(committed.max()), look_back + 1)
     first = int(np.searchsorted(runs.end, committed.min(initial=0), "right"))
     return runs.take(slice(max(0, first - look_back - 1), None))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -13,6 +13,8 @@ from offset_sync.model.errors import OffsetSyncError
 from offset_sync_demo.kafka.clients import Endpoint
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+# On two cores, for minutes: no time for the optimising compiler and a parallel collector to pay off.
+_SMALL = ("--driver-memory", "1g", "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 def write_config(path: Path, clusters: Mapping[str, Endpoint], directory: Path) -> None:
@@ -31,13 +33,11 @@ def write_config(path: Path, clusters: Mapping[str, Endpoint], directory: Path) 
 
 
 class RunningJob:
-    """One job in a process of its own; its log goes to a file."""
+    """One job in a process of its own; its log goes to a file. *java* are options of the JVM, by default for a demo."""
 
-    def __init__(self, name: str, config: Path, directory: Path) -> None:
+    def __init__(self, name: str, config: Path, directory: Path, java: Sequence[str] = _SMALL) -> None:
         self.name = name
         self.log = directory / f"{name}.log"
-        # On two cores, for minutes: no time for the optimising compiler and a parallel collector to pay off.
-        java = ["--driver-memory", "1g", "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
         command = ["./spark-submit.sh", name, *java, "--conf", str(config)]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(command, cwd=REPOSITORY, stdout=log, stderr=subprocess.STDOUT)

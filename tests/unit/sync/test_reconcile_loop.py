@@ -98,6 +98,30 @@ def test_everything_is_looked_at_soon_when_something_answers_again() -> None:
     assert driver.run() == ["first", "waiting", "all", "waiting"]
 
 
+@pytest.mark.timeout(120)
+def test_the_index_is_read_while_the_logs_of_commits_are_and_whoever_stops_does_not_wait_for_it() -> None:
+    site = mirrored_site("Y")
+    began, ends, read = threading.Event(), threading.Event(), site.state.index.refresh
+
+    def refresh() -> None:
+        began.set()
+        ends.wait(60)
+        read()
+
+    site.state.index.refresh = refresh  # type: ignore[method-assign]
+    loop = ReconcileLoop(site.config.sync, site.state, site.reconciler, site.clusters, NoTimer())
+    stop, is_ready = threading.Event(), threading.Event()
+    running = threading.Thread(target=loop.run, args=(stop, is_ready))
+    running.start()
+    try:
+        assert began.wait(60)
+        stop.set()
+        running.join(60)
+        assert not running.is_alive()
+    finally:
+        ends.set()
+
+
 @pytest.mark.parametrize(("deletes", "left"), [("follow", None), ("ignore", 6)])
 def test_what_an_owner_deletes_is_deleted_at_the_target_where_that_is_the_policy(
     deletes: str, left: int | None

@@ -14,7 +14,9 @@ from builders.long_logs import FEW, RUNS, Mirrored
 from fakes.pages import CountedPages, let_go_of_all_but
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
+from offset_sync.model.values import ABSENT
 from offset_sync.translate.exact import Bounds, translate
+from offset_sync.translate.header_strategy import answer_by_header
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Runs
@@ -30,6 +32,12 @@ def costs(given_logs: Mirrored) -> None:
     ends = np.array([0, 0, RUNS]), np.array([0, 5, RUNS]), np.array([RUNS, RUNS, 0])
     found = position_cost(*ends, PartitionLog(source, 0), PartitionLog(target, 1), NO_LIMIT)
     assert (found.repeats.tolist(), found.skipped.tolist()) == ([0, 0, RUNS], [RUNS, RUNS - 5, 0])
+
+
+def headers(given_logs: Mirrored) -> None:
+    found = answer_by_header(np.arange(RUNS + 1), given_logs.logs[0], target_origin=1, look_back=3)
+    assert found[:4].tolist() == [ABSENT, 0, 1, 1]
+    assert found.shape == (RUNS + 1,)
 
 
 class OneRow:
@@ -48,7 +56,7 @@ def retention(given_logs: Mirrored) -> None:
     assert all(RUNS - 10 < one <= RUNS - 2 for one in found), found
 
 
-@pytest.mark.parametrize("ask", [costs, retention])
+@pytest.mark.parametrize("ask", [costs, headers, retention])
 def test_few_pages_of_a_log_are_held_at_a_time(ask: Callable[[Mirrored], None]) -> None:
     logs = Mirrored()
     ask(logs)

@@ -1,0 +1,56 @@
+"""The picture of what grows with the index and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pictures  # noqa: F401  its settings hold for all pictures
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+
+_SECONDS = {
+    "sync_offsets: start to all answers of groups that lag": ("all_s", "#e6550d", "-"),
+    "sync_offsets: start to the first answer": ("first_s", "#fdae6b", "-"),
+    "report_status --once": ("report_s", "#8c6bb1", "-"),
+    "a commit anywhere, p99": ("deep_p99_s", "#4292c6", "--"),
+    "a commit at the tail, p99": ("tail_p99_s", "#0a7d33", "--"),
+    "a commit at the tail, p50": ("tail_p50_s", "#0a7d33", ":"),
+}
+_MEMORY = {
+    "sync_offsets: JVM": ("peak_java_mib", "#fdae6b", "-"),
+    "sync_offsets: Python": ("peak_python_mib", "#e6550d", "-"),
+    "report_status --once": ("report_mib", "#8c6bb1", "-"),
+}
+
+
+def draw_scale(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Draw seconds and memory over the runs of the index, from *rows* by ascending runs."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6))
+    _draw(left, rows, _SECONDS)
+    left.set(ylabel="seconds", yscale="log")
+    _draw(right, rows, _MEMORY)
+    right.plot(
+        [row["runs"] for row in rows],
+        [row["peak_java_mib"] + row["peak_python_mib"] for row in rows],
+        color="#636363",
+        marker="o",
+        markersize=3,
+        label="sync_offsets: both together",
+    )
+    right.axhline(2048, color="#bdbdbd", linewidth=0.8, linestyle="--")
+    right.set(ylabel="MiB held at most", ylim=(0, 2300))
+    for axes in (left, right):
+        axes.set(xlabel="runs in the index", xscale="log")
+        axes.legend(frameon=False, loc="upper left", fontsize=8)
+    left.set_ylim(top=left.get_ylim()[1] * 8)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def _draw(axes: Axes, rows: Sequence[Mapping[str, Any]], lines: Mapping[str, tuple[str, str, str]]) -> None:
+    for label, (key, colour, style) in lines.items():
+        places, values = [row["runs"] for row in rows], [row[key] for row in rows]
+        axes.plot(places, values, style, color=colour, marker="o", markersize=3, label=label)

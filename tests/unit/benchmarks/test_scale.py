@@ -1,0 +1,85 @@
+"""What the benchmark of scale takes for right, against the records of both logs one by one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
+
+from scale_deep import compare, deep_batch, deep_offsets, deep_waits
+from scale_index import ALIASES, PARTITIONS, Blocks, write_table
+
+from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
+from offset_sync.tables.local_store import LocalTables
+
+TOPIC = "steady"
+
+
+def records(blocks: Blocks, cluster: int) -> list[tuple[int, int]]:
+    """Return cluster and number, at its origin, of each record of a log."""
+    found = []
+    for block in range(len(blocks)):
+        start = int(blocks.start[block])
+        for origin in (cluster, 1 - cluster):
+            found += [(origin, start + n) for n in range(int(blocks.native[origin][block]))]
+    return found
+
+
+def test_the_right_answer_is_the_first_record_that_the_group_has_not_read() -> None:
+    blocks = Blocks.of(3, 6_400)
+    here, there = records(blocks, 0), records(blocks, 1)
+    stands_at = {record: offset for offset, record in enumerate(here)}
+    assert len(here) == len(there) == blocks.end
+    wanted = []
+    for committed in range(blocks.end + 1):
+        unread = (offset for offset, record in enumerate(there) if stands_at[record] >= committed)
+        wanted.append(next(unread, blocks.end))
+    assert blocks.target_of(np.arange(blocks.end + 1)).tolist() == wanted
+    assert blocks.target_of(blocks.end + np.arange(5)).tolist() == [blocks.end + n for n in (0, 0, 2, 2, 4)]
+    assert [records(blocks, cluster)[-1] for cluster in (0, 1)] == [(1 - n, blocks.last_copied(n)) for n in (0, 1)]
+
+
+def test_all_partitions_end_at_the_same_offset_and_differ() -> None:
+    logs = [Blocks.of(partition, 64_000) for partition in range(PARTITIONS)]
+    assert len({blocks.end for blocks in logs}) == 1
+    assert len({blocks.start.tobytes() for blocks in logs}) == PARTITIONS
+
+
+def test_the_table_holds_the_records_of_both_logs(tmp_path: Path) -> None:
+    runs = 6_400
+    told = write_table(tmp_path, TOPIC, runs)
+    rows = LocalTables(str(tmp_path)).all_rows(RECORD_RUNS)
+    assert told["files"] == len(ALIASES)
+    assert rows.num_rows == runs + len(ALIASES) * PARTITIONS
+    for cluster, alias in enumerate(ALIASES):
+        found: dict[int, tuple[int, int]] = {}
+        for row in rows.filter(pc.equal(rows["cluster"], alias)).to_pylist():
+            if row["partition"] == 5 and row["origin_start"] != BEGINS:
+                for n in range(row["length"]):
+                    found[row["start_offset"] + n] = (ALIASES.index(row["origin"]), row["origin_start"] + n)
+        assert [found[offset] for offset in sorted(found)] == records(Blocks.of(5, runs), cluster)
+    entry = (tmp_path / "record_runs" / "_delta_log" / f"{1:020d}.json").read_text().splitlines()
+    assert sum(json.loads(json.loads(line)["add"]["stats"])["numRecords"] for line in entry[1:]) == rows.num_rows
+
+
+def test_an_answer_that_is_ahead_or_behind_is_found_and_a_late_one_measured() -> None:
+    logs = [Blocks.of(partition, 64_000) for partition in range(PARTITIONS)]
+    offsets = deep_offsets(logs, 1)
+    (written,) = deep_batch([0], offsets).values()
+    assert [each.offset for each in written] == offsets[0].tolist()
+    right = [int(blocks.target_of(offsets[:1, n])[0]) for n, blocks in enumerate(logs)]
+    source = {("deep-0", n): (offsets[:1, n], np.array([1_000])) for n in range(PARTITIONS)}
+    target = {("deep-0", n): (np.array([right[n]]), np.array([1_250 + n])) for n in range(PARTITIONS)}
+    assert compare(logs, source, target) == (0, 0)
+    waits, unanswered = deep_waits(logs, source, target, 0)
+    assert (sorted(waits.tolist()), unanswered) == ([250 + n for n in range(PARTITIONS)], 0)
+    target["deep-0", 1] = (np.array([right[1] + 1, right[1]]), np.array([1_300, 1_400]))
+    target["deep-0", 2] = (np.array([right[2] - 1]), np.array([1_300]))
+    del target["deep-0", 3]
+    assert compare(logs, source, target) == (1, 2)
+    assert deep_waits(logs, source, target, 0)[1] == 2
