@@ -105,7 +105,7 @@ def index_to_the_end(config: Path) -> None:
     """Let ``index_records`` read what stands in the logs, and note what it notes of them."""
     log = config.with_name("index_records_once.log")
     with log.open("wb") as output:
-        words = [SUBMIT, "index_records", "--once", "--conf", str(config)]
+        words = [str(SUBMIT), "index_records", "--once", "--conf", str(config)]
         if subprocess.run(words, stdout=output, stderr=subprocess.STDOUT, check=False).returncode:
             raise SystemExit(f"index_records failed:\n{log.read_text()[-3000:]}")
 
@@ -121,9 +121,10 @@ def wait_for_answers(
         sync.check()
         stands = read_commits(cluster) if partition_count(cluster, CONSUMER_OFFSETS) else {}
         of_deep = [reached_at(stands, deep_name(group), wanted[group]) for group in range(len(deep))]
-        if all(each is not None for each in of_deep):
+        answered = [each for each in of_deep if each is not None]
+        if len(answered) == len(of_deep):
             first = min(int(times[0]) for _, times in stands.values())
-            return {"first_s": (first - began_ms) / 1000, "all_s": (max(map(int, of_deep)) - began_ms) / 1000}
+            return {"first_s": (first - began_ms) / 1000, "all_s": (max(answered) - began_ms) / 1000}
     raise SystemExit(f"not all that lag are answered after {_PATIENCE_S} s; see {sync.log}")
 
 
@@ -155,8 +156,9 @@ def measure_tail(
     mirrors = [Mirror(clusters[a], clusters[b], ["flow"]) for a, b in (("dc1", "dc2"), ("dc2", "dc1"))]
     index = RunningJob("index_records", config, config.parent, java=())
     try:
-        for started in (*mirrors, producers):
-            started.start()
+        for mirror in mirrors:
+            mirror.start()
+        producers.start()
         time.sleep(_INDEX_STARTS_S)
         since_ms = commit_steadily(clusters["dc1"], tail, first, _WARM_UP_S, seconds, Meter({}))
         index.check()

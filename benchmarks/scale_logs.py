@@ -63,9 +63,9 @@ def write_tail(servers: str, other: str, topic: str, ends: Sequence[int], record
     for partition, end in enumerate(ends):
         for offset in range(end, end + records):
             is_copy = (offset - end) % 2 == 1
-            headers = [(ORIGIN_HEADER, other.encode()), (OFFSET_HEADER, b"%d" % (offset - 1))] if is_copy else []
-            heard = {} if offset > end else {"on_delivery": lambda _, message: placed.append(message.offset())}
-            producer.produce(topic, b"record", partition=partition, headers=headers, **heard)
+            headers = {ORIGIN_HEADER: other.encode(), OFFSET_HEADER: b"%d" % (offset - 1)} if is_copy else {}
+            heard = None if offset > end else lambda _, message: placed.append(message.offset())
+            producer.produce(topic, b"record", partition=partition, headers={**headers}, on_delivery=heard)
         producer.flush()
     if placed != list(ends):
         raise SystemExit(f"the tails begin at {placed} and should at {list(ends)}")

@@ -10,7 +10,8 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from broker.crafted_logs import create_topics
-from offset_sync.kafka.cluster_admin import ClusterAdmin, Committed
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.partition_answer import Committed
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync.sync.groups_at_once import WORTH_IT, GroupsAtOnce
 from offset_sync.tables.delta.jvm import start_jvm

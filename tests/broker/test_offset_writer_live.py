@@ -11,7 +11,8 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import NewTopic
 
-from offset_sync.kafka.cluster_admin import ClusterAdmin, Committed
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.partition_answer import Committed
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.fence import OpenFence

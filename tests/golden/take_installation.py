@@ -24,7 +24,7 @@ from broker.committed_offsets import Partition, admin_for, commit, committed
 from broker.installation import until
 from broker.installation_scene import AUDIT, ORDERS, PAYMENTS, Scene, opened
 from broker.kept_installation import ALIASES, pack
-from offset_sync.kafka.cluster_admin import Committed
+from offset_sync.kafka.partition_answer import Committed
 from offset_sync.model.values import TopicPartition
 from offset_sync_demo.kafka.clients import admin_of, stable_ends
 from offset_sync_demo.load.group_member import ReaderOptions

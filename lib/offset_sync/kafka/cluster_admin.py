@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from offset_sync.kafka.error_codes import (
     ABSENT_TOPIC,
@@ -31,7 +31,7 @@ from offset_sync.kafka.group_offset_answers import (
 )
 from offset_sync.kafka.group_offset_requests import GroupAnswer, GroupOffsets, Limits, RequestFailure
 from offset_sync.kafka.librdkafka import BindingError
-from offset_sync.kafka.partition_answer import ManyGroups
+from offset_sync.kafka.partition_answer import Committed, ManyGroups
 from offset_sync.kafka.request_limits import invalid_group, invalid_partition, invalid_write
 from offset_sync.kafka.retry import attempts
 from offset_sync.kafka.topic_metadata import LogEnds, Reach, TopicInfo, TopicMetadata
@@ -52,14 +52,6 @@ _OPTIONS = {
     "log_level": "2",
 }
 _GROUP_OPTIONS = {"group.id": "offset-sync-admin", "enable.auto.commit": "false"}
-
-
-@dataclass(frozen=True)
-class Committed:
-    """What a cluster holds for one partition of a group."""
-
-    offset: int
-    metadata: str
 
 
 class ClusterAdmin:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 
@@ -14,6 +15,14 @@ class PartitionAnswer(NamedTuple):
     offset: int
     metadata: str
     error: str | None
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What a cluster holds for one partition of a group."""
+
+    offset: int
+    metadata: str
 
 
 class ManyGroups(Hashable, Protocol):

@@ -20,7 +20,6 @@ from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
 
 TIMES = ("indexed_at", "min_timestamp", "max_timestamp", "complete_until")
 COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", *TIMES]
-_INT64 = pa.int64()
 UNTIMED = [name for name in COLUMNS if name not in ("min_timestamp", "max_timestamp")]
 """What is read where no topic is translated by timestamp."""
 _WORTH_A_STRETCH = 256
@@ -60,7 +59,6 @@ class IndexRows:
         return Runs(self.start, self.length, self.origin.astype(np.int32), self.origin_start, self.seen_ms)
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> IndexRows:
-        """Return the chosen rows."""
         return IndexRows(*(taken(column, rows) for column in self.columns))
 
     def by_log(self) -> Iterator[tuple[int, IndexRows]]:
@@ -116,9 +114,8 @@ def _by_offset(log: Int64s, start: Int64s, wrong: Int64s) -> NDArray[np.intp]:
     if len(wrong) > _SORTED_ALONE:
         return np.lexsort((start, log))
     order = np.arange(len(log))
-    for first, end in zip(
-        np.searchsorted(log, wrong).tolist(), np.searchsorted(log, wrong, "right").tolist(), strict=True
-    ):
+    edges = np.stack([np.searchsorted(log, wrong, side) for side in ("left", "right")], 1)
+    for first, end in edges.tolist():
         order[first:end] = first + np.argsort(start[first:end], kind="stable")
     return order
 
@@ -248,6 +245,6 @@ def with_gaps(rows: Runs, frontier: int) -> Runs:
 
 def int64s(column: pa.ChunkedArray, null: int = 0) -> NDArray[np.int64]:
     """Return a column of numbers or times, *null* for null."""
-    numbers = column if column.type == _INT64 else column.cast(_INT64)
+    numbers = column if column.type == pa.int64() else column.cast(pa.int64())
     values: NDArray[np.int64] = (numbers.fill_null(null) if numbers.null_count else numbers).to_numpy()
     return values

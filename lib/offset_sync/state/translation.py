@@ -112,10 +112,9 @@ def what_holds(pair: Pair, question: Question, index: Index, keys: KeyRows) -> T
         if (live := index.log(alias, *partition)) is not None:
             live.adopt(log.index)
     source = ClusterPartition(pair.source, *partition)
-    if lives := index.incarnations(source):
-        answers = withhold_some(answers, of_former_lives(given, lives))
-    if ends := [*index.epoch_ends(source), *pair.snapshot.epoch_end(pair.source, partition)]:
-        answers = withhold_some(answers, of_lost_records(given, ends))
+    answers = withhold_some(answers, of_former_lives(given, index.incarnations(source)))
+    ends = [*index.epoch_ends(source), *pair.snapshot.epoch_end(pair.source, partition)]
+    answers = withhold_some(answers, of_lost_records(given, ends))
     if len(key):
         pair.last.note_window(key, given.offset, answers.offset, question.basis[0])
     return answers

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from offset_sync.kafka.cluster_admin import ClusterAdmin, Committed
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.partition_answer import Committed
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster

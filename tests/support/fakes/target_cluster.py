@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from offset_sync.kafka.cluster_admin import Committed
 from offset_sync.kafka.error_codes import TransientError
+from offset_sync.kafka.partition_answer import Committed
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome

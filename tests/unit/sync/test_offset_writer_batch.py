@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakes.target_cluster import OURS, Target, outcomes, write, write_batch
-from offset_sync.kafka.cluster_admin import Committed
+from offset_sync.kafka.partition_answer import Committed
 from offset_sync.model.values import Outcome, Rule, TopicPartition
 
 
