@@ -1,13 +1,18 @@
-"""Micro-batches that Spark cannot read, read with a consumer of our own: records of a time that Spark has no room for.
+"""Micro-batches that Spark cannot read, or reads slowly, read with a consumer of our own.
 
-Spark counts time in microseconds, and Kafka takes any 64-bit number of milliseconds for a time. One record beyond
-9223372036854775 ms (nanoseconds where milliseconds were meant are enough) and Spark's source fails with an
-ArithmeticException, each time that the micro-batch is repeated.
+Spark asks each partition of a log by itself, twice over, and ``__consumer_offsets`` has fifty. A consumer fetches from
+all of them at once, so where a micro-batch is small it has it long before a Spark job would: that is most of the time
+between a commit and its translation.
+
+And Spark cannot read records of a time that it has no room for. It counts time in microseconds, and Kafka takes any
+64-bit number of milliseconds for a time. One record beyond 9223372036854775 ms (nanoseconds where milliseconds were
+meant are enough) and Spark's source fails with an ArithmeticException, each time that the micro-batch is repeated.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
@@ -19,6 +24,7 @@ from offset_sync.ingest.kafka_source import HEADER_BYTES, header_columns
 from offset_sync.ingest.map_batches import MapBatches
 from offset_sync.kafka.range_reader import Chunk, OffsetRange, RangeReader
 from offset_sync.kafka.record_reader import UNREADABLE_HEADERS
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -26,6 +32,7 @@ LAST_MS = (2**63 - 1) // 1000
 """The last time that fits; one beyond it counts as this one, and one before its negative as that."""
 _SYMPTOM = "ArithmeticException"
 _MOST_ROWS, _MOST_BYTES = 5_000, 16 << 20
+_PATIENCE_S, _REST_S = 3.0, 60.0
 RowsOf = Callable[[Chunk], pa.RecordBatch]
 Made = TypeVar("Made")
 
@@ -66,18 +73,22 @@ ONLY_SPARK = OnlySpark()
 class SecondReader:
     """Reads for the query of the cluster *alias*; *to_rows* makes the columns that Spark's source would have."""
 
-    def __init__(self, alias: str, reader: RangeReader, to_rows: RowsOf) -> None:
-        self._alias, self._reader, self._to_rows = alias, reader, to_rows
+    def __init__(self, alias: str, reader: RangeReader, to_rows: RowsOf, few: int = 0) -> None:
+        self._alias, self._reader, self._to_rows, self._few = alias, reader, to_rows, few
         self._is_first = False
+        self._rests_until = float("-inf")
 
     def map(
         self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
     ) -> Made | pa.Table:
         """Return what *by_spark* returns; where it fails for a time, what *function* makes of the same records.
 
-        While such records keep coming Spark is not asked first: every micro-batch would be read twice.
+        While such records keep coming Spark is not asked first: every micro-batch would be read twice. Nor where there
+        are *few*, unless the consumer has failed in the last minute. Spark then says why, or reads over what is gone.
         """
         if not self._is_first:
+            if (found := self._few_of(function, schema, ranges())) is not None:
+                return found
             try:
                 return by_spark()
             except Exception as problem:
@@ -85,11 +96,26 @@ class SecondReader:
                     raise
         return pa.Table.from_batches(list(function(self.rows(ranges()))), schema)
 
-    def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
-        """Yield the records of *ranges* as Spark's source would, some thousand at a time; times are cut to fit."""
+    def _few_of(self, function: MapBatches, schema: pa.Schema, ranges: OffsetRanges) -> pa.Table | None:
+        if not self._few or sum(end - start for start, end in ranges.values()) > self._few:
+            return None
+        if time.monotonic() < self._rests_until:
+            return None
+        try:
+            return pa.Table.from_batches(list(function(self.rows(ranges, _PATIENCE_S))), schema)
+        except ClusterError as problem:
+            logger.info("%s: Spark is asked", problem)
+            self._rests_until = time.monotonic() + _REST_S
+            return None
+
+    def rows(self, ranges: OffsetRanges, patience: float | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the records of *ranges* as Spark's source would, some thousand at a time; times are cut to fit.
+
+        Raises ClusterError where nothing comes for the *patience*, in seconds.
+        """
         beyond: list[tuple[TopicPartition, RecordContent]] = []
         number = 0
-        for chunk in _joined(self._reader.read(ranges)):
+        for chunk in _joined(self._reader.read(ranges, patience)):
             late = [each for each in chunk if abs(each[1].timestamp_ms) > LAST_MS]
             number += len(late)
             beyond = beyond or late[:1]

@@ -9,6 +9,7 @@ from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
+from offset_sync.ingest.map_batches import DRIVER_MAX_RECORDS
 from offset_sync.ingest.second_reader import SecondReader, offset_records
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
@@ -34,7 +35,10 @@ class CommitReading:
     ) -> None:
         self.lives = lives = CommitLogLives(seen)
         options = {alias: config.admin_options(alias) for alias in config.clusters}
-        self.again = {a: SecondReader(a, RangeReader(a, each), offset_records) for a, each in options.items()}
+        self.again = {
+            alias: SecondReader(alias, RangeReader(alias, each), offset_records, DRIVER_MAX_RECORDS)
+            for alias, each in options.items()
+        }
         # One for each cluster: no cluster waits for another that is slow to answer.
         self._incarnations = {
             a: IncarnationCheck(

@@ -37,22 +37,23 @@ class RangeReader:
     def __init__(self, alias: str, options: Mapping[str, str], patience: float = PATIENCE_S) -> None:
         self._alias, self._options, self._patience = alias, options, patience
 
-    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
+    def read(self, ranges: Mapping[TopicPartition, OffsetRange], patience: float | None = None) -> Iterator[Chunk]:
         """Yield every record of the *ranges* that is still there, each log in its order, at most 200 at a time.
 
-        Raises ClusterError where nothing has come for the patience, in seconds, or where a log ends before its range
-        does: nothing is taken for read that was not.
+        Raises ClusterError where nothing has come for the *patience*, in seconds, or where a log ends before its range
+        does: nothing is taken for read that was not. Each call has a consumer of its own: one that goes on with other
+        ranges may still bring what it had fetched for those before, and the last of a range would pass for all of it.
         """
         waiting = {place: each for place, each in ranges.items() if each.end > each.start}
         if not waiting:
             return
         with log_consumer(self._alias, self._options, _WANTED) as consumer:
-            yield from self._read(consumer, waiting)
+            yield from self._read(consumer, waiting, self._patience if patience is None else patience)
 
-    def _read(self, consumer: Consumer, waiting: dict[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
+    def _read(self, consumer: Consumer, waiting: dict[TopicPartition, OffsetRange], patience: float) -> Iterator[Chunk]:
         consumer.assign([ClientPartition(*place, each.start) for place, each in waiting.items()])
         seen: dict[TopicPartition, str] = {}
-        ends_at = time.monotonic() + self._patience
+        ends_at = time.monotonic() + patience
         while waiting:
             chunk: Chunk = []
             for message in consumer.consume(_MOST_RECORDS, _POLL_S):
@@ -61,7 +62,7 @@ class RangeReader:
                     del waiting[place]
                     consumer.incremental_unassign([ClientPartition(*place)])
             if chunk:
-                ends_at = time.monotonic() + self._patience
+                ends_at = time.monotonic() + patience
                 yield chunk
             elif waiting and time.monotonic() > ends_at:
                 place, each = next(iter(waiting.items()))

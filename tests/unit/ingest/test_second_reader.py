@@ -33,7 +33,7 @@ class Log:
     def __init__(self, *chunks: Chunk) -> None:
         self.chunks, self.asked = chunks, list[Mapping[TopicPartition, OffsetRange]]()
 
-    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
+    def read(self, ranges: Mapping[TopicPartition, OffsetRange], patience: float | None = None) -> Iterator[Chunk]:
         self.asked.append(ranges)
         yield from self.chunks
 
