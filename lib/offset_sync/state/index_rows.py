@@ -48,7 +48,7 @@ class IndexRows:
     @property
     def columns(self) -> list[Int64s]:
         """All columns, in their order."""
-        return [getattr(self, field.name) for field in fields(self)]
+        return [getattr(self, name) for name in _COLUMNS]
 
     @property
     def runs(self) -> Runs:
@@ -105,6 +105,9 @@ class IndexRows:
         return self.take(order)
 
 
+_COLUMNS = [field.name for field in fields(IndexRows)]
+
+
 def _ascends(values: Int64s) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
@@ -155,7 +158,7 @@ class RowReader:
         """Return *rows*, in no order."""
         if rows.num_rows == 0:
             nothing = np.empty(0, np.int64)
-            return IndexRows(*(nothing for _ in fields(IndexRows)))
+            return IndexRows(*(nothing for _ in _COLUMNS))
         log = self._logs_of(rows)
         start, length, origin_start = (int64s(rows.column(n)) for n in ("start_offset", "length", "origin_start"))
         codes, origin = _encoded(rows.column("origin"))
