@@ -153,6 +153,7 @@ class RowReader:
         self._code, self.is_timed = code, is_timed
         self.numbers: dict[ClusterPartition, int] = {}
         self.logs: list[ClusterPartition] = []
+        self._timed: list[bool] = []  # by number too: patterns of names are looked at once
 
     def read(self, rows: pa.Table) -> IndexRows:
         """Return *rows*, in no order."""
@@ -162,7 +163,7 @@ class RowReader:
         log = self._logs_of(rows)
         start, length, origin_start = (int64s(rows.column(n)) for n in ("start_offset", "length", "origin_start"))
         codes, origin = _encoded(rows.column("origin"))
-        is_timed = np.array([self.is_timed(each.topic) for each in self.logs], np.bool_)
+        is_timed = np.array(self._timed, np.bool_)
         seen_ms, complete_ms = (_milliseconds(rows.column(name)) for name in ("indexed_at", "complete_until"))
         least_ms = most_ms = np.zeros(len(log), np.int64)
         if is_timed.any():
@@ -187,6 +188,7 @@ class RowReader:
             if log not in self.numbers:
                 self.numbers[log] = len(self.logs)
                 self.logs.append(log)
+                self._timed.append(self.is_timed(log.topic))
             numbers[each] = self.numbers[log]
         found: Int64s = numbers[place]
         return found
