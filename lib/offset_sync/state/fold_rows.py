@@ -13,6 +13,7 @@ from offset_sync.state.committed_offsets import OWN_TAG, ClusterOffsets, Committ
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_commits import KEY
 from offset_sync.state.own_writes import NOTHING
+from offset_sync.tables.definition import fitted
 
 KEPT_MS = 7 * 24 * 3600 * 1000
 """So long a key is kept after its last commit or deletion."""
@@ -91,4 +92,4 @@ def _rows_of(alias: str, commits: ClusterOffsets, offsets: CommittedOffsets) -> 
     found["actual_metadata"] = np.where(is_tagged, OWN_TAG, "")
     for name, texts in (("metadata", commits.metadata), ("topic_id", commits.topic_id)):
         found[name] = [texts.get(row) for row in key.tolist()]
-    return pa.table(found).select(COMMITS_SCHEMA.names).cast(COMMITS_SCHEMA)
+    return fitted(pa.table(found), COMMITS_SCHEMA)

@@ -51,7 +51,7 @@ class IndexRows:
     @property
     def columns(self) -> list[Int64s]:
         """All columns, in their order."""
-        return [getattr(self, field.name) for field in fields(self)]
+        return [getattr(self, name) for name in _COLUMNS]
 
     @property
     def runs(self) -> Runs:
@@ -120,6 +120,9 @@ def _by_offset(log: Int64s, start: Int64s, wrong: Int64s) -> NDArray[np.intp]:
     return order
 
 
+_COLUMNS = [field.name for field in fields(IndexRows)]
+
+
 def _ascends(values: NDArray[np.integer[Any]]) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
@@ -166,16 +169,17 @@ class RowReader:
         self.numbers: dict[ClusterPartition, int] = {}
         self.logs: list[ClusterPartition] = []
         self._numbering = threading.Lock()
+        self._timed: list[bool] = []  # by number too: patterns of names are looked at once
 
     def read(self, rows: pa.Table) -> IndexRows:
         """Return *rows*, in no order."""
         if rows.num_rows == 0:
             nothing = np.empty(0, np.int64)
-            return IndexRows(*(nothing for _ in fields(IndexRows)))
+            return IndexRows(*(nothing for _ in _COLUMNS))
         log = self._logs_of(rows)
         start, length, origin_start = (int64s(rows.column(n)) for n in ("start_offset", "length", "origin_start"))
         codes, origin = _encoded(rows.column("origin"))
-        is_timed = np.array([self.is_timed(each.topic) for each in self.logs], np.bool_)
+        is_timed = np.array(self._timed, np.bool_)
         seen_ms, complete_ms = (_milliseconds(rows.column(name)) for name in ("indexed_at", "complete_until"))
         least_ms = most_ms = same_everywhere(0, len(log))
         if is_timed.any():
@@ -200,6 +204,7 @@ class RowReader:
             with self._numbering:
                 if log not in self.numbers:
                     self.logs.append(log)
+                    self._timed.append(self.is_timed(log.topic))
                     self.numbers[log] = len(self.logs) - 1
             numbers[each] = self.numbers[log]
         found: Int64s = numbers[place]

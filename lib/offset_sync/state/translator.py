@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from contextlib import suppress
+from functools import cache
 
 import numpy as np
 
@@ -46,7 +47,8 @@ class Translator:
         self._index = state.index
         self.problems = Problems(state.lock)
         self._origins = frozenset(self._index.code(alias) for alias in config.clusters)
-        self._grace_ms = to_ms(config.sync.hole_grace)
+        self._grace_ms, self._idle_ms = to_ms(config.sync.hole_grace), to_ms(config.sync.idle_after)
+        self._strategy_of = cache(config.strategy_of)
 
     def translate(
         self, last: LastTranslations, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int
@@ -209,8 +211,7 @@ class Translator:
         return Outlook(reason_to_withhold(log, target_log), ids, there.log_start, revision)
 
     def _strategy(self, topic: str, now_ms: int) -> Strategy:
-        idle_ms = to_ms(self._config.sync.idle_after)
-        return Strategy(self._config.strategy_of(topic), self._config.topics.header_look_back, now_ms - idle_ms)
+        return Strategy(self._strategy_of(topic), self._config.topics.header_look_back, now_ms - self._idle_ms)
 
     def view(self, cluster: str, partition: TopicPartition, snapshot: Snapshot) -> PartitionMetadata | None:
         """Return what is known of a partition; None: the cluster or the partition's leader cannot be asked."""

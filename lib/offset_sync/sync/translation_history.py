@@ -10,6 +10,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -71,7 +72,7 @@ class TranslationHistory:
     ) -> None:
         self._tables = tables
         self._keys = keys
-        self._strategy_of = config.strategy_of
+        self._strategy_of = cache(config.strategy_of)
         self._intents = intents
         self._queue: queue.SimpleQueue[pa.Table | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)

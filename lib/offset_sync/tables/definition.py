@@ -79,11 +79,10 @@ def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def fitted_but_texts(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the same; columns of texts stay encoded by dictionaries where they are."""
+    there = set(rows.column_names)
     known = [
-        _fitted(rows.column(each.name), each.type)
-        if each.name in rows.column_names
-        else pa.nulls(rows.num_rows, each.type)
-        for each in schema
+        _fitted(rows.column(name), kind) if name in there else pa.nulls(rows.num_rows, kind)
+        for name, kind in zip(schema.names, schema.types, strict=True)
     ]
     return pa.table(known, names=schema.names)
 

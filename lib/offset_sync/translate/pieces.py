@@ -70,6 +70,9 @@ class Pieces:
         )
 
 
+_COLUMNS = [field.name for field in fields(Pieces) if field.name != "unknown_copies"]
+
+
 def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
     """Cut the target's *runs* into pieces by where their records stand in the *source*'s log.
 
@@ -100,8 +103,7 @@ def _in_log_order(parts: list[tuple[NDArray[np.intp], Pieces]]) -> Pieces:
         nothing, no = np.empty(0, np.int64), np.empty(0, np.bool_)
         return Pieces(nothing, nothing, nothing, no, no, no, no)
     pieces = [part for _, part in parts]
-    columns = [field.name for field in fields(Pieces) if field.name != "unknown_copies"]
-    joined = {name: np.concatenate([getattr(part, name) for part in pieces]) for name in columns}
+    joined = {name: np.concatenate([getattr(part, name) for part in pieces]) for name in _COLUMNS}
     order = np.argsort(joined["start"], kind="stable")
     copies = sum(part.unknown_copies for part in pieces)
     return Pieces(**{name: values[order] for name, values in joined.items()}, unknown_copies=copies)

@@ -112,7 +112,7 @@ class MemoryTables:
         known = self._reversed.get(id(rows))
         if known is None or known[0] is not rows:
             order = np.arange(rows.num_rows - 1, -1, -1)
-            known = self._reversed[id(rows)] = rows, rows.take(pa.array(order)).combine_chunks()
+            known = self._reversed[id(rows)] = rows, rows.take(pa.array(order))
         return known[1]
 
     def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:

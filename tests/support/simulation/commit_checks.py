@@ -12,7 +12,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochChange, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from simulation.persisted import Persisted
-from simulation.world import World
+from simulation.world import Position, World
 
 COMMITS = TopicPartition(CONSUMER_OFFSETS, 0)
 
@@ -55,12 +55,22 @@ class CommitChecks:
 def note_forgotten(world: World, persisted: Persisted) -> None:
     """Note which commits a start has dropped: whoever commits such a key again begins anew, and goes back to nothing.
 
-    The driver that has just started knows them yet, so what is lower may count as a rewind or not.
+    The driver that has just started knows them yet, so what is lower may count as a rewind or not. What stood anywhere
+    as far as its log was read must not have been dropped.
     """
     for where, said in world.genuine.items():
-        if (where.group, *where.place) in persisted.forgotten:
+        if (where.group, *where.place) in persisted.forgotten and not _stands_anywhere(world, persisted, where):
             world.forgotten[where] = said
             world.rewound_ms.pop(where, None)
+
+
+def _stands_anywhere(world: World, persisted: Persisted, where: Position) -> bool:
+    for alias, cluster in world.clusters.items():
+        read = cluster.stood[: persisted.position(alias)]
+        last = next((value for each, value, _ in reversed(read) if each == where._replace(cluster=alias)), None)
+        if last is not None:
+            return True
+    return False
 
 
 def lose_commits(world: World, persisted: Persisted, alias: str, chance: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,8 +66,13 @@ class Runs:
 
     def followed_by(self, others: Runs) -> Runs:
         """Return both, in any order."""
-        names = [field.name for field in fields(self)]
-        return Runs(*(np.concatenate((getattr(self, name), getattr(others, name))) for name in names))
+        return Runs(
+            np.concatenate((self.start, others.start)),
+            np.concatenate((self.length, others.length)),
+            np.concatenate((self.origin, others.origin)),
+            np.concatenate((self.origin_start, others.origin_start)),
+            np.concatenate((self.indexed_at_ms, others.indexed_at_ms)),
+        )
 
     def from_offset(self, offset: int) -> Runs:
         """Return what lies at or above *offset*; a run across it is cut. The cost depends on what is returned only."""
