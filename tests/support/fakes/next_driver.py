@@ -13,6 +13,7 @@ from offset_sync.sync.translation_history import to_rows
 def begin_anew_by_the_history(site: Site) -> None:
     """Let another driver take over, which knows what this one has answered."""
     keys, told = site.offsets.keys, site.reconciliations
-    rows = [to_rows(each, np.flatnonzero(each.is_news), keys, lambda _topic: "exact") for each in told]
+    site.history += [to_rows(each, np.flatnonzero(each.is_news), keys, lambda _topic: "exact") for each in told]
+    told.clear()
     site.restart()
-    fill_answers(site.state, fold_answers(ANSWERS_SCHEMA.empty_table(), pa.concat_tables(rows)))
+    fill_answers(site.state, fold_answers(ANSWERS_SCHEMA.empty_table(), pa.concat_tables(site.history)))

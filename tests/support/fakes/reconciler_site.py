@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from builders.logs import log
 from fakes.clusters import MemoryCluster, MemoryEnds, MemoryIndex, MemoryTopic, to_records
 from offset_sync.config import Config, parse_config
@@ -57,7 +59,10 @@ class Row:
 
 @dataclass
 class Site:
-    """Clusters, the driver's committed of their commits, and a settler between them."""
+    """Clusters, the driver's committed of their commits, and a settler between them.
+
+    *history* is what drivers before have told, see ``fakes.next_driver``.
+    """
 
     config: Config
     clock_ms: list[int] = field(default_factory=lambda: [STARTED_MS])
@@ -65,6 +70,7 @@ class Site:
     reconciliations: list[Reconciliation] = field(default_factory=list)
     asked: list[tuple[str, OffsetWrite]] = field(default_factory=list)
     is_dry_run: bool = False
+    history: list[pa.Table] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.clusters = {alias: MemoryCluster(alias, self.clock_ms) for alias in self.config.clusters}

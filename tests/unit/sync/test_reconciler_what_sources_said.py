@@ -129,7 +129,8 @@ def test_it_holds_at_a_target_that_hung_when_it_was_said(change: Change, offset:
 
 
 @WHOLE
-def test_it_is_said_though_the_target_is_silent(change: Change, state: str) -> None:
+@pytest.mark.parametrize("is_of_the_next_driver", [False, True])
+def test_it_is_said_though_the_target_is_silent(change: Change, state: str, is_of_the_next_driver: bool) -> None:
     """What was answered is settled, and nobody commits; then the source is lost and the target is back."""
     site = site_of("X", "Y")
     site.commit("X", "readers", 5)
@@ -137,6 +138,8 @@ def test_it_is_said_though_the_target_is_silent(change: Change, state: str) -> N
     site.clusters["Y"].is_down = True
     change(site)
     site.reconcile()
+    if is_of_the_next_driver:
+        begin_anew_by_the_history(site)
     site.clusters["Y"].is_down = False
     assert lose_x(site) == {("Y", "readers"): state}
 
