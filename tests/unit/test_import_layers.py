@@ -48,7 +48,14 @@ PURE = ("model", "decode", "translate")
 IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "subprocess", "threading", "time"}
 # What executors unpickle that have no compiled client, and what is read without a JVM, may lead to neither.
 WITHOUT = {
-    "confluent_kafka": ("ingest.decode_commits", "ingest.run_builder", "sync.distributed_writer", "tables"),
+    "confluent_kafka": (
+        "ingest.decode_commits",
+        "ingest.refuted_runs",
+        "ingest.run_builder",
+        "ingest.signed_rows",
+        "sync.distributed_writer",
+        "tables",
+    ),
     "pyspark": ("tables.views.duckdb", "status.render", "kafka", "config"),
 }
 

@@ -2,7 +2,8 @@
 
 The records are read once. What the tasks make of them lies on the disks of the executors as a local checkpoint of
 Spark's: it is asked about, checked, and written into the table from there. Where it is lost, with an executor, whoever
-wants it fails, and the micro-batch is repeated. To read the records again would give runs that nobody has checked.
+wants it fails, and the micro-batch is repeated: what is read later nobody has checked. So does whoever finds rows of
+another attempt of a task than those that the summary is of, as one that runs twice may leave them later elsewhere.
 """
 
 from __future__ import annotations
@@ -19,22 +20,25 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
-from offset_sync.ingest.map_batches import few_rows, to_sql
+from offset_sync.ingest.map_batches import MapBatches, few_rows, to_sql
 from offset_sync.ingest.refuted_runs import LogEnds, RefuteBeyond
 from offset_sync.ingest.run_builder import CUT_SCHEMA
+from offset_sync.ingest.signed_rows import ATTEMPT, Signed
 from offset_sync.model.values import TopicPartition
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.delta.jvm import release
+
+_UNCHECKED = "rows of another attempt of a task than those that were checked: the micro-batch is repeated"
 
 
 class KeptRuns(NamedTuple):
     """Rows of :data:`CUT_SCHEMA` that tasks have made and nobody has collected.
 
     *summary* has a row per log and origin, of null for those that nobody can be asked about: ``end`` and ``reach``, the
-    first offsets above the runs here and at the origin, the number of ``records``, and of malformed ones (``errors``).
-    *without* are logs whose rows do not count, *beyond* ends of origins' logs that some run is beyond. *is_again* says
-    that logs were read once more for it.
+    first offsets above the runs here and at the origin, the number of ``records``, and of malformed ones (``errors``),
+    and the ``attempts`` that have made the rows. *without* are logs whose rows do not count, *beyond* ends of origins'
+    logs that some run is beyond. *is_again* says that logs were read once more for it.
     """
 
     rows: DataFrame
@@ -91,7 +95,10 @@ class KeptRuns(NamedTuple):
         return self.summary.filter(pa.array([place not in self.without for place in places], pa.bool_()))
 
     def _believed(self) -> DataFrame:
-        rows = self.rows
+        """Return the rows that count; to read others than those that were asked about fails."""
+        attempts = {each for row in self.summary.column("attempts").to_pylist() for each in row}
+        is_known = F.when(F.col(ATTEMPT).isin(*sorted(attempts)), True).otherwise(F.raise_error(F.lit(_UNCHECKED)))
+        rows = self.rows.where(is_known).select(*CUT_SCHEMA.names)
         if self.without:
             rows = rows.where(~reduce(Column.__or__, map(_is_of, sorted(self.without))))
         if self.beyond:
@@ -106,11 +113,12 @@ class Cut(NamedTuple):
     kept: tuple[KeptRuns, ...] = ()
 
 
-def cut_by_tasks(made: DataFrame, origins: Collection[str]) -> Cut:
-    """Return *made*, rows of :data:`CUT_SCHEMA`: all of them where they are few.
+def cut_by_tasks(records: DataFrame, function: MapBatches, origins: Collection[str]) -> Cut:
+    """Return what *function* makes of *records*, rows of :data:`CUT_SCHEMA`: all of them where they are few.
 
     *origins* are those that can be asked about. Whoever asks releases what is kept.
     """
+    made = records.mapInArrow(Signed(function), f"{to_sql(CUT_SCHEMA)}, {ATTEMPT} bigint")
     kept = made.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
     try:
         few = few_rows(kept)
@@ -120,7 +128,7 @@ def cut_by_tasks(made: DataFrame, origins: Collection[str]) -> Cut:
         release(kept)
         raise
     release(kept)
-    return Cut(few)
+    return Cut(few.drop_columns(ATTEMPT))
 
 
 def release_all(kept: Collection[KeptRuns]) -> None:
@@ -140,6 +148,7 @@ def _summary(kept: DataFrame, origins: Collection[str]) -> pa.Table:
             F.max(F.when(is_run, F.col("origin_start") + F.col("length"))).alias("reach"),
             F.sum("length").alias("records"),
             F.count("error").alias("errors"),
+            F.collect_set(ATTEMPT).alias("attempts"),
         )
         .toArrow()
     )
