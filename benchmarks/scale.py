@@ -15,6 +15,8 @@ by the brokers' own timestamps. Last ``report_status --once``. All answers are c
 from __future__ import annotations
 
 import argparse
+import os
+import resource
 import subprocess
 import tempfile
 import time
@@ -25,7 +27,7 @@ from typing import Any
 import numpy as np
 from latency import STEP, Scenario, batch_of, commit_all, commit_steadily, latencies, read_commits
 from latency_logs import STEADY
-from processes import Meter, peak_memory_by_command
+from processes import Meter, peak_memory_by_command, processor_s
 from results import save
 from scale_deep import DEEP, compare, deep_batch, deep_name, deep_offsets, deep_waits, reached_at
 from scale_index import PARTITIONS, Blocks, Int64s, write_table
@@ -65,7 +67,7 @@ def main() -> None:
         ):
             rows.append(measure(clusters, Path(folder), int(millions * _MILLION), given))
         settings = {"partitions": PARTITIONS, "groups that lag": given.groups, "groups at the tail": _TAIL_GROUPS}
-        save("scale", {**settings, "seconds": given.seconds}, rows)
+        save("scale", {**settings, "seconds": given.seconds}, sorted(rows, key=lambda row: int(row["runs"])))
 
 
 def measure(
@@ -89,7 +91,7 @@ def measure(
     sync = RunningJob("sync_offsets", config, directory, java=())
     try:
         found |= wait_for_answers(clusters["dc2"], logs, first, began_ms, sync)
-        found |= memory_of(sync)
+        found |= {"cpu_s": round(processor_s(sync.pid), 1), "load": round(os.getloadavg()[0], 1), **memory_of(sync)}
         found |= measure_deep(clusters, here, logs, first)
         found |= measure_tail(clusters, config, tail, logs[0].end + 1, given.seconds)
         found |= measure_report(config)
@@ -174,8 +176,11 @@ def measure_tail(
 
 def measure_report(config: Path) -> dict[str, Any]:
     """Return how long ``report_status --once`` takes and what it holds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     found = run(["report_status", "--once", "--conf", str(config)])
-    return {"report_s": found["whole_s"], "report_mib": found["mib"]}
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+    return {"report_s": found["whole_s"], "report_cpu_s": round(cpu_s, 1), "report_mib": found["mib"]}
 
 
 def judged(logs: Sequence[Blocks], clusters: Mapping[str, EmbeddedCluster]) -> dict[str, Any]:
