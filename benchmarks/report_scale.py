@@ -23,9 +23,10 @@ ahead, or behind in the end.
   target, and until those of all groups do, which have committed at random depths before. *CPU*:
   processor seconds that its processes had taken by then; *load*: of how many processes the two
   cores were asked for at that moment, the machine's others included.
-- *deep*: then these groups commit again, anywhere further on: until the target is as far. *tail*:
-  200 groups commit all partitions every second at the end of the logs, while `index_records` runs
-  and another topic is produced and mirrored. By the brokers' timestamps.
+- *deep*: then ten of these groups a second commit all partitions again, anywhere further on: until
+  the target is as far. *tail*: 200 groups commit all partitions every second at the end of the
+  logs, while `index_records` runs and another topic is produced and mirrored. By the brokers'
+  timestamps.
 - *JVM*, *Python*: the most that each held, in MiB; at the start and to the end. *report*: seconds
   and MiB of `report_status --once`, beside the running jobs.
 
