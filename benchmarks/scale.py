@@ -51,7 +51,7 @@ _DEEP_S, _DEEP_GROUPS = 20, 10
 """So long, and so many groups a second, those that lag commit further on."""
 _SETTLE_S = 10.0
 _INDEX_STARTS_S = 20.0
-_PATIENCE_S = 600.0
+_PATIENCE_S = 900.0
 
 
 def main() -> None:
@@ -93,9 +93,12 @@ def measure(
     sync = RunningJob("sync_offsets", config, directory, java=())
     try:
         found |= wait_for_answers(clusters["dc2"], logs, first, began_ms, sync)
+        print(found, flush=True)
         found |= {"cpu_s": round(processor_s(sync.pid), 1), "load": round(os.getloadavg()[0], 1), **memory_of(sync)}
         found |= measure_deep(clusters, here, logs, first)
+        print(found, flush=True)
         found |= measure_tail(clusters, config, tail, logs[0].end + 1, given.seconds)
+        print(found, flush=True)
         found |= measure_report(config)
         sync.check()
         found |= {f"peak_{name}": mib for name, mib in memory_of(sync).items()}
@@ -184,7 +187,7 @@ def measure_tail(
 def measure_report(config: Path) -> dict[str, Any]:
     """Return how long ``report_status --once`` takes and what it holds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    found = run(["report_status", "--once", "--conf", str(config)])
+    found = run(["report_status", "--once", "--conf", str(config)], _PATIENCE_S)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
     return {"report_s": found["whole_s"], "report_cpu_s": round(cpu_s, 1), "report_mib": found["mib"]}
