@@ -20,10 +20,13 @@ answer is compared with what is right, which is known from how the logs are made
 ahead, or behind in the end.
 
 - *first*, *all*: seconds from the start of `sync_offsets` until the first answer stands at the
-  target, and until those of all groups do, which have committed at random depths before.
-- *deep*: then these groups commit again, anywhere further on: until the target is as far. *tail*:
-  200 groups commit all partitions every second at the end of the logs, while `index_records` runs
-  and another topic is produced and mirrored. By the brokers' timestamps.
+  target, and until those of all groups do, which have committed at random depths before. *CPU*:
+  processor seconds that its processes had taken by then; *load*: of how many processes the two
+  cores were asked for at that moment, the machine's others included.
+- *deep*: then ten of these groups a second commit all partitions again, anywhere further on: until
+  the target is as far. *tail*: 200 groups commit all partitions every second at the end of the
+  logs, while `index_records` runs and another topic is produced and mirrored. By the brokers'
+  timestamps.
 - *JVM*, *Python*: the most that each held, in MiB; at the start and to the end. *report*: seconds
   and MiB of `report_status --once`, beside the running jobs.
 
@@ -34,6 +37,7 @@ _COLUMNS = {
     "table MiB": "table_mib",
     "first s": "first_s",
     "all s": "all_s",
+    "CPU s": "cpu_s",
     "start: JVM": "java_mib",
     "start: Python": "python_mib",
     "JVM": "peak_java_mib",
@@ -43,8 +47,10 @@ _COLUMNS = {
     "tail p50 s": "tail_p50_s",
     "tail p99 s": "tail_p99_s",
     "report s": "report_s",
+    "report CPU s": "report_cpu_s",
     "report MiB": "report_mib",
     "answers compared": "positions",
+    "load": "load",
 }
 
 

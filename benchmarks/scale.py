@@ -15,6 +15,8 @@ by the brokers' own timestamps. Last ``report_status --once``. All answers are c
 from __future__ import annotations
 
 import argparse
+import os
+import resource
 import subprocess
 import tempfile
 import time
@@ -23,9 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 from latency import STEP, Scenario, batch_of, commit_all, commit_steadily, latencies, read_commits
 from latency_logs import STEADY
-from processes import Meter, peak_memory_by_command
+from processes import Meter, peak_memory_by_command, processor_s
 from results import save
 from scale_deep import DEEP, compare, deep_batch, deep_name, deep_offsets, deep_waits, reached_at
 from scale_index import PARTITIONS, Blocks, Int64s, write_table
@@ -44,7 +47,8 @@ from offset_sync_demo.story.jobs import RunningJob, write_config
 _MILLION = 1_000_000
 _TAIL_GROUPS = 200
 _WARM_UP_S = 20
-_DEEP_S = 20
+_DEEP_S, _DEEP_GROUPS = 20, 10
+"""So long, and so many groups a second, those that lag commit further on."""
 _SETTLE_S = 10.0
 _INDEX_STARTS_S = 20.0
 _PATIENCE_S = 900.0
@@ -65,7 +69,7 @@ def main() -> None:
         ):
             rows.append(measure(clusters, Path(folder), int(millions * _MILLION), given))
         settings = {"partitions": PARTITIONS, "groups that lag": given.groups, "groups at the tail": _TAIL_GROUPS}
-        save("scale", {**settings, "seconds": given.seconds}, rows)
+        save("scale", {**settings, "seconds": given.seconds}, sorted(rows, key=lambda row: int(row["runs"])))
 
 
 def measure(
@@ -79,7 +83,7 @@ def measure(
     create_topic(clusters.values(), "flow", 8)
     config = directory / "scale.yaml"
     write_config(config, clusters, directory)
-    index_to_the_end(config)
+    index_to_the_end(config, logs[0].end)
     here = ClusterAdmin("dc1", {"bootstrap.servers": clusters["dc1"].bootstrap_servers})
     first = deep_offsets(logs, given.groups)
     commit_all(here, deep_batch(range(given.groups), first))
@@ -89,9 +93,12 @@ def measure(
     sync = RunningJob("sync_offsets", config, directory, java=())
     try:
         found |= wait_for_answers(clusters["dc2"], logs, first, began_ms, sync)
-        found |= memory_of(sync)
+        print(found, flush=True)
+        found |= {"cpu_s": round(processor_s(sync.pid), 1), "load": round(os.getloadavg()[0], 1), **memory_of(sync)}
         found |= measure_deep(clusters, here, logs, first)
+        print(found, flush=True)
         found |= measure_tail(clusters, config, tail, logs[0].end + 1, given.seconds)
+        print(found, flush=True)
         found |= measure_report(config)
         sync.check()
         found |= {f"peak_{name}": mib for name, mib in memory_of(sync).items()}
@@ -101,11 +108,14 @@ def measure(
     return found
 
 
-def index_to_the_end(config: Path) -> None:
-    """Let ``index_records`` read what stands in the logs, and note what it notes of them."""
-    log = config.with_name("index_records_once.log")
+def index_to_the_end(config: Path, gap: int) -> None:
+    """Let ``index_records`` read what stands in the logs, and note what it notes of them; the *gap* at one go."""
+    log, settings = config.with_name("index_records_once.log"), yaml.safe_load(config.read_text())
+    settings["index"]["max_offsets_per_trigger"] = 2 * PARTITIONS * (gap + _MILLION)
+    once = config.with_name("once.yaml")
+    once.write_text(yaml.safe_dump(settings))
     with log.open("wb") as output:
-        words = [str(SUBMIT), "index_records", "--once", "--conf", str(config)]
+        words = [str(SUBMIT), "index_records", "--once", "--conf", str(once)]
         if subprocess.run(words, stdout=output, stderr=subprocess.STDOUT, check=False).returncode:
             raise SystemExit(f"index_records failed:\n{log.read_text()[-3000:]}")
 
@@ -136,15 +146,17 @@ def memory_of(job: RunningJob) -> dict[str, Any]:
 def measure_deep(
     clusters: Mapping[str, EmbeddedCluster], here: ClusterAdmin, logs: Sequence[Blocks], before: Int64s
 ) -> dict[str, Any]:
-    """Let groups that lag commit further on; return how long their answers took, in seconds."""
+    """Let some groups that lag commit further on, a few a second; return how long their answers took, in seconds."""
     since_ms, further = int(time.time() * 1000), deep_offsets(logs, len(before), before)
-    for some in np.array_split(np.arange(len(before)), _DEEP_S):
-        began = time.monotonic()
-        here.write_offsets(deep_batch(some.tolist(), further))
+    for second in range(_DEEP_S):
+        began, some = time.monotonic(), range(second, min(len(before), _DEEP_S * _DEEP_GROUPS), _DEEP_S)
+        here.write_offsets(deep_batch(some, further))
         time.sleep(max(0.0, began + 1.0 - time.monotonic()))
-    time.sleep(_SETTLE_S)
-    source, target = read_commits(clusters["dc1"]), read_commits(clusters["dc2"])
-    waits, unanswered = deep_waits(logs, source, target, since_ms)
+    waits, unanswered, until = np.empty(0), 1, time.monotonic() + _PATIENCE_S
+    while unanswered and time.monotonic() < until:
+        time.sleep(_SETTLE_S)
+        source, target = read_commits(clusters["dc1"]), read_commits(clusters["dc2"])
+        waits, unanswered = deep_waits(logs, source, target, since_ms)
     return {"deep_unanswered": unanswered, **percentiles("deep", waits)}
 
 
@@ -162,7 +174,7 @@ def measure_tail(
         time.sleep(_INDEX_STARTS_S)
         since_ms = commit_steadily(clusters["dc1"], tail, first, _WARM_UP_S, seconds, Meter({}))
         index.check()
-        time.sleep(_SETTLE_S)
+        time.sleep(3 * _SETTLE_S)
     finally:
         producers.stop(2.0)
         for mirror in mirrors:
@@ -176,8 +188,11 @@ def measure_tail(
 
 def measure_report(config: Path) -> dict[str, Any]:
     """Return how long ``report_status --once`` takes and what it holds."""
-    found = run(["report_status", "--once", "--conf", str(config)])
-    return {"report_s": found["whole_s"], "report_mib": found["mib"]}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    found = run(["report_status", "--once", "--conf", str(config)], _PATIENCE_S)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+    return {"report_s": found["whole_s"], "report_cpu_s": round(cpu_s, 1), "report_mib": found["mib"]}
 
 
 def judged(logs: Sequence[Blocks], clusters: Mapping[str, EmbeddedCluster]) -> dict[str, Any]:
@@ -191,6 +206,8 @@ def judged(logs: Sequence[Blocks], clusters: Mapping[str, EmbeddedCluster]) -> d
 
 def percentiles(name: str, waits_ms: np.ndarray) -> dict[str, Any]:
     """Return p50, p99 and the longest of *waits_ms*, in seconds."""
+    if len(waits_ms) == 0:
+        return {}
     p50, p99, most = (np.percentile(waits_ms, [50, 99, 100]) / 1000).round(2).tolist()
     return {f"{name}_p50_s": p50, f"{name}_p99_s": p99, f"{name}_max_s": most}
 

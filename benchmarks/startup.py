@@ -76,8 +76,11 @@ def measure(name: str, words: Sequence[str], times: int) -> dict[str, Any]:
     return {"command": name, **best}
 
 
-def run(words: Sequence[str]) -> dict[str, Any]:
-    """Run a command; return when its first output came, when it ended, what it held, and its exit code."""
+def run(words: Sequence[str], patience_s: float = _PATIENCE_S) -> dict[str, Any]:
+    """Run a command; return when its first output came, when it ended, what it held, and its exit code.
+
+    One that takes longer than *patience_s* is killed.
+    """
     began = time.monotonic()
     with subprocess.Popen([SUBMIT, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -86,7 +89,7 @@ def run(words: Sequence[str]) -> dict[str, Any]:
         reader = threading.Thread(target=lambda err: said.append(err.read()), args=(process.stderr,))
         reader.start()
         most = _Peak(process.pid)
-        ends = threading.Timer(_PATIENCE_S, process.kill)
+        ends = threading.Timer(patience_s, process.kill)
         ends.start()
         is_there = bool(process.stdout.read(1))
         first = time.monotonic() - began

@@ -26,19 +26,18 @@ def highest_indexed(tables: Tables) -> dict[ClusterPartition, int]:
     Of a log with several lives only what was indexed in the last one counts.
     """
     lives, found = lives_of(tables.all_rows(LOG_INCARNATIONS)), dict[ClusterPartition, int]()
-    for rows in tables.batches(RECORD_RUNS, _RUN):
-        is_known = pc.and_(pc.greater(rows.column("length"), 0), pc.not_equal(rows.column("origin"), ""))
-        rows = rows.filter(is_known)
-        is_earlier = np.zeros(rows.num_rows, np.bool_)
-        indexed_ms = rows.column("indexed_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
+    for rows in tables.batches(RECORD_RUNS, _RUN if lives else _RUN[:-1], encoded=True):
+        is_wanted = pc.greater(rows.column("length"), 0).to_numpy()
         for log, life in lives:
             is_of_log = pc.and_(pc.equal(rows.column("origin"), log.cluster), pc.equal(rows.column("topic"), log.topic))
             is_of_log = pc.and_(is_of_log, pc.equal(rows.column("partition"), log.partition))
-            is_earlier |= is_of_log.to_numpy() & (indexed_ms <= life.noticed_ms)
+            indexed_ms = rows.column("indexed_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
+            is_wanted &= ~(is_of_log.to_numpy() & (indexed_ms <= life.noticed_ms))
         end = pc.add(rows.column("origin_start"), rows.column("length"))
-        for (cluster, topic, partition), highest in _highest(rows, _RUN[:3], end, ~is_earlier):
-            log = ClusterPartition(cluster, topic, partition)
-            found[log] = max(highest, found.get(log, highest))
+        for (origin, topic, partition), highest in _highest(rows, _RUN[:3], end, is_wanted):
+            if origin:  # else nobody knows whose records they are
+                log = ClusterPartition(origin, topic, partition)
+                found[log] = max(highest, found.get(log, highest))
     return found
 
 
@@ -58,8 +57,9 @@ def _highest(
     rows: pa.Table, names: list[str], end: pa.ChunkedArray, is_wanted: NDArray[np.bool_]
 ) -> Iterator[tuple[tuple[Any, ...], int]]:
     """Yield each combination of the columns *names* among those rows that are wanted, with its highest *end*."""
-    wanted = rows.select(names).append_column("end", end).filter(pa.array(is_wanted))
-    highest = wanted.group_by(names, use_threads=False).aggregate([("end", "max")])
+    wanted = pa.array(np.where(is_wanted, end.to_numpy(), ABSENT))
+    ends = rows.select(names).append_column("end", wanted).group_by(names, use_threads=False)
+    highest = ends.aggregate([("end", "max")]).filter(pc.greater(pc.field("end_max"), ABSENT))
     columns = (highest.column(name).to_pylist() for name in (*names, "end_max"))
     for *place, most in zip(*columns, strict=True):
         yield tuple(place), most
