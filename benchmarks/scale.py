@@ -152,7 +152,7 @@ def measure_deep(
         began, some = time.monotonic(), range(second, min(len(before), _DEEP_S * _DEEP_GROUPS), _DEEP_S)
         here.write_offsets(deep_batch(some, further))
         time.sleep(max(0.0, began + 1.0 - time.monotonic()))
-    waits, unanswered, until = np.empty(0), 1, time.monotonic() + _PATIENCE_S
+    waits, unanswered, until = np.empty(0, np.int64), 1, time.monotonic() + _PATIENCE_S
     while unanswered and time.monotonic() < until:
         time.sleep(_SETTLE_S)
         source, target = read_commits(clusters["dc1"]), read_commits(clusters["dc2"])

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.equal_columns import same_everywhere, taken, together
+from offset_sync.state.row_order import ascends, by_offset, narrow
 from offset_sync.tables.catalog import BEGINS
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
@@ -24,8 +24,6 @@ UNTIMED = [name for name in COLUMNS if name not in ("min_timestamp", "max_timest
 """What is read where no topic is translated by timestamp."""
 _WORTH_A_STRETCH = 256
 """Stretches of one log that are shorter on average are sorted."""
-_SORTED_ALONE = 64
-"""So many logs out of order are sorted one by one, more of them all at once."""
 
 
 @dataclass(frozen=True)
@@ -86,15 +84,15 @@ class IndexRows:
     def _order(self) -> NDArray[np.intp] | None:
         """Return how the rows are put in order, None where they are: they are copied once at most."""
         order, log, start = None, self.log, self.start
-        if not _ascends(log):
-            order = np.argsort(_narrow(log), kind="stable")
+        if not ascends(log):
+            order = np.argsort(narrow(log), kind="stable")
             log, start = log[order], start[order]
         same = log[1:] == log[:-1]
         wrong = np.unique(log[1:][same & (start[1:] < start[:-1])])
         if len(wrong):
-            by_offset = _by_offset(log, start, wrong)
-            order = by_offset if order is None else order[by_offset]
-            start = start[by_offset]
+            placed = by_offset(log, start, wrong)
+            order = placed if order is None else order[placed]
+            start = start[placed]
         is_next = same & (start[1:] == start[:-1])
         if not is_next.any():
             return order
@@ -102,34 +100,14 @@ class IndexRows:
         rows = tied if order is None else order[tied]
         tie = self.take(rows)
         by_tie = np.lexsort((tie.origin, tie.seen_ms, -tie.origin_start, tie.length, tie.start, tie.log))
-        if order is None and _ascends(by_tie):
+        if order is None and ascends(by_tie):
             return None
         order = np.arange(len(self)) if order is None else order
         order[tied] = rows[by_tie]
         return order
 
 
-def _by_offset(log: Int64s, start: Int64s, wrong: Int64s) -> NDArray[np.intp]:
-    """Return how rows by *log* are put in order by *start*, of which the logs *wrong* are not."""
-    if len(wrong) > _SORTED_ALONE:
-        return np.lexsort((start, log))
-    order = np.arange(len(log))
-    edges = np.stack([np.searchsorted(log, wrong, side) for side in ("left", "right")], 1)
-    for first, end in edges.tolist():
-        order[first:end] = first + np.argsort(start[first:end], kind="stable")
-    return order
-
-
 _COLUMNS = [field.name for field in fields(IndexRows)]
-
-
-def _ascends(values: NDArray[np.integer[Any]]) -> bool:
-    return bool((values[1:] >= values[:-1]).all())
-
-
-def _narrow(log: Int64s) -> NDArray[np.integer[Any]]:
-    """Return the same in 16 bits where that is enough: numpy sorts these by radix."""
-    return log.astype(np.uint16) if int(log.max()) < 1 << 16 else log
 
 
 def _milliseconds(times: pa.ChunkedArray) -> Int64s:
