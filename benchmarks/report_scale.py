@@ -9,8 +9,9 @@ SCALE_TEXT = """
 ## Scale: what stays the same as the index grows, and what does not
 
 One topic of 8 partitions that two clusters write half each, so that their logs cross at every
-record or two. `sync_offsets` and `report_status --once` run with default settings (2 GiB for the
-JVM's heap, `sync.index_memory` 512 MiB), each in processes of its own, beside two real brokers.
+record or two. `sync_offsets` and `report_status --once` run as they are delivered (2 GiB for the
+JVM's heap, `sync.index_memory` 512 MiB; only `sync.reconcile_interval` is 2 s), each in processes
+of its own, beside two real brokers.
 
 `record_runs` is written by a script (`benchmarks/scale_index.py`), as `index_records` would have
 appended it. No broker holds so many records here: of each log it has the first and the last one,
@@ -27,8 +28,14 @@ ahead, or behind in the end.
   the target is as far. *tail*: 200 groups commit all partitions every second at the end of the
   logs, while `index_records` runs and another topic is produced and mirrored. By the brokers'
   timestamps.
-- *JVM*, *Python*: the most that each held, in MiB; at the start and to the end. *report*: seconds
-  and MiB of `report_status --once`, beside the running jobs.
+- *JVM*, *Python*: the most that each held, in MiB; at the start and to the end. Spark's Python
+  workers are counted whole, though they share pages. *report*: seconds and MiB of
+  `report_status --once`, beside the running job.
+
+This is one run, at the lowest priority of a machine that had much else to do (*load*): compare
+processor seconds and memory, and seconds only with those of the same run. What grows is the start,
+by some 0.5 s of processor time for each million runs, with all that a first answer takes; memory
+does not, beyond `sync.index_memory`.
 
 ![What grows with the index, and what does not](benchmarks-scale.svg)
 """

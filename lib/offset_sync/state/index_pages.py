@@ -1,6 +1,6 @@
 """How much of the record index is in memory: the newest runs of each log, and pages that were asked for lately.
 
-Older runs lie in a spill file, in pages of some ten thousand, and of some hundred where there are many logs. A log that
+Older runs lie in a spill file, in pages of some thousand, and of some hundred where there are many logs. A log that
 has many runs gives more than one that has few, so that all of them together keep within what they may take.
 """
 
@@ -21,8 +21,11 @@ from offset_sync.translate.index.paged_runs import columns_of
 from offset_sync.translate.index.runs import Int64s, Runs
 
 logger = logging.getLogger(__name__)
-PAGE_RUNS, _LEAST_PAGE_RUNS = 1 << 16, 256
-"""A page has what its log gives at a time; of fewer runs it would take more room in the directory than in memory."""
+PAGE_RUNS, _LEAST_PAGE_RUNS = 1 << 12, 256
+"""A page has what its log gives at a time, at most so many runs, for all of it is read for one answer that lies deep.
+
+Of fewer than the least it would take more room in the directory than in memory.
+"""
 _RUN_BYTES = 180
 """Of a run in memory: its columns, where the other side's records stand, and room to grow (``benchmarks/tried.md``)."""
 _PAGE_RUN_BYTES = 40
