@@ -11,12 +11,8 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 _SECONDS = {
-    "sync_offsets: start to all answers of groups that lag": ("all_s", "#e6550d", "-"),
-    "sync_offsets: start to the first answer": ("first_s", "#fdae6b", "-"),
-    "report_status --once": ("report_s", "#8c6bb1", "-"),
-    "a commit anywhere, p99": ("deep_p99_s", "#4292c6", "--"),
-    "a commit at the tail, p99": ("tail_p99_s", "#0a7d33", "--"),
-    "a commit at the tail, p50": ("tail_p50_s", "#0a7d33", ":"),
+    "sync_offsets: start to all answers of groups that lag": ("cpu_s", "#e6550d", "-"),
+    "report_status --once": ("report_cpu_s", "#8c6bb1", "-"),
 }
 _MEMORY = {
     "sync_offsets: JVM": ("peak_java_mib", "#fdae6b", "-"),
@@ -26,10 +22,10 @@ _MEMORY = {
 
 
 def draw_scale(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Draw seconds and memory over the runs of the index, from *rows* by ascending runs."""
+    """Draw processor seconds and memory over the runs of the index, from *rows* by ascending runs."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6))
     _draw(left, rows, _SECONDS)
-    left.set(ylabel="seconds", yscale="log")
+    left.set(ylabel="processor seconds", ylim=(0, 110))
     _draw(right, rows, _MEMORY)
     right.plot(
         [row["runs"] for row in rows],
@@ -44,7 +40,6 @@ def draw_scale(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     for axes in (left, right):
         axes.set(xlabel="runs in the index", xscale="log")
         axes.legend(frameon=False, loc="upper left", fontsize=8)
-    left.set_ylim(top=left.get_ylim()[1] * 8)
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
