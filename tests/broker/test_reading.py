@@ -69,7 +69,7 @@ def test_markers_and_aborted_records_are_passed_over_and_at_the_end_there_is_not
 
 
 def test_a_record_comes_whole(cluster: EmbeddedCluster, reader: RecordReader, topic_name: str) -> None:
-    create_topics(cluster, {topic_name: 2})
+    create_topics(cluster, {topic_name: 2}, {"retention.ms": "-1"})  # by its time a record of 1970 could go at once
     producer = Producer(client_options(cluster.bootstrap_servers))
     headers = [("IDC", b"dc2"), ("Offset", b"7"), ("Offset", None), ("", b"\xff")]
     large = b"x" * 900_000

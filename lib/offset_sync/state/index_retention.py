@@ -65,7 +65,7 @@ class TableRows(Mapping[ClusterPartition, Rows]):
 
     def add(self, part: pa.Table) -> None:
         """Add some rows of ``record_runs``, in any order."""
-        rows = self._reader.read(part.select(COLUMNS))
+        rows = self._reader.read(part.select([name for name in COLUMNS if name in part.column_names]))
         zero = np.zeros(len(rows), np.int64)
         self._rows.add(IndexRows(rows.log, rows.start, zero, zero, zero, rows.seen_ms, zero, zero, zero))
 

@@ -99,10 +99,12 @@ def copied_log(origin: str, offsets: Iterable[int], first: int = 0) -> list[LogR
     return [LogRecord(first + place, origin, offset) for place, offset in enumerate(offsets)]
 
 
-def create_topics(cluster: EmbeddedCluster, partitions: Mapping[str, int]) -> None:
+def create_topics(
+    cluster: EmbeddedCluster, partitions: Mapping[str, int], config: Mapping[str, str] | None = None
+) -> None:
     """Create topics and wait until their leaders are there."""
-    admin = admin_of(cluster)
-    for future in admin.create_topics([NewTopic(name, count, 1) for name, count in partitions.items()]).values():
+    topics = [NewTopic(name, count, 1, config=dict(config or {})) for name, count in partitions.items()]
+    for future in admin_of(cluster).create_topics(topics).values():
         future.result(120)
     wait_for_ends(cluster, {(name, number): 0 for name, count in partitions.items() for number in range(count)})
 
