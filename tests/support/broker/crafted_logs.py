@@ -103,8 +103,9 @@ def create_topics(
     cluster: EmbeddedCluster, partitions: Mapping[str, int], config: Mapping[str, str] | None = None
 ) -> None:
     """Create topics and wait until their leaders are there."""
+    admin = admin_of(cluster)
     topics = [NewTopic(name, count, 1, config=dict(config or {})) for name, count in partitions.items()]
-    for future in admin_of(cluster).create_topics(topics).values():
+    for future in admin.create_topics(topics).values():
         future.result(120)
     wait_for_ends(cluster, {(name, number): 0 for name, count in partitions.items() for number in range(count)})
 
