@@ -22,19 +22,12 @@ _MEMORY = {
 
 
 def draw_scale(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Draw processor seconds and memory over the runs of the index, from *rows* by ascending runs."""
+    """Draw processor seconds and memory over the runs of the index, from *rows* of one run of the benchmark or several."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6))
     _draw(left, rows, _SECONDS)
     left.set(ylabel="processor seconds", ylim=(0, 110))
-    _draw(right, rows, _MEMORY)
-    right.plot(
-        [row["runs"] for row in rows],
-        [row["peak_java_mib"] + row["peak_python_mib"] for row in rows],
-        color="#636363",
-        marker="o",
-        markersize=3,
-        label="sync_offsets: both together",
-    )
+    both = [{**row, "both_mib": row["peak_java_mib"] + row["peak_python_mib"]} for row in rows]
+    _draw(right, both, {**_MEMORY, "sync_offsets: both together": ("both_mib", "#636363", "-")})
     right.axhline(2048, color="#bdbdbd", linewidth=0.8, linestyle="--")
     right.set(ylabel="MiB held at most", ylim=(0, 2300))
     for axes in (left, right):
@@ -46,6 +39,9 @@ def draw_scale(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def _draw(axes: Axes, rows: Sequence[Mapping[str, Any]], lines: Mapping[str, tuple[str, str, str]]) -> None:
-    for label, (key, colour, style) in lines.items():
-        places, values = [row["runs"] for row in rows], [row[key] for row in rows]
-        axes.plot(places, values, style, color=colour, marker="o", markersize=3, label=label)
+    for number in dict.fromkeys(row.get("run") for row in rows):
+        mine = sorted((row for row in rows if row.get("run") == number), key=lambda row: int(row["runs"]))
+        for label, (key, colour, style) in lines.items():
+            named = {"label": label} if mine[0].get("run") == rows[0].get("run") else {}
+            places, values = [row["runs"] for row in mine], [row[key] for row in mine]
+            axes.plot(places, values, style, color=colour, marker="o", markersize=3, **named)
