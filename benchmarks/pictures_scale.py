@@ -22,7 +22,7 @@ _MEMORY = {
 
 
 def draw_scale(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Draw processor seconds and memory over the runs of the index, from *rows* of one run of the benchmark or several."""
+    """Draw processor seconds and memory over the size of the index, from *rows* of one benchmark run or several."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6))
     _draw(left, rows, _SECONDS)
     left.set(ylabel="processor seconds", ylim=(0, 110))
