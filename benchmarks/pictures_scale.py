@@ -45,6 +45,6 @@ def _draw(axes: Axes, rows: Sequence[Mapping[str, Any]], lines: Mapping[str, tup
     for number in dict.fromkeys(row.get("run") for row in rows):
         mine = sorted((row for row in rows if row.get("run") == number), key=lambda row: int(row["runs"]))
         for label, (key, colour, style) in lines.items():
-            named = {"label": label} if mine[0].get("run") == rows[0].get("run") else {}
+            name = label if mine[0].get("run") == rows[0].get("run") else None
             places, values = [row["runs"] for row in mine], [row[key] for row in mine]
-            axes.plot(places, values, style, color=colour, marker="o", markersize=3, **named)
+            axes.plot(places, values, style, color=colour, marker="o", markersize=3, label=name)

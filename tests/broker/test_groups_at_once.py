@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from broker.crafted_logs import create_topics
+from fakes.clock import HandClock
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.partition_answer import Committed
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
@@ -34,23 +35,13 @@ def admin(cluster: EmbeddedCluster) -> ClusterAdmin:
     return ClusterAdmin("dc2", {"bootstrap.servers": cluster.bootstrap_servers})
 
 
-class Hours:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
 
 
 @pytest.fixture
-def clock() -> Hours:
-    return Hours()
-
-
-@pytest.fixture
-def at_once(cluster: EmbeddedCluster, clock: Hours, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupsAtOnce]:
+def at_once(cluster: EmbeddedCluster, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupsAtOnce]:
     # A cold client on a busy machine is slower than what is worth waiting for.
     monkeypatch.setattr("offset_sync.sync.groups_at_once.PATIENCE_S", ENOUGH_S)
     reader = GroupsAtOnce("dc2", lambda: {"bootstrap.servers": cluster.bootstrap_servers}, clock)
@@ -97,7 +88,7 @@ def test_all_that_groups_have_committed_is_read_as_one_by_one(
 def test_a_group_with_a_commit_pending_is_missing_and_left_out_for_a_minute(
     cluster: EmbeddedCluster,
     at_once: GroupsAtOnce,
-    clock: Hours,
+    clock: HandClock,
     groups: list[str],
     topic_name: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -113,16 +104,16 @@ def test_a_group_with_a_commit_pending_is_missing_and_left_out_for_a_minute(
     producer.abort_transaction(60)
     member.close()
     assert read(at_once, groups).keys() == {*groups[1:]}
-    clock.now += 61
+    clock.seconds += 61
     while len(found := read(at_once, groups)) < len(groups):  # the markers of the transaction come a moment later
-        clock.now += 61
+        clock.seconds += 61
     assert found[groups[0]][TopicPartition(topic_name, 0)].offset == 0
 
 
 def test_a_silent_cluster_is_waited_for_once_and_asked_again_by_another_client(
     cluster: EmbeddedCluster,
     at_once: GroupsAtOnce,
-    clock: Hours,
+    clock: HandClock,
     groups: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -136,15 +127,15 @@ def test_a_silent_cluster_is_waited_for_once_and_asked_again_by_another_client(
     began = time.monotonic()
     assert read(at_once, groups) == {}
     assert time.monotonic() - began < 0.5, "nobody was asked"
-    clock.now += 11
+    clock.seconds += 11
     cluster.pause()
     try:
         assert read(at_once, groups) == {}
     finally:
         cluster.resume()
-    clock.now += 11
+    clock.seconds += 11
     assert read(at_once, groups) == {}, "each time in a row it rests for twice as long"
-    clock.now += 11
+    clock.seconds += 11
     monkeypatch.setattr("offset_sync.sync.groups_at_once.PATIENCE_S", ENOUGH_S)
     assert len(read(at_once, groups)) == len(groups)
 

@@ -60,7 +60,7 @@ def open_cutover(
     """
     history = TranslationHistory(live.tables, live.state.offsets.keys, config, NoIntents())
     clusters = LiveClusters(
-        config, live, direction, _CutoverWriter(_announcing_writer(config, live, direction.target, fence)), history
+        config, live, direction, _CutoverWriter(announcing_writer(config, live, direction.target, fence)), history
     )
     journal = TableJournal(live.tables, direction, mode, say)
     try:
@@ -85,7 +85,7 @@ class _CutoverWriter:
         return self._writer.write([replace(each, replaces_ours=True) for each in writes])
 
 
-def _announcing_writer(config: Config, live: LiveState, target: str, fence: Fence) -> OffsetWriter:
+def announcing_writer(config: Config, live: LiveState, target: str, fence: Fence) -> OffsetWriter:
     """Return who commits at *target*, after the driver at work could know what."""
     announcements = Announcements(live.tables.files, intents_folder(config))
     return WriteAheadWriter(target, live.state, _writer_at(config, target, fence), announcements)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
@@ -34,6 +35,11 @@ def map_batches(records: DataFrame, function: MapBatches, schema: pa.Schema, clu
 def are_few(records: int) -> bool:
     """Return whether the driver works on so many records by itself."""
     return records <= DRIVER_MAX_RECORDS
+
+
+def has_executors(records: DataFrame) -> bool:
+    """Return whether tasks run elsewhere than in the driver's own process, so that what they keep costs it nothing."""
+    return re.fullmatch(r"local(\[.*\])?", str(records.sparkSession.sparkContext.master)) is None
 
 
 def few_rows(frame: DataFrame) -> pa.Table | None:

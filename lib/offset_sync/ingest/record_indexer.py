@@ -23,7 +23,7 @@ from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.kept_runs import Cut, KeptRuns, cut_by_tasks, release_all
 from offset_sync.ingest.log_check import LogCheck
-from offset_sync.ingest.map_batches import are_few, few_rows, in_its_share, map_batches
+from offset_sync.ingest.map_batches import are_few, few_rows, has_executors, in_its_share, map_batches
 from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder
 from offset_sync.ingest.second_reader import ONLY_SPARK, OffsetRanges, RecordsAgain, ranges_of
 from offset_sync.model.errors import ClusterError
@@ -151,7 +151,7 @@ class RecordIndexer:
 
     def _by_spark(self, records: DataFrame, ranges: OffsetRanges) -> Cut:
         clusters, at_most = len(self._builder.origins), sum(end - start for start, end in ranges.values())
-        if are_few(at_most):
+        if are_few(at_most) or not has_executors(records):  # to keep them takes twice as long where nothing is gained
             return Cut(map_batches(records, self._builder, CUT_SCHEMA, clusters, at_most))
         return cut_by_tasks(in_its_share(records, clusters), self._builder, self._builder.origins.values())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +15,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
 from fakes.indexing import ORDERS
 from fakes.spark_indexing import BUILDER, Site, any_headers
-from offset_sync.ingest import map_batches
+from offset_sync.ingest import map_batches, record_indexer
 from offset_sync.ingest.kept_runs import cut_by_tasks, release_all
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
 from offset_sync.tables.store import TableStore
@@ -38,14 +39,23 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.fixture
+def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten records are many, and this session passes for one that has executors."""
+    monkeypatch.setattr(map_batches, "DRIVER_MAX_RECORDS", FEW)
+    monkeypatch.setattr(record_indexer, "has_executors", lambda _records: True)
+
+
 def of_sites(spark: SparkSession, root: Path, patch: pytest.MonkeyPatch, story: Callable[[Site], None]) -> list[Site]:
-    """Return two installations that went through *story*: in small micro-batches and in large ones."""
+    """Return what went through *story* in small micro-batches, in large ones, and in large ones with executors."""
     found = []
-    for name, few in (("small", map_batches.DRIVER_MAX_RECORDS), ("large", FEW)):
+    ways = (("small", map_batches.DRIVER_MAX_RECORDS, False), ("local", FEW, False), ("large", FEW, True))
+    for name, few, elsewhere in ways:
         tables, folder = TableStore(spark, str(root / name)), root / f"{name}-read"
         tables.create()
         folder.mkdir()
         patch.setattr(map_batches, "DRIVER_MAX_RECORDS", few)
+        patch.setattr(record_indexer, "has_executors", lambda _records, answer=elsewhere: answer)
         found.append(Site(tables, folder))
         story(found[-1])
     return found
@@ -67,7 +77,8 @@ def test_tables_are_the_same_whoever_writes_them_and_however_often(
             site.index(0, 120, any_headers(1))
         site.index(1, 60, any_headers(2))
 
-    small, large = of_sites(spark, tmp_path, monkeypatch, story)
+    small, local, large = of_sites(spark, tmp_path, monkeypatch, story)
+    check_same(small, local)
     check_same(small, large)
     runs = large.tables.all_rows(RECORD_RUNS)
     assert pc.sum(runs.column("length")).as_py() == 3 * 180
@@ -86,7 +97,8 @@ def test_what_has_other_records_since_is_read_again_and_its_former_rows_do_not_c
         site.lives["orders"] = "orders-3"
         site.index(1, 50, any_headers(2))  # written before anybody knew: all but what is read again is a repetition
 
-    small, large = of_sites(spark, tmp_path, monkeypatch, story)
+    small, local, large = of_sites(spark, tmp_path, monkeypatch, story)
+    check_same(small, local)
     check_same(small, large)
     runs = large.tables.all_rows(RECORD_RUNS)
     assert pc.sum(runs.column("length")).as_py() == 3 * 50 + (2 * 100 + 50) + 2 * 100
@@ -98,9 +110,8 @@ def kept_by(tables: TableStore) -> set[int]:
 
 
 def test_records_are_read_once_and_no_row_of_theirs_comes_to_the_driver(
-    tables: TableStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, collected: list[int]
+    tables: TableStore, tmp_path: Path, by_tasks: None, collected: list[int]
 ) -> None:
-    monkeypatch.setattr(map_batches, "DRIVER_MAX_RECORDS", FEW)
     (folder := tmp_path / "read").mkdir()
     site, before = Site(tables, folder), kept_by(tables)
     seen = []
@@ -115,9 +126,8 @@ def test_records_are_read_once_and_no_row_of_theirs_comes_to_the_driver(
 
 
 def test_few_rows_of_many_records_come_to_the_driver_as_before(
-    tables: TableStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tables: TableStore, tmp_path: Path, by_tasks: None
 ) -> None:
-    monkeypatch.setattr(map_batches, "DRIVER_MAX_RECORDS", FEW)
     (folder := tmp_path / "read").mkdir()
     before = kept_by(tables)
     Site(tables, folder).index(0, 100, lambda _offset: None)
@@ -127,9 +137,8 @@ def test_few_rows_of_many_records_come_to_the_driver_as_before(
 
 
 def test_rows_that_are_lost_with_an_executor_are_not_made_again(
-    tables: TableStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tables: TableStore, tmp_path: Path, by_tasks: None
 ) -> None:
-    monkeypatch.setattr(map_batches, "DRIVER_MAX_RECORDS", FEW)
     (folder := tmp_path / "read").mkdir()
     site = Site(tables, folder)
     cut = cut_by_tasks(site.frame({ORDERS: (0, 100)}, any_headers(1)), BUILDER, ["X"])
@@ -141,9 +150,8 @@ def test_rows_that_are_lost_with_an_executor_are_not_made_again(
 
 
 def test_rows_of_another_attempt_of_a_task_than_the_one_that_was_checked_are_not_written(
-    tables: TableStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tables: TableStore, tmp_path: Path, by_tasks: None
 ) -> None:
-    monkeypatch.setattr(map_batches, "DRIVER_MAX_RECORDS", FEW)
     (folder := tmp_path / "read").mkdir()
     records = Site(tables, folder).frame({ORDERS: (0, 100)}, any_headers(1))
     checked, later = (cut_by_tasks(records, BUILDER, ["X"]).kept[0] for _attempt in range(2))
@@ -157,3 +165,12 @@ def test_rows_of_another_attempt_of_a_task_than_the_one_that_was_checked_are_not
                 with pytest.raises(Exception, match="another attempt of a task"):
                     frame.toArrow()
     release_all([checked, later])
+
+
+@pytest.mark.parametrize(
+    ("master", "expected"),
+    [("local", False), ("local[*]", False), ("local[2, 4]", False), ("local-cluster[2,1,1024]", True), ("yarn", True)],
+)
+def test_executors_are_there_where_the_master_is_not_local(master: str, expected: bool) -> None:
+    records = SimpleNamespace(sparkSession=SimpleNamespace(sparkContext=SimpleNamespace(master=master)))
+    assert map_batches.has_executors(records) is expected  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from fakes.clock import HandClock
 from offset_sync.model.errors import TakenOverError
 from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
 from offset_sync.state.lease import Lease
@@ -27,14 +28,7 @@ def root(spark: SparkSession, tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-class Clock:
-    seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
-def lease(spark: SparkSession, root: str, clock: Clock, job: str = "sync_offsets") -> Lease:
+def lease(spark: SparkSession, root: str, clock: HandClock, job: str = "sync_offsets") -> Lease:
     """A lease with tables of its own, as in a process of its own."""
     return Lease(TableStore(spark, root), job, threading.Event(), clock)
 
@@ -50,7 +44,7 @@ def is_lost(one: Lease) -> bool:
 def test_of_drivers_that_start_at_once_each_has_its_own_epoch_and_exactly_one_holds(
     spark: SparkSession, root: str
 ) -> None:
-    clock = Clock()
+    clock = HandClock()
     leases = [lease(spark, root, clock) for _ in range(DRIVERS_AT_ONCE)]
     starting = threading.Barrier(DRIVERS_AT_ONCE)
 
@@ -69,7 +63,7 @@ def test_of_drivers_that_start_at_once_each_has_its_own_epoch_and_exactly_one_ho
 def test_a_look_finds_a_claim_also_after_the_table_was_compacted_and_its_log_cleaned(
     spark: SparkSession, root: str
 ) -> None:
-    clock = Clock()
+    clock = HandClock()
     first, second = lease(spark, root, clock), lease(spark, root, clock)
     first.claim()
     maintainer, path = Maintainer(spark, timedelta(0)), f"{root}/{DRIVERS.name}"
@@ -84,7 +78,7 @@ def test_a_look_finds_a_claim_also_after_the_table_was_compacted_and_its_log_cle
 
 
 def test_who_was_taken_over_appends_nothing_and_a_dry_run_never_does(spark: SparkSession, root: str) -> None:
-    clock = Clock()
+    clock = HandClock()
     first, second = lease(spark, root, clock, "index_records"), lease(spark, root, clock, "index_records")
     row = {"cluster": "X", "topic": "orders", "topic_id": "id", "partitions": 1, "seen_at": None}
     rows = INDEXED_TOPICS.arrow_schema.empty_table().from_pylist([row], INDEXED_TOPICS.arrow_schema)

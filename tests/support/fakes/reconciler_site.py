@@ -204,3 +204,11 @@ def mirrored_site(*targets: str, **sections: object) -> Site:
     for alias in targets or ("Y",):
         site.put(log(alias, ". . X0:10"))
     return site
+
+
+def site_of(*aliases: str) -> Site:
+    """Return clusters that all hold the first ten records of X, in their order."""
+    site = Site(config_of(aliases))
+    for alias in aliases:
+        site.put(log(alias, "X0:10"))
+    return site

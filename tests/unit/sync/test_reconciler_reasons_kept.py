@@ -9,19 +9,12 @@ import pytest
 from builders.logs import log
 from fakes.clusters import MemoryEnds
 from fakes.next_driver import begin_anew_by_the_history
-from fakes.reconciler_site import ORDERS, Site, config_of
+from fakes.reconciler_site import ORDERS, Site, site_of
 from offset_sync.model.values import CLOCKS_APART_MS, ClusterPartition
 from offset_sync.state import translation
 from offset_sync.state.translator import Translator
 
 Change = Callable[[Site], None]
-
-
-def site_of(*aliases: str) -> Site:
-    site = Site(config_of(aliases))
-    for alias in aliases:
-        site.put(log(alias, "X0:10"))
-    return site
 
 
 def states(site: Site) -> dict[str, str]:

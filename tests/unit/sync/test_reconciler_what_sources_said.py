@@ -10,17 +10,10 @@ import pytest
 from builders.logs import log
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.next_driver import begin_anew_by_the_history
-from fakes.reconciler_site import ORDERS, Site, config_of
+from fakes.reconciler_site import ORDERS, Site, config_of, site_of
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 
 Change = Callable[[Site], None]
-
-
-def site_of(*aliases: str) -> Site:
-    site = Site(config_of(aliases))
-    for alias in aliases:
-        site.put(log(alias, "X0:10"))
-    return site
 
 
 def cut(site: Site) -> None:

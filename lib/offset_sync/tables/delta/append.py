@@ -25,6 +25,7 @@ from offset_sync.tables.delta.task_files import WrittenFiles
 _ATTEMPTS = 5
 _FRESH_SECONDS = 300.0
 """A file without an entry in the log is not older than that when it gets one: VACUUM may take what is."""
+_REMEDY = "let a micro-batch have fewer records (max_offsets_per_trigger), or find out why the storage is slow"
 
 
 class DeltaAppender:
@@ -66,7 +67,7 @@ class DeltaAppender:
                     if is_final and snapshot is None:
                         raise
                 snapshot = None
-            raise TimeoutError(f"{path}: no entry in the log within {_FRESH_SECONDS:.0f} s of writing a file")
+            raise TimeoutError(f"{path}: no entry within {_FRESH_SECONDS:.0f} s of writing a file; {_REMEDY}")
 
     def _commit(
         self, path: str, snapshot: Snapshot, content: _Content, writer: tuple[str, int] | None
