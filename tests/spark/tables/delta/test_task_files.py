@@ -84,7 +84,7 @@ def test_files_that_are_too_old_are_not_entered_for_vacuum_may_take_them(
     written = tables.write_by_tasks(RECORD_RUNS, [frame(spark, 0, 2)])
     assert written is not None
     monkeypatch.setattr(append, "_FRESH_SECONDS", time.time() - written.began_at)
-    with pytest.raises(TimeoutError, match=r"no entry within .* max_offsets_per_trigger"):
+    with pytest.raises(TimeoutError, match=r"no entry within .*max_offsets_per_trigger"):
         tables.append(RECORD_RUNS, run(99), ("query", 0), written)
     assert starts(tables) == []
 
