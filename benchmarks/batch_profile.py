@@ -159,7 +159,7 @@ class Profile:
 
         while True:
             time.sleep(2.0)
-            session = SparkSession.getActiveSession() or SparkSession._instantiatedSession  # type: ignore[attr-defined]
+            session = SparkSession.getActiveSession() or SparkSession._instantiatedSession
             for query in session.streams.active if session else ():
                 for each in query.recentProgress:
                     if each.numInputRows:
