@@ -7,10 +7,12 @@ from contextlib import contextmanager
 
 from confluent_kafka import Consumer, KafkaException
 
+from offset_sync.kafka.librdkafka import KEEPS_BROKERS
 from offset_sync.model.errors import ClusterError
 
 # Consumer wants an id all the same. Where a log ends is to be told, not waited for.
 _OPTIONS = {
+    **KEEPS_BROKERS,
     "group.id": "offset-sync-reader",
     "client.id": "offset-sync",
     "enable.auto.commit": "false",
