@@ -65,7 +65,10 @@ def find_javac() -> str:
 def version() -> str:
     """Return the package's version, which is the jar's too."""
     text = (REPO / "lib" / "offset_sync" / "__init__.py").read_text(encoding="utf-8")
-    return re.findall(r'^__version__ = "(.+)"$', text, re.MULTILINE)[0]
+    found = re.search(r'^__version__ = "(.+)"$', text, re.MULTILINE)
+    if found is None:
+        raise SystemExit("Connect: lib/offset_sync/__init__.py names no __version__")
+    return found[1]
 
 
 def _known_jars() -> list[str]:
