@@ -40,6 +40,7 @@ def test_it_is_named_as_the_version_and_holds_one_class_and_what_tells_of_it(jar
             "META-INF/services/org.apache.kafka.connect.transforms.Transformation",
             CLASS,
         ]
+        assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
         assert archive.read("META-INF/LICENSE") == (REPO / "LICENSE").read_bytes()
         assert archive.read(connect_jar.SERVICES) == b"offsetsync.connect.StampOrigin\n"
         manifest = archive.read("META-INF/MANIFEST.MF").decode().split("\r\n")
