@@ -162,7 +162,7 @@ class Profile:
             session = SparkSession.getActiveSession() or SparkSession._instantiatedSession
             for query in session.streams.active if session else ():
                 for each in query.recentProgress:
-                    if each.numInputRows:
+                    if "addBatch" in each.durationMs:  # else nothing was there
                         self.progress[str(query.name).split()[-1]][each.batchId] = dict(each.durationMs)
 
     def save(self, path: str) -> None:
