@@ -14,7 +14,7 @@ is translated of it, and what is known of it keeps its name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 LONGEST_NAME = 249
 """Kafka takes no longer name of a topic."""
@@ -62,8 +62,15 @@ class Names:
         """Return the stream, or for what is none a name that no stream has."""
         return topic
 
+    def called(self, cluster: str, stream: str) -> str | None:
+        """Return the name again that :meth:`inside` was given; None for what *cluster* has no name for.
+
+        What to ask a cluster for: the stream may be the name of something else there.
+        """
+        return stream
+
     def outside(self, cluster: str, stream: str) -> str:
-        """Return the name again that :meth:`inside` was given; of what has none there, the stream."""
+        """Return the same for rows and people: of what has no name there, the stream."""
         return stream
 
     def origin_topic(self, stream: str) -> str | None:
@@ -114,6 +121,10 @@ class MirroredNames(Names):
         self._name_of: dict[tuple[str, str], str] = {}
         self._stream_of: dict[tuple[str, str], str | None] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is known now: others may learn more while this is pickled."""
+        return {name: dict(each) if isinstance(each, dict) else each for name, each in vars(self).items()}
+
     def stream(self, cluster: str, topic: str) -> str | None:
         """Return the stream that *cluster* calls *topic*; None where that is none."""
         known = (cluster, topic)
@@ -139,9 +150,16 @@ class MirroredNames(Names):
         stream = self.stream(cluster, topic)
         return f"{topic}{_APART}{cluster}" if stream is None else stream
 
+    def called(self, cluster: str, stream: str) -> str | None:
+        """Return the name again that :meth:`inside` was given; None for what *cluster* has no name for."""
+        if _APART in stream:
+            name, _, where = stream.partition(_APART)
+            return name if where == cluster else None
+        return stream if stream.startswith("__") else self.topic(cluster, stream)
+
     def outside(self, cluster: str, stream: str) -> str:
-        """Return the name again that :meth:`inside` was given; of what has none there, the stream."""
-        return stream.removesuffix(f"{_APART}{cluster}") if _APART in stream else self.topic(cluster, stream) or stream
+        """Return the same for rows and people: of what has no name there, the stream."""
+        return self.called(cluster, stream) or stream
 
     def origin_topic(self, stream: str) -> str | None:
         """Return what *stream* is called where it is produced; None where it is no stream."""

@@ -95,8 +95,8 @@ def _findings(config: Config, groups: Sequence[str], rights: OwnRights, brokers:
     included = [name for name in admin.topics() if config.is_topic_included(name)]
     yield from _clashes(config, admin)
     yield Finding(Level.OK, f"clusters.{alias}", "connection", _connection(config, alias, len(brokers)))
-    asked = [names.outside(alias, each) for each in (*included, *config.named_topics(), COMMITS)]
-    topics = rights.of_topics(dict.fromkeys(asked))
+    asked = (names.called(alias, each) for each in (*included, *config.named_topics(), COMMITS))
+    topics = rights.of_topics(dict.fromkeys(each for each in asked if each is not None))
     yield from judge_rights(config, ToldRights(alias, rights.of_cluster(), topics, rights.of_groups(groups)))
     readable = [each for each in included if "READ" in _allowed(topics.get(names.outside(alias, each)))]
     reader = open_reader(alias, options, names)

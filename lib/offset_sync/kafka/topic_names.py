@@ -21,6 +21,8 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import EpochChange, OffsetWrite, RecordContent, TopicPartition
 
 Found = TypeVar("Found")
+_NO_NAME = "UNKNOWN_TOPIC_OR_PART"
+"""The error for a stream that a cluster has no topic for."""
 
 
 class TopicNames(Protocol):
@@ -33,32 +35,39 @@ class TopicNames(Protocol):
     def inside(self, cluster: str, topic: str) -> str:
         """Return the stream that *cluster* calls *topic*."""
 
-    def outside(self, cluster: str, stream: str) -> str:
-        """Return what *cluster* calls *stream*; the stream itself where it has none."""
+    def called(self, cluster: str, stream: str) -> str | None:
+        """Return what *cluster* calls *stream*; None where it has no name for it."""
 
 
 @dataclass(frozen=True)
 class _Door:
-    """Names at the cluster *alias*; pickled with whatever was learned."""
+    """Names at the cluster *alias*. A stream that has none there is not asked for: its own might be another one's."""
 
     alias: str
     names: TopicNames
 
-    def out(self, place: TopicPartition) -> TopicPartition:
-        return TopicPartition(self.names.outside(self.alias, place.topic), place.partition)
+    def out(self, streams: Iterable[str]) -> dict[str, str]:
+        """Return each stream by its name."""
+        names = ((self.names.called(self.alias, each), each) for each in streams)
+        return {name: stream for name, stream in names if name is not None}
 
     def outs(self, places: Mapping[TopicPartition, Found]) -> dict[TopicPartition, Found]:
-        return {self.out(place): each for place, each in places.items()}
+        """Return what is known of partitions of streams, by their names."""
+        name_of = {stream: name for name, stream in self.out({place.topic for place in places}).items()}
+        return {
+            TopicPartition(name_of[stream], number): each
+            for (stream, number), each in places.items()
+            if stream in name_of
+        }
 
     def ins(self, places: Mapping[TopicPartition, Found]) -> dict[TopicPartition, Found]:
+        """Return what is known of partitions, by streams."""
         inside, alias = self.names.inside, self.alias
         return {TopicPartition(inside(alias, topic), number): each for (topic, number), each in places.items()}
 
     def topics_in(self, topics: Mapping[str, Found]) -> dict[str, Found]:
+        """Return what is known of topics, by streams."""
         return {self.names.inside(self.alias, topic): each for topic, each in topics.items()}
-
-    def topics_out(self, streams: Iterable[str]) -> list[str]:
-        return [self.names.outside(self.alias, each) for each in streams]
 
 
 class NamedClusterAdmin(ClusterAdmin):
@@ -67,6 +76,10 @@ class NamedClusterAdmin(ClusterAdmin):
     def __init__(self, alias: str, options: Mapping[str, str], names: TopicNames, **more: Any) -> None:
         super().__init__(alias, options, **more)
         self._door = _Door(alias, names)
+
+    def take_names(self, names: TopicNames) -> None:
+        """Go by *names*, which know more by now."""
+        self._door = _Door(self.alias, names)
 
     def topics(self, deadline: float = DEADLINE_S) -> dict[str, TopicInfo]:
         """Return every topic that is not internal and that we may describe; others do not show in a list."""
@@ -80,16 +93,15 @@ class NamedClusterAdmin(ClusterAdmin):
         self, topics: Iterable[str], deadline: float = DEADLINE_S
     ) -> dict[str, TopicInfo | NotAuthorizedError]:
         """Return what is known of *topics*, or the error if we may not describe them; unknown ones are left out."""
-        asked = {self._door.names.outside(self.alias, each): each for each in topics}
-        return {asked[name]: each for name, each in super().describe(asked, deadline).items()}
+        return self._door.topics_in(super().describe(self._door.out(topics), deadline))
 
     def unreadable(self, topics: Iterable[str], deadline: float = DEADLINE_S) -> dict[str, NotAuthorizedError]:
         """Return those of *topics* that we may describe but not read."""
-        return self._door.topics_in(super().unreadable(self._door.topics_out(topics), deadline))
+        return self._door.topics_in(super().unreadable(self._door.out(topics), deadline))
 
     def ends(self, partitions: Iterable[TopicPartition], deadline: float = DEADLINE_S) -> dict[TopicPartition, LogEnds]:
         """Return the log ends; partitions that are not there, or of which nobody can tell now, are left out."""
-        return self._door.ins(super().ends([self._door.out(each) for each in partitions], deadline))
+        return self._door.ins(super().ends(self._door.outs(dict.fromkeys(partitions)), deadline))
 
     def reaches(self, is_wanted: Callable[[str], bool], deadline: float = DEADLINE_S) -> dict[TopicPartition, Reach]:
         """Return how far each partition of the wanted topics can be read; where nobody can tell now it is left out."""
@@ -110,19 +122,28 @@ class NamedClusterAdmin(ClusterAdmin):
         may_send: Callable[[], bool] = lambda: True,
     ) -> dict[str, Errors | ClusterError]:
         """Commit each group's offsets; see :meth:`ClusterAdmin.write_offsets`."""
-        outside = self._door.names.outside
-        named = {
-            g: [replace(each, topic=outside(self.alias, each.topic)) for each in some] for g, some in writes.items()
+        absent: dict[str, Errors] = {}
+        named: dict[str, list[OffsetWrite]] = {}
+        for group, wanted in writes.items():
+            called = {each.topic: self._door.names.called(self.alias, each.topic) for each in wanted}
+            known = [(each, name) for each in wanted if (name := called[each.topic]) is not None]
+            named[group] = [replace(each, topic=name) for each, name in known]
+            nowhere = [each for each in wanted if called[each.topic] is None]
+            absent[group] = {TopicPartition(each.topic, each.partition): _NO_NAME for each in nowhere}
+        answers = super().write_offsets(named, deadline, may_send)
+        return {
+            group: found if isinstance(found, ClusterError) else {**absent[group], **self._door.ins(found)}
+            for group, found in answers.items()
         }
-        found = super().write_offsets(named, deadline, may_send)
-        return {g: each if isinstance(each, ClusterError) else self._door.ins(each) for g, each in found.items()}
 
     def delete_offsets(
         self, group: str, partitions: Iterable[TopicPartition], deadline: float = DEADLINE_S
     ) -> Errors | ClusterError:
         """Delete the committed offsets of *partitions*; see :meth:`ClusterAdmin.delete_offsets`."""
-        found = super().delete_offsets(group, [self._door.out(each) for each in partitions], deadline)
-        return found if isinstance(found, ClusterError) else self._door.ins(found)
+        wanted = dict.fromkeys(partitions)
+        found = super().delete_offsets(group, self._door.outs(wanted), deadline)
+        # Of what has no name nothing stands there.
+        return found if isinstance(found, ClusterError) else {**wanted, **self._door.ins(found)}
 
 
 class NamedRecordReader(RecordReader):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from offset_sync.config.prefix_names import PrefixNames
+from offset_sync.config.rule_names import RuleNames, to_renaming
 from offset_sync.config.stream_names import SAME_NAMES, MirroredNames
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
@@ -85,7 +86,7 @@ def test_groups_are_read_written_and_deleted_by_the_clusters_names(heard: list[A
     assert admin.write_offsets({"g": writes}) == {"g": dict.fromkeys(INSIDE)}
     assert [each.topic for each in heard[-1]["g"]] == ["orders", "dc2.orders"]
     assert admin.delete_offsets("g", INSIDE) == dict.fromkeys(INSIDE)
-    assert heard[-1] == [HERE, THERE]
+    assert list(heard[-1]) == [HERE, THERE]
 
 
 def test_records_and_leaders_are_asked_for_by_the_clusters_names(heard: list[Any]) -> None:
@@ -95,6 +96,25 @@ def test_records_and_leaders_are_asked_for_by_the_clusters_names(heard: list[Any
     # Whoever cuts records into runs knows streams by itself, whoever has read them.
     assert list(open_ranges("dc1", {}, NAMES).read({INSIDE[0]: (1, 2)})) == [[HERE]]  # type: ignore[dict-item]
     assert [list(each) for each in heard] == [[HERE]] * 3
+
+
+def test_what_the_cluster_has_no_name_for_is_not_asked_for_though_another_topic_has_its_name(heard: list[Any]) -> None:
+    # dc2's own pay-eu: at dc1 that is what another stream is called.
+    rule = {"from": "dc1", "to": "dc2", "topics": "pay-.*", "name": "{topic}-replica"}
+    names = MirroredNames(RuleNames((to_renaming(rule, {}),), ("dc1", "dc2")))
+    stranger, own = names.inside("dc2", "pay-eu"), names.inside("dc1", "pay-eu")
+    assert (stranger, own) == ("pay-eu", "dc1/pay-eu")
+    admin, place = open_admin("dc1", {}, names), TopicPartition(stranger, 0)
+    assert admin.describe([stranger, own]).keys() == {own}
+    assert admin.ends([place, TopicPartition(own, 0)]).keys() == {TopicPartition(own, 0)}
+    writes = [OffsetWrite("g", topic, 0, 5, "", Rule.SET, None) for topic in (stranger, own)]
+    assert admin.write_offsets({"g": writes}) == {"g": {place: "UNKNOWN_TOPIC_OR_PART", TopicPartition(own, 0): None}}
+    assert [[each.topic for each in asked["g"]] for asked in heard if isinstance(asked, dict) and "g" in asked] == [
+        ["pay-eu"]
+    ]
+    assert admin.delete_offsets("g", [place]) == {place: None}
+    assert open_reader("dc1", {}, names).first_at({place: 4}) == {}
+    assert open_epochs("dc1", {}, names).ends_in_time({place: EpochChange(1, 2)}) == {}
 
 
 def test_with_the_same_names_there_is_no_door() -> None:

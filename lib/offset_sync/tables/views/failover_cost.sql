@@ -52,13 +52,15 @@ genuine AS (
 ),
 owned AS (
   SELECT
-    moment, cluster AS source_cluster, group_id, topic, stream, partition, committed_offset, committed_at
+    moment, cluster AS source_cluster, group_id, topic, stream, partition,
+    committed_offset, committed_at
   FROM genuine INNER JOIN moments ON committed_at <= moment AND (until > moment OR until IS NULL)
 ),
 answers AS (
   SELECT
-    source_cluster, target_cluster, group_id, coalesce(stream, topic) AS stream, partition, state, outcome,
-    source_offset, target_offset, previous_target_offset, duplicates, duplicates_at_most, lost, translated_at,
+    source_cluster, target_cluster, group_id, coalesce(stream, topic) AS stream, partition,
+    state, outcome, source_offset, target_offset, previous_target_offset,
+    duplicates, duplicates_at_most, lost, translated_at,
     coalesce(committed_at, translated_at) AS since,
     outcome IN ('COMMITTED', 'UNCHANGED') AS is_ours
   FROM offset_translations
@@ -108,12 +110,14 @@ newest AS (
 ),
 indexed AS (
   SELECT
-    record_runs.cluster, coalesce(called.stream, record_runs.topic) AS stream, partition, origin, indexed_at,
+    record_runs.cluster, coalesce(called.stream, record_runs.topic) AS stream,
+    partition, origin, indexed_at,
     max(origin_start + length) AS reached, min(origin_start) AS begins
   FROM record_runs LEFT JOIN called
     ON called.cluster = record_runs.cluster AND called.topic = record_runs.topic
   WHERE length > 0
-  GROUP BY record_runs.cluster, coalesce(called.stream, record_runs.topic), partition, origin, indexed_at
+  GROUP BY
+    record_runs.cluster, coalesce(called.stream, record_runs.topic), partition, origin, indexed_at
 ),
 indexed_until AS (
   SELECT
