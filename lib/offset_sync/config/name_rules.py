@@ -51,6 +51,9 @@ def name_problems(mirror: Mapping[str, Any], clusters: Mapping[str, Mapping[str,
         yield from problems
         if not problems:
             names = RuleNames(tuple(to_renaming(each, aliases) for each in wanted), tuple(aliases))
+            internal = [number for number, each in enumerate(names.rules) if each.prefix.startswith("__")]
+            for number in internal:
+                yield Problem((*_PATH, number, "name"), "begins with __, as a cluster's own topics do; begin otherwise")
             yield from (Problem((*_PATH, number), text) for number, text in irreversible(names))
     else:
         yield Problem(_PATH, "is none of its values; use same, mm2 or a list of rules {from, to, topics, name}")
@@ -68,6 +71,10 @@ def _alias_problems(aliases: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def _prefix_problems(aliases: Mapping[str, str], separator: str) -> Iterator[Problem]:
+    for cluster, alias in aliases.items():
+        if f"{alias}{separator}".startswith("__") and not alias.startswith("__"):
+            text = f"copies begin with {alias}{separator}, as a cluster's own topics do; choose another separator"
+            yield Problem(("clusters", cluster, "mirror_alias"), text)
     for one, other in ambiguous_aliases(aliases, separator):
         if aliases[one] != aliases[other]:
             first, second = f"{aliases[one]}{separator}", f"{aliases[other]}{separator}"

@@ -28,7 +28,8 @@ SEPARATORS = st.sampled_from([".", "-", "_", "..", ".from.", "1"])
 def namings(draw: st.DrawFn) -> PrefixNames:
     aliases, separator = draw(ALIASES), draw(SEPARATORS)
     named = {f"c{number}": alias for number, alias in enumerate(aliases)}
-    if ambiguous_aliases(named, separator):
+    is_internal = any(f"{alias}{separator}".startswith("__") for alias in aliases)  # which the configuration refuses
+    if is_internal or ambiguous_aliases(named, separator):
         named = {f"c{number}": f"{number}{alias}" for number, alias in enumerate(aliases)}
     return PrefixNames(named, separator)
 
