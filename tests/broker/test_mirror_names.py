@@ -10,6 +10,7 @@ import json
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -18,6 +19,10 @@ from broker.committed_offsets import commit, committed
 from broker.crafted_logs import Clusters, create_topics, wait_for_ends
 from broker.installation import Installation, install, until
 from offset_sync.config import load_config
+from offset_sync.ingest import map_batches, record_indexer
+from offset_sync.ingest.kept_runs import KeptRuns
+from offset_sync.jobs.check import find_all
+from offset_sync.jobs.checks.finding import Level
 from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
@@ -180,3 +185,34 @@ def test_the_group_moves_and_comes_back_to_the_names_that_it_knew(
         ("dc1.named", "dc1.named", "named"),
         ("named", "dc2.named", "dc2.named"),
     }
+
+
+def runs_of(installation: Installation) -> set[tuple[object, ...]]:
+    names = ("cluster", "topic", "start_offset", "length", "origin", "origin_start")
+    return {tuple(row[name] for name in names) for row in installation.rows("record_runs") if row["length"]}
+
+
+def test_large_micro_batches_are_written_with_the_same_names(
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, other = list[str](), {}
+    runs = KeptRuns.runs
+    monkeypatch.setattr(KeptRuns, "runs", lambda each, alias, *more: kept.append(alias) or runs(each, alias, *more))
+    for name, few, elsewhere in (("small", map_batches.DRIVER_MAX_RECORDS, False), ("large", 0, True)):
+        text = installation.config_file.read_text().replace(str(installation.folder), str(tmp_path / name))
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "offset-sync.yaml").write_text(text)
+        monkeypatch.setattr(map_batches, "DRIVER_MAX_RECORDS", few)
+        monkeypatch.setattr(record_indexer, "has_executors", lambda _records, answer=elsewhere: answer)
+        other[name] = Installation(tmp_path / name)
+        assert other[name].index() == []
+    assert set(kept) == {"dc1", "dc2"}
+    assert runs_of(other["large"]) == runs_of(other["small"])
+    assert {topic for _, topic, *_ in runs_of(other["large"])} == {TOPIC, "dc1.named", "dc2.named"}
+
+
+def test_tables_are_maintained_and_the_installation_is_found_able_to_run(installation: Installation) -> None:
+    assert installation.maintain() == []
+    findings = find_all(load_config(installation.config_file))
+    assert [each for each in findings if each.level is Level.FAIL] == []
+    assert any("named" in each.text for each in findings if each.check == "topics")
