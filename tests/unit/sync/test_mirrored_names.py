@@ -126,7 +126,9 @@ def test_headers_that_an_application_has_handed_on_are_nothing_to_go_by(
     world.index_all()
     world.commit("dc1", "g", "orders", 20)
     world.commit("dc1", "h", "orders", 3)
+    world.commit("dc2", "back", "dc1.orders", 5)
     world.sync()
+    assert world.stands("dc1", "back", "orders") == 5  # it has not read that record, whatever its headers say
     first = next((n for n, each in enumerate(copy) if each.number >= 3), len(copy))
     assert world.stands("dc2", "h", "dc1.orders") == first
     assert world.stands("dc2", "g", "dc1.orders") == len(copy) - 1  # in front of the one that nobody can place
