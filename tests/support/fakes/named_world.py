@@ -8,19 +8,19 @@ from __future__ import annotations
 import json
 import random
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
 from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
 from fakes.clusters import MemoryCluster, MemoryEnds, MemoryTopic
 from fakes.driver import Query, encoded
+from fakes.named_doors import NamedTables
 from fakes.reconciler_site import config_of
-from fakes.tables import MemoryFrame, MemoryTables
+from fakes.tables import MemoryFrame
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import NamedCheckpoint
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
@@ -32,7 +32,6 @@ from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
-from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.topic_names import open_admin
 from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import MetadataFetcher
@@ -45,7 +44,7 @@ from offset_sync.sync.translation_history import NoIntents, TranslationHistory
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.delta.local_files import LocalFiles
-from offset_sync.tables.topic_names import CLUSTER_OF, renamed
+from offset_sync.tables.topic_names import CLUSTER_OF
 
 ALIASES = ("dc1", "dc2")
 STARTED_MS = 1_795_000_000_000
@@ -58,27 +57,6 @@ class Record:
     origin: str
     number: int
     headers: tuple[str, int] | None = None
-
-
-class NamedTables(MemoryTables):
-    """Tables in memory behind the door of the real ones."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.names = config.names
-
-    def append(self, table: Table, rows: pa.Table, writer: Any = None, written: object = None) -> None:
-        """Append *rows*, which have streams."""
-        rows = rows.select(table.names).cast(table.arrow_schema)
-        super().append(table, self.renamed(table, rows, self.names.outside), writer, written)
-
-    def read_added(self, table: Table, after: int, until: int) -> pa.Table:
-        """Return rows with streams; all other ways to read lead here."""
-        return self.renamed(table, super().read_added(table, after, until), self.names.inside)
-
-    def renamed(self, table: Table, rows: pa.Table, name_of: Any) -> pa.Table:
-        """Return *rows* by other names."""
-        return renamed(rows, CLUSTER_OF[table], name_of) if table in CLUSTER_OF else rows
 
 
 @dataclass
@@ -245,32 +223,6 @@ class _Writer:
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         admin = self.world.admins[self.target]
         return write_offsets(writes, admin, fence=OpenFence(), dry_run=False, deadline=1.0)
-
-
-def let_doors_lead_to(world: NamedWorld, patch: pytest.MonkeyPatch) -> None:
-    """Have the client of each cluster ask the clusters of *world*, by their own names."""
-
-    def describe(admin: ClusterAdmin, topics: Any, deadline: float = 0) -> dict[str, MemoryTopic]:
-        there = world.clusters[admin.alias].topics
-        return {topic: there[topic] for topic in topics if topic in there}
-
-    def ends(admin: ClusterAdmin, partitions: Any, deadline: float = 0) -> dict[TopicPartition, MemoryEnds]:
-        logs = world.clusters[admin.alias].logs
-        return {each: logs[each] for each in partitions if each in logs}
-
-    def committed(admin: ClusterAdmin, groups: Sequence[str], deadline: float = 0) -> Mapping[str, Any]:
-        return world.clusters[admin.alias].committed_offsets(groups, deadline)
-
-    def write(admin: ClusterAdmin, writes: Any, deadline: float, may_send: Any) -> Mapping[str, Any]:
-        return world.clusters[admin.alias].write_offsets(writes, deadline, may_send)
-
-    for name, answer in (
-        ("describe", describe),
-        ("ends", ends),
-        ("committed_offsets", committed),
-        ("write_offsets", write),
-    ):
-        patch.setattr(ClusterAdmin, name, answer)
 
 
 def _is_never(_stream: str) -> bool:

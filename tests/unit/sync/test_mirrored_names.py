@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fakes.named_world import ALIASES, NamedWorld, let_doors_lead_to
+from fakes.named_doors import let_doors_lead_to
+from fakes.named_world import ALIASES, NamedWorld
 from offset_sync.config.stream_names import Names
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 
@@ -24,7 +25,7 @@ CALLED = {
 @pytest.fixture(params=range(12))
 def world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NamedWorld:
     made = NamedWorld(tmp_path, random.Random(request.param))
-    let_doors_lead_to(made, monkeypatch)
+    let_doors_lead_to(made.clusters, monkeypatch)
     return made
 
 
@@ -95,7 +96,7 @@ def test_what_is_stored_has_the_names_of_its_cluster_and_says_the_stream_beside_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = NamedWorld(tmp_path, random.Random(1))
-    let_doors_lead_to(world, monkeypatch)
+    let_doors_lead_to(world.clusters, monkeypatch)
     traffic(world)
     Reader(world, "g").read_on("dc1")
     world.commit("dc1", "g", "heartbeats", 3)
@@ -116,7 +117,7 @@ def test_headers_that_an_application_has_handed_on_are_nothing_to_go_by(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = NamedWorld(tmp_path, random.Random(2))
-    let_doors_lead_to(world, monkeypatch)
+    let_doors_lead_to(world.clusters, monkeypatch)
     world.produce("dc1", 20)
     # At home they name a place that the other cluster's records have; in the copy nobody can place such a record.
     world.logs["dc1", "orders"][5] = type(world.logs["dc1", "orders"][5])("dc1", 5, ("dc2", 0))
@@ -136,7 +137,7 @@ def test_headers_that_an_application_has_handed_on_are_nothing_to_go_by(
 
 def test_a_name_that_the_target_has_not_got_is_withheld(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = NamedWorld(tmp_path, random.Random(3))
-    let_doors_lead_to(world, monkeypatch)
+    let_doors_lead_to(world.clusters, monkeypatch)
     traffic(world)
     del world.clusters["dc2"].topics["dc1.orders"]
     Reader(world, "g").read_on("dc1")
