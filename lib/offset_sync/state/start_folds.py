@@ -96,9 +96,15 @@ class StartFolds:
         answers = self._answers(history)
         fill_answers(state, answers)
         if commits is not None:
-            more = {"captured_ms": captured_ms, "lives": lives.told(), "clusters": sorted(state.offsets.clusters)}
+            more = {"captured_ms": captured_ms, "lives": lives.told(), **self._meaning}
             self._save((commits, answers), history.versions, more, state)
         return captured_ms
+
+    @property
+    def _meaning(self) -> dict[str, Any]:
+        """What keys are keys of: other clusters, or other names of topics, are other keys."""
+        names = self._config.names.signature
+        return {"clusters": sorted(self._config.clusters), **({"names": names} if names else {})}
 
     def _save(
         self, rows: tuple[pa.Table, pa.Table], versions: tuple[int, ...], more: Mapping[str, Any], state: SyncState
@@ -150,7 +156,8 @@ class StartFolds:
         if len(folds) < len(loaded) or folds[0].more != folds[1].more:
             return None
         more, since = folds[0].more, [now - fold.version for now, fold in zip(versions, folds, strict=True)]
-        is_ours = more["clusters"] == sorted(self._config.clusters) and more["lives"] == lives.told()
+        told = {name: each for name, each in more.items() if name in ("clusters", "names")}
+        is_ours = told == self._meaning and more["lives"] == lives.told()
         return folds if is_ours and all(0 <= each <= TOO_MANY_VERSIONS for each in since) else None
 
     def _fill_commits(self, history: _History, state: SyncState, lives: CommitLogLives) -> int:
