@@ -16,14 +16,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.ingest.full_disk import with_full_disk
+from offset_sync.ingest.held_function import BatchFunction, HeldFunction
 from offset_sync.ingest.query_errors import failure_of, first_line
 from offset_sync.ingest.query_start import QueryStart, QueryStarter
 from offset_sync.model.errors import TakenOverError
 from offset_sync.tables.delta.jvm import hear_batches, silence_batches
 
 logger = logging.getLogger(__name__)
-
-BatchFunction = Callable[[DataFrame, int], None]
 
 FIRST_BACK_OFF_SECONDS = 1.0
 LONGEST_BACK_OFF_SECONDS = 60.0
@@ -63,6 +62,7 @@ class QuerySupervisor:
         self._stop, self._over = stop, over or threading.Event()
         self._folders = folders
         self._queries: dict[str, _Supervised] = {}
+        self._held: list[HeldFunction] = []
         self._is_silent = False
 
     @property
@@ -89,7 +89,8 @@ class QuerySupervisor:
             silence_batches(_is_no_stop)
             raise StopRequestedError
 
-        return guarded
+        self._held.append(held := HeldFunction(guarded))
+        return held
 
     def run_once(self) -> dict[str, str]:
         """Start every query, wait for all to end, and return one line for each that failed or was stopped before."""
@@ -144,6 +145,8 @@ class QuerySupervisor:
                 self._take(name, supervised)
             if supervised.query is not None:
                 _let_end(supervised.query, deadline)
+        for held in self._held:
+            held.let_go()
         if self._is_silent and not self._stop.is_set():  # the job goes on, with other queries
             self._is_silent = False
             hear_batches(_is_no_stop)
