@@ -34,10 +34,7 @@ class PrefixNames:
         at, rest = cluster, topic
         while (hop := self._hop(at, rest)) is not None:
             at, rest = hop
-        is_own = (
-            rest == _HEARTBEATS or rest.startswith(".") or rest.endswith((".internal", f"{self.separator}internal"))
-        )
-        if is_own or at not in self.aliases or (at == cluster and rest != topic):
+        if self._is_mirrors_own(rest) or at not in self.aliases or (at == cluster and rest != topic):
             return None
         return f"{self._prefix(at)}{rest}"
 

@@ -55,13 +55,18 @@ class RuleNames:
     clusters: Sequence[str]
 
     def stream(self, cluster: str, topic: str) -> str | None:
-        """Return the stream of a name; None where it could be several, or a copy of the cluster's own topic."""
+        """Return the stream of a name; None where it could be several, or a copy of the cluster's own topic.
+
+        So it is with a name that another cluster has for a copy: who copies that on says what the copy's origin is.
+        """
         at, rest, seen = cluster, topic, {(cluster, topic)}
-        while hops := self._hops(at, rest):
+        while not (is_copied_on := self._is_copied_on(at, rest)) and (hops := self._hops(at, rest)):
             at, rest = min(hops)
             if len(hops) > 1 or (at, rest) in seen or at == cluster:
                 return None
             seen.add((at, rest))
+        if is_copied_on:
+            return None
         return f"{at}{_BOUND}{rest}" if self._is_renamed(at, rest) else rest
 
     def name(self, cluster: str, stream: str) -> str | None:
@@ -101,8 +106,11 @@ class RuleNames:
         stream = self.stream(cluster, topic)
         for target in self.clusters if stream is not None else ():
             copy = self._renamed(cluster, target, topic)
-            if copy is not None and self.stream(target, copy) not in (stream, None):
-                yield f"{topic} becomes {copy} at {target}, where that is something else; name the copies apart"
+            there = self.stream(target, copy or topic)
+            # Under its own name it may not be mirrored there at all; but if so, headers would not tell them apart.
+            if there not in (stream, None) and (copy is not None or self.home(there) == cluster):
+                does = f"becomes {copy}" if copy is not None else "keeps its name"
+                yield f"{topic} {does} at {target}, where that is something else; name the copies apart"
 
     def _affixes(self, cluster: str, way: tuple[str, ...]) -> Iterator[Affix]:
         for rule in self.rules:
@@ -116,13 +124,27 @@ class RuleNames:
 
     def _hops(self, cluster: str, topic: str) -> set[tuple[str, str]]:
         """Return where the topic at *cluster* may have been mirrored from, and its name there; none: it is local."""
-        rules = [rule for rule in self.rules if rule.target == cluster and not rule.is_same]
-        inner = {(rule.source, name) for rule in rules if (name := rule.inner(topic)) is not None}
-        found = {(source, name) for source, name in inner if self._renamed(source, cluster, name) == topic}
+        found = self._by_rules(cluster, topic)
         if found or self._is_renamed(cluster, topic):
             return found
         others = [each for each in self.clusters if each != cluster and self._is_renamed(each, topic)]
         return {(each, topic) for each in others if self._renamed(each, cluster, topic) is None}
+
+    def _by_rules(self, cluster: str, topic: str) -> set[tuple[str, str]]:
+        """Return the same of what rules have renamed on its way to the cluster."""
+        rules = [rule for rule in self.rules if rule.target == cluster and not rule.is_same]
+        inner = {(rule.source, name) for rule in rules if (name := rule.inner(topic)) is not None}
+        return {(source, name) for source, name in inner if self._renamed(source, cluster, name) == topic}
+
+    def _is_copied_on(self, cluster: str, topic: str) -> bool:
+        """Return whether the topic may be a renamed copy of another cluster, mirrored on under the name it has there.
+
+        Its records would name places in the log of what was renamed, which is not what is called so.
+        """
+        if self._by_rules(cluster, topic):
+            return False
+        ways = [each for each in self.clusters if each != cluster and self._renamed(each, cluster, topic) is None]
+        return any(source != cluster for each in ways for source, _ in self._by_rules(each, topic))
 
     def _renamed(self, source: str, target: str, topic: str) -> str | None:
         """Return what *target* calls a topic of *source*; None where it has the same name."""

@@ -9,10 +9,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import Table, fitted, fitted_but_texts
 from offset_sync.tables.delta.transaction_log import latest_version, read_added_rows
 from offset_sync.tables.files import AtLeast, Files
-from offset_sync.tables.topic_names import CLUSTER_OF, NEEDED_OF, STREAM, TOPIC, TopicNames, is_named, renamed
+from offset_sync.tables.topic_names import (
+    CLUSTER_OF,
+    NEEDED_OF,
+    TOPIC,
+    TopicNames,
+    answered_as_now,
+    is_named,
+    renamed,
+)
 
 logger = logging.getLogger(__name__)
 _WORTH_A_BATCH = 100_000
@@ -50,7 +59,7 @@ class FollowedTables(ABC):
         up meanwhile: then begin anew.
         """
         wanted = list(names or table.names)
-        if not is_named(table, self.names) or TOPIC not in wanted:
+        if not self._is_read_otherwise(table) or TOPIC not in wanted:
             return self.pieces(table, _schema(table, wanted), at_least, encoded=encoded)
         read = list(dict.fromkeys([*wanted, *NEEDED_OF[table]]))
         pieces = self.pieces(table, _schema(table, read), at_least, encoded=encoded)
@@ -61,18 +70,21 @@ class FollowedTables(ABC):
 
         Answers that were given while names meant something else are left out: they stand elsewhere at the target.
         """
-        if self.names is None or not is_named(table, self.names):
+        if self.names is None or not self._is_read_otherwise(table):
             return rows
-        found = renamed(rows, CLUSTER_OF[table], self.names.inside)
-        return (
-            found.filter(pc.equal(found.column(TOPIC), found.column(STREAM))) if STREAM in NEEDED_OF[table] else found
-        )
+        found = rows if self.names.is_same else renamed(rows, CLUSTER_OF[table], self.names.inside)
+        return answered_as_now(found, self.names) if table is OFFSET_TRANSLATIONS else found
 
     def outside(self, table: Table, rows: pa.Table) -> pa.Table:
         """Return rows with streams as the table has them."""
         if self.names is None or not is_named(table, self.names):
             return rows
         return renamed(rows, CLUSTER_OF[table], self.names.outside)
+
+    def _is_read_otherwise(self, table: Table) -> bool:
+        """Return whether rows of *table* come in another way than they are stored: answers of other names do not."""
+        is_of_answers = self.names is not None and table is OFFSET_TRANSLATIONS
+        return is_of_answers or is_named(table, self.names)
 
     @abstractmethod
     def pieces(self, table: Table, schema: pa.Schema, at_least: AtLeast | None, *, encoded: bool) -> Iterator[pa.Table]:

@@ -25,8 +25,11 @@ CLUSTER_OF = {
     OFFSET_TRANSLATIONS: "source_cluster",
 }
 """Which column says where a row's ``topic`` is called so, by table."""
-TOPIC, STREAM = "topic", "stream"
-NEEDED_OF = {table: (cluster, *({STREAM} & {*table.names})) for table, cluster in CLUSTER_OF.items()}
+TOPIC = "topic"
+_ANSWERED = ("stream", "target_cluster", "target_topic")
+NEEDED_OF = {
+    table: (cluster, *(_ANSWERED if table is OFFSET_TRANSLATIONS else ())) for table, cluster in CLUSTER_OF.items()
+}
 """What has to be read of a row to know its stream."""
 
 
@@ -63,6 +66,21 @@ def renamed(rows: pa.Table, cluster: str, name_of: Renamed) -> pa.Table:
     if not pa.types.is_dictionary(rows.schema.field(TOPIC).type):
         column = column.cast(pa.string())
     return rows.set_column(rows.column_names.index(TOPIC), TOPIC, column)
+
+
+def answered_as_now(rows: pa.Table, names: TopicNames) -> pa.Table:
+    """Return those answers of *rows*, by streams, whose stream the target called then what it is called there now.
+
+    Others stand elsewhere at the target, and mean what is another stream by now. Where the target had no name nothing
+    was written. Rows of earlier versions have no stream: it is the topic. Errs to fewer: then what we have written
+    passes for genuine.
+    """
+    if rows.num_rows == 0 or not {*_ANSWERED} <= {*rows.column_names}:
+        return rows
+    stream, called, now = (rows.column(name) for name in (_ANSWERED[0], _ANSWERED[2], TOPIC))
+    there = now if names.is_same else renamed(rows, _ANSWERED[1], names.outside).column(TOPIC)
+    is_stream = pc.fill_null(pc.equal(now, stream), names.is_same)
+    return rows.filter(pc.and_(is_stream, pc.fill_null(pc.equal(there, called), True)))
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[list[str], pa.Array]:

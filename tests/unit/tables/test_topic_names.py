@@ -96,6 +96,52 @@ def test_answers_of_when_names_meant_something_else_are_not_taken_for_those_of_n
     assert part.column("topic").to_pylist() == ["dc1.orders"]
 
 
+def answered(topic: str, stream: str | None, target_topic: str | None) -> dict[str, object]:
+    same = {"source_cluster": "dc1", "target_cluster": "dc2", "translated_at": NOON}
+    return {**same, "topic": topic, "stream": stream, "target_topic": target_topic}
+
+
+@pytest.mark.parametrize(
+    ("names", "is_taken"),
+    [
+        (SAME_NAMES, [True, True, False, False, False]),
+        (mm2(), [False, False, True, False, True]),
+    ],
+)
+def test_answers_that_stand_under_another_name_at_the_target_are_left_out(
+    tmp_path: Path, names: Names, is_taken: list[bool]
+) -> None:
+    rows = [
+        answered("orders", None, None),
+        answered("orders", "orders", "orders"),
+        answered("orders", "dc1.orders", "dc1.orders"),
+        answered("orders", "dc1.orders", "dc1-orders"),
+        answered("dc2.orders", "dc2.orders", "orders"),
+    ]
+    plain, named = LocalTables(str(tmp_path)), LocalTables(str(tmp_path), names)
+    plain.create([OFFSET_TRANSLATIONS])
+    plain.append(OFFSET_TRANSLATIONS, pa.Table.from_pylist(rows, OFFSET_TRANSLATIONS.arrow_schema))
+    wanted = [row["target_topic"] for row, taken in zip(rows, is_taken, strict=True) if taken]
+    assert named.all_rows(OFFSET_TRANSLATIONS).column("target_topic").to_pylist() == wanted
+    (part,) = named.batches(OFFSET_TRANSLATIONS, ["topic", "translated_at"])
+    assert part.column_names == ["topic", "translated_at"]
+    assert part.num_rows == len(wanted)
+
+
+def test_answers_to_a_copy_that_came_by_another_way_are_left_out(tmp_path: Path) -> None:
+    names = MirroredNames(PrefixNames({"dc1": "dc1", "dc2": "dc2", "dc3": "dc3"}, "."))
+    row = answered("orders", "dc1.orders", "dc3.dc1.orders")
+    tables = LocalTables(str(tmp_path), names)
+    tables.create([OFFSET_TRANSLATIONS])
+    tables.append(
+        OFFSET_TRANSLATIONS,
+        pa.Table.from_pylist([{**row, "topic": "dc1.orders"}], OFFSET_TRANSLATIONS.arrow_schema),
+    )
+    assert tables.all_rows(OFFSET_TRANSLATIONS).num_rows == 0
+    assert names.stream("dc2", "dc3.dc1.orders") == "dc1.orders"
+    assert tables.all_rows(OFFSET_TRANSLATIONS).column("topic").to_pylist() == ["dc1.orders"]
+
+
 def test_every_table_with_a_topic_has_its_cluster_named_or_says_names_itself() -> None:
     assert all({"topic", cluster} <= {*table.names} for table, cluster in CLUSTER_OF.items())
     assert not {SYNC_STATUS, CUTOVERS} & CLUSTER_OF.keys()
