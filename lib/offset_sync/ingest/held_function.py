@@ -6,14 +6,12 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
-BatchFunction = Callable[[DataFrame, int], None]
-
 
 class HeldFunction:
     """Calls *function*, which may hold all that a job knows, until it is to :meth:`let_go`."""
 
-    def __init__(self, function: BatchFunction) -> None:
-        self._function: BatchFunction | None = function
+    def __init__(self, function: Callable[[DataFrame, int], None]) -> None:
+        self._function: Callable[[DataFrame, int], None] | None = function
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Do as the function does; RuntimeError, and the micro-batch comes again, where nobody is left to do it."""

@@ -16,13 +16,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.ingest.full_disk import with_full_disk
-from offset_sync.ingest.held_function import BatchFunction, HeldFunction
+from offset_sync.ingest.held_function import HeldFunction
 from offset_sync.ingest.query_errors import failure_of, first_line
 from offset_sync.ingest.query_start import QueryStart, QueryStarter
 from offset_sync.model.errors import TakenOverError
 from offset_sync.tables.delta.jvm import hear_batches, silence_batches
 
 logger = logging.getLogger(__name__)
+
+BatchFunction = Callable[[DataFrame, int], None]
 
 FIRST_BACK_OFF_SECONDS = 1.0
 LONGEST_BACK_OFF_SECONDS = 60.0

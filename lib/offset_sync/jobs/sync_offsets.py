@@ -14,10 +14,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.failing_batches import FailingBatches
-from offset_sync.ingest.held_function import BatchFunction
 from offset_sync.ingest.kafka_source import read_consumer_offsets
 from offset_sync.ingest.quarantine_replay import replay_quarantine
-from offset_sync.ingest.query_supervisor import STOPPED, QuerySupervisor
+from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
 from offset_sync.jobs.commit_reading import CommitReading
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.group_collector import Positions
