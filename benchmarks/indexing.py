@@ -96,7 +96,8 @@ def fill(servers: str, servers_of_origin: str, given: argparse.Namespace) -> Non
     with multiprocessing.get_context("spawn").Pool(PRODUCERS) as pool:
         pool.map(produce, shares)
     ends = [TopicPartition(TOPIC, number, OFFSET_END) for number in range(given.partitions)]
-    for deleted in AdminClient({"bootstrap.servers": servers_of_origin}).delete_records(ends).values():
+    admin = AdminClient({"bootstrap.servers": servers_of_origin})  # has to live until it has answered
+    for deleted in admin.delete_records(ends).values():
         deleted.result()
 
 

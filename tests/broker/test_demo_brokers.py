@@ -5,15 +5,17 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Producer, TopicPartition
 
+from broker.installation import until
 from offset_sync.model.errors import ClusterError
 from offset_sync_demo.kafka.broker_files import CLASS_ARCHIVE, find_jars
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
-from offset_sync_demo.kafka.clients import admin_of
+from offset_sync_demo.kafka.clients import admin_of, client_options, open_partition_reader
 from offset_sync_demo.kafka.topics import add_partitions, create_topic, delete_topic, partition_count
 
 pytestmark = [
@@ -109,6 +111,30 @@ def test_topics_grow_and_go_on_every_cluster(clusters: Clusters, topic_name: str
 
     delete_topic(clusters.values(), topic_name)
     assert [partition_count(each, topic_name) for each in clusters.values()] == [0, 0]
+
+
+def test_records_of_other_days_stay_unless_their_topic_says_otherwise(clusters: Clusters, topic_name: str) -> None:
+    kept, retired = topic_name, f"{topic_name}-retired"
+    create_topic(clusters["dc1"], kept, 1)
+    create_topic(clusters["dc1"], retired, 1, {"retention.ms": "60000"})
+    for deleted in (1, 2):  # the second time a whole pass of the broker has gone by
+        _produce_of_1970(clusters["dc1"], [kept, retired])
+        until(lambda expected=deleted: _log_start(clusters["dc1"], retired) == expected)
+
+    assert _log_start(clusters["dc1"], kept) == 0
+
+
+def _produce_of_1970(cluster: EmbeddedCluster, topics: list[str]) -> None:
+    producer = Producer(client_options(cluster.bootstrap_servers))
+    for topic in topics:
+        producer.produce(topic, b"old", partition=0, timestamp=1)
+    assert producer.flush(30) == 0
+
+
+def _log_start(cluster: EmbeddedCluster, topic: str) -> int:
+    with closing(open_partition_reader(cluster, "log start")) as reader:
+        first, _ = reader.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)
+    return int(first)
 
 
 def _paths() -> dict[str, str]:
