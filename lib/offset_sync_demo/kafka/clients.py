@@ -32,6 +32,12 @@ delivery callback, Python reports the pending exception as a SystemError.
 """
 
 
+_NOT_LED_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+"""What a broker says that has just started and does not lead its partitions yet."""
+
+_NEXT_TRY_S = 0.1
+
+
 class Endpoint(Protocol):
     """What a client has to know of a cluster; every :class:`~offset_sync_demo.kafka.brokers.EmbeddedCluster` is one."""
 
@@ -148,7 +154,7 @@ def list_partitions(cluster: Endpoint, topics: Iterable[str], timeout: float = 1
 def stable_ends(cluster: Endpoint, partitions: Iterable[Partition], timeout: float = 10.0) -> dict[Partition, int]:
     """Return, per partition, the end that a read_committed reader can reach now (the last stable offset).
 
-    Raises KafkaException when the cluster does not answer in *timeout* seconds.
+    Raises KafkaException when the cluster does not answer in *timeout* seconds, or nobody leads a partition by then.
     """
     consumer = open_partition_reader(cluster, "ends")
     try:
@@ -158,10 +164,18 @@ def stable_ends(cluster: Endpoint, partitions: Iterable[Partition], timeout: flo
 
 
 def _stable_end(consumer: Consumer, partition: Partition, timeout: float) -> int:
-    marks = consumer.get_watermark_offsets(TopicPartition(*partition), timeout)
-    if marks is None:
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-    return int(marks[1])
+    ends_at = time.monotonic() + timeout
+    while True:
+        try:
+            marks = consumer.get_watermark_offsets(TopicPartition(*partition), timeout)
+        except KafkaException as problem:
+            if problem.args[0].code() not in _NOT_LED_YET or time.monotonic() > ends_at:
+                raise
+            time.sleep(_NEXT_TRY_S)
+            continue
+        if marks is None:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        return int(marks[1])
 
 
 def _ignore(_error: object) -> None:
