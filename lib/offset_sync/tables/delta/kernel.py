@@ -18,13 +18,16 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from offset_sync.tables.delta.engines import engines_of
 from offset_sync.tables.delta.filesystem import HadoopFiles
-from offset_sync.tables.delta.jvm import JavaError, class_of, hadoop_configuration, items_of, java
+from offset_sync.tables.delta.jvm import JavaError, class_of, items_of, java
 from offset_sync.tables.delta.statistics import statistics_of
 from offset_sync.tables.delta.transaction_log import entry
 
 logger = logging.getLogger(__name__)
 _ENGINE = "offset-sync"
+_ADDING = {"CHECKSUM_SIMPLE", "CHECKSUM_FULL"}
+"""What is due after a commit and adds a file; a checkpoint replaces the one that says which checkpoint is the last."""
 _REPEATED = "io.delta.kernel.exceptions.ConcurrentTransactionException"
 _OVERTAKEN = "io.delta.kernel.exceptions.MaxCommitRetryLimitReachedException"
 _CHANGED = (
@@ -69,7 +72,7 @@ class Kernel:
 
     def __init__(self, spark: SparkSession) -> None:
         self.files = HadoopFiles(spark)
-        self._engine = java("io.delta.kernel.defaults.engine.DefaultEngine").create(hadoop_configuration(spark))
+        self._engine, self._local_engine = engines_of(spark)
 
     def newest(self, path: str) -> Snapshot:
         """Return a table as it is now; the whole log is listed for it."""
@@ -83,7 +86,7 @@ class Kernel:
         builder = self._builder(snapshot)
         if writer is not None:
             builder = builder.withTransactionId(writer.application_id, writer.version)
-        return Transaction(path, self.files, self._engine, builder.build(self._engine))
+        return self._transaction(path, builder)
 
     def begin_alone(self, path: str, snapshot: Snapshot) -> Transaction:
         """Begin to write; at the end a JavaError that :func:`is_overtaken` is raised where anybody else has written.
@@ -91,7 +94,7 @@ class Kernel:
         Kernel's own look at what was written meanwhile may keep the rows of two writers.
         """
         builder = self._builder(snapshot).withMaxRetries(0)
-        return Transaction(path, self.files, self._engine, builder.build(self._engine))
+        return self._transaction(path, builder)
 
     def data_files(self, snapshot: Snapshot, most: int, most_bytes: float = math.inf) -> list[str] | None:
         """Return where the files of *snapshot* lie; None where they are more or larger, or some of their rows gone."""
@@ -126,6 +129,10 @@ class Kernel:
         finally:
             files.close()
 
+    def _transaction(self, path: str, builder: Any) -> Transaction:
+        adding = self._engine if self.files.local(path) is None else self._local_engine
+        return Transaction(path, self.files, self._engine, adding, builder.build(self._engine))
+
     def _builder(self, snapshot: Snapshot) -> Any:
         return snapshot.handle.buildUpdateTableTransaction(_ENGINE, java("io.delta.kernel.Operation").WRITE)
 
@@ -149,11 +156,12 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Transaction:
-    """A write that is begun; until it is committed nobody sees anything of it."""
+    """A write that is begun; until it is committed nobody sees anything of it. *adding* is an engine for the entry."""
 
     path: str
     files: HadoopFiles
     engine: Any
+    adding: Any
     handle: Any
 
     def add(self, rows: pa.Table) -> Any:
@@ -179,9 +187,9 @@ class Transaction:
         for each in more:
             first = first.combine(each)
         iterable = java("io.delta.kernel.utils.CloseableIterable").inMemoryIterable(first)
-        result = self.handle.commit(self.engine, iterable)
+        result = self.handle.commit(self.adding, iterable)
         self.files.sync(entry(self.path, int(result.getVersion())))
-        return Commit(self.path, self.engine, result)
+        return Commit(self.path, self.engine, self.adding, result)
 
 
 @dataclass(frozen=True)
@@ -190,6 +198,7 @@ class Commit:
 
     path: str
     engine: Any
+    adding: Any
     handle: Any
 
     def finish(self) -> Snapshot | None:
@@ -198,13 +207,13 @@ class Commit:
         Due are a checksum, by which logs are cleaned up, and now and then a checkpoint: from that on the table is known
         by it and not by every entry before.
         """
-        due = items_of(self.handle.getPostCommitHooks())
-        for hook in due:
+        due = [(str(hook.getType().toString()), hook) for hook in items_of(self.handle.getPostCommitHooks())]
+        for kind, hook in due:
             try:
-                hook.threadSafeInvoke(self.engine)
+                hook.threadSafeInvoke(self.adding if kind in _ADDING else self.engine)
             except JavaError as problem:  # the rows are in the table all the same
-                logger.warning("%s: %s not written: %s", self.path, hook.getType().toString(), problem.java_exception)
-        if any(hook.getType().toString() == "CHECKPOINT" for hook in due):
+                logger.warning("%s: %s not written: %s", self.path, kind, problem.java_exception)
+        if any(kind == "CHECKPOINT" for kind, _ in due):
             return None
         after = self.handle.getPostCommitSnapshot().orElse(None)
         return None if after is None else Snapshot(after)

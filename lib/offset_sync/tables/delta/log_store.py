@@ -30,7 +30,7 @@ def log_store_settings(asked: Callable[[str], str | None]) -> Mapping[str, str]:
     """
     if asked("spark.delta.logStore.class"):
         return {}
-    keys = {scheme: (_key_of_spark(scheme), f"spark.hadoop.{_key_of_kernel(scheme)}") for scheme in _SCHEMES}
+    keys = {scheme: (_key_of_spark(scheme), f"spark.hadoop.{key_of_kernel(scheme)}") for scheme in _SCHEMES}
     return {key: _OURS for pair in keys.values() if not any(map(asked, pair)) for key in pair}
 
 
@@ -43,7 +43,7 @@ def check_log_store(spark: SparkSession, root: str) -> None:
     scheme = root.partition(":")[0].lower()
     if scheme not in _SCHEMES:
         return
-    of_spark, of_kernel = _key_of_spark(scheme), _key_of_kernel(scheme)
+    of_spark, of_kernel = _key_of_spark(scheme), key_of_kernel(scheme)
     by_spark = spark.conf.get(of_spark, None) or spark.conf.get("spark.delta.logStore.class", None)
     by_kernel = hadoop_configuration(spark).get(of_kernel)
     if by_spark is None or by_spark != by_kernel:
@@ -102,5 +102,6 @@ def _key_of_spark(scheme: str) -> str:
     return f"spark.delta.logStore.{scheme}.impl"
 
 
-def _key_of_kernel(scheme: str) -> str:
+def key_of_kernel(scheme: str) -> str:
+    """Return the setting that names the log store of Delta Kernel for paths of this *scheme*."""
     return f"io.delta.kernel.logStore.{scheme}.impl"

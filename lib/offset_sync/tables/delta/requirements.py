@@ -51,6 +51,8 @@ REQUIRED = (
         "hadoop-client-api",
         "",
         {
+            "org.apache.hadoop.conf.Configuration": "Configuration/1 get/1 set/2",
+            "org.apache.hadoop.fs.RawLocalFileSystem": "",
             "org.apache.hadoop.fs.Path": "Path/1 getFileSystem/1 getName/0 getParent/0",
             "org.apache.hadoop.fs.FileSystem": (
                 "copyFromLocalFile/4 copyToLocalFile/4 create/2 createFile/1 delete/2 exists/1 getContentSummary/1 "
@@ -105,7 +107,7 @@ REQUIRED = (
         DELTA,
         {"io.delta.sql.DeltaSparkSessionExtension": "", f"{_DELTA}.catalog.DeltaCatalog": "", f"{_DELTA}.DeltaLog": ""},
     ),
-    Part("delta-storage", DELTA, {"io.delta.storage.LogStore": ""}),
+    Part("delta-storage", DELTA, {"io.delta.storage.LogStore": "", "io.delta.storage.LocalLogStore": ""}),
     Part(
         "delta-kernel-api",
         DELTA,
