@@ -150,7 +150,8 @@ def index(config: Path, table: Path, records: int) -> dict[str, Any]:
                 continue
     rows = deltalake.DeltaTable(table).to_pyarrow_table(columns=["indexed_at", "length"])
     batches = rows.group_by("indexed_at").aggregate([("length", "sum")]).sort_by("indexed_at")
-    if job.returncode or (found := pc.sum(batches["length_sum"]).as_py()) != records:
+    found = pc.sum(batches["length_sum"]).as_py()
+    if job.returncode or found != records:
         raise SystemExit(f"exit code {job.returncode}, {found} of {records} records indexed")
     begins = batches["indexed_at"].cast("int64").to_numpy() / 1e6
     counts = batches["length_sum"].to_numpy()

@@ -31,12 +31,16 @@ class DueLogs:
         return is_read | {each for each in self._incarnations.to_read_again(self._alias) if each in end}
 
 
+def changed(start: Offsets, end: Offsets) -> set[TopicPartition]:
+    """Return the logs of which a micro-batch reads something."""
+    return {TopicPartition(*place) for place, offset in end.items() if offset != start.get(place)}
+
+
 def refuse_unknown(alias: str, said: ClusterMetadata, start: Offsets, end: Offsets) -> None:
     """Raise ClusterError where nobody can tell the life of a log that was read: its records may be of any.
 
     Logs of *alias* that were not read may be silent: of them nothing is written down. Errs to reading once more.
     """
-    places = {TopicPartition(*place) for place, offset in end.items() if offset != start.get(place)}
-    unknown = {each for each in places if each.topic in said.topics and said.log_end(each) is None}
+    unknown = {each for each in changed(start, end) if each.topic in said.topics and said.log_end(each) is None}
     if unknown:
         raise ClusterError(alias, f"no answer about {named(unknown)}, which was read: it is read once more")

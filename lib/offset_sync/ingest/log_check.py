@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timezone
-from typing import NamedTuple, Protocol
+from functools import partial
+from typing import NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
+from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.ingest.completeness import Completeness
-from offset_sync.ingest.due_logs import DueLogs, refuse_unknown
+from offset_sync.ingest.due_logs import DueLogs, changed, refuse_unknown
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.origin_check import OriginCheck
@@ -24,6 +27,7 @@ from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
 
 _TRIES = 5
+_T = TypeVar("_T")
 
 
 class Logs(Protocol):
@@ -57,6 +61,15 @@ class Asked(NamedTuple):
     read_again: LogReader
 
 
+class _Answers(NamedTuple):
+    """What this cluster says of its logs, what all say, the time for rows of what was read, and when it was asked."""
+
+    here: ClusterMetadata
+    said: Mapping[str, ClusterMetadata | ClusterError]
+    at: datetime
+    asked_at: datetime
+
+
 class LogCheck:
     """Checks what was read of the cluster *alias*."""
 
@@ -64,10 +77,23 @@ class LogCheck:
         self._alias, self._asked, self._origins, self._incarnations = alias, asked, origins, incarnations
         self._due, self._completeness = DueLogs(alias, incarnations), Completeness()
         self._epochs: dict[TopicPartition, int] = {}  # of the leaders when the logs were looked at last
+        self._nameless: set[TopicPartition] = set()  # logs whose leaders' epochs their broker does not tell
 
     def was_read_again(self, read: ReadBatch) -> None:
         """Take note that what *read* has was written down."""
         self._incarnations.was_read_again(self._alias, read.again)
+
+    def before_reading(self, start: Offsets, end: Offsets) -> None:
+        """Learn who leads the logs that are read now, if that was never asked: later there may be another leader.
+
+        It may have lost what the one before had, and of that nobody would know. Raises ClusterError.
+        """
+        unseen = changed(start, end) - self._epochs.keys() - self._nameless
+        led = _those_known(self._incarnations.leader_epochs(self._alias, unseen))
+        if never := unseen - led.keys():
+            _unless_overtaken(partial(self._meet, never))
+            led = _those_known(self._incarnations.leader_epochs(self._alias, unseen))
+        self._epochs |= led
 
     def checked(self, read: ReadBatch, cut: CutRecords) -> ReadBatch:
         """Return what of *read* can be believed; of a log that has other records than before, those that it has now.
@@ -75,32 +101,27 @@ class LogCheck:
         Asked after reading: what was there to be read was at its origin before, and in the life that is known then.
         *cut* makes such rows of the records of some ranges.
         """
-        wanted = self._due.of(read.start, read.end)
-        before = self._epochs_before(wanted)
-        for tries_left in reversed(range(_TRIES)):
-            asked_at = datetime.now(timezone.utc)
-            try:
-                here, said, at = self._ask(read, wanted)
-                break
-            except OvertakenError:
-                if not tries_left:
-                    raise
+        wanted, before = self._due.of(read.start, read.end), dict(self._epochs)
+        here, said, at, asked_at = _unless_overtaken(partial(self._ask, read, wanted))
         self._incarnations.note_arrived(self._alias, here.ends, asked_at)
         places = {each: here.ends[each] for each in self._incarnations.to_read_again(self._alias) if each in here.ends}
         read = self._read_again(read._replace(at=at), places, cut)
         read = self._read_of_new_leaders(read, here.ends, self._incarnations.elected_since(self._alias, before), cut)
-        self._epochs |= {
-            each: of_log.leader_epoch for each, of_log in here.ends.items() if of_log.leader_epoch is not None
-        }
+        self._epochs |= _those_known({each: of_log.leader_epoch for each, of_log in here.ends.items()})
         complete_until = self._completeness.of(read, here.ends, asked_at)
         kept = tuple(self._origins.refute_kept(each, said) for each in read.kept)
         return read._replace(cut=self._origins.refute(read.cut, said), complete_until=complete_until, kept=kept)
 
-    def _ask(
-        self, read: ReadBatch, wanted: Collection[TopicPartition]
-    ) -> tuple[ClusterMetadata, Mapping[str, ClusterMetadata | ClusterError], datetime]:
-        """Return what this cluster says of its logs, what all say, and the time for rows of what was *read*."""
-        alias, moment = self._alias, self._incarnations.moment()
+    def _meet(self, logs: Collection[TopicPartition]) -> None:
+        moment = self._incarnations.moment()
+        here = self._asked.own.fetch_each({self._alias: logs})[self._alias]
+        if isinstance(here, ClusterError):
+            raise here
+        self._incarnations.note({self._alias: here}, {}, moment)
+        self._nameless |= {each for each, ends in here.ends.items() if ends.leader_epoch is None}
+
+    def _ask(self, read: ReadBatch, wanted: Collection[TopicPartition]) -> _Answers:
+        alias, moment, asked_at = self._alias, self._incarnations.moment(), datetime.now(timezone.utc)
         origins = self._origins.origins(read.cut, read.kept)
         with ThreadPoolExecutor(1) as beside:  # each answer takes several requests, one after the other
             others = beside.submit(self._asked.others.fetch_each, origins)
@@ -110,7 +131,7 @@ class LogCheck:
         refuse_unknown(alias, here, read.start, read.end)
         said = {alias: here, **others.result()}
         read_to = {ClusterPartition(alias, *each): read.start.get((each.topic, each.partition), 0) for each in wanted}
-        return here, said, self._incarnations.note(said, read_to, moment)
+        return _Answers(here, said, self._incarnations.note(said, read_to, moment), asked_at)
 
     def _read_again(self, read: ReadBatch, places: Mapping[TopicPartition, Ends], cut: CutRecords) -> ReadBatch:
         """Return *read* with the logs in *places* as they are now, from where they have other records."""
@@ -167,8 +188,14 @@ class LogCheck:
             kept += tuple(each._replace(is_again=is_again) for each in found.kept)
         return read._replace(cut=pa.concat_tables(rows), kept=kept)
 
-    def _epochs_before(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the leader epochs of when logs were looked at last, before what is checked now was read."""
-        heard = self._incarnations.leader_epochs(self._alias, [each for each in partitions if each not in self._epochs])
-        known = {each: epoch for each, epoch in heard.items() if epoch is not None} | self._epochs
-        return {each: known[each] for each in partitions if each in known}
+
+def _unless_overtaken(ask: Callable[[], _T]) -> _T:
+    """Return what *ask* returns; it is asked again where another query has noticed more meanwhile."""
+    for _ in range(_TRIES - 1):
+        with suppress(OvertakenError):
+            return ask()
+    return ask()
+
+
+def _those_known(epochs: Mapping[TopicPartition, int | None]) -> dict[TopicPartition, int]:
+    return {each: epoch for each, epoch in epochs.items() if epoch is not None}

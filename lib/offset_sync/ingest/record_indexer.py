@@ -87,6 +87,7 @@ class RecordIndexer:
         """Index one micro-batch; may be repeated at any point, the tables then hold it once all the same."""
         start, end = self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id)
         self._record_incarnations(sorted({topic for topic, _ in end}), datetime.now(timezone.utc))
+        self._checks.logs.before_reading(start, end)
         with ExitStack() as made:
             cut = partial(self._cut, made)
             rows, kept = cut(records, ranges_of(start, end))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.incarnations import lives_of
+from offset_sync.state.incarnations import Incarnation, lives_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_RUNS
 from offset_sync.tables.protocol import Tables
 
-_RUN = ["origin", "topic", "partition", "origin_start", "length", "indexed_at"]
+_RUN = ["cluster", "origin", "topic", "partition", "start_offset", "origin_start", "length"]
+_ENDS = (("origin", "origin_start"), ("cluster", "start_offset"))
+"""A run has records of two logs: of the one that they were produced in, and of the one that it was read from."""
 _COMMIT = ["cluster", "log_partition", "log_offset", "captured_at"]
 
 
@@ -26,18 +28,14 @@ def highest_indexed(tables: Tables) -> dict[ClusterPartition, int]:
     Of a log with several lives only what was indexed in the last one counts.
     """
     lives, found = lives_of(tables.all_rows(LOG_INCARNATIONS)), dict[ClusterPartition, int]()
-    for rows in tables.batches(RECORD_RUNS, _RUN if lives else _RUN[:-1], encoded=True):
-        is_wanted = pc.greater(rows.column("length"), 0).to_numpy()
-        for log, life in lives:
-            is_of_log = pc.and_(pc.equal(rows.column("origin"), log.cluster), pc.equal(rows.column("topic"), log.topic))
-            is_of_log = pc.and_(is_of_log, pc.equal(rows.column("partition"), log.partition))
-            indexed_ms = rows.column("indexed_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
-            is_wanted &= ~(is_of_log.to_numpy() & (indexed_ms <= life.noticed_ms))
-        end = pc.add(rows.column("origin_start"), rows.column("length"))
-        for (origin, topic, partition), highest in _highest(rows, _RUN[:3], end, is_wanted):
-            if origin:  # else nobody knows whose records they are
-                log = ClusterPartition(origin, topic, partition)
-                found[log] = max(highest, found.get(log, highest))
+    for rows in tables.batches(RECORD_RUNS, [*_RUN, "indexed_at"] if lives else _RUN, encoded=True):
+        for owner, start in _ENDS:
+            is_wanted = pc.greater(rows.column("length"), 0).to_numpy() & ~_is_earlier(rows, owner, lives)
+            end = pc.add(rows.column(start), rows.column("length"))
+            for (cluster, topic, partition), highest in _highest(rows, [owner, "topic", "partition"], end, is_wanted):
+                if cluster:  # else nobody knows whose records they are
+                    log = ClusterPartition(cluster, topic, partition)
+                    found[log] = max(highest, found.get(log, highest))
     return found
 
 
@@ -50,6 +48,19 @@ def highest_captured(tables: Tables, lives: CommitLogLives) -> dict[ClusterParti
         for (cluster, partition), highest in _highest(rows, _COMMIT[:2], end, stands):
             log = ClusterPartition(cluster, CONSUMER_OFFSETS, partition)
             found[log] = max(highest, found.get(log, highest))
+    return found
+
+
+def _is_earlier(
+    rows: pa.Table, owner: str, lives: Collection[tuple[ClusterPartition, Incarnation]]
+) -> NDArray[np.bool_]:
+    """Return which runs were indexed before their log began its last life; *owner* is the column with its cluster."""
+    found = np.zeros(rows.num_rows, np.bool_)
+    for log, life in lives:
+        is_of_log = pc.and_(pc.equal(rows.column(owner), log.cluster), pc.equal(rows.column("topic"), log.topic))
+        is_of_log = pc.and_(is_of_log, pc.equal(rows.column("partition"), log.partition))
+        indexed_ms = rows.column("indexed_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
+        found |= is_of_log.to_numpy() & (indexed_ms <= life.noticed_ms)
     return found
 
 

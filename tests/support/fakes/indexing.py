@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +18,9 @@ from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
-from offset_sync.model.values import ClusterPartition, EpochChange, TopicPartition
+from offset_sync.model.values import EpochChange, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 
 Partition = tuple[str, int]
@@ -60,6 +62,7 @@ class Job:
     epoch_ends: dict[Partition, int] = field(default_factory=dict)
     without_ends: set[Partition] = field(default_factory=set)
     read_again: list[tuple[Partition, int, Headers | None]] = field(default_factory=list)
+    asked: Callable[[], object] = lambda: None
 
     def __post_init__(self) -> None:
         self.restart()
@@ -68,7 +71,9 @@ class Job:
         self.progress = IndexProgress()
         cutter = RunBuilder("Y", {"IDC-X": "X"}, "text", str.isupper)
         clusters = dict.fromkeys(("X", "Y"), self)
-        self.incarnations = incarnations = IncarnationCheck(self.tables, clusters, self.reaches, self.late_ms)  # type: ignore[arg-type]
+        reaches = partial(highest_indexed, self.tables)
+        incarnations = IncarnationCheck(self.tables, clusters, reaches, self.late_ms)  # type: ignore[arg-type]
+        self.incarnations = incarnations
         logs = LogCheck("Y", Asked(self, self, self.reread), OriginCheck("Y", ["X", "Y"]), incarnations)  # type: ignore[arg-type]
         checks = Checks(self, logs)
         self.indexer = RecordIndexer(self.tables, self.plan, cutter, checks, self.progress)  # type: ignore[arg-type]
@@ -80,6 +85,8 @@ class Job:
 
     def fetch_each(self, wanted: dict[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata]:
         """Say how far logs reach: where nobody says otherwise, beyond all that is read here."""
+        if "Y" in wanted:
+            self.asked()
         return {alias: self._said_of(alias, partitions) for alias, partitions in wanted.items()}
 
     def _said_of(self, alias: str, partitions: Collection[TopicPartition]) -> ClusterMetadata:
@@ -95,15 +102,6 @@ class Job:
     def ends(self, epochs: dict[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
         """Say where leader epochs end."""
         return {each: self.epoch_ends[each.topic, each.partition] for each in epochs}
-
-    def reaches(self) -> dict[ClusterPartition, int]:
-        """Say how far logs are indexed, by what the table has."""
-        found: dict[ClusterPartition, int] = {}
-        for topic, partition, _, length, origin, origin_start in self.runs():
-            if length and origin:
-                log = ClusterPartition(origin, topic, partition)
-                found[log] = max(found.get(log, 0), origin_start + length)
-        return found
 
     def reread(self, ranges: dict[TopicPartition, tuple[int, int]]) -> MemoryFrame:
         """Return what now stands in these ranges, of *read_again*."""

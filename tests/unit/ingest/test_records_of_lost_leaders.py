@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from fakes.clusters import MemoryEnds
 from fakes.indexing import ORDERS, Job, Plan, mirrored
-from offset_sync.tables.catalog import LOG_INCARNATIONS
+from offset_sync.ingest.checkpoint import Offsets
+from offset_sync.ingest.log_check import LogCheck
+from offset_sync.model.values import TopicPartition
+from offset_sync.tables.catalog import LOG_INCARNATIONS, TRUNCATED
 
 
 def elected_job() -> Job:
@@ -46,3 +49,55 @@ def test_what_stands_below_the_end_of_the_old_leader_is_read_once() -> None:
     job.epoch_ends, job.read_again = {ORDERS: 12}, []
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
     assert (10, 2, "Y", 10) in [run[2:] for run in job.runs()]
+
+
+def test_who_leads_a_log_is_known_before_it_is_read_for_the_first_time() -> None:
+    """Asked after reading alone, the leader that has lost what was read would be the first one that is known."""
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 2}, {ORDERS: 3}]))
+    leaders = iter([MemoryEnds(0, 2, leader_epoch=1), *[MemoryEnds(0, 3, leader_epoch=2)] * 3])
+    job.asked = lambda: job.logs.update(Y={ORDERS: next(leaders)})
+    job.epoch_ends, job.read_again = {ORDERS: 0}, [(ORDERS, 0, mirrored(100)), (ORDERS, 1, mirrored(101))]
+    job.index(0, (ORDERS, 0, None), (ORDERS, 1, None))
+    assert [run[2:] for run in job.runs() if run[3]] == [(0, 2, "X", 100)]
+    job.index(1, (ORDERS, 2, mirrored(102)))
+    assert [run[2:] for run in job.runs() if run[3]] == [(0, 2, "X", 100), (2, 1, "X", 102)]
+
+
+def test_a_log_that_is_known_is_not_asked_about_before_it_is_read() -> None:
+    job, times = elected_job(), list[None]()
+    job.asked = lambda: times.append(None)
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert len(times) == 1
+
+
+def test_another_query_that_hears_of_the_new_leader_first_does_not_hide_that_it_is_new() -> None:
+    """It asks for its copies between this one's reading and its asking."""
+    job = elected_job()
+    before_reading = LogCheck.before_reading
+
+    job.restart()
+    logs = job.indexer._checks.logs
+
+    def also_heard_by_another(start: Offsets, end: Offsets) -> None:
+        before_reading(logs, start, end)
+        said = {"Y": job.fetch_each({"Y": [TopicPartition(*ORDERS)]})["Y"]}
+        job.incarnations.note(said, {}, job.incarnations.moment())
+
+    logs.before_reading = also_heard_by_another  # type: ignore[method-assign]
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert [run[2:] for run in job.runs() if run[2] >= 10 and run[3]] == [(10, 2, "X", 110)]
+
+
+def test_copies_that_a_leader_lost_between_a_crash_and_the_repetition_are_read_again() -> None:
+    """They are in the table, and the repetition is not written: only how far the log is indexed tells of them."""
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 12}, {ORDERS: 12}]))
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=1)}}
+    job.index(0, *((ORDERS, offset, None) for offset in range(10)))
+    job.index(1, (ORDERS, 10, mirrored(110)), (ORDERS, 11, mirrored(111)))
+    job.restart()
+    job.logs, job.epoch_ends = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=2)}}, {ORDERS: 11}
+    job.read_again = [(ORDERS, 10, mirrored(110)), (ORDERS, 11, mirrored(150))]
+    job.index(1, (ORDERS, 10, mirrored(110)), (ORDERS, 11, mirrored(150)))
+    lives = job.tables.rows(LOG_INCARNATIONS, "begins_at", "reason")
+    assert (11, TRUNCATED) in lives
+    assert [run[2:] for run in job.runs() if run[4] == "X" and run[5] + run[3] > 150] == [(11, 1, "X", 150)]

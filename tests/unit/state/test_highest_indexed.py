@@ -29,11 +29,13 @@ def test_the_end_of_the_last_record_counts_that_was_indexed_in_the_last_life(rng
             rng.randrange(60),
         )
         place = (rng.choice("XY"), rng.choice(["orders", "pay"]), rng.randrange(2))
-        rows.append(run(number, length, origin, number, place=place, seen_ms=seen_ms))
-        is_earlier = place[1:] == ("orders", 0) and origin in noticed and seen_ms <= noticed[origin]
-        if origin and not is_earlier:
-            log = ClusterPartition(origin, *place[1:])
-            wanted[log] = max(number + length, wanted.get(log, 0))
+        stands_at = number if origin == place[0] else rng.randrange(90)
+        rows.append(run(stands_at, length, origin, number, place=place, seen_ms=seen_ms))
+        for cluster, start in ((origin, number), (place[0], stands_at)):
+            is_earlier = place[1:] == ("orders", 0) and cluster in noticed and seen_ms <= noticed[cluster]
+            if cluster and not is_earlier:
+                log = ClusterPartition(cluster, *place[1:])
+                wanted[log] = max(start + length, wanted.get(log, 0))
     add(tables, RECORD_RUNS, *rows)
     if noticed:
         begun = [life(cluster, 0, at_ms, rng.choice([TRUNCATED, RECREATED])) for cluster, at_ms in noticed.items()]
