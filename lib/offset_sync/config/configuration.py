@@ -48,7 +48,10 @@ from offset_sync.model.errors import ConfigError
 _NOTHING = "(?!)"  # a Java expression that never matches
 
 
-def _with_origins(clusters: dict[str, Cluster]) -> dict[str, Cluster]:
+def _with_origins(clusters: dict[str, Cluster], info: ValidationInfo) -> dict[str, Cluster]:
+    mirror = info.data.get("mirror")
+    if mirror is not None and mirror.known.asks_ids:
+        return clusters
     return {alias: c if c.origin else c.model_copy(update={"origin": alias}) for alias, c in clusters.items()}
 
 
@@ -66,8 +69,8 @@ class Config(Section):
     whole names; internal topics (``__…``) are never included.
     """
 
+    mirror: Mirror = Field(default_factory=Mirror)  # first: it says what an origin is where none is given
     clusters: Annotated[dict[str, Cluster], AfterValidator(_with_origins)]
-    mirror: Mirror = Field(default_factory=Mirror)
     directions: Annotated[Literal["all"] | tuple[tuple[str, str], ...], PlainValidator(_to_pairs)] = "all"
     topics: Topics
     groups: Groups = Field(default_factory=Groups)
@@ -101,8 +104,33 @@ class Config(Section):
         return [(source, target) for source in self.clusters for target in self.clusters if source != target]
 
     def origins(self) -> dict[str, str]:
-        """Return the alias for each value that the origin header can have."""
-        return {cluster.origin: alias for alias, cluster in self.clusters.items()}
+        """Return the alias for each value that the origin header can have; a cluster still to be asked has none."""
+        if self.mirror.pipelines:
+            return dict(self.mirror.pipelines)
+        return {cluster.origin: alias for alias, cluster in self.clusters.items() if cluster.origin}
+
+    def origins_at(self, alias: str) -> dict[str, str]:
+        """Return those of :meth:`origins` that a record at the cluster *alias* may have."""
+        found = self.origins()
+        return {name: each for name, each in found.items() if each != alias} if self.mirror.known.is_closed else found
+
+    def to_ask(self) -> list[str]:
+        """Return the clusters that have to be asked for their origin, which is their id."""
+        return [alias for alias, cluster in self.clusters.items() if not cluster.origin]
+
+    def with_origins(self, asked: Mapping[str, str]) -> Config:
+        """Return the same configuration with the origins *asked*, by alias; one that is given stays.
+
+        Raises ConfigError where two clusters have the same one.
+        """
+        origins = {alias: cluster.origin or asked.get(alias, "") for alias, cluster in self.clusters.items()}
+        owner: dict[str, str] = {}
+        for alias, origin in origins.items():
+            if origin and owner.setdefault(origin, alias) != alias:
+                path = f"clusters.{alias}.origin: {origin!r} is the id of clusters.{owner[origin]} too"
+                raise ConfigError([f"{path}; correct bootstrap.servers of one of them, or give each its own origin"])
+        clusters = {a: c.model_copy(update={"origin": origins[a]}) for a, c in self.clusters.items()}
+        return self.model_copy(update={"clusters": clusters})
 
     def spark_options(self, alias: str) -> dict[str, str]:
         """Return the options of *alias* for Spark's Kafka source, each with the prefix ``kafka.``.
@@ -190,7 +218,8 @@ class Config(Section):
         if isinstance(value, ByteSize):
             return format_size(value)
         if isinstance(value, BaseModel):
-            return {name: self._shown(getattr(value, name), (*path, name)) for name in type(value).model_fields}
+            names = [name for name in type(value).model_fields if name != "origin" or getattr(value, name)]
+            return {name: self._shown(getattr(value, name), (*path, name)) for name in names}
         if isinstance(value, dict):
             return {key: self._shown(item, (*path, key)) for key, item in value.items()}
         if isinstance(value, tuple):

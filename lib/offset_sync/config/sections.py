@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WrapValidator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    WrapValidator,
+    model_validator,
+)
 
 from offset_sync.config.client_options import GSSAPI_REFUSED
 from offset_sync.config.duration import Duration, PositiveDuration
 from offset_sync.config.name_patterns import pattern_problem
+from offset_sync.config.presets import OWN, PRESETS, Preset, preset_of
 from offset_sync.config.problem import refused
 from offset_sync.config.secret import Secret, keep_secret, with_secrets
 from offset_sync.config.size import DEFAULT_SIZE, Size
+from offset_sync.decode.mirror_headers import Encoding
+from offset_sync.decode.stamps import OFFSET_HEADER, ORIGIN_HEADER, PARTITION_HEADER, PLACE_HEADER, TOPIC_HEADER
 
 Strategy = Literal["exact", "header", "timestamp", "off"]
 
@@ -94,7 +107,10 @@ class Security(Section):
 
 
 class Cluster(Section):
-    """One Kafka cluster; *origin* is what the mirror's origin header says for it, by default the alias."""
+    """One Kafka cluster; *origin* is what the mirror's origin header says for it, by default the alias.
+
+    It is empty where the cluster has to be asked for it, see :meth:`Config.with_origins`.
+    """
 
     origin: Text = ""
     security: Security = Security()
@@ -104,12 +120,34 @@ class Cluster(Section):
 
 
 class Mirror(Section):
-    """The headers the data mirror stamps on every record it copies; the third one only where it is named."""
+    """The headers the data mirror stamps on every record it copies; the third one only where it is named.
 
-    origin_header: Text = "IDC"
-    offset_header: Text = "Offset"
+    What is not given is what the *preset* says. *pipelines* have the cluster that each begins at, for ``lenses-k2k``.
+    """
+
+    preset: Literal["offset-sync", "redpanda-migrator", "lenses-k2k"] = OWN
+    origin_header: Text = PRESETS[OWN].origin_header
+    offset_header: Text = PRESETS[OWN].offset_header
     place_header: str = ""
-    offset_encoding: Literal["text", "int64"] = "text"
+    offset_encoding: Encoding = PRESETS[OWN].offset_encoding
+    pipelines: dict[str, Text] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_preset(cls, given: object) -> object:
+        return {**preset_of(given).defaults(), **given} if isinstance(given, Mapping) else given
+
+    @property
+    def known(self) -> Preset:
+        """What the preset knows of this mirror beside its keys."""
+        return PRESETS[self.preset]
+
+    def header_columns(self) -> dict[str, str]:
+        """Return which column has the value of which header, for :func:`offset_sync.decode.stamps.decode_stamps`."""
+        columns = {ORIGIN_HEADER: self.origin_header, OFFSET_HEADER: self.offset_header}
+        if self.known.place:
+            return columns | dict(zip((TOPIC_HEADER, PARTITION_HEADER), self.known.place, strict=True))
+        return columns | ({PLACE_HEADER: self.place_header} if self.place_header else {})
 
 
 class Override(Section):

@@ -10,12 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from offset_sync.decode.mirror_headers import Encoding, decode_identities
-from offset_sync.decode.place_header import confirmed, read_places
+from offset_sync.decode.mirror_headers import Encoding
+from offset_sync.decode.stamps import HEADER_COLUMNS, decode_stamps
 from offset_sync.ingest.run_encoding import MALFORMED_CODE, RunColumns, cut_runs, join_runs
+from offset_sync.model.values import TopicPartition
 
-PLACE_HEADER = "place_header"
-"""A column that records have where the mirror stamps a third header."""
 CUT_SCHEMA = pa.schema(
     [
         ("topic", pa.string()),
@@ -41,13 +40,14 @@ class RunBuilder:
     """What a task has to know to cut the records of one cluster; pickled to the executors.
 
     *origins* maps header values to aliases; *is_timed* says of which topics a run also ends where the timestamp
-    changes.
+    changes. *is_closed*: a copy has one of these origins, or its identity is unknown.
     """
 
     alias: str
     origins: dict[str, str]
     encoding: Encoding
     is_timed: Callable[[str], bool]
+    is_closed: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Cut the record batches of one task; rows of a partition come in offset order, partition after partition."""
@@ -78,10 +78,10 @@ class RunBuilder:
         """
         offset = _int64(part.column("offset"))
         timestamp_ms = _int64(part.column("timestamp").cast(pa.timestamp("us", tz="UTC"))) // 1000
-        found = decode_identities(part.column("origin_header"), part.column("offset_header"), self.encoding)
-        if PLACE_HEADER in part.schema.names:
-            partition = int(part.column("partition")[0].as_py())
-            found = confirmed(found, read_places(part.column(PLACE_HEADER), topic, partition, timestamp_ms))
+        headers = {name: part.column(name) for name in HEADER_COLUMNS if name in part.schema.names}
+        where = TopicPartition(topic, int(part.column("partition")[0].as_py()))
+        possible = self.origins if self.is_closed else None
+        found = decode_stamps(headers, self.encoding, where, timestamp_ms, possible)
         aliases = [self.origins.get(origin, origin) for origin in found.origins]
         names = list(dict.fromkeys([*known, self.alias, *aliases]))
         code_of = {name: code for code, name in enumerate(names)}

@@ -29,6 +29,7 @@ from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.range_reader import RangeReader
+from offset_sync.state.cluster_ids import with_asked_ids
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.fenced_tables import FencedTables
 from offset_sync.state.highest_indexed import highest_indexed
@@ -67,6 +68,7 @@ def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) 
     tables = FencedTables(spark, config.tables.root, lease)
     queries = QuerySupervisor(lease.stop, folders=(config.tables.root, config.tables.checkpoints))
     admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
+    config = with_asked_ids(config, tables.files, admins)
     access = TopicAccess(config, admins)
     progress = IndexProgress()
     output = IndexOutput(progress, lease.stop)
@@ -134,7 +136,10 @@ class _RecordQuery:
         checkpoint = Checkpoint(parts.tables.files, f"{config.tables.checkpoints}/index_records/{alias}")
         checkpoint.repair()
         checkpoint.leave_out(refused)
-        builder = RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))
+        mirror = config.mirror
+        builder = RunBuilder(
+            alias, config.origins_at(alias), mirror.offset_encoding, TimedTopics(config), mirror.known.is_closed
+        )
         checks = Checks(self._admin, self._logs(), self._again)
         indexer = RecordIndexer(parts.tables, checkpoint, builder, checks, parts.progress)
         writer = (

@@ -73,6 +73,10 @@ class ClusterAdmin:
         self._connected: GroupOffsets | None = None
         self._last_complaint = ""  # of the client before this one
 
+    def cluster_id(self, deadline: float = DEADLINE_S) -> str:
+        """Return Kafka's own id of the cluster."""
+        return self._topics.cluster_id(deadline)
+
     def topics(self, deadline: float = DEADLINE_S) -> dict[str, TopicInfo]:
         """Return every topic that is not internal and that we may describe; others do not show in a list."""
         return self._topics.listed(deadline)

@@ -123,6 +123,28 @@ def test_the_configured_headers_and_encoding_are_used() -> None:
     assert compared(HERE, THERE, **mirror) is not None
 
 
+def of_redpanda(origin: bytes, offset: int) -> Headers:
+    return (("redpanda-migrator-provenance", origin), ("redpanda-migrator-offset", offset.to_bytes(8, "big")))
+
+
+def compared_by_ids(there: Headers, ids: dict[str, str]) -> str | None:
+    """What is said of a record of X and its copy at Y by Redpanda Migrator, where *ids* are known."""
+    kafka = {"kafka": {"bootstrap.servers": "x:1"}}
+    mirror, topics = {"preset": "redpanda-migrator"}, {"include": [".*"]}
+    config = parse_config({"clusters": {"X": kafka, "Y": kafka}, "mirror": mirror, "topics": topics}, {})
+    reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): replace(THERE, headers=there)})
+    return RecordComparer(config.with_origins(ids), reader).compare([PAIR])[PAIR]
+
+
+def test_a_cluster_is_known_by_its_id_where_the_mirror_has_that() -> None:
+    ids = {"X": "id-X", "Y": "id-Y"}
+    assert compared_by_ids(of_redpanda(b"id-X", 4), ids) is None
+    assert compared_by_ids(of_redpanda(b"id-X", 5), ids) == "the next record is another one on each side"
+    for origin in (b"id-Y", b"third", b"X"):
+        assert compared_by_ids(of_redpanda(origin, 4), ids) == "the next record's headers cannot be read"
+    assert compared_by_ids(of_redpanda(b"id-X", 4), {"Y": "id-Y"}) == "the next record's headers cannot be read"
+
+
 @pytest.mark.parametrize(("here", "there", "where"), [(None, THERE, "X"), (HERE, None, "Y"), (None, None, "X")])
 def test_a_record_that_did_not_come_is_not_the_same(
     here: RecordContent | None, there: RecordContent | None, where: str
