@@ -45,6 +45,7 @@ from offset_sync.config.size import format_size
 from offset_sync.config.validation import rule_problems
 from offset_sync.model.errors import ConfigError
 
+_TIMED = frozenset({"timestamp", "identity"})
 _NOTHING = "(?!)"  # a Java expression that never matches
 
 
@@ -155,17 +156,29 @@ class Config(Section):
         is_wanted = not topic.startswith("__") and is_match(topics.include, topic)
         if not is_wanted or is_match(topics.exclude, topic):
             return "off"
-        matching = (override.strategy for override in topics.overrides if is_match(override.topics, topic))
-        return next(matching, topics.strategy)
+        return next((each.strategy for each in topics.overrides if is_match(each.topics, topic)), topics.strategy)
+
+    def original_of(self, topic: str) -> str | None:
+        """Return the cluster of which the others hold *topic* as a copy, byte for byte; None: it is not so copied."""
+        if self.strategy_of(topic) != "identity":
+            return None
+        topics = self.topics
+        named = next((each.origin for each in topics.overrides if is_match(each.topics, topic)), "")
+        return named or topics.origin
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether any topic may be copied byte for byte."""
+        return "identity" in {self.topics.strategy, *(each.strategy for each in self.topics.overrides)}
 
     def is_timed(self, topic: str) -> bool:
-        """Whether *topic* is translated by timestamp, so that its runs also end where the timestamp changes."""
-        return self.strategy_of(topic) == "timestamp"
+        """Whether *topic* is translated, or checked, by timestamp: its runs also end where the timestamp changes."""
+        return self.strategy_of(topic) in _TIMED
 
     def timed_topics(self) -> Callable[[str], bool] | None:
         """Return :meth:`is_timed`, None where it is true of no topic."""
         named = {self.topics.strategy, *(each.strategy for each in self.topics.overrides)}
-        return self.is_timed if "timestamp" in named else None
+        return None if named.isdisjoint(_TIMED) else self.is_timed
 
     def is_topic_included(self, topic: str) -> bool:
         """Whether *topic* is indexed and synced at all: its strategy is not ``off``."""

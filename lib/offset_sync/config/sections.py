@@ -28,7 +28,7 @@ from offset_sync.config.size import DEFAULT_SIZE, Size
 from offset_sync.decode.mirror_headers import Encoding
 from offset_sync.decode.stamps import OFFSET_HEADER, ORIGIN_HEADER, PARTITION_HEADER, PLACE_HEADER, TOPIC_HEADER
 
-Strategy = Literal["exact", "header", "timestamp", "off"]
+Strategy = Literal["exact", "header", "timestamp", "identity", "off"]
 
 
 def _to_option(value: object) -> object:
@@ -151,18 +151,26 @@ class Mirror(Section):
 
 
 class Override(Section):
-    """Another strategy for some topics; the first override that matches a topic wins."""
+    """Another strategy for some topics; the first override that matches a topic wins.
+
+    *origin*, of strategy ``identity``, is that of :class:`Topics` unless it is given.
+    """
 
     topics: Annotated[tuple[Pattern, ...], Field(min_length=1)]
     strategy: Strategy
+    origin: str = ""
 
 
 class Topics(Section):
-    """Which topics, by anchored regular expressions, and how their offsets are translated."""
+    """Which topics, by anchored regular expressions, and how their offsets are translated.
+
+    *origin* is the cluster of which the others hold copies, byte for byte, with strategy ``identity``.
+    """
 
     include: Annotated[tuple[Pattern, ...], Field(min_length=1)]
     exclude: tuple[Pattern, ...] = ()
     strategy: Strategy = "exact"
+    origin: str = ""
     header_look_back: Count = 1_000
     overrides: tuple[Override, ...] = ()
 

@@ -34,6 +34,7 @@ def rule_problems(tree: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _direction_problems(tree.get("directions", "all"), list(clusters))
     yield from _header_problems(mirror)
     yield from preset_problems(mirror, origins)
+    yield from _original_problems(_mapping(tree.get("topics")), list(clusters))
     yield from _path_problems(_mapping(tree.get("tables")))
 
 
@@ -125,6 +126,24 @@ def _header_problems(mirror: Mapping[str, Any]) -> Iterator[Problem]:
         if name and name in named:
             yield Problem(("mirror", key), f"is the same as mirror.{named[name]}; name the other header")
         named[str(name)] = key
+
+
+def _original_problems(topics: Mapping[str, Any], aliases: Sequence[str]) -> Iterator[Problem]:
+    """Yield where strategy ``identity`` has no original, and where an original is named for nothing."""
+    overrides = topics.get("overrides")
+    listed = list(overrides) if isinstance(overrides, (list, tuple)) else []
+    sections = [_mapping(each) for each in (topics, *listed)]
+    is_used = any(each.get("strategy") == "identity" for each in sections)
+    for number, each in enumerate(sections):
+        path: KeyPath = ("topics", "overrides", number - 1, "origin") if number else ("topics", "origin")
+        given = each.get("origin", "")
+        if given and not (each.get("strategy") == "identity" or (is_used and not number)):
+            yield Problem(path, "goes with strategy identity only; remove it")
+        elif given and isinstance(given, str) and given not in aliases:
+            yield Problem(path, f"no cluster {given!r}; use an alias below clusters")
+        elif each.get("strategy") == "identity" and not (given or topics.get("origin")):
+            text = "is needed by strategy identity; name the cluster of which the others hold copies, byte for byte"
+            yield Problem(path, text)
 
 
 def _path_problems(tables: Mapping[str, Any]) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
 from offset_sync.ingest.completeness import Completeness
+from offset_sync.ingest.copy_check import CopyCheck
 from offset_sync.ingest.due_logs import DueLogs, refuse_unknown
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
 from offset_sync.ingest.kept_runs import Cut
@@ -59,8 +60,16 @@ class Asked(NamedTuple):
 class LogCheck:
     """Checks what was read of the cluster *alias*."""
 
-    def __init__(self, alias: str, asked: Asked, origins: OriginCheck, incarnations: IncarnationCheck) -> None:
+    def __init__(
+        self,
+        alias: str,
+        asked: Asked,
+        origins: OriginCheck,
+        incarnations: IncarnationCheck,
+        copies: CopyCheck | None = None,
+    ) -> None:
         self._alias, self._asked, self._origins, self._incarnations = alias, asked, origins, incarnations
+        self._copies = copies or CopyCheck(lambda _topic: None, incarnations)
         self._due, self._completeness = DueLogs(alias, incarnations), Completeness()
 
     def was_read_again(self, read: ReadBatch) -> None:
@@ -73,7 +82,7 @@ class LogCheck:
         Asked after reading: what was there to be read was at its origin before, and in the life that is known then.
         *cut* makes such rows of the records of some ranges.
         """
-        wanted = self._due.of(read.start, read.end)
+        wanted, copies = self._due.of(read.start, read.end), self._copies.known()
         for tries_left in reversed(range(_TRIES)):
             asked_at = datetime.now(timezone.utc)
             try:
@@ -82,6 +91,7 @@ class LogCheck:
             except OvertakenError:
                 if not tries_left:
                     raise
+        self._copies.look(self._alias, here.ends, said, copies)
         self._incarnations.note_arrived(self._alias, here.ends, asked_at)
         places = {each: here.ends[each] for each in self._incarnations.to_read_again(self._alias) if each in here.ends}
         read = self._read_again(read._replace(at=at), places, cut)

@@ -35,19 +35,35 @@ _CUT_COLUMNS = list(zip(CUT_SCHEMA.names, CUT_SCHEMA.types, strict=True))
 _RUN_COLUMNS = [field.name for field in fields(RunColumns)]
 
 
+def _never(_topic: str) -> str | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Copies:
+    """What is known of copies beside their headers.
+
+    *is_closed*: a copy has an origin that is known, or its identity is not. *original* says of a topic at which cluster
+    it is produced where the others hold it byte for byte, None where they do not.
+    """
+
+    is_closed: bool = False
+    original: Callable[[str], str | None] = _never
+
+
 @dataclass(frozen=True)
 class RunBuilder:
     """What a task has to know to cut the records of one cluster; pickled to the executors.
 
     *origins* maps header values to aliases; *is_timed* says of which topics a run also ends where the timestamp
-    changes. *is_closed*: a copy has one of these origins, or its identity is unknown.
+    changes.
     """
 
     alias: str
     origins: dict[str, str]
     encoding: Encoding
     is_timed: Callable[[str], bool]
-    is_closed: bool = False
+    copies: Copies = Copies()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Cut the record batches of one task; rows of a partition come in offset order, partition after partition."""
@@ -78,9 +94,14 @@ class RunBuilder:
         """
         offset = _int64(part.column("offset"))
         timestamp_ms = _int64(part.column("timestamp").cast(pa.timestamp("us", tz="UTC"))) // 1000
+        if (original := self.copies.original(topic)) is not None:
+            # Byte for byte, so each record is that of the original at the same offset, whatever its headers say.
+            names = list(dict.fromkeys([*known, self.alias, original]))
+            codes = np.full(len(offset), names.index(original), np.int32)
+            return cut_runs(offset, timestamp_ms, codes, offset, self.is_timed(topic)), names, None
         headers = {name: part.column(name) for name in HEADER_COLUMNS if name in part.schema.names}
         where = TopicPartition(topic, int(part.column("partition")[0].as_py()))
-        possible = self.origins if self.is_closed else None
+        possible = self.origins if self.copies.is_closed else None
         found = decode_stamps(headers, self.encoding, where, timestamp_ms, possible)
         aliases = [self.origins.get(origin, origin) for origin in found.origins]
         names = list(dict.fromkeys([*known, self.alias, *aliases]))

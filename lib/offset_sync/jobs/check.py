@@ -99,7 +99,7 @@ def _findings(config: Config, groups: Sequence[str], rights: OwnRights, brokers:
     yield Finding(Level.OK, f"clusters.{alias}", "connection", _connection(config, alias, len(brokers)))
     topics = rights.of_topics([*included, *config.named_topics(), COMMITS])
     yield from judge_rights(config, ToldRights(alias, rights.of_cluster(), topics, rights.of_groups(groups)))
-    readable = [name for name in included if "READ" in _allowed(topics.get(name))]
+    readable = [name for name in included if "READ" in _allowed(topics.get(name)) and not config.original_of(name)]
     yield from judge_sample(config, alias, sample_records(admin, RecordReader(alias, options), readable))
     yield from judge_settings(config, alias, rights.settings(brokers[0]), len(brokers))
 

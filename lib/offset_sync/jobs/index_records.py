@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.copy_check import CopyCheck
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_progress import IndexProgress
@@ -21,7 +22,7 @@ from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
-from offset_sync.ingest.run_builder import RunBuilder
+from offset_sync.ingest.run_builder import Copies, RunBuilder
 from offset_sync.ingest.second_reader import MirroredRecords, SecondReader
 from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.jobs.index_output import IndexOutput
@@ -42,7 +43,7 @@ _ORIGIN_DEADLINE_S = 1.0
 
 
 class TimedTopics:
-    """True for topics of strategy ``timestamp``: their runs also end where the timestamp changes."""
+    """True for topics of strategy ``timestamp`` and ``identity``: their runs also end where the timestamp changes."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -50,6 +51,23 @@ class TimedTopics:
     def __call__(self, topic: str) -> bool:
         """Return whether the runs of *topic* have one timestamp each."""
         return self._config.is_timed(topic)
+
+
+class Originals:
+    """Says of topics of strategy ``identity`` which cluster has the original."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def __call__(self, topic: str) -> str | None:
+        """Return its alias, None for other topics."""
+        return self._config.original_of(topic)
+
+
+def builder_of(config: Config, alias: str) -> RunBuilder:
+    """Return what makes runs of the records of cluster *alias*."""
+    copies = Copies(config.mirror.known.is_closed, Originals(config))
+    return RunBuilder(alias, config.origins_at(alias), config.mirror.offset_encoding, TimedTopics(config), copies)
 
 
 def index_records(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
@@ -74,8 +92,11 @@ def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) 
     output = IndexOutput(progress, lease.stop)
     epochs = {alias: LeaderEpochs(alias, config.admin_options(alias)) for alias in config.clusters}
     late_ms = to_ms(config.sync.hole_grace)
-    incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables), late_ms)
-    parts = _Parts(spark, tables, queries, progress, admins, incarnations, lease, is_once)
+    original = Originals(config)
+    are_copied = original if config.has_copies else None
+    incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables, are_copied), late_ms)
+    copies = CopyCheck(original, incarnations)
+    parts = _Parts(spark, tables, queries, progress, admins, incarnations, copies, lease, is_once)
     for alias, admin in admins.items():
         queries.add(alias, _RecordQuery(config, admin, access, parts))
 
@@ -110,6 +131,7 @@ class _Parts(NamedTuple):
     progress: IndexProgress
     admins: Mapping[str, ClusterAdmin]
     incarnations: IncarnationCheck
+    copies: CopyCheck
     lease: Lease
     is_once: bool
 
@@ -136,10 +158,7 @@ class _RecordQuery:
         checkpoint = Checkpoint(parts.tables.files, f"{config.tables.checkpoints}/index_records/{alias}")
         checkpoint.repair()
         checkpoint.leave_out(refused)
-        mirror = config.mirror
-        builder = RunBuilder(
-            alias, config.origins_at(alias), mirror.offset_encoding, TimedTopics(config), mirror.known.is_closed
-        )
+        builder = builder_of(config, alias)
         checks = Checks(self._admin, self._logs(), self._again)
         indexer = RecordIndexer(parts.tables, checkpoint, builder, checks, parts.progress)
         writer = (
@@ -160,4 +179,5 @@ class _RecordQuery:
             MetadataFetcher(parts.admins, _ORIGIN_DEADLINE_S),
             lambda ranges: read_mirrored_ranges(parts.spark, config, alias, ranges),
         )
-        return LogCheck(alias, asked, OriginCheck(alias, config.clusters), parts.incarnations)
+        origins = OriginCheck(alias, config.clusters, Originals(config))
+        return LogCheck(alias, asked, origins, parts.incarnations, parts.copies)

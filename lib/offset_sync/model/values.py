@@ -49,6 +49,7 @@ class State(Word):
     NO_REFERENCE = 14  # the strategy finds nothing to go by, and the topic is not idle
     TRANSLATION_FAILED = 15  # an error of ours, which is in the log: it costs this partition and no other
     OWNER_UNKNOWN = 16  # a cluster's commits could not be read since the start, and may be newer than this one
+    COPY_WRITTEN = 19  # a copy, byte for byte, holds records that its original lacks (strategy identity)
     # Of offsets that were given to be translated, which no group has committed.
     TOPIC_NOT_INCLUDED = 17  # the configuration leaves it out, so it is not indexed
     PARTITION_MISSING = 18  # the topic has fewer partitions

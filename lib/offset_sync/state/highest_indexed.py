@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,18 +16,22 @@ from offset_sync.state.incarnations import lives_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_RUNS
 from offset_sync.tables.protocol import Tables
 
-_RUN = ["origin", "topic", "partition", "origin_start", "length", "indexed_at"]
+_RUN = ["origin", "topic", "partition", "origin_start", "length"]
 _COMMIT = ["cluster", "log_partition", "log_offset", "captured_at"]
 
 
-def highest_indexed(tables: Tables) -> dict[ClusterPartition, int]:
+def highest_indexed(tables: Tables, are_copied: Callable[[str], object] | None = None) -> dict[ClusterPartition, int]:
     """Return, by log, the first offset above all records of it that ``record_runs`` has; reads the whole table.
 
-    Of a log with several lives only what was indexed in the last one counts.
+    Of a log with several lives only what was indexed in the last one counts. Of topics that *are_copied* byte for byte
+    (None: there are none) only the log itself counts: a copy that was written to tells nothing of its original.
     """
     lives, found = lives_of(tables.all_rows(LOG_INCARNATIONS)), dict[ClusterPartition, int]()
-    for rows in tables.batches(RECORD_RUNS, _RUN if lives else _RUN[:-1], encoded=True):
+    names = [*_RUN, *(["indexed_at"] if lives else []), *(["cluster"] if are_copied else [])]
+    for rows in tables.batches(RECORD_RUNS, names, encoded=True):
         is_wanted = pc.greater(rows.column("length"), 0).to_numpy()
+        if are_copied is not None:
+            is_wanted &= _is_told(rows, are_copied)
         for log, life in lives:
             is_of_log = pc.and_(pc.equal(rows.column("origin"), log.cluster), pc.equal(rows.column("topic"), log.topic))
             is_of_log = pc.and_(is_of_log, pc.equal(rows.column("partition"), log.partition))
@@ -51,6 +55,15 @@ def highest_captured(tables: Tables, lives: CommitLogLives) -> dict[ClusterParti
             log = ClusterPartition(cluster, CONSUMER_OFFSETS, partition)
             found[log] = max(highest, found.get(log, highest))
     return found
+
+
+def _is_told(rows: pa.Table, are_copied: Callable[[str], object]) -> NDArray[np.bool_]:
+    """Return which rows may say how far the log of their origin reaches."""
+    cluster, origin, topic = (rows.column(name).cast(pa.string()) for name in ("cluster", "origin", "topic"))
+    copied = [each for each in pc.unique(topic).to_pylist() if are_copied(each)]
+    is_other = pc.invert(pc.is_in(topic, pa.array(copied, pa.string())))
+    told: NDArray[np.bool_] = pc.or_(pc.equal(cluster, origin), is_other).to_numpy()
+    return told
 
 
 def _highest(

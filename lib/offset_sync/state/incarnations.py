@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.index_rows import int64s
-from offset_sync.tables.catalog import ARRIVED, BEGINS, ELECTED, LOG_INCARNATIONS, RECREATED, TRUNCATED
+from offset_sync.tables.catalog import ARRIVED, BEGINS, ELECTED, LOG_INCARNATIONS, RECREATED, TRUNCATED, WRITTEN
 from offset_sync.tables.protocol import Tables
 from offset_sync.translate.index.incarnations import (
     Incarnation,
@@ -46,7 +46,13 @@ class KnownIncarnations:
         self._lives: dict[TopicPartition, dict[ClusterPartition, list[Incarnation]]] = {}
         self._epochs: dict[ClusterPartition, tuple[datetime, str, int]] = {}
         self._epoch_ends: dict[ClusterPartition, list[tuple[str, EpochEnd]]] = {}
+        self._written: dict[ClusterPartition, int] = {}
         self._version: int | None = None
+
+    def is_written(self, log: ClusterPartition) -> bool:
+        """Return whether the copy that *log* is has been written to in its present life."""
+        lives = self.of(log)
+        return log in self._written and (not lives or self._written[log] > lives[-1].noticed_ms)
 
     def of(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of *log* after its first, as they were noticed."""
@@ -65,6 +71,7 @@ class KnownIncarnations:
         }
         found._epochs, found._version = dict(self._epochs), version
         found._epoch_ends = {log: list(ends) for log, ends in self._epoch_ends.items()}
+        found._written = dict(self._written)
         return found, found._take_in(rows)
 
     def _take_in(self, rows: pa.Table) -> set[TopicPartition]:
@@ -73,6 +80,9 @@ class KnownIncarnations:
                 arrived = self._arrived.setdefault(_log_of(row), [])
                 arrived.append((epoch_ms(row["noticed_at"]), row["begins_at"]))
                 arrived.sort()
+            if row["reason"] == WRITTEN:
+                noticed_ms = epoch_ms(row["noticed_at"])
+                self._written[_log_of(row)] = max(noticed_ms, self._written.get(_log_of(row), noticed_ms))
             if row["leader_epoch"] is None:
                 continue
             log, told = _log_of(row), (row["noticed_at"], row["topic_id"], row["leader_epoch"])

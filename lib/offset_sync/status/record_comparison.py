@@ -102,6 +102,8 @@ class RecordComparer:
 
     def _identity(self, alias: str, where: TopicPartition, record: RecordContent) -> tuple[str, int] | None:
         """Return (origin, offset there), None for a record whose headers cannot be read."""
+        if (original := self._config.original_of(where.topic)) is not None:
+            return original, record.offset
         mirror, headers = self._config.mirror, dict(record.headers)  # of a repeated header the last one
         columns = {column: pa.array([headers.get(n)], pa.binary()) for column, n in mirror.header_columns().items()}
         origins, at_ms = self._config.origins_at(alias), np.array([record.timestamp_ms])

@@ -1,4 +1,4 @@
-"""Runs of records that Redpanda Migrator and Lenses K2K have copied, with the headers that these write."""
+"""Runs of records as other mirrors copy them: with the headers that these write, or byte for byte."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 from offset_sync.config import Config, parse_config
-from offset_sync.ingest.run_builder import RunBuilder
 from offset_sync.ingest.second_reader import MirroredRecords
-from offset_sync.jobs.index_records import TimedTopics
+from offset_sync.jobs.index_records import builder_of
 from offset_sync.model.values import RecordContent, TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
@@ -26,11 +25,8 @@ def config_of(**mirror: Any) -> Config:
 
 def runs_at(config: Config, alias: str, *records: Headers) -> tuple[list[Run], list[str]]:
     """Return the runs of records of orders-0 that stand at offsets from 0 on, and why some are malformed."""
-    mirror = config.mirror
-    builder = RunBuilder(
-        alias, config.origins_at(alias), mirror.offset_encoding, TimedTopics(config), mirror.known.is_closed
-    )
-    rows = MirroredRecords(mirror)(
+    builder = builder_of(config, alias)
+    rows = MirroredRecords(config.mirror)(
         [(ORDERS, RecordContent(offset, 1, None, b"v", each)) for offset, each in enumerate(records)]
     )
     found = pa.Table.from_batches(pickle.loads(pickle.dumps(builder))([rows])).to_pylist()
@@ -70,3 +66,12 @@ def test_copies_of_lenses_have_the_alias_of_the_cluster_at_which_their_pipeline_
     assert runs_at(config, "Y", *copies) == ([(0, 2, "X", 70), (2, 2, "Y", 2)], [])
     runs, (error,) = runs_at(config, "Y", of_lenses("y-to-x", 0))
     assert (runs, error.startswith("origin header 'y-to-x'")) == ([(0, 1, "", 0)], True)
+
+
+def test_of_copies_byte_for_byte_the_headers_say_nothing_and_each_record_is_that_at_the_same_offset() -> None:
+    topics = {"include": ["orders"], "strategy": "identity", "origin": "X"}
+    config = parse_config({"clusters": {"X": ENDS, "Y": ENDS}, "topics": topics}, {})
+    stamped: Headers = (("IDC", b"Z"), ("Offset", b"70"))
+    unreadable: Headers = (("IDC", b"Z"), ("Offset", b"x"))
+    for alias in ("X", "Y"):
+        assert runs_at(config, alias, (), stamped, unreadable) == ([(0, 3, "X", 0)], [])

@@ -123,6 +123,19 @@ def test_the_configured_headers_and_encoding_are_used() -> None:
     assert compared(HERE, THERE, **mirror) is not None
 
 
+def test_copies_byte_for_byte_are_the_same_at_the_same_offset_whatever_their_headers_say() -> None:
+    kafka, topics = {"kafka": {"bootstrap.servers": "x:1"}}, {"include": [".*"], "strategy": "identity", "origin": "X"}
+    config = parse_config({"clusters": {"X": kafka, "Y": kafka}, "topics": topics}, {})
+    copy = replace(HERE, headers=MALFORMED)
+    for there, said in (
+        (copy, None),
+        (replace(copy, offset=5), "the next record is another one on each side"),
+        (replace(copy, value=b"other"), "the next record has another value on each side"),
+    ):
+        reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): there})
+        assert RecordComparer(config, reader).compare([PAIR])[PAIR] == said
+
+
 def of_redpanda(origin: bytes, offset: int) -> Headers:
     return (("redpanda-migrator-provenance", origin), ("redpanda-migrator-offset", offset.to_bytes(8, "big")))
 
