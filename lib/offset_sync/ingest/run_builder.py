@@ -43,12 +43,14 @@ def _never(_topic: str) -> str | None:
 class Copies:
     """What is known of copies beside their headers.
 
-    *is_closed*: a copy has an origin that is known, or its identity is not. *original* says of a topic at which cluster
-    it is produced where the others hold it byte for byte, None where they do not.
+    *is_closed*: a copy has an origin that is known and another cluster, or its identity is not known. *original* says
+    of a topic at which cluster it is produced where the others hold it byte for byte, None where they do not. Those of
+    *clusters* may be origins though no header names them.
     """
 
     is_closed: bool = False
     original: Callable[[str], str | None] = _never
+    clusters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,11 @@ class RunBuilder:
     encoding: Encoding
     is_timed: Callable[[str], bool]
     copies: Copies = Copies()
+
+    @property
+    def aliases(self) -> set[str]:
+        """All clusters that records can be from."""
+        return {self.alias, *self.origins.values(), *self.copies.clusters}
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Cut the record batches of one task; rows of a partition come in offset order, partition after partition."""
@@ -101,7 +108,8 @@ class RunBuilder:
             return cut_runs(offset, timestamp_ms, codes, offset, self.is_timed(topic)), names, None
         headers = {name: part.column(name) for name in HEADER_COLUMNS if name in part.schema.names}
         where = TopicPartition(topic, int(part.column("partition")[0].as_py()))
-        possible = self.origins if self.copies.is_closed else None
+        others = {name for name, alias in self.origins.items() if alias != self.alias}
+        possible = others if self.copies.is_closed else None
         found = decode_stamps(headers, self.encoding, where, timestamp_ms, possible)
         aliases = [self.origins.get(origin, origin) for origin in found.origins]
         names = list(dict.fromkeys([*known, self.alias, *aliases]))

@@ -66,8 +66,8 @@ class Originals:
 
 def builder_of(config: Config, alias: str) -> RunBuilder:
     """Return what makes runs of the records of cluster *alias*."""
-    copies = Copies(config.mirror.known.is_closed, Originals(config))
-    return RunBuilder(alias, config.origins_at(alias), config.mirror.offset_encoding, TimedTopics(config), copies)
+    copies = Copies(config.mirror.known.is_closed, Originals(config), tuple(config.clusters))
+    return RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config), copies)
 
 
 def index_records(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:

@@ -100,8 +100,10 @@ def _limit(source: PartitionLog, target: PartitionLog) -> int:
     if verified_to == 0:
         return index.frontier if index.first_record is None else min(target.log_start, index.frontier)
     times = index.times or TimeIndex()
-    row = int(np.searchsorted(times.end, verified_to, "right"))
-    return max(verified_to, int(times.start[row])) if row < len(times) else index.frontier
+    row = int(np.searchsorted(times.start, verified_to, "right"))
+    if row and int(times.start[row - 1] + times.length[row - 1]) > verified_to:
+        return verified_to  # inside a stretch
+    return int(times.start[row]) if row < len(times) else index.frontier
 
 
 class _Stretches(NamedTuple):
@@ -123,4 +125,5 @@ def _newest(times: TimeIndex | None, end: int) -> _Stretches:
     times = times or TimeIndex()
     last = int(np.searchsorted(times.start, end))
     rows = slice(max(0, last - _NEWEST), last)
-    return _Stretches(times.start[rows], times.end[rows], times.least_ms[rows], times.most_ms[rows])
+    start = times.start[rows]
+    return _Stretches(start, start + times.length[rows], times.least_ms[rows], times.most_ms[rows])

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from offset_sync.config import Config, parse_config
+from offset_sync.ingest.run_builder import RunBuilder
 from offset_sync.ingest.second_reader import MirroredRecords
 from offset_sync.jobs.index_records import builder_of
 from offset_sync.model.values import RecordContent, TopicPartition
@@ -66,6 +67,12 @@ def test_copies_of_lenses_have_the_alias_of_the_cluster_at_which_their_pipeline_
     assert runs_at(config, "Y", *copies) == ([(0, 2, "X", 70), (2, 2, "Y", 2)], [])
     runs, (error,) = runs_at(config, "Y", of_lenses("y-to-x", 0))
     assert (runs, error.startswith("origin header 'y-to-x'")) == ([(0, 1, "", 0)], True)
+
+
+def test_a_cluster_may_be_an_origin_though_no_header_names_it() -> None:
+    config = config_of(preset="lenses-k2k", pipelines={"x-to-y": "X"})
+    assert builder_of(config, "X").aliases == builder_of(config, "Y").aliases == {"X", "Y"}
+    assert RunBuilder("X", {"IDC-Y": "Y"}, "text", str.isupper).aliases == {"X", "Y"}
 
 
 def test_of_copies_byte_for_byte_the_headers_say_nothing_and_each_record_is_that_at_the_same_offset() -> None:
