@@ -54,8 +54,8 @@ class IncarnationLog:
 
     It has the logs of topics, or *of_commits*: whichever is written by the job that asks.
     *moment* counts what was written. *begun_ms* is when the last life of any log of a partition was noticed,
-    *arrived_ms* when it was last written where a log had ended. *written* are logs of copies that have been written to
-    in their present life.
+    *arrived_ms* when it was last written where a log had ended. *written* are logs of copies that have been written to,
+    with the end of their original, unless they were cut back to there since.
     """
 
     def __init__(self, tables: Tables, *, of_commits: bool) -> None:
@@ -67,7 +67,7 @@ class IncarnationLog:
         self.moment = 0
         self.begun_ms: dict[TopicPartition, int] = {}
         self.arrived_ms: dict[ClusterPartition, int] = {}
-        self.written: set[ClusterPartition] = set()
+        self.written: dict[ClusterPartition, int] = {}
         self._is_loaded = False
         self._told: set[ClusterPartition] = set()
 
@@ -164,11 +164,12 @@ class IncarnationLog:
             self.arrived_ms[life.log] = noticed_ms
             return
         if life.reason == WRITTEN:
-            self.written.add(life.log)
+            self.written[life.log] = life.begins_at or 0
             return
         if life.is_new:
             self.begun_ms[life.log.topic_partition] = noticed_ms
-            self.written.discard(life.log)
+            if (life.begins_at or 0) <= self.written.get(life.log, 0):
+                self.written.pop(life.log, None)
         before = self._logs.get(life.log)
         begins_at = life.begins_at if life.is_new else None
         unread = [each for each in (begins_at, before and before.unread_from) if each is not None]

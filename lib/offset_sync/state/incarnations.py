@@ -46,13 +46,18 @@ class KnownIncarnations:
         self._lives: dict[TopicPartition, dict[ClusterPartition, list[Incarnation]]] = {}
         self._epochs: dict[ClusterPartition, tuple[datetime, str, int]] = {}
         self._epoch_ends: dict[ClusterPartition, list[tuple[str, EpochEnd]]] = {}
-        self._written: dict[ClusterPartition, int] = {}
+        self._written: dict[ClusterPartition, list[tuple[int, int]]] = {}
         self._version: int | None = None
 
     def is_written(self, log: ClusterPartition) -> bool:
-        """Return whether the copy that *log* is has been written to in its present life."""
-        lives = self.of(log)
-        return log in self._written and (not lives or self._written[log] > lives[-1].noticed_ms)
+        """Return whether the copy that *log* is has been written to, and was not cut back since to what it had before.
+
+        Where that was nobody knows exactly: the original's end, when it was noticed, is the last place that it can be.
+        """
+        return any(
+            not any(life.noticed_ms > at_ms and life.begins_at <= end for life in self.of(log))
+            for at_ms, end in self._written.get(log, ())
+        )
 
     def of(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of *log* after its first, as they were noticed."""
@@ -71,7 +76,7 @@ class KnownIncarnations:
         }
         found._epochs, found._version = dict(self._epochs), version
         found._epoch_ends = {log: list(ends) for log, ends in self._epoch_ends.items()}
-        found._written = dict(self._written)
+        found._written = {log: list(written) for log, written in self._written.items()}
         return found, found._take_in(rows)
 
     def _take_in(self, rows: pa.Table) -> set[TopicPartition]:
@@ -81,8 +86,7 @@ class KnownIncarnations:
                 arrived.append((epoch_ms(row["noticed_at"]), row["begins_at"]))
                 arrived.sort()
             if row["reason"] == WRITTEN:
-                noticed_ms = epoch_ms(row["noticed_at"])
-                self._written[_log_of(row)] = max(noticed_ms, self._written.get(_log_of(row), noticed_ms))
+                self._written.setdefault(_log_of(row), []).append((epoch_ms(row["noticed_at"]), row["begins_at"]))
             if row["leader_epoch"] is None:
                 continue
             log, told = _log_of(row), (row["noticed_at"], row["topic_id"], row["leader_epoch"])

@@ -141,6 +141,22 @@ def test_a_copy_that_was_cut_back_and_copies_again_is_one_again() -> None:
     assert [offset for offset, _ in said(world, ORIGINAL, COPY)] == list(range(9))
 
 
+def test_a_copy_that_lost_some_of_its_own_records_has_the_others_still() -> None:
+    world = linked(4)
+    world.times = 1 << 40
+    world.is_promoted = True
+    world.produce(COPY, 4)
+    world.index(COPY)
+    world.cut(COPY, 6)
+    world.produce(ORIGINAL, 9)
+    world.produce(COPY, 4)
+    for _ in range(2):
+        index(world)
+        assert states(world, ORIGINAL, COPY) <= {"COPY_WRITTEN", "LOG_TRUNCATED"}
+        world.restart_sync()
+    assert states(world, ORIGINAL, COPY) == {"COPY_WRITTEN"}
+
+
 def test_a_copy_that_was_made_anew_is_one_again() -> None:
     world = linked(4)
     world.is_promoted = True
