@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Literal
 
@@ -15,18 +14,14 @@ from pydantic import (
     Field,
     PlainValidator,
     WrapValidator,
-    model_validator,
 )
 
 from offset_sync.config.client_options import GSSAPI_REFUSED
 from offset_sync.config.duration import Duration, PositiveDuration
-from offset_sync.config.name_patterns import pattern_problem
-from offset_sync.config.presets import OWN, PRESETS, Preset, preset_of
+from offset_sync.config.name_patterns import is_match, pattern_problem
 from offset_sync.config.problem import refused
 from offset_sync.config.secret import Secret, keep_secret, with_secrets
 from offset_sync.config.size import DEFAULT_SIZE, Size
-from offset_sync.decode.mirror_headers import Encoding
-from offset_sync.decode.stamps import OFFSET_HEADER, ORIGIN_HEADER, PARTITION_HEADER, PLACE_HEADER, TOPIC_HEADER
 
 Strategy = Literal["exact", "header", "timestamp", "identity", "off"]
 
@@ -110,44 +105,15 @@ class Cluster(Section):
     """One Kafka cluster; *origin* is what the mirror's origin header says for it, by default the alias.
 
     It is empty where the cluster has to be asked for it, see :meth:`Config.with_origins`.
+    *mirror_alias* is what the mirror calls it in the names of copies; empty: the alias.
     """
 
     origin: Text = ""
+    mirror_alias: str = ""
     security: Security = Security()
     kafka: Options = {}
     spark: Options = {}
     admin: Options = {}
-
-
-class Mirror(Section):
-    """The headers the data mirror stamps on every record it copies; the third one only where it is named.
-
-    What is not given is what the *preset* says. *pipelines* have the cluster that each begins at, for ``lenses-k2k``.
-    """
-
-    preset: Literal["offset-sync", "redpanda-migrator", "lenses-k2k"] = OWN
-    origin_header: Text = PRESETS[OWN].origin_header
-    offset_header: Text = PRESETS[OWN].offset_header
-    place_header: str = ""
-    offset_encoding: Encoding = PRESETS[OWN].offset_encoding
-    pipelines: dict[str, Text] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _by_preset(cls, given: object) -> object:
-        return {**preset_of(given).defaults(), **given} if isinstance(given, Mapping) else given
-
-    @property
-    def known(self) -> Preset:
-        """What the preset knows of this mirror beside its keys."""
-        return PRESETS[self.preset]
-
-    def header_columns(self) -> dict[str, str]:
-        """Return which column has the value of which header, for :func:`offset_sync.decode.stamps.decode_stamps`."""
-        columns = {ORIGIN_HEADER: self.origin_header, OFFSET_HEADER: self.offset_header}
-        if self.known.place:
-            return columns | dict(zip((TOPIC_HEADER, PARTITION_HEADER), self.known.place, strict=True))
-        return columns | ({PLACE_HEADER: self.place_header} if self.place_header else {})
 
 
 class Override(Section):
@@ -173,6 +139,10 @@ class Topics(Section):
     origin: str = ""
     header_look_back: Count = 1_000
     overrides: tuple[Override, ...] = ()
+
+    def origin_of(self, topic: str) -> str:
+        """Return the origin that is given for *topic*, empty where none is."""
+        return next((each.origin for each in self.overrides if is_match(each.topics, topic)), "") or self.origin
 
 
 class Groups(Section):

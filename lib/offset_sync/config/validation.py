@@ -11,6 +11,7 @@ from posixpath import normpath
 from typing import Any
 
 from offset_sync.config.client_options import bootstrap_problem, kerberos_problem, login_problem, option_problems
+from offset_sync.config.name_rules import name_problems
 from offset_sync.config.presets import preset_of, preset_problems
 from offset_sync.config.problem import KeyPath, Problem
 from offset_sync.config.sections import Cluster, Section, Security, Tables
@@ -34,7 +35,9 @@ def rule_problems(tree: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _direction_problems(tree.get("directions", "all"), list(clusters))
     yield from _header_problems(mirror)
     yield from preset_problems(mirror, origins)
-    yield from _original_problems(_mapping(tree.get("topics")), list(clusters))
+    yield from name_problems(mirror, {alias: _mapping(each) for alias, each in clusters.items()})
+    are_named = mirror.get("names") == "mm2"
+    yield from _original_problems(_mapping(tree.get("topics")), list(clusters), are_named=are_named)
     yield from _path_problems(_mapping(tree.get("tables")))
 
 
@@ -128,8 +131,11 @@ def _header_problems(mirror: Mapping[str, Any]) -> Iterator[Problem]:
         named[str(name)] = key
 
 
-def _original_problems(topics: Mapping[str, Any], aliases: Sequence[str]) -> Iterator[Problem]:
-    """Yield where strategy ``identity`` has no original, and where an original is named for nothing."""
+def _original_problems(topics: Mapping[str, Any], aliases: Sequence[str], *, are_named: bool) -> Iterator[Problem]:
+    """Yield where strategy ``identity`` has no original, and where an original is named for nothing.
+
+    Where all streams *are_named* for their homes these are the originals.
+    """
     overrides = topics.get("overrides")
     listed = list(overrides) if isinstance(overrides, (list, tuple)) else []
     sections = [_mapping(each) for each in (topics, *listed)]
@@ -139,9 +145,11 @@ def _original_problems(topics: Mapping[str, Any], aliases: Sequence[str]) -> Ite
         given = each.get("origin", "")
         if given and not (each.get("strategy") == "identity" or (is_used and not number)):
             yield Problem(path, "goes with strategy identity only; remove it")
+        elif given and are_named:
+            yield Problem(path, "is what the names say where mirror.names is mm2; remove it")
         elif given and isinstance(given, str) and given not in aliases:
             yield Problem(path, f"no cluster {given!r}; use an alias below clusters")
-        elif each.get("strategy") == "identity" and not (given or topics.get("origin")):
+        elif each.get("strategy") == "identity" and not (given or topics.get("origin") or are_named):
             text = "is needed by strategy identity; name the cluster of which the others hold copies, byte for byte"
             yield Problem(path, text)
 

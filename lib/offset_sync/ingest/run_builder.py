@@ -10,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.decode.mirror_headers import Encoding
-from offset_sync.decode.stamps import HEADER_COLUMNS, decode_stamps
+from offset_sync.decode.stamps import HEADER_COLUMNS
 from offset_sync.ingest.run_encoding import MALFORMED_CODE, RunColumns, cut_runs, join_runs
+from offset_sync.ingest.stream_identities import StreamIdentities
 from offset_sync.model.values import TopicPartition
 
 CUT_SCHEMA = pa.schema(
@@ -44,20 +46,22 @@ class Copies:
     """What is known of copies beside their headers.
 
     *is_closed*: a copy has an origin that is known and another cluster, or its identity is not known. *original* says
-    of a topic at which cluster it is produced where the others hold it byte for byte, None where they do not. Those of
-    *clusters* may be origins though no header names them.
+    of a stream at which cluster it is produced where the others hold it byte for byte, None where they do not. Those of
+    *clusters* may be origins though no header names them. *names* say which stream a topic is: what is made of records
+    bears streams.
     """
 
     is_closed: bool = False
     original: Callable[[str], str | None] = _never
     clusters: tuple[str, ...] = ()
+    names: Names = SAME_NAMES
 
 
 @dataclass(frozen=True)
 class RunBuilder:
     """What a task has to know to cut the records of one cluster; pickled to the executors.
 
-    *origins* maps header values to aliases; *is_timed* says of which topics a run also ends where the timestamp
+    *origins* maps header values to aliases; *is_timed* says of which streams a run also ends where the timestamp
     changes.
     """
 
@@ -72,12 +76,22 @@ class RunBuilder:
         """All clusters that records can be from."""
         return {self.alias, *self.origins.values(), *self.copies.clusters}
 
+    @property
+    def names(self) -> Names:
+        """Which stream a topic is."""
+        return self.copies.names
+
+    @property
+    def _identities(self) -> StreamIdentities:
+        return StreamIdentities(self.alias, self.origins, self.encoding, self.names, self.copies.is_closed)
+
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Cut the record batches of one task; rows of a partition come in offset order, partition after partition."""
         carried: tuple[str, int, list[str], RunColumns] | None = None
         for batch in batches:
             for part in _by_partition(batch):
-                topic, partition = part.column("topic")[0].as_py(), part.column("partition")[0].as_py()
+                partition = part.column("partition")[0].as_py()
+                topic = self.names.inside(self.alias, part.column("topic")[0].as_py())
                 runs, origins, malformed = self._cut(part, topic, [] if carried is None else carried[2])
                 if malformed is not None:
                     yield malformed
@@ -108,9 +122,7 @@ class RunBuilder:
             return cut_runs(offset, timestamp_ms, codes, offset, self.is_timed(topic)), names, None
         headers = {name: part.column(name) for name in HEADER_COLUMNS if name in part.schema.names}
         where = TopicPartition(topic, int(part.column("partition")[0].as_py()))
-        others = {name for name, alias in self.origins.items() if alias != self.alias}
-        possible = others if self.copies.is_closed else None
-        found = decode_stamps(headers, self.encoding, where, timestamp_ms, possible)
+        found = self._identities.of(headers, where, timestamp_ms)
         aliases = [self.origins.get(origin, origin) for origin in found.origins]
         names = list(dict.fromkeys([*known, self.alias, *aliases]))
         code_of = {name: code for code, name in enumerate(names)}
@@ -126,7 +138,7 @@ class RunBuilder:
         runs = cut_runs(
             offset, timestamp_ms, codes, np.where(is_mirrored, found.origin_offset, offset), self.is_timed(topic)
         )
-        return runs, names, _malformed_rows(part, reasons)
+        return runs, names, _malformed_rows(part, topic, reasons)
 
 
 def _by_partition(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -141,13 +153,13 @@ def _by_partition(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(first, end - first)
 
 
-def _malformed_rows(part: pa.RecordBatch, reasons: dict[int, str]) -> pa.RecordBatch | None:
+def _malformed_rows(part: pa.RecordBatch, topic: str, reasons: dict[int, str]) -> pa.RecordBatch | None:
     if not reasons:
         return None
     rows = part.take(pa.array(sorted(reasons)))
     count = rows.num_rows
     columns = {
-        "topic": rows.column("topic"),
+        "topic": pa.repeat(pa.scalar(topic), count),
         "partition": rows.column("partition"),
         "start_offset": rows.column("offset"),
         "length": pa.array(np.zeros(count, np.int64)),

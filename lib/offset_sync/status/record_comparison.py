@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from offset_sync.config import Config
-from offset_sync.decode.stamps import decode_stamps
+from offset_sync.ingest.stream_identities import identities_at
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
@@ -106,15 +106,14 @@ class RecordComparer:
             return original, record.offset
         mirror, headers = self._config.mirror, dict(record.headers)  # of a repeated header the last one
         columns = {column: pa.array([headers.get(n)], pa.binary()) for column, n in mirror.header_columns().items()}
-        origins, at_ms = self._config.origins_at(alias), np.array([record.timestamp_ms])
-        known = origins if mirror.known.is_closed else None
-        found = decode_stamps(columns, mirror.offset_encoding, where, at_ms, known)
+        identities = identities_at(self._config, alias)
+        found = identities.of(columns, where, np.array([record.timestamp_ms]))
         if found.is_malformed[0]:
             return None
         if found.is_native[0]:
             return alias, record.offset
         name = found.origins[int(found.origin_code[0])]
-        return origins.get(name, name), int(found.origin_offset[0])
+        return identities.origins.get(name, name), int(found.origin_offset[0])
 
 
 def _rounds(pairs: Collection[RecordPair]) -> Iterator[list[RecordPair]]:

@@ -45,7 +45,7 @@ def test_without_a_preset_everything_is_as_it_was() -> None:
     named = {"origin_header": "from", "offset_header": "at", "place_header": "Place"}
     assert columns(own) == columns({"preset": "offset-sync", **own}) == named
     config = parsed({}, {"dc1": {**DC1, "origin": "IDC1"}, "dc2": DC2})
-    assert config.origins() == config.origins_at("dc1") == {"IDC1": "dc1", "dc2": "dc2"}
+    assert config.origins() == {"IDC1": "dc1", "dc2": "dc2"}
     assert (config.to_ask(), config.mirror.known.is_closed) == ([], False)
 
 
@@ -60,7 +60,6 @@ def test_redpanda_migrators_headers_are_set_and_the_clusters_are_to_be_asked() -
     assert (config.to_ask(), config.origins()) == (["dc1", "dc2"], {})
     known = config.with_origins({"dc1": "id-1", "dc2": "id-2"})
     assert (known.to_ask(), known.origins()) == ([], {"id-1": "dc1", "id-2": "dc2"})
-    assert (known.origins_at("dc1"), known.origins_at("dc2")) == ({"id-2": "dc2"}, {"id-1": "dc1"})
 
 
 def test_an_origin_that_is_given_is_not_asked_for() -> None:
@@ -85,7 +84,6 @@ def test_lenses_headers_are_set_and_pipelines_are_the_origins() -> None:
     }
     assert config.mirror.offset_encoding == "text"
     assert config.origins() == PIPELINES
-    assert config.origins_at("dc1") == {"other": "dc2"}
     assert config.to_ask() == []
     assert parsed({**LENSES, "offset_encoding": "int64"}).mirror.offset_encoding == "int64"
 
@@ -94,7 +92,7 @@ def test_a_preset_may_be_made_in_python_and_travels_to_an_executor() -> None:
     assert Mirror(preset="redpanda-migrator").offset_encoding == "int64"
     assert Mirror(preset="redpanda-migrator", place_header="Place").header_columns()["place_header"] == "Place"
     config = parsed(REDPANDA).with_origins({"dc1": "id-1", "dc2": "id-2"})
-    assert pickle.loads(pickle.dumps(config)).origins_at("dc1") == {"id-2": "dc2"}
+    assert pickle.loads(pickle.dumps(config)).origins() == {"id-1": "dc1", "id-2": "dc2"}
 
 
 @pytest.mark.parametrize("mirror", [{}, REDPANDA, LENSES, {**LENSES, "offset_encoding": "int64"}])
@@ -198,7 +196,7 @@ def test_pipelines_without_the_preset_are_refused() -> None:
 
 def test_pipelines_of_three_clusters_begin_at_one() -> None:
     fan_out = {"preset": "lenses-k2k", "pipelines": {"a": "dc1", "b": "dc1"}}
-    assert parsed(fan_out, THREE).origins_at("dc3") == {"a": "dc1", "b": "dc1"}
+    assert parsed(fan_out, THREE).origins() == {"a": "dc1", "b": "dc1"}
     (line,) = problems(LENSES, THREE)
     assert line.startswith("mirror.pipelines: have 2 sources among 3 clusters, and what K2K does to the headers")
 

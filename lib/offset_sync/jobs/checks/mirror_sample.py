@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from offset_sync.config import Config, Mirror
 from offset_sync.config.presets import PRESETS
+from offset_sync.decode.one_origin import OTHER_ORIGIN
 from offset_sync.decode.place_header import NO_PLACE
-from offset_sync.decode.stamps import OFFSET_HEADER, ORIGIN_HEADER, decode_stamps, places_of
+from offset_sync.decode.stamps import OFFSET_HEADER, ORIGIN_HEADER
+from offset_sync.ingest.stream_identities import StreamIdentities, identities_at
 from offset_sync.jobs.checks.finding import Finding, Level, some
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.record_reader import RecordReader
@@ -48,13 +50,17 @@ def judge_sample(config: Config, alias: str, sample: Sample | ClusterError) -> I
     if isinstance(sample, ClusterError):
         yield Finding(Level.FAIL, place, _CHECK, str(sample).removeprefix(f"{place}: "))
         return
+    # Where records of a topic can only be produced nothing is mirrored.
+    sample = [(at, record) for at, record in sample if config.names.home(at.topic) != alias]
     if not sample:
         yield Finding(Level.SKIP, place, _CHECK, "no record there yet")
         return
-    stamps = [_stamp(config, alias, *each) for each in sample]
+    identities = identities_at(config, alias)
+    stamps = [_stamp(config.mirror, identities, *each) for each in sample]
     if handed_on := sum(each.is_elsewhere for each in stamps):
         text = f"{handed_on} of {len(sample)} have headers of a record of another place, handed on by whoever"
         yield Finding(Level.WARN, place, _CHECK, f"{text} wrote them; they count as produced here")
+    sample = [(TopicPartition(config.names.outside(alias, at.topic), at.partition), each) for at, each in sample]
     told = [*_unreadable(config.mirror, sample, stamps), *other_presets(config.mirror, sample)]
     yield from (Finding(level, place, _CHECK, text) for level, text in told)
     origins = {each.origin for each in stamps if each.origin}
@@ -78,14 +84,13 @@ class Stamp(NamedTuple):
     is_elsewhere: bool = False
 
 
-def _stamp(config: Config, alias: str, where: TopicPartition, record: RecordContent) -> Stamp:
-    mirror, encoding = config.mirror, config.mirror.offset_encoding
+def _stamp(mirror: Mirror, identities: StreamIdentities, where: TopicPartition, record: RecordContent) -> Stamp:
     headers = {column: pa.array([_last(record, name)], pa.binary()) for column, name in mirror.header_columns().items()}
-    at_ms, known = np.array([record.timestamp_ms]), config.origins_at(alias) if mirror.known.is_closed else None
-    places = places_of(headers, encoding, where, at_ms)
+    at_ms = np.array([record.timestamp_ms])
+    places = identities.places(headers, where, at_ms)
     is_stamped = not any(headers[name][0].as_py() is None for name in (ORIGIN_HEADER, OFFSET_HEADER))
     is_elsewhere = is_stamped and places is not None and bool(places.is_elsewhere[0])
-    found = decode_stamps(headers, encoding, where, at_ms, known)
+    found = identities.of(headers, where, at_ms)
     if found.is_mirrored[0]:
         return Stamp(origin=found.origins[int(found.origin_code[0])])
     return Stamp(reason=found.reasons.get(0, ""), is_elsewhere=is_elsewhere)
@@ -101,6 +106,8 @@ def _unreadable(mirror: Mirror, sample: Sample, stamps: Sequence[Stamp]) -> Iter
         remedy = f"have the mirror stamp {' and '.join(mirror.known.place)}, and wait until those without have expired"
     elif reason == NO_PLACE:
         remedy = "wait until they have expired, or leave mirror.place_header empty"
+    elif reason == OTHER_ORIGIN:
+        remedy = "set clusters.….origin to what the mirror writes, and mirror.names to what it calls copies"
     elif reason.startswith("origin header") and mirror.pipelines:
         remedy = "give mirror.pipelines all pipelines that end here, by name, each with the cluster it begins at"
     elif reason.startswith("origin header"):
