@@ -17,6 +17,7 @@ import pyarrow as pa
 from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import Plan
+from fakes.named_doors import NamedTables
 from fakes.tables import MemoryFrame, MemoryTables
 from offset_sync.config import Config, parse_config
 from offset_sync.ingest.copy_check import CopyCheck
@@ -40,16 +41,15 @@ from offset_sync.translate.given_offsets import GivenOffsets
 from offset_sync.translate.partition import Translations
 
 ORIGINAL, COPY = "dc1", "dc2"
-ORDERS = TopicPartition("orders", 0)
-_PLACE = ("orders", 0)
 NOW_MS = 10**15
 
 
-def config_of(origin: str = ORIGINAL) -> Config:
-    """Return the configuration of both clusters, of which *origin* has the originals."""
+def config_of(mirror: Mapping[str, Any]) -> Config:
+    """Return the configuration of both clusters; where names do not say whose originals there are, it does."""
     ends = {"kafka": {"bootstrap.servers": "x:1"}}
-    topics = {"include": ["orders"], "strategy": "identity", "origin": origin}
-    return parse_config({"clusters": {ORIGINAL: ends, COPY: ends}, "topics": topics}, {})
+    topics = {"include": ["orders"], "strategy": "identity"}
+    topics |= {} if mirror.get("names") == "mm2" else {"origin": ORIGINAL}
+    return parse_config({"clusters": {ORIGINAL: ends, COPY: ends}, "topics": topics, "mirror": mirror}, {})
 
 
 class Content(NamedTuple):
@@ -61,7 +61,10 @@ class Content(NamedTuple):
 
 @dataclass
 class LinkedClusters:
-    """*times* says how many records share a time at most; *chance* decides who acts while others wait."""
+    """*times* says how many records share a time at most; *chance* decides who acts while others wait.
+
+    *mirror* says what the copy is called. Logs and tables have those names, and jobs streams, as behind the real doors.
+    """
 
     chance: random.Random
     times: int = 1
@@ -74,12 +77,21 @@ class LinkedClusters:
     ended: dict[str, int] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=lambda: {ORIGINAL: "id-1", COPY: "id-2"})
     numbers: int = 0
+    mirror: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.config = config_of()
-        self.plans = {alias: Plan({_PLACE: 0}, [], f"query {alias}") for alias in self.logs}
+        self.config = config_of(self.mirror)
+        if not self.config.names.is_same:
+            self.tables = NamedTables(self.config)
+        self.stream = self.config.names.inside(ORIGINAL, "orders")
+        self.place = TopicPartition(self.stream, 0)
+        self.plans = {alias: Plan({self._key: 0}, [], f"query {alias}") for alias in self.logs}
         self.restart_index()
         self.restart_sync()
+
+    @property
+    def _key(self) -> tuple[str, int]:
+        return self.stream, 0
 
     # What happens at the clusters
 
@@ -119,7 +131,7 @@ class LinkedClusters:
         if alias in self.down:
             return ClusterError(alias, "no answer")
         ends = MemoryEnds(0, len(self.logs[alias]), self.epochs[alias])
-        return ClusterMetadata({"orders": MemoryTopic(self.ids[alias])}, {ORDERS: ends})
+        return ClusterMetadata({self.stream: MemoryTopic(self.ids[alias])}, {self.place: ends})
 
     def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata | ClusterError]:
         """Return what each cluster says, one after the other."""
@@ -132,7 +144,7 @@ class LinkedClusters:
 
     def describe(self, topics: list[str]) -> dict[str, MemoryTopic]:
         """Return the topic, as ``RecordIndexer`` asks for it."""
-        return {"orders": MemoryTopic(self.ids[self.asking])}
+        return {self.stream: MemoryTopic(self.ids[self.asking])}
 
     # The job index_records
 
@@ -153,21 +165,22 @@ class LinkedClusters:
     def index(self, alias: str, most: int = 1 << 30) -> None:
         """Read what is new of a log, at most so many records, and write it down."""
         plan, self.asking = self.plans[alias], alias
-        first = plan.ends[-1][_PLACE] if plan.ends else 0
+        first = plan.ends[-1][self._key] if plan.ends else 0
         end = min(first + most, len(self.logs[alias]))
         if alias in self.down or (end <= first and plan.ends):
             return
-        plan.ends.append({_PLACE: end})
+        plan.ends.append({self._key: end})
         frame = self._frame(alias, first, end)
         self.pause()
         self.indexers[alias](frame, len(plan.ends) - 1)  # type: ignore[arg-type]
 
     def _reread(self, alias: str, ranges: Mapping[TopicPartition, tuple[int, int]]) -> MemoryFrame:
-        return self._frame(alias, *ranges[ORDERS])
+        return self._frame(alias, *ranges[self.place])
 
     def _frame(self, alias: str, first: int, end: int) -> MemoryFrame:
         records = list(enumerate(self.logs[alias]))[first:end]
-        rows = [("orders", 0, offset, record.at_ms * 1000, None, None) for offset, record in records]
+        called = self.config.names.outside(alias, self.stream)
+        rows = [(called, 0, offset, record.at_ms * 1000, None, None) for offset, record in records]
         table = [dict(zip(MIRRORED_RECORDS.names, row)) for row in rows]
         return MemoryFrame(pa.Table.from_pylist(table, MIRRORED_RECORDS))
 
@@ -183,11 +196,12 @@ class LinkedClusters:
         """Return the answers to *commits* as they are now."""
         index = self.state.index
         index.refresh()
-        known_to = frontiers(index, (source, target), [ORDERS])
-        snapshot = Snapshot(self.fetch_each({target: [ORDERS], source: [ORDERS]}), known_to, NOW_MS)
+        known_to = frontiers(index, (source, target), [self.place])
+        snapshot = Snapshot(self.fetch_each({target: [self.place], source: [self.place]}), known_to, NOW_MS)
         none = np.full(len(commits), ABSENT)
         given = GivenOffsets(np.array(commits), np.full(len(commits), NOW_MS), none, [None] * len(commits))
-        asked = self.translator.ask_given(Pair(LastTranslations(), source, target, snapshot, NOW_MS), ORDERS, given)
+        pair = Pair(LastTranslations(), source, target, snapshot, NOW_MS)
+        asked = self.translator.ask_given(pair, self.place, given)
         self.translator.compute(asked)
         return self.translator.answers(asked)
 
