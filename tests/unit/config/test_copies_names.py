@@ -29,6 +29,14 @@ def test_prefixes_say_where_each_stream_is_produced_so_both_ways_are_possible() 
     assert config.original_of("dc1.other") is None
 
 
+def test_names_that_are_learned_are_known_to_a_configuration_with_the_ids_of_the_clusters() -> None:
+    config = parse_config(
+        {"clusters": CLUSTERS, "mirror": {"names": "mm2", "preset": "redpanda-migrator"}, "topics": {"include": ["x"]}},
+        {},
+    )
+    assert config.with_origins({"dc1": "id-1", "dc2": "id-2"}).names is config.names
+
+
 def test_an_origin_beside_prefixes_is_refused() -> None:
     line = "is what the names say where mirror.names is mm2; remove it"
     with pytest.raises(ConfigError) as caught:

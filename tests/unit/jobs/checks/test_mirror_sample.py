@@ -126,23 +126,21 @@ def test_a_clusters_own_id_is_told_beside_what_the_configuration_has() -> None:
     assert list(judge_id(config(), "dc1", {})) == []
 
 
-def named(topic: str, headers: dict[str, bytes], **mirror: Any) -> dict[str, str]:
-    """Return what is said of a record of what dc2 calls *topic*."""
+def named(topic: str, *headers: dict[str, bytes], **mirror: Any) -> dict[str, str]:
+    """Return what is said of records of what dc2 calls *topic*."""
     known = config(mirror=mirror)
     place = TopicPartition(known.names.inside("dc2", topic), 0)
-    return wrong(judge_sample(known, "dc2", [(place, RecordContent(0, 0, None, None, tuple(headers.items())))]))
+    records = [RecordContent(n, 0, None, None, tuple(each.items())) for n, each in enumerate(headers)]
+    return wrong(judge_sample(known, "dc2", [(place, record) for record in records]))
 
 
 def test_where_topics_have_other_names_headers_have_those_of_the_origin_and_lines_those_of_the_cluster() -> None:
     of_lenses = {"preset": "lenses-k2k", "pipelines": {"one": "dc1"}, "names": "mm2"}
+    elsewhere, unreadable = {**LENSES, "k2k_topic": b"dc1.orders"}, {**LENSES, "k2k_offset": b"x"}
     assert named("dc1.orders", LENSES, **of_lenses) == {}
-    assert (
-        "handed on" in named("dc1.orders", {**LENSES, "k2k_topic": b"dc1.orders"}, **of_lenses)["WARN mirror headers"]
-    )
-    assert (
-        "first dc1.orders-0 " in named("dc1.orders", {**LENSES, "k2k_offset": b"x"}, **of_lenses)["FAIL mirror headers"]
-    )
-    assert "of dc1.orders, have redpanda" in named("dc1.orders", REDPANDA, names="mm2")["WARN mirror headers"]
+    assert "handed on" in named("dc1.orders", LENSES, elsewhere, **of_lenses)["WARN mirror headers"]
+    assert "first dc1.orders-0 " in named("dc1.orders", unreadable, **of_lenses)["FAIL mirror headers"]
+    assert "of dc1.orders, have redpanda" in named("dc1.orders", MIRRORED, REDPANDA, names="mm2")["WARN mirror headers"]
     # Where it is produced headers say nothing.
     assert list(named("orders", LENSES, **of_lenses)) == ["SKIP mirror headers"]
 
