@@ -8,7 +8,7 @@ has grown beyond: from there on the same offsets mean other records, for good. S
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from offset_sync.ingest.incarnation_check import IncarnationCheck, Said
 from offset_sync.model.values import ClusterPartition, TopicPartition
@@ -35,18 +35,24 @@ class CopyCheck:
         with self._lock:
             return dict(self._reach)
 
+    def are_in(self, alias: str, logs: Iterable[TopicPartition]) -> bool:
+        """Return whether any of the *logs* of cluster *alias* is a copy, so that it is asked before its original."""
+        return any(self._is_copy(alias, each) for each in logs)
+
     def look(self, alias: str, own: Mapping[TopicPartition, Ends], said: Said, known: Reach) -> None:
         """Compare where copies end with what originals have *said* since: those of *alias* by its *own* ends.
 
         It was asked before all others, and what was *known* of other copies is older. What is found stands in the table
         when this returns, before the rows of what was read.
         """
-        copies = [each for each in own if self._original(each.topic) not in (None, alias)]
-        reach = {ClusterPartition(alias, *each): own[each].log_end for each in copies}
+        reach = {ClusterPartition(alias, *each): own[each].log_end for each in own if self._is_copy(alias, each)}
         if beyond := self._beyond({**known, **reach}, said):
             self._incarnations.note_written(beyond)
         with self._lock:
             self._reach |= reach
+
+    def _is_copy(self, alias: str, log: TopicPartition) -> bool:
+        return self._original(log.topic) not in (None, alias)
 
     def _beyond(self, reach: Reach, said: Said) -> dict[ClusterPartition, int]:
         found: dict[ClusterPartition, int] = {}
