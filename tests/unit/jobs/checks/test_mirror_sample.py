@@ -126,6 +126,9 @@ def test_a_clusters_own_id_is_told_beside_what_the_configuration_has() -> None:
     assert list(judge_id(config(), "dc1", {})) == []
 
 
+RULES = [{"from": "dc1", "to": "dc2", "topics": "orders", "name": "{topic}.copy"}]
+
+
 def named(topic: str, *headers: dict[str, bytes], **mirror: Any) -> dict[str, str]:
     """Return what is said of records of what dc2 calls *topic*."""
     known = config(mirror=mirror)
@@ -135,14 +138,14 @@ def named(topic: str, *headers: dict[str, bytes], **mirror: Any) -> dict[str, st
 
 
 def test_where_topics_have_other_names_headers_have_those_of_the_origin_and_lines_those_of_the_cluster() -> None:
-    of_lenses = {"preset": "lenses-k2k", "pipelines": {"one": "dc1"}, "names": "mm2"}
-    elsewhere, unreadable = {**LENSES, "k2k_topic": b"dc1.orders"}, {**LENSES, "k2k_offset": b"x"}
-    assert named("dc1.orders", LENSES, **of_lenses) == {}
-    assert "handed on" in named("dc1.orders", LENSES, elsewhere, **of_lenses)["WARN mirror headers"]
-    assert "first dc1.orders-0 " in named("dc1.orders", unreadable, **of_lenses)["FAIL mirror headers"]
-    assert "of dc1.orders, have redpanda" in named("dc1.orders", MIRRORED, REDPANDA, names="mm2")["WARN mirror headers"]
+    of_lenses = {"preset": "lenses-k2k", "pipelines": {"one": "dc1"}, "names": RULES}
+    elsewhere, unreadable = {**LENSES, "k2k_topic": b"orders.copy"}, {**LENSES, "k2k_offset": b"x"}
+    assert named("orders.copy", LENSES, **of_lenses) == {}
+    assert "handed on" in named("orders.copy", LENSES, elsewhere, **of_lenses)["WARN mirror headers"]
+    assert "first orders.copy-0 " in named("orders.copy", unreadable, **of_lenses)["FAIL mirror headers"]
+    assert "of orders.copy, have red" in named("orders.copy", MIRRORED, REDPANDA, names=RULES)["WARN mirror headers"]
     # Where it is produced headers say nothing.
-    assert list(named("orders", LENSES, **of_lenses)) == ["SKIP mirror headers"]
+    assert list(named("orders", LENSES, **{**of_lenses, "names": "mm2"})) == ["SKIP mirror headers"]
 
 
 def test_a_copy_of_another_origin_than_its_name_says_fails_with_the_remedy() -> None:
