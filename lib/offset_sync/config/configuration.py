@@ -24,6 +24,7 @@ from pydantic import (
 from offset_sync.config.client_options import to_librdkafka
 from offset_sync.config.duration import format_duration
 from offset_sync.config.error_messages import explain
+from offset_sync.config.mirror import Mirror
 from offset_sync.config.name_patterns import is_match
 from offset_sync.config.name_rules import mirror_aliases, to_names
 from offset_sync.config.problem import KeyPath, Problem, first_per_path
@@ -34,7 +35,6 @@ from offset_sync.config.sections import (
     Index,
     Maintenance,
     Metrics,
-    Mirror,
     Section,
     Status,
     Strategy,
@@ -49,8 +49,13 @@ from offset_sync.config.topic_pattern import topic_pattern
 from offset_sync.config.validation import rule_problems
 from offset_sync.model.errors import ConfigError
 
+_TIMED = frozenset({"timestamp", "identity"})
 
-def _with_origins(clusters: dict[str, Cluster]) -> dict[str, Cluster]:
+
+def _with_origins(clusters: dict[str, Cluster], info: ValidationInfo) -> dict[str, Cluster]:
+    mirror = info.data.get("mirror")
+    if mirror is not None and mirror.known.asks_ids:
+        return clusters
     return {alias: c if c.origin else c.model_copy(update={"origin": alias}) for alias, c in clusters.items()}
 
 
@@ -68,8 +73,8 @@ class Config(Section):
     whole names; internal topics (``__…``) are never included.
     """
 
+    mirror: Mirror = Field(default_factory=Mirror)  # first: it says what an origin is where none is given
     clusters: Annotated[dict[str, Cluster], AfterValidator(_with_origins)]
-    mirror: Mirror = Field(default_factory=Mirror)
     directions: Annotated[Literal["all"] | tuple[tuple[str, str], ...], PlainValidator(_to_pairs)] = "all"
     topics: Topics
     groups: Groups = Field(default_factory=Groups)
@@ -104,8 +109,28 @@ class Config(Section):
         return [(source, target) for source in self.clusters for target in self.clusters if source != target]
 
     def origins(self) -> dict[str, str]:
-        """Return the alias for each value that the origin header can have."""
-        return {cluster.origin: alias for alias, cluster in self.clusters.items()}
+        """Return the alias for each value that the origin header can have; a cluster still to be asked has none."""
+        if self.mirror.pipelines:
+            return dict(self.mirror.pipelines)
+        return {cluster.origin: alias for alias, cluster in self.clusters.items() if cluster.origin}
+
+    def to_ask(self) -> list[str]:
+        """Return the clusters that have to be asked for their origin, which is their id."""
+        return [alias for alias, cluster in self.clusters.items() if not cluster.origin]
+
+    def with_origins(self, asked: Mapping[str, str]) -> Config:
+        """Return the same configuration with the origins *asked*, by alias; one that is given stays.
+
+        Raises ConfigError where two clusters have the same one.
+        """
+        origins = {alias: cluster.origin or asked.get(alias, "") for alias, cluster in self.clusters.items()}
+        owner: dict[str, str] = {}
+        for alias, origin in origins.items():
+            if origin and owner.setdefault(origin, alias) != alias:
+                path = f"clusters.{alias}.origin: {origin!r} is the id of clusters.{owner[origin]} too"
+                raise ConfigError([f"{path}; correct bootstrap.servers of one of them, or give each its own origin"])
+        clusters = {a: c.model_copy(update={"origin": origins[a]}) for a, c in self.clusters.items()}
+        return self.model_copy(update={"clusters": clusters})
 
     def spark_options(self, alias: str) -> dict[str, str]:
         """Return the options of *alias* for Spark's Kafka source, each with the prefix ``kafka.``.
@@ -142,17 +167,30 @@ class Config(Section):
             return "off"
         if not is_match(topics.include, topic) or is_match(topics.exclude, topic):
             return "off"
-        matching = (override.strategy for override in topics.overrides if is_match(override.topics, topic))
-        return next(matching, topics.strategy)
+        return next((each.strategy for each in topics.overrides if is_match(each.topics, topic)), topics.strategy)
+
+    def original_of(self, stream: str) -> str | None:
+        """Return the cluster of which the others hold *stream* as a copy, byte for byte; None: it is not so copied.
+
+        Names that say where it is produced are believed.
+        """
+        if self.strategy_of(stream) != "identity":
+            return None
+        return self._names.home(stream) or self.topics.origin_of(self._names.origin_topic(stream) or stream)
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether any topic may be copied byte for byte."""
+        return "identity" in {self.topics.strategy, *(each.strategy for each in self.topics.overrides)}
 
     def is_timed(self, stream: str) -> bool:
-        """Whether *stream* is translated by timestamp, so that its runs also end where the timestamp changes."""
-        return self.strategy_of(stream) == "timestamp"
+        """Whether *stream* is translated, or checked, by timestamp: its runs also end where the timestamp changes."""
+        return self.strategy_of(stream) in _TIMED
 
     def timed_topics(self) -> Callable[[str], bool] | None:
         """Return :meth:`is_timed`, None where it is true of no stream."""
         named = {self.topics.strategy, *(each.strategy for each in self.topics.overrides)}
-        return self.is_timed if "timestamp" in named else None
+        return None if named.isdisjoint(_TIMED) else self.is_timed
 
     def is_topic_included(self, stream: str) -> bool:
         """Whether *stream* is indexed and synced at all: its strategy is not ``off``."""
@@ -197,7 +235,8 @@ class Config(Section):
         if isinstance(value, ByteSize):
             return format_size(value)
         if isinstance(value, BaseModel):
-            return {name: self._shown(getattr(value, name), (*path, name)) for name in type(value).model_fields}
+            names = [name for name in type(value).model_fields if name != "origin" or getattr(value, name)]
+            return {name: self._shown(getattr(value, name), (*path, name)) for name in names}
         if isinstance(value, Mapping):
             return {key: self._shown(item, (*path, key)) for key, item in value.items()}
         if isinstance(value, tuple):

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WrapValidator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    WrapValidator,
+)
 
 from offset_sync.config.client_options import GSSAPI_REFUSED
 from offset_sync.config.duration import Duration, PositiveDuration
-from offset_sync.config.name_patterns import pattern_problem
+from offset_sync.config.name_patterns import is_match, pattern_problem
 from offset_sync.config.problem import refused
 from offset_sync.config.secret import Secret, keep_secret, with_secrets
 from offset_sync.config.size import DEFAULT_SIZE, Size
 
-Strategy = Literal["exact", "header", "timestamp", "off"]
+Strategy = Literal["exact", "header", "timestamp", "identity", "off"]
 
 
 def _to_option(value: object) -> object:
@@ -51,11 +58,6 @@ def _to_port(value: object) -> object:
     if not is_port:
         raise refused("is no port; write off, 0 for any free port, or 1 to 65535")
     return number
-
-
-def _to_rules(names: object) -> object:
-    """Freeze the list; its content is checked by the rules, item by item."""
-    return tuple(names) if isinstance(names, list) else names
 
 
 def _not_kerberos(mechanism: object) -> object:
@@ -102,6 +104,7 @@ class Security(Section):
 class Cluster(Section):
     """One Kafka cluster; *origin* is what the mirror's origin header says for it, by default the alias.
 
+    It is empty where the cluster has to be asked for it, see :meth:`Config.with_origins`.
     *mirror_alias* is what the mirror calls it in the names of copies; empty: the alias.
     """
 
@@ -113,35 +116,33 @@ class Cluster(Section):
     admin: Options = {}
 
 
-class Mirror(Section):
-    """The headers the data mirror stamps on every record it copies; the third one only where it is named.
-
-    *names* says what it calls copies; rules are mappings with from, to, topics and name.
-    """
-
-    origin_header: Text = "IDC"
-    offset_header: Text = "Offset"
-    place_header: str = ""
-    offset_encoding: Literal["text", "int64"] = "text"
-    names: Annotated[Literal["same", "mm2"] | tuple[Mapping[str, str], ...], PlainValidator(_to_rules)] = "same"
-    separator: Text = "."
-
-
 class Override(Section):
-    """Another strategy for some topics; the first override that matches a topic wins."""
+    """Another strategy for some topics; the first override that matches a topic wins.
+
+    *origin*, of strategy ``identity``, is that of :class:`Topics` unless it is given.
+    """
 
     topics: Annotated[tuple[Pattern, ...], Field(min_length=1)]
     strategy: Strategy
+    origin: str = ""
 
 
 class Topics(Section):
-    """Which topics, by anchored regular expressions, and how their offsets are translated."""
+    """Which topics, by anchored regular expressions, and how their offsets are translated.
+
+    *origin* is the cluster of which the others hold copies, byte for byte, with strategy ``identity``.
+    """
 
     include: Annotated[tuple[Pattern, ...], Field(min_length=1)]
     exclude: tuple[Pattern, ...] = ()
     strategy: Strategy = "exact"
+    origin: str = ""
     header_look_back: Count = 1_000
     overrides: tuple[Override, ...] = ()
+
+    def origin_of(self, topic: str) -> str:
+        """Return the origin that is given for *topic*, empty where none is."""
+        return next((each.origin for each in self.overrides if is_match(each.topics, topic)), "") or self.origin
 
 
 class Groups(Section):

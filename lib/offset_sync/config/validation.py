@@ -12,8 +12,9 @@ from typing import Any
 
 from offset_sync.config.client_options import bootstrap_problem, kerberos_problem, login_problem, option_problems
 from offset_sync.config.name_rules import name_problems
+from offset_sync.config.presets import preset_of, preset_problems
 from offset_sync.config.problem import KeyPath, Problem
-from offset_sync.config.sections import Cluster, Mirror, Section, Security, Tables
+from offset_sync.config.sections import Cluster, Section, Security, Tables
 from offset_sync.config.security_options import said_twice, security_problems
 
 _ALIAS = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -29,10 +30,14 @@ def rule_problems(tree: Mapping[str, Any]) -> Iterator[Problem]:
         if isinstance(cluster, (Mapping, Cluster)):
             yield from _option_map_problems(alias, _mapping(cluster))
             yield from _security_problems(alias, _mapping(cluster))
-    yield from _origin_problems(clusters)
+    mirror, origins = _mapping(tree.get("mirror")), {each: _mapping(clusters[each]).get("origin") for each in clusters}
+    yield from _origin_problems(origins, is_asked=preset_of(mirror).asks_ids)
     yield from _direction_problems(tree.get("directions", "all"), list(clusters))
-    yield from _header_problems(_mapping(tree.get("mirror")))
-    yield from name_problems(_mapping(tree.get("mirror")), {alias: _mapping(each) for alias, each in clusters.items()})
+    yield from _header_problems(mirror)
+    yield from preset_problems(mirror, origins)
+    yield from name_problems(mirror, {alias: _mapping(each) for alias, each in clusters.items()})
+    are_named = mirror.get("names") == "mm2"
+    yield from _original_problems(_mapping(tree.get("topics")), list(clusters), are_named=are_named)
     yield from _path_problems(_mapping(tree.get("tables")))
 
 
@@ -77,14 +82,15 @@ def _security_problems(alias: str, cluster: Mapping[str, Any]) -> Iterator[Probl
             yield Problem((*path, stack, name), text)
 
 
-def _origin_problems(clusters: Mapping[str, Any]) -> Iterator[Problem]:
+def _origin_problems(origins: Mapping[str, object], *, is_asked: bool) -> Iterator[Problem]:
+    """Yield what could mean two clusters; one that *is_asked* for its origin may have any where none is given."""
     owners: dict[str, str] = {}
-    for alias, cluster in clusters.items():
-        origin = _mapping(cluster).get("origin") or alias
+    for alias, given in origins.items():
+        origin = given or (None if is_asked else alias)
         if not isinstance(origin, str):
             continue
         path = ("clusters", alias, "origin")
-        if origin != alias and origin in clusters:
+        if origin != alias and origin in origins:
             yield Problem(path, f"{origin!r} is the alias of another cluster; correct it or rename that alias")
         elif origin in owners:
             yield Problem(path, f"{origin!r} is the origin of clusters.{owners[origin]} too; give each its own")
@@ -117,12 +123,35 @@ def _direction_problems(directions: object, aliases: Sequence[str]) -> Iterator[
 
 
 def _header_problems(mirror: Mapping[str, Any]) -> Iterator[Problem]:
-    defaults, named = Mirror(), dict[str, str]()
+    defaults, named = {"place_header": "", **preset_of(mirror).defaults()}, dict[str, str]()
     for key in ("origin_header", "offset_header", "place_header"):
-        name = mirror.get(key, getattr(defaults, key))
+        name = mirror.get(key, defaults[key])
         if name and name in named:
             yield Problem(("mirror", key), f"is the same as mirror.{named[name]}; name the other header")
         named[str(name)] = key
+
+
+def _original_problems(topics: Mapping[str, Any], aliases: Sequence[str], *, are_named: bool) -> Iterator[Problem]:
+    """Yield where strategy ``identity`` has no original, and where an original is named for nothing.
+
+    Where all streams *are_named* for their homes these are the originals.
+    """
+    overrides = topics.get("overrides")
+    listed = list(overrides) if isinstance(overrides, (list, tuple)) else []
+    sections = [_mapping(each) for each in (topics, *listed)]
+    is_used = any(each.get("strategy") == "identity" for each in sections)
+    for number, each in enumerate(sections):
+        path: KeyPath = ("topics", "overrides", number - 1, "origin") if number else ("topics", "origin")
+        given = each.get("origin", "")
+        if given and not (each.get("strategy") == "identity" or (is_used and not number)):
+            yield Problem(path, "goes with strategy identity only; remove it")
+        elif given and are_named:
+            yield Problem(path, "is what the names say where mirror.names is mm2; remove it")
+        elif given and isinstance(given, str) and given not in aliases:
+            yield Problem(path, f"no cluster {given!r}; use an alias below clusters")
+        elif each.get("strategy") == "identity" and not (given or topics.get("origin") or are_named):
+            text = "is needed by strategy identity; name the cluster of which the others hold copies, byte for byte"
+            yield Problem(path, text)
 
 
 def _path_problems(tables: Mapping[str, Any]) -> Iterator[Problem]:

@@ -136,18 +136,25 @@ def _sum_digits(
 
 
 def _decode_int64(rows: ByteRows, chosen: NDArray[np.intp], reasons: dict[int, str]) -> NDArray[np.int64]:
-    """Read eight bytes, big-endian, neither negative nor larger than any offset."""
+    """Read eight bytes, big-endian, neither negative nor larger than any offset.
+
+    Eight digits are text, not a number of 3 * 10^18, where no log ends.
+    """
     numbers = np.zeros(len(rows), np.int64)
     length = (rows.end - rows.start)[chosen]
     fits = length == _INT64_BYTES
     for row, size in zip(chosen[~fits].tolist(), length[~fits].tolist(), strict=True):
         reasons.setdefault(row, f"offset header has {size} bytes, not {_INT64_BYTES}")
     chosen = chosen[fits]
-    found = window(rows.content, _INT64_BYTES)[rows.start[chosen]].view(">i8").astype(np.int64)
+    values = window(rows.content, _INT64_BYTES)[rows.start[chosen]]
+    found = values.view(">i8").astype(np.int64)
     for row, number in zip(chosen[found < 0].tolist(), found[found < 0].tolist(), strict=True):
         reasons.setdefault(row, f"offset header {number} is negative")
     is_larger = found > LARGEST_OFFSET
     for row in chosen[is_larger].tolist():
         reasons.setdefault(row, f"offset header exceeds {LARGEST_OFFSET}")
-    numbers[chosen] = np.where(is_larger, 0, found)
+    is_text = (values.view(np.uint8).reshape(-1, _INT64_BYTES) - np.uint8(ord("0")) <= 9).all(axis=1)
+    for row in chosen[is_text].tolist():
+        reasons.setdefault(row, "offset header is text, eight digits")
+    numbers[chosen] = np.where(is_larger | is_text, 0, found)
     return numbers

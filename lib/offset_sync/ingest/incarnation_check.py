@@ -17,7 +17,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
 from offset_sync.state.incarnations import epoch_ms
-from offset_sync.tables.catalog import ARRIVED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED
+from offset_sync.tables.catalog import ARRIVED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED, WRITTEN
 from offset_sync.tables.store import TableStore
 
 
@@ -146,6 +146,20 @@ class IncarnationCheck:
                     known = self._log.known(log)
                     found.append(Life(log, known.topic_id if known else "", None, each.log_end, ARRIVED))
             self._log.write(found)
+
+    def note_written(self, ends: Mapping[ClusterPartition, int]) -> None:
+        """Write down, once in each of their lives, which copies have records that their originals lack.
+
+        *ends* says where the original ended. It is not forgotten when the original grows beyond.
+        """
+        with self._lock:
+            known = {log: self._log.known(log) for log in ends}  # which reads the table first
+            lives = [
+                Life(log, each.topic_id if each else "", None, ends[log], WRITTEN)
+                for log, each in known.items()
+                if log not in self._log.written
+            ]
+            self._log.write(lives)
 
     def was_read_again(self, alias: str, partitions: Collection[TopicPartition]) -> None:
         """Write down that *partitions* of a cluster were read again, as :meth:`to_read_again` says."""

@@ -11,7 +11,15 @@ import pyarrow as pa
 
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
 from offset_sync.state.incarnations import epoch_ms
-from offset_sync.tables.catalog import ARRIVED, INDEXED_TOPICS, LOG_INCARNATIONS, READ_AGAIN, RECREATED, TRUNCATED
+from offset_sync.tables.catalog import (
+    ARRIVED,
+    INDEXED_TOPICS,
+    LOG_INCARNATIONS,
+    READ_AGAIN,
+    RECREATED,
+    TRUNCATED,
+    WRITTEN,
+)
 from offset_sync.tables.protocol import Tables
 
 logger = logging.getLogger(__name__)
@@ -46,7 +54,8 @@ class IncarnationLog:
 
     It has the logs of topics, or *of_commits*: whichever is written by the job that asks.
     *moment* counts what was written. *begun_ms* is when the last life of any log of a partition was noticed,
-    *arrived_ms* when it was last written where a log had ended.
+    *arrived_ms* when it was last written where a log had ended. *written* are logs of copies that have been written to,
+    with the end of their original, unless they were cut back to there since.
     """
 
     def __init__(self, tables: Tables, *, of_commits: bool) -> None:
@@ -58,6 +67,7 @@ class IncarnationLog:
         self.moment = 0
         self.begun_ms: dict[TopicPartition, int] = {}
         self.arrived_ms: dict[ClusterPartition, int] = {}
+        self.written: dict[ClusterPartition, int] = {}
         self._is_loaded = False
         self._told: set[ClusterPartition] = set()
 
@@ -106,6 +116,13 @@ class IncarnationLog:
         self.moment += 1
         for life in lives:
             self._take_in(life, epoch_ms(now))
+            if life.reason == WRITTEN:
+                logger.error(
+                    "clusters.%s: %s-%d: no copy any more: it has records of its own from offset %d on at the latest, "
+                    "so its offsets are withheld",
+                    *life.log,
+                    life.begins_at,
+                )
             if life.is_new:
                 self._noticed_at[life.log] = self.moment
                 logger.error(
@@ -146,8 +163,13 @@ class IncarnationLog:
         if life.reason == ARRIVED:
             self.arrived_ms[life.log] = noticed_ms
             return
+        if life.reason == WRITTEN:
+            self.written[life.log] = life.begins_at or 0
+            return
         if life.is_new:
             self.begun_ms[life.log.topic_partition] = noticed_ms
+            if (life.begins_at or 0) <= self.written.get(life.log, 0):
+                self.written.pop(life.log, None)
         before = self._logs.get(life.log)
         begins_at = life.begins_at if life.is_new else None
         unread = [each for each in (begins_at, before and before.unread_from) if each is not None]

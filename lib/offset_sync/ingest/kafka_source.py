@@ -9,7 +9,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.config import Config, Mirror
-from offset_sync.ingest.run_builder import PLACE_HEADER
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
 
@@ -70,14 +69,8 @@ def read_mirrored_ranges(
 
 def with_mirror_headers(records: DataFrame, mirror: Mirror) -> DataFrame:
     """Return the place and time of each record, and its raw headers; of a repeated header the last one, cut."""
-    headers = [_last_header(name).alias(column) for column, name in header_columns(mirror).items()]
+    headers = [_last_header(name).alias(column) for column, name in mirror.header_columns().items()]
     return records.select("topic", "partition", "offset", "timestamp", *headers)
-
-
-def header_columns(mirror: Mirror) -> dict[str, str]:
-    """Return which column has the value of which header."""
-    columns = {"origin_header": mirror.origin_header, "offset_header": mirror.offset_header}
-    return columns | ({PLACE_HEADER: mirror.place_header} if mirror.place_header else {})
 
 
 def _last_header(name: str) -> Column:

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
 from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.ingest.completeness import Completeness
+from offset_sync.ingest.copy_check import CopyCheck
 from offset_sync.ingest.due_logs import DueLogs, changed, refuse_unknown
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
 from offset_sync.ingest.kept_runs import Cut
@@ -73,8 +74,16 @@ class _Answers(NamedTuple):
 class LogCheck:
     """Checks what was read of the cluster *alias*."""
 
-    def __init__(self, alias: str, asked: Asked, origins: OriginCheck, incarnations: IncarnationCheck) -> None:
+    def __init__(
+        self,
+        alias: str,
+        asked: Asked,
+        origins: OriginCheck,
+        incarnations: IncarnationCheck,
+        copies: CopyCheck | None = None,
+    ) -> None:
         self._alias, self._asked, self._origins, self._incarnations = alias, asked, origins, incarnations
+        self._copies = copies or CopyCheck(lambda _topic: None, incarnations)
         self._due, self._completeness = DueLogs(alias, incarnations), Completeness()
         self._epochs: dict[TopicPartition, int] = {}  # of the leaders when the logs were looked at last
         self._nameless: set[TopicPartition] = set()  # logs whose leaders' epochs their broker does not tell
@@ -101,8 +110,9 @@ class LogCheck:
         Asked after reading: what was there to be read was at its origin before, and in the life that is known then.
         *cut* makes such rows of the records of some ranges.
         """
-        wanted, before = self._due.of(read.start, read.end), dict(self._epochs)
+        wanted, before, copies = self._due.of(read.start, read.end), dict(self._epochs), self._copies.known()
         here, said, at, asked_at = _unless_overtaken(partial(self._ask, read, wanted))
+        self._copies.look(self._alias, here.ends, said, copies)
         self._incarnations.note_arrived(self._alias, here.ends, asked_at)
         places = {each: here.ends[each] for each in self._incarnations.to_read_again(self._alias) if each in here.ends}
         read = self._read_again(read._replace(at=at), places, cut)
@@ -123,13 +133,15 @@ class LogCheck:
     def _ask(self, read: ReadBatch, wanted: Collection[TopicPartition]) -> _Answers:
         alias, moment, asked_at = self._alias, self._incarnations.moment(), datetime.now(timezone.utc)
         origins = self._origins.origins(read.cut, read.kept)
+        ask = partial(self._asked.others.fetch_each, origins)
         with ThreadPoolExecutor(1) as beside:  # each answer takes several requests, one after the other
-            others = beside.submit(self._asked.others.fetch_each, origins)
+            # But of logs that are the same, byte for byte, the copy has to say first how far it reaches.
+            others = None if self._copies.are_in(alias, wanted) else beside.submit(ask)
             here = self._asked.own.fetch_each({alias: wanted})[alias]
         if isinstance(here, ClusterError):
             raise here
         refuse_unknown(alias, here, read.start, read.end)
-        said = {alias: here, **others.result()}
+        said = {alias: here, **(ask() if others is None else others.result())}
         read_to = {ClusterPartition(alias, *each): read.start.get((each.topic, each.partition), 0) for each in wanted}
         return _Answers(here, said, self._incarnations.note(said, read_to, moment), asked_at)
 

@@ -7,7 +7,7 @@ identity, for logs only grow. What is beyond it is no copy: its records are unre
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
 
 import pyarrow as pa
@@ -26,11 +26,14 @@ class OriginCheck:
     """Checks what was mirrored to *alias* against the logs of the other clusters in *aliases*.
 
     An origin that is no cluster of ours, does not answer or has no such partition any more cannot be asked: its
-    identities are believed.
+    identities are believed. So are those of topics that *are_copied* byte for byte: they are asked about, and one that
+    was written to is withheld as a whole (``copy_check.py``).
     """
 
-    def __init__(self, alias: str, aliases: Collection[str]) -> None:
-        self._asked = {each for each in aliases if each != alias}
+    def __init__(
+        self, alias: str, aliases: Collection[str], are_copied: Callable[[str], object] = lambda _topic: None
+    ) -> None:
+        self._asked, self._are_copied = {each for each in aliases if each != alias}, are_copied
         self._last: tuple[pa.Table, dict[tuple[str, str, int], int]] | None = None
 
     def origins(self, cut: pa.Table, kept: Iterable[KeptRuns] = ()) -> dict[str, set[TopicPartition]]:
@@ -77,7 +80,7 @@ class OriginCheck:
         found: dict[tuple[str, str, int], int] = {}
         for (origin, topic, number), highest in reach.items():
             answer, partition = said.get(origin), TopicPartition(topic, number)
-            if isinstance(answer, ClusterMetadata) and partition in answer.ends:
+            if isinstance(answer, ClusterMetadata) and partition in answer.ends and not self._are_copied(topic):
                 log_end = answer.ends[partition].log_end
                 if highest > log_end:
                     found[origin, *partition] = log_end

@@ -154,10 +154,10 @@ class RecordIndexer:
         return found
 
     def _by_spark(self, records: DataFrame, ranges: OffsetRanges) -> Cut:
-        clusters, at_most = len(self._builder.origins), sum(end - start for start, end in ranges.values())
+        aliases, at_most = self._builder.aliases, sum(end - start for start, end in ranges.values())
         if are_few(at_most) or not has_executors(records):  # to keep them takes twice as long where nothing is gained
-            return Cut(map_batches(records, self._builder, CUT_SCHEMA, clusters, at_most))
-        return cut_by_tasks(in_its_share(records, clusters), self._builder, self._builder.origins.values())
+            return Cut(map_batches(records, self._builder, CUT_SCHEMA, len(aliases), at_most))
+        return cut_by_tasks(in_its_share(records, len(aliases)), self._builder, aliases)
 
     def ranges(self, batch_id: int) -> OffsetRanges:
         """Return what a micro-batch reads."""

@@ -11,13 +11,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
-from offset_sync.decode.mirror_headers import Encoding, decode_identities
+from offset_sync.decode.mirror_headers import Encoding
+from offset_sync.decode.stamps import HEADER_COLUMNS
 from offset_sync.ingest.run_encoding import MALFORMED_CODE, RunColumns, cut_runs, join_runs
-from offset_sync.ingest.stream_identities import judged
+from offset_sync.ingest.stream_identities import StreamIdentities
 from offset_sync.model.values import TopicPartition
 
-PLACE_HEADER = "place_header"
-"""A column that records have where the mirror stamps a third header."""
 CUT_SCHEMA = pa.schema(
     [
         ("topic", pa.string()),
@@ -38,19 +37,53 @@ _CUT_COLUMNS = list(zip(CUT_SCHEMA.names, CUT_SCHEMA.types, strict=True))
 _RUN_COLUMNS = [field.name for field in fields(RunColumns)]
 
 
+def _never(_topic: str) -> str | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Copies:
+    """What is known of copies beside their headers.
+
+    *is_closed*: a copy has an origin that is known and another cluster, or its identity is not known. *original* says
+    of a stream at which cluster it is produced where the others hold it byte for byte, None where they do not. Those of
+    *clusters* may be origins though no header names them. *names* say which stream a topic is: what is made of records
+    bears streams.
+    """
+
+    is_closed: bool = False
+    original: Callable[[str], str | None] = _never
+    clusters: tuple[str, ...] = ()
+    names: Names = SAME_NAMES
+
+
 @dataclass(frozen=True)
 class RunBuilder:
     """What a task has to know to cut the records of one cluster; pickled to the executors.
 
     *origins* maps header values to aliases; *is_timed* says of which streams a run also ends where the timestamp
-    changes. *names* say which stream a topic is: what is made of records bears streams.
+    changes.
     """
 
     alias: str
     origins: dict[str, str]
     encoding: Encoding
     is_timed: Callable[[str], bool]
-    names: Names = SAME_NAMES
+    copies: Copies = Copies()
+
+    @property
+    def aliases(self) -> set[str]:
+        """All clusters that records can be from."""
+        return {self.alias, *self.origins.values(), *self.copies.clusters}
+
+    @property
+    def names(self) -> Names:
+        """Which stream a topic is."""
+        return self.copies.names
+
+    @property
+    def _identities(self) -> StreamIdentities:
+        return StreamIdentities(self.alias, self.origins, self.encoding, self.names, self.copies.is_closed)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Cut the record batches of one task; rows of a partition come in offset order, partition after partition."""
@@ -82,10 +115,14 @@ class RunBuilder:
         """
         offset = _int64(part.column("offset"))
         timestamp_ms = _int64(part.column("timestamp").cast(pa.timestamp("us", tz="UTC"))) // 1000
-        found = decode_identities(part.column("origin_header"), part.column("offset_header"), self.encoding)
-        place = TopicPartition(topic, int(part.column("partition")[0].as_py()))
-        header = (part.column(PLACE_HEADER), timestamp_ms) if PLACE_HEADER in part.schema.names else None
-        found = judged(found, place, self.alias, self.names, self.origins, header)
+        if (original := self.copies.original(topic)) is not None:
+            # Byte for byte, so each record is that of the original at the same offset, whatever its headers say.
+            names = list(dict.fromkeys([*known, self.alias, original]))
+            codes = np.full(len(offset), names.index(original), np.int32)
+            return cut_runs(offset, timestamp_ms, codes, offset, self.is_timed(topic)), names, None
+        headers = {name: part.column(name) for name in HEADER_COLUMNS if name in part.schema.names}
+        where = TopicPartition(topic, int(part.column("partition")[0].as_py()))
+        found = self._identities.of(headers, where, timestamp_ms)
         aliases = [self.origins.get(origin, origin) for origin in found.origins]
         names = list(dict.fromkeys([*known, self.alias, *aliases]))
         code_of = {name: code for code, name in enumerate(names)}

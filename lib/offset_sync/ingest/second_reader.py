@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from offset_sync.config import Mirror
 from offset_sync.ingest.checkpoint import Offsets
-from offset_sync.ingest.kafka_source import HEADER_BYTES, header_columns
+from offset_sync.ingest.kafka_source import HEADER_BYTES
 from offset_sync.ingest.map_batches import MapBatches
 from offset_sync.kafka.range_reader import Chunk, OffsetRange, RangeReader
 from offset_sync.kafka.record_reader import UNREADABLE_HEADERS
@@ -168,7 +168,7 @@ class MirroredRecords:
         """Return the records of *chunk*."""
         columns = {
             column: pa.array([last_header(record, name) for _, record in chunk], pa.binary())
-            for column, name in header_columns(self._mirror).items()
+            for column, name in self._mirror.header_columns().items()
         }
         return _batch(chunk, {"topic": pa.array([place.topic for place, _ in chunk], pa.string()), **columns})
 

@@ -3,40 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from offset_sync.config import Config
 from offset_sync.config.stream_names import Names
-from offset_sync.decode.mirror_headers import Identities
+from offset_sync.decode.mirror_headers import Encoding, Identities, decode_identities
 from offset_sync.decode.one_origin import all_native, of_one_origin
-from offset_sync.decode.place_header import confirmed, read_places
+from offset_sync.decode.place_header import Places
+from offset_sync.decode.stamps import OFFSET_HEADER, ORIGIN_HEADER, decode_stamps, places_of
 from offset_sync.model.values import TopicPartition
 
-Places = tuple[pa.Array, NDArray[np.int64]]
-"""The values of the third header, and the times of the records in ms."""
+Headers = Mapping[str, pa.Array]
+"""Raw values of headers, shape (records,), by the columns of :mod:`offset_sync.decode.stamps`."""
 
 
-def judged(
-    found: Identities,
-    place: TopicPartition,
-    alias: str,
-    names: Names,
-    origins: Mapping[str, str],
-    header: Places | None = None,
-) -> Identities:
-    """Return the identities, *found* in the stream *place* at the cluster *alias*, that count.
+@dataclass(frozen=True)
+class StreamIdentities:
+    """Says what records at the cluster *alias* are.
 
-    *origins* are aliases by what the origin header says. The third *header* names the topic as its origin does.
+    *origins* are aliases by what the origin header says. *is_closed*: of a copy only a known one of another cluster
+    counts, see :class:`offset_sync.config.presets.Preset`.
     """
-    home = names.home(place.topic)
-    if home == alias:
-        return all_native(found)
-    if header is not None:
-        topic = names.origin_topic(place.topic) or place.topic
-        found = confirmed(found, read_places(header[0], topic, place.partition, header[1]))
-    if home is None:
-        return found
-    is_home = np.array([*(origins.get(each, each) == home for each in found.origins), False], np.bool_)
-    return of_one_origin(found, is_home[found.origin_code])
+
+    alias: str
+    origins: Mapping[str, str]
+    encoding: Encoding
+    names: Names
+    is_closed: bool = False
+
+    def of(self, headers: Headers, where: TopicPartition, timestamp_ms: NDArray[np.int64]) -> Identities:
+        """Return the identities that count, of records of the stream *where* with the times *timestamp_ms*.
+
+        Errs to malformed, which is unread by everyone.
+        """
+        home = self.names.home(where.topic)
+        if home == self.alias:
+            return all_native(decode_identities(headers[ORIGIN_HEADER], headers[OFFSET_HEADER], self.encoding))
+        others = {name for name, alias in self.origins.items() if alias != self.alias} if self.is_closed else None
+        found = decode_stamps(headers, self.encoding, self._at_origin(where), timestamp_ms, others)
+        if home is None:
+            return found
+        is_home = np.array([*(self.origins.get(each, each) == home for each in found.origins), False], np.bool_)
+        return of_one_origin(found, is_home[found.origin_code])
+
+    def places(self, headers: Headers, where: TopicPartition, timestamp_ms: NDArray[np.int64]) -> Places | None:
+        """Return what records of the stream *where* say of their places; None where the mirror stamps none."""
+        return places_of(headers, self.encoding, self._at_origin(where), timestamp_ms)
+
+    def _at_origin(self, where: TopicPartition) -> TopicPartition:
+        """Return what the mirror has to call *where*: it names the topic as its origin does."""
+        return TopicPartition(self.names.origin_topic(where.topic) or where.topic, where.partition)
+
+
+def identities_at(config: Config, alias: str) -> StreamIdentities:
+    """Return who says what records at the cluster *alias* are."""
+    mirror = config.mirror
+    return StreamIdentities(alias, config.origins(), mirror.offset_encoding, config.names, mirror.known.is_closed)

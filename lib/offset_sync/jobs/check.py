@@ -9,11 +9,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain
 
 from rich.console import Console
 
 from offset_sync.config import Config
 from offset_sync.jobs.checks.broker_settings import judge_settings
+from offset_sync.jobs.checks.cluster_ids import ask_ids, judge_id, with_ids
 from offset_sync.jobs.checks.finding import Finding, Level
 from offset_sync.jobs.checks.mirror_sample import judge_sample, sample_records
 from offset_sync.jobs.checks.places import check_places
@@ -55,12 +57,14 @@ def find_all(config: Config) -> list[Finding]:
     with ThreadPoolExecutor(_MOST_CLUSTERS_AT_ONCE) as pool:
         brokers = dict(zip(rights, pool.map(partial(_brokers, config), rights.values()), strict=True))
         answering = [rights[alias] for alias, found in brokers.items() if not isinstance(found, str)]
+        ids = ask_ids(config, answering)
         groups = {each for found in pool.map(OwnRights.groups, answering) for each in found}
         # All clusters are asked for the groups of all: what is synced is not there yet at a new target.
         asked = [*sorted(filter(config.is_group_included, groups))[:_MOST_GROUPS], OWN_GROUP]
-        check_one = partial(_check_cluster, config, asked)
-        by_cluster = list(pool.map(check_one, rights.values(), brokers.values()))
-    return [*(finding for found in by_cluster for finding in found), *check_places(config, os.environ)]
+        check_one = partial(_check_cluster, with_ids(config, ids), asked)
+        by_cluster = dict(zip(rights, pool.map(check_one, rights.values(), brokers.values()), strict=True))
+    of_clusters = ([*found, *judge_id(config, alias, ids)] for alias, found in by_cluster.items())
+    return [*chain.from_iterable(of_clusters), *check_places(config, os.environ)]
 
 
 def _brokers(config: Config, rights: OwnRights) -> list[int] | str:
@@ -98,7 +102,8 @@ def _findings(config: Config, groups: Sequence[str], rights: OwnRights, brokers:
     asked = (names.called(alias, each) for each in (*included, *config.named_topics(), COMMITS))
     topics = rights.of_topics(dict.fromkeys(each for each in asked if each is not None))
     yield from judge_rights(config, ToldRights(alias, rights.of_cluster(), topics, rights.of_groups(groups)))
-    readable = [each for each in included if "READ" in _allowed(topics.get(names.outside(alias, each)))]
+    stamped = [each for each in included if not config.original_of(each)]
+    readable = [each for each in stamped if "READ" in _allowed(topics.get(names.outside(alias, each)))]
     reader = open_reader(alias, options, names)
     yield from judge_sample(config, alias, sample_records(admin, reader, readable))
     yield from judge_settings(config, alias, rights.settings(brokers[0]), len(brokers))

@@ -14,6 +14,7 @@ from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.config.stream_names import Names
 from offset_sync.ingest.checkpoint import Checkpoint, NamedCheckpoint
+from offset_sync.ingest.copy_check import CopyCheck
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_progress import IndexProgress
@@ -22,7 +23,7 @@ from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
-from offset_sync.ingest.run_builder import RunBuilder
+from offset_sync.ingest.run_builder import Copies, RunBuilder
 from offset_sync.ingest.second_reader import MirroredRecords, OffsetRanges, SecondReader
 from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.jobs.index_output import IndexOutput
@@ -30,6 +31,7 @@ from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.topic_names import open_admin, open_epochs, open_ranges
 from offset_sync.model.values import TopicPartition
+from offset_sync.state.cluster_ids import with_asked_ids
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.fenced_tables import FencedTables
 from offset_sync.state.highest_indexed import highest_indexed
@@ -43,7 +45,7 @@ _ORIGIN_DEADLINE_S = 1.0
 
 
 class TimedTopics:
-    """True for topics of strategy ``timestamp``: their runs also end where the timestamp changes."""
+    """True for topics of strategy ``timestamp`` and ``identity``: their runs also end where the timestamp changes."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -51,6 +53,23 @@ class TimedTopics:
     def __call__(self, topic: str) -> bool:
         """Return whether the runs of *topic* have one timestamp each."""
         return self._config.is_timed(topic)
+
+
+class Originals:
+    """Says of topics of strategy ``identity`` which cluster has the original."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def __call__(self, topic: str) -> str | None:
+        """Return its alias, None for other topics."""
+        return self._config.original_of(topic)
+
+
+def builder_of(config: Config, alias: str) -> RunBuilder:
+    """Return what makes runs of the records of cluster *alias*."""
+    copies = Copies(config.mirror.known.is_closed, Originals(config), tuple(config.clusters), config.names)
+    return RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config), copies)
 
 
 def index_records(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
@@ -71,13 +90,17 @@ def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) 
     options = {alias: config.admin_options(alias) for alias in config.clusters}
     admins = {alias: open_admin(alias, each, config.names) for alias, each in options.items()}
     learn_names(config, admins)
+    config = with_asked_ids(config, tables.files, admins)
     access = TopicAccess(config, admins)
     progress = IndexProgress()
     output = IndexOutput(progress, lease.stop)
     epochs = {alias: open_epochs(alias, each, config.names) for alias, each in options.items()}
     late_ms = to_ms(config.sync.hole_grace)
-    incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables), late_ms)
-    parts = _Parts(spark, tables, queries, progress, admins, incarnations, lease, is_once)
+    original = Originals(config)
+    are_copied = original if config.has_copies else None
+    incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables, are_copied), late_ms)
+    copies = CopyCheck(original, incarnations)
+    parts = _Parts(spark, tables, queries, progress, admins, incarnations, copies, lease, is_once)
     for alias, admin in admins.items():
         queries.add(alias, _RecordQuery(config, admin, access, parts))
 
@@ -112,6 +135,7 @@ class _Parts(NamedTuple):
     progress: IndexProgress
     admins: Mapping[str, ClusterAdmin]
     incarnations: IncarnationCheck
+    copies: CopyCheck
     lease: Lease
     is_once: bool
 
@@ -140,7 +164,7 @@ class _RecordQuery:
         checkpoint = Checkpoint(*place) if names.is_same else NamedCheckpoint(*place, alias, names)
         checkpoint.repair()
         checkpoint.leave_out(refused)
-        builder = RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config), names)
+        builder = builder_of(config, alias)
         left_out = [*(names.outside(alias, each) for each in refused), *strays(config, self._admin)]
         checks = Checks(self._admin, self._logs(), self._again)
         indexer = RecordIndexer(parts.tables, checkpoint, builder, checks, parts.progress)
@@ -162,7 +186,8 @@ class _RecordQuery:
             MetadataFetcher(parts.admins, _ORIGIN_DEADLINE_S),
             lambda ranges: read_mirrored_ranges(parts.spark, config, alias, _called(config.names, alias, ranges)),
         )
-        return LogCheck(alias, asked, OriginCheck(alias, config.clusters), parts.incarnations)
+        origins = OriginCheck(alias, config.clusters, Originals(config))
+        return LogCheck(alias, asked, origins, parts.incarnations, parts.copies)
 
 
 def _called(names: Names, alias: str, ranges: OffsetRanges) -> OffsetRanges:

@@ -70,9 +70,12 @@ class ClusterAdmin:
         self._options = {**_OPTIONS, **options}
         self._in_flight, self._at_once = requests_in_flight, at_once
         self._topics = TopicMetadata(alias, self._options)
-        self._lock = threading.Lock()
+        self._lock, self._last_complaint = threading.Lock(), ""  # of the client before this one
         self._connected: GroupOffsets | None = None
-        self._last_complaint = ""  # of the client before this one
+
+    def cluster_id(self, deadline: float = DEADLINE_S) -> str:
+        """Return Kafka's own id of the cluster."""
+        return self._topics.cluster_id(deadline)
 
     def topics(self, deadline: float = DEADLINE_S) -> dict[str, TopicInfo]:
         """Return every topic that is not internal and that we may describe; others do not show in a list."""

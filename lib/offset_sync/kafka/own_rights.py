@@ -39,6 +39,10 @@ class OwnRights:
         self._requests.names(time.monotonic() + deadline)  # it knows what to say of a login that is refused
         return [node.id for node in self._of_cluster(deadline).nodes]
 
+    def cluster_id(self, deadline: float = DEADLINE_S) -> str:
+        """Return Kafka's own id of the cluster; raises ClusterError where nobody says it."""
+        return self._requests.cluster_id(time.monotonic() + deadline)
+
     def of_cluster(self, deadline: float = DEADLINE_S) -> Operations:
         """Return what is allowed on the cluster itself, as far as it is told."""
         return _named(self._of_cluster(deadline).authorized_operations)

@@ -67,6 +67,10 @@ class TopicMetadata:
         described = allowed(self._requests.described(self._requests.names(ends_at), ends_at))
         return {name: to_topic_info(topic) for name, topic in described.items() if not topic.is_internal}
 
+    def cluster_id(self, deadline: float) -> str:
+        """Return Kafka's own id of the cluster."""
+        return self._requests.cluster_id(time.monotonic() + deadline)
+
     def is_answered(self, deadline: float) -> bool:
         """Return whether any broker answers anything."""
         try:

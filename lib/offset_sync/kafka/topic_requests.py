@@ -1,4 +1,4 @@
-"""Requests about topics to one cluster, through confluent-kafka's AdminClient, repeated until they are answered."""
+"""Requests about a cluster and its topics, through confluent-kafka's AdminClient, repeated until they are answered."""
 
 from __future__ import annotations
 
@@ -54,6 +54,17 @@ class TopicRequests:
                 if failure not in RETRIABLE:
                     break
         raise self.error(f"{failure} for the list of topics")
+
+    def cluster_id(self, ends_at: float) -> str:
+        """Return Kafka's own id of the cluster, which every client may know."""
+
+        def ask(keys: list[str]) -> Mapping[str, Future[Any]]:
+            return {key: self._client.describe_cluster(request_timeout=LONGEST_S) for key in keys}
+
+        found = list(allowed(self._collect(ask, ["the cluster's id"], ends_at)).values())
+        if not found or not found[0].cluster_id:
+            raise self.error("it does not tell its id")
+        return str(found[0].cluster_id)
 
     def described(
         self, topics: Iterable[str], ends_at: float, *, with_rights: bool = False

@@ -52,6 +52,8 @@ class State(Word):
     # Of offsets that were given to be translated, which no group has committed.
     TOPIC_NOT_INCLUDED = 17  # the configuration leaves it out, so it is not indexed
     PARTITION_MISSING = 18  # the topic has fewer partitions
+    # Of committed offsets again.
+    COPY_WRITTEN = 19  # a copy, byte for byte, holds records that its original lacks (strategy identity)
 
     @property
     def is_withheld(self) -> bool:

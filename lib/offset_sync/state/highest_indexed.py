@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,15 +22,18 @@ _ENDS = (("origin", "origin_start"), ("cluster", "start_offset"))
 _COMMIT = ["cluster", "log_partition", "log_offset", "captured_at"]
 
 
-def highest_indexed(tables: Tables) -> dict[ClusterPartition, int]:
+def highest_indexed(tables: Tables, are_copied: Callable[[str], object] | None = None) -> dict[ClusterPartition, int]:
     """Return, by log, the first offset above all records of it that ``record_runs`` has; reads the whole table.
 
-    Of a log with several lives only what was indexed in the last one counts.
+    Of a log with several lives only what was indexed in the last one counts. Of topics that *are_copied* byte for byte
+    (None: there are none) only the log itself counts: a copy that was written to tells nothing of its original.
     """
     lives, found = lives_of(tables.all_rows(LOG_INCARNATIONS)), dict[ClusterPartition, int]()
     for rows in tables.batches(RECORD_RUNS, [*_RUN, "indexed_at"] if lives else _RUN, encoded=True):
         for owner, start in _ENDS:
             is_wanted = pc.greater(rows.column("length"), 0).to_numpy() & ~_is_earlier(rows, owner, lives)
+            if owner == "origin" and are_copied is not None:
+                is_wanted &= _is_told(rows, are_copied)
             end = pc.add(rows.column(start), rows.column("length"))
             for (cluster, topic, partition), highest in _highest(rows, [owner, "topic", "partition"], end, is_wanted):
                 if cluster:  # else nobody knows whose records they are
@@ -62,6 +65,15 @@ def _is_earlier(
         indexed_ms = rows.column("indexed_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
         found |= is_of_log.to_numpy() & (indexed_ms <= life.noticed_ms)
     return found
+
+
+def _is_told(rows: pa.Table, are_copied: Callable[[str], object]) -> NDArray[np.bool_]:
+    """Return which rows may say how far the log of their origin reaches."""
+    cluster, origin, topic = (rows.column(name).cast(pa.string()) for name in ("cluster", "origin", "topic"))
+    copied = [each for each in pc.unique(topic).to_pylist() if are_copied(each)]
+    is_other = pc.invert(pc.is_in(topic, pa.array(copied, pa.string())))
+    told: NDArray[np.bool_] = pc.or_(pc.equal(cluster, origin), is_other).to_numpy()
+    return told
 
 
 def _highest(

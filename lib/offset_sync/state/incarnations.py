@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.index_rows import int64s
-from offset_sync.tables.catalog import ARRIVED, BEGINS, ELECTED, LOG_INCARNATIONS, RECREATED, TRUNCATED
+from offset_sync.tables.catalog import ARRIVED, BEGINS, ELECTED, LOG_INCARNATIONS, RECREATED, TRUNCATED, WRITTEN
 from offset_sync.tables.protocol import Tables
 from offset_sync.translate.index.incarnations import (
     Incarnation,
@@ -46,7 +46,18 @@ class KnownIncarnations:
         self._lives: dict[TopicPartition, dict[ClusterPartition, list[Incarnation]]] = {}
         self._epochs: dict[ClusterPartition, tuple[datetime, str, int]] = {}
         self._epoch_ends: dict[ClusterPartition, list[tuple[str, EpochEnd]]] = {}
+        self._written: dict[ClusterPartition, list[tuple[int, int]]] = {}
         self._version: int | None = None
+
+    def is_written(self, log: ClusterPartition) -> bool:
+        """Return whether the copy that *log* is has been written to, and was not cut back since to what it had before.
+
+        Where that was nobody knows exactly: the original's end, when it was noticed, is the last place that it can be.
+        """
+        return any(
+            not any(life.noticed_ms > at_ms and life.begins_at <= end for life in self.of(log))
+            for at_ms, end in self._written.get(log, ())
+        )
 
     def of(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of *log* after its first, as they were noticed."""
@@ -65,6 +76,7 @@ class KnownIncarnations:
         }
         found._epochs, found._version = dict(self._epochs), version
         found._epoch_ends = {log: list(ends) for log, ends in self._epoch_ends.items()}
+        found._written = {log: list(written) for log, written in self._written.items()}
         return found, found._take_in(rows)
 
     def _take_in(self, rows: pa.Table) -> set[TopicPartition]:
@@ -73,6 +85,8 @@ class KnownIncarnations:
                 arrived = self._arrived.setdefault(_log_of(row), [])
                 arrived.append((epoch_ms(row["noticed_at"]), row["begins_at"]))
                 arrived.sort()
+            if row["reason"] == WRITTEN:
+                self._written.setdefault(_log_of(row), []).append((epoch_ms(row["noticed_at"]), row["begins_at"]))
             if row["leader_epoch"] is None:
                 continue
             log, told = _log_of(row), (row["noticed_at"], row["topic_id"], row["leader_epoch"])

@@ -171,6 +171,10 @@ class RecordIndex:
         """Return the lives of a log after its first, as they were noticed."""
         return self._incarnations.of(log)
 
+    def is_written(self, log: ClusterPartition) -> bool:
+        """Return whether *log*, a copy byte for byte, has been written to, as far as the tables know."""
+        return self._incarnations.is_written(log)
+
     def epoch_ends(self, log: ClusterPartition) -> Sequence[EpochEnd]:
         """Return where the records of a log's earlier leaders ended."""
         return self._incarnations.epoch_ends(log)

@@ -39,6 +39,9 @@ class Index(Protocol):
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first."""
 
+    def is_written(self, log: ClusterPartition) -> bool:
+        """Return whether a log, a copy byte for byte, has been written to."""
+
     def epoch_ends(self, log: ClusterPartition) -> Sequence[EpochEnd]:
         """Return where the records of a log's earlier leaders ended."""
 

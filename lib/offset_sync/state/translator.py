@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
+from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations, Outlook
 from offset_sync.state.snapshot import Commits, Snapshot
@@ -23,6 +24,7 @@ from offset_sync.state.translation import (
     Question,
     Translation,
     given_by,
+    watched_until_ms,
     what_holds,
     what_stays,
 )
@@ -48,7 +50,8 @@ class Translator:
         self.problems = Problems(state.lock)
         self._origins = frozenset(self._index.code(alias) for alias in config.clusters)
         self._grace_ms, self._idle_ms = to_ms(config.sync.hole_grace), to_ms(config.sync.idle_after)
-        self._strategy_of, self.names = cache(config.strategy_of), config.names
+        self._strategy_of, self._original_of = cache(config.strategy_of), cache(config.original_of)
+        self.names = config.names
 
     def translate(
         self, last: LastTranslations, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int
@@ -178,12 +181,11 @@ class Translator:
         """Return the same for what *source* lacks: where its index is behind, what fills a hole may be there unread."""
         here = self.view(source, partition, snapshot)
         log_end = here.log_end if here is not None else int(NO_LIMIT)
-        watched_ms = _watched_until_ms(self._index.log(source, *partition), log_end, now_ms)
+        watched_ms = watched_until_ms(self._index.log(source, *partition), log_end, now_ms)
         return min(self.young_since_ms(now_ms), watched_ms - self._grace_ms)
 
     def _log(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
-        index, code = self._index.log(cluster, *partition), self._index.code(cluster)
-        return PartitionLog.of(index, code, metadata)
+        return PartitionLog.of(self._index.log(cluster, *partition), self._index.code(cluster), metadata)
 
     def _view(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
         index = self._index.log(cluster, *partition)
@@ -211,7 +213,9 @@ class Translator:
         return Outlook(reason_to_withhold(log, target_log), ids, there.log_start, revision)
 
     def _strategy(self, topic: str, now_ms: int) -> Strategy:
-        return Strategy(self._strategy_of(topic), self._config.topics.header_look_back, now_ms - self._idle_ms)
+        original = self._original_of(topic)
+        code = ABSENT if original is None else self._index.code(original)
+        return Strategy(self._strategy_of(topic), self._config.topics.header_look_back, now_ms - self._idle_ms, code)
 
     def view(self, cluster: str, partition: TopicPartition, snapshot: Snapshot) -> PartitionMetadata | None:
         """Return what is known of a partition; None: the cluster or the partition's leader cannot be asked."""
@@ -228,23 +232,19 @@ class Translator:
             return None
         start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
         known_to = snapshot.frontiers[ClusterPartition(cluster, *partition)]
-        is_cut = partition in said.cut
-        return PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, known_to, is_cut=is_cut)
+        found = PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, known_to)
+        return replace(found, is_cut=partition in said.cut, is_written=self._is_written(cluster, partition))
 
     def _remembered(self, cluster: str, partition: TopicPartition, there: PartitionMetadata) -> PartitionMetadata:
-        indexed = self._index.partitions(cluster, partition.topic)
-        return last_known(self._topic_ids(cluster, partition), indexed, partition.partition, there)
+        ids, indexed = self._topic_ids(cluster, partition), self._index.partitions(cluster, partition.topic)
+        known = last_known(ids, indexed, partition.partition, there)
+        return replace(known, is_written=self._is_written(cluster, partition))
+
+    def _is_written(self, cluster: str, partition: TopicPartition) -> bool:
+        is_copy = self._original_of(partition.topic) not in (None, cluster)
+        return is_copy and self._index.is_written(ClusterPartition(cluster, *partition))
 
     def _topic_ids(self, cluster: str, partition: TopicPartition) -> Set[str]:
         """Return the ids of the topic that its index is of: of a log with several lives the last one counts."""
         lives = self._index.incarnations(ClusterPartition(cluster, *partition))
         return {lives[-1].topic_id} if lives else self._index.topic_ids(cluster, partition.topic)
-
-
-def _watched_until_ms(log: LogIndex | None, log_end: int, now_ms: int) -> int:
-    """Return until when everything that came to the source's *log* is known, in ms; errs to earlier.
-
-    A hole ages only so long: where the index is behind, what fills the hole may have come and not been read yet.
-    """
-    is_behind = log is not None and log.frontier < log_end
-    return min(log.complete_until_ms, now_ms) if log is not None and is_behind else now_ms

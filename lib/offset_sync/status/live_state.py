@@ -9,6 +9,7 @@ from collections.abc import Collection
 import numpy as np
 
 from offset_sync.config import Config
+from offset_sync.state.cluster_ids import with_known_ids
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.key_index import KeyRows
@@ -46,7 +47,7 @@ class LiveState:
         )
         self.clusters = ClusterQueries(config, self.state.index, given_up)
         self._progress = CheckpointProgress(self.tables.files, config, self.clusters)
-        comparer = RecordComparer(config, self.clusters)
+        comparer = RecordComparer(with_known_ids(config, self.tables.files), self.clusters)
         self._reporter = StatusReporter(config, self.state, self.clusters, IndexCatchUp(self.state), comparer)
         self._lives, folds = CommitLogLives(self.tables), StartFolds(self.tables, config)
         self._version = folds.restore_commits(self.state, self._lives)

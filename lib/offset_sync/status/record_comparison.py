@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from offset_sync.config import Config
-from offset_sync.decode.mirror_headers import decode_identities
-from offset_sync.ingest.stream_identities import judged
+from offset_sync.ingest.stream_identities import identities_at
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
@@ -103,21 +102,18 @@ class RecordComparer:
 
     def _identity(self, alias: str, where: TopicPartition, record: RecordContent) -> tuple[str, int] | None:
         """Return (origin, offset there), None for a record whose headers cannot be read."""
+        if (original := self._config.original_of(where.topic)) is not None:
+            return original, record.offset
         mirror, headers = self._config.mirror, dict(record.headers)  # of a repeated header the last one
-        origin, offset = (headers.get(name) for name in (mirror.origin_header, mirror.offset_header))
-        found = decode_identities(
-            pa.array([origin], pa.binary()), pa.array([offset], pa.binary()), mirror.offset_encoding
-        )
-        header = None
-        if mirror.place_header:
-            header = pa.array([headers.get(mirror.place_header)], pa.binary()), np.array([record.timestamp_ms])
-        found = judged(found, where, alias, self._config.names, self._config.origins(), header)
+        columns = {column: pa.array([headers.get(n)], pa.binary()) for column, n in mirror.header_columns().items()}
+        identities = identities_at(self._config, alias)
+        found = identities.of(columns, where, np.array([record.timestamp_ms]))
         if found.is_malformed[0]:
             return None
         if found.is_native[0]:
             return alias, record.offset
         name = found.origins[int(found.origin_code[0])]
-        return self._config.origins().get(name, name), int(found.origin_offset[0])
+        return identities.origins.get(name, name), int(found.origin_offset[0])
 
 
 def _rounds(pairs: Collection[RecordPair]) -> Iterator[list[RecordPair]]:

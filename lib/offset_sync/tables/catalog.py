@@ -7,8 +7,8 @@ from offset_sync.tables.definition import Table, columns
 BEGINS = -1
 """The origin_start of the row that says from where a micro-batch has read a partition."""
 RECREATED, TRUNCATED = "TOPIC_RECREATED", "LOG_TRUNCATED"
-READ_AGAIN, ARRIVED, ELECTED = "READ_AGAIN", "ARRIVED", "ELECTED"
-"""Reasons of rows of ``log_incarnations``; of all five the first two begin a life."""
+READ_AGAIN, ARRIVED, ELECTED, WRITTEN = "READ_AGAIN", "ARRIVED", "ELECTED", "WRITTEN"
+"""Reasons of rows of ``log_incarnations``; of all six the first two begin a life."""
 RECORD_RUNS = Table(
     "record_runs",
     "Runs: stretches of a log in which offset and origin offset grow together. A row of length 0 is no run: it says "
@@ -53,10 +53,11 @@ LOG_INCARNATIONS = Table(
         "partition | int | partition",
         "topic_id | string | Kafka's id of the topic",
         "leader_epoch | int | newest leader epoch; null when the broker named none",
-        "begins_at | bigint | first offset with other records than before; where the log ended (ARRIVED), or the "
-        "records of the leaders before (ELECTED)",
+        "begins_at | bigint | first offset with other records than before; where the log ended (ARRIVED), the "
+        "records of the leaders before (ELECTED), or the original (WRITTEN)",
         "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: that was read since; ARRIVED: from begins_at on "
-        "no copy is of an earlier life of its origin's log; ELECTED or null: the log goes on",
+        "no copy is of an earlier life of its origin's log; WRITTEN: a copy, byte for byte, had records that its "
+        "original lacked; ELECTED or null: the log goes on",
         "noticed_at | timestamp | when this was noticed; what was indexed or captured of this log later is of this "
         "life",
     ),
@@ -108,7 +109,7 @@ OFFSET_TRANSLATIONS = Table(
         "source_committed_at | timestamp | when it was made",
         "target_offset | bigint | the translated offset; null when withheld",
         "previous_target_offset | bigint | what stood at the target before; null: nothing",
-        "strategy | string | exact, header or timestamp",
+        "strategy | string | exact, header, timestamp or identity",
         "state | string | EXACT, AT_FRONTIER, INDEX_BEHIND, REWIND, or the reason for withholding",
         "duplicates | bigint | records a failover now would read again",
         "duplicates_at_most | bigint | the same, counting what may have been read",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, State
 from offset_sync.translate.exact import Answers, Bounds, needs_of_unindexed, translate, translate_no_later
+from offset_sync.translate.identity_strategy import translate_copies
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, reason_of, reason_to_withhold
@@ -81,6 +82,8 @@ def translate_partition(
         state = _states(answers)
         if target.index.begin > target.log_start:
             state[committed < needs_of_unindexed(source, target, bounds)] = State.NOT_INDEXED
+    elif strategy.name == "identity":
+        answers, state = translate_copies(committed, source, target, bounds)
     else:
         choice = choose(strategy, committed, source, target)
         is_disordered = choice.is_disordered

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import State
+from offset_sync.model.values import ABSENT, State
 from offset_sync.translate.exact import Answers
 from offset_sync.translate.header_strategy import answer_by_header
+from offset_sync.translate.identity_strategy import reason_against_copies
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.index.time_index import TimeIndex
 from offset_sync.translate.partition_log import PartitionLog
@@ -25,12 +26,14 @@ class Strategy:
     """A strategy's *name* and its settings.
 
     *look_back* is how many records before the commit ``header`` searches. A log is idle when none of its records was
-    indexed after *idle_since_ms* (since the epoch).
+    indexed after *idle_since_ms* (since the epoch). *original* is the code of the cluster of which the others hold
+    copies (``identity``).
     """
 
     name: str = "exact"
     look_back: int = 0
     idle_since_ms: int = 0
+    original: int = ABSENT
 
 
 EXACT = Strategy()
@@ -66,6 +69,8 @@ def reason_to_refuse(strategy: Strategy, source: PartitionLog, target: Partition
 
     It is judged by the origins seen in the logs, whatever the commit. Errs to refusing the whole partition.
     """
+    if strategy.name == "identity":
+        return reason_against_copies(strategy.original, source, target)
     seen = source.index.origins | target.index.origins
     if strategy.name == "timestamp":
         is_safe = all(len(log.index.origins) <= 1 for log in (source, target))

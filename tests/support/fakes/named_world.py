@@ -29,7 +29,7 @@ from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
-from offset_sync.ingest.run_builder import RunBuilder
+from offset_sync.ingest.run_builder import Copies, RunBuilder
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.kafka.topic_names import open_admin
@@ -95,7 +95,7 @@ class NamedWorld:
         for alias in ALIASES:
             files: Any = LocalFiles()
             checkpoint = NamedCheckpoint(files, str(self.folder / alias), alias, names)
-            builder = RunBuilder(alias, {each: each for each in ALIASES}, "text", _is_never, names)
+            builder = RunBuilder(alias, {each: each for each in ALIASES}, "text", _is_never, Copies(names=names))
             reread: Any = None
             logs = LogCheck(alias, Asked(fetcher, fetcher, reread), OriginCheck(alias, ALIASES), incarnations)
             checks = Checks(self.admins[alias], logs)

@@ -11,7 +11,7 @@ from simulation.finding import Remedy
 CLOSED = {
     "a hole ages only while the index keeps up": Remedy(
         frozenset({"late"}),
-        (("offset_sync.state.translator._watched_until_ms", lambda _log, _log_end, now_ms: now_ms),),
+        (("offset_sync.state.translator.watched_until_ms", lambda _log, _log_end, now_ms: now_ms),),
         seed=18,
     ),
     "an index that grows may still be behind": Remedy(

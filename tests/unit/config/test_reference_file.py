@@ -16,6 +16,7 @@ from offset_sync.config import Config, Override, load_config, parse_config
 CONF = Path(__file__).parents[3] / "conf"
 REFERENCE = CONF / "reference.yaml"
 EXAMPLES = {"clusters.*.origin", "clusters.*.kafka", "topics.include"}  # required, so there is no default to show
+MAPS = r"clusters\.\*\.(kafka|spark|admin)|mirror\.pipelines"
 OVERRIDE = "topics.overrides[]."  # the default is empty: its fields are shown in the comment
 
 
@@ -40,7 +41,7 @@ def written(tree: Any, path: str = "") -> Iterator[str]:
     """Yield the paths of the options in the file; the content of an option map is not looked into."""
     for key, value in tree.items():
         here = path + ("*" if path == "clusters." else key)
-        is_section = isinstance(value, dict) and not re.fullmatch(r"clusters\.\*\.(kafka|spark|admin)", here)
+        is_section = isinstance(value, dict) and not re.fullmatch(MAPS, here)
         yield from written(value, here + ".") if is_section else [here]
 
 

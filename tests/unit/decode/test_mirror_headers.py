@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 
 import numpy as np
@@ -48,7 +49,7 @@ def by_the_rules(origin: Header, at: Header, encoding: Encoding) -> Answer:
     if not name or len(origin) > 249:
         return "malformed"
     if encoding == "int64":
-        number = struct.unpack(">q", at)[0] if len(at) == 8 else -1
+        number = struct.unpack(">q", at)[0] if len(at) == 8 and not re.fullmatch(b"[0-9]{8}", at) else -1
         return (name, number) if 0 <= number <= LARGEST else "malformed"
     is_number = 1 <= len(at) <= 19 and all(octet in b"0123456789" for octet in at)
     return (name, int(at)) if is_number and int(at) <= LARGEST else "malformed"
@@ -106,6 +107,11 @@ def test_nineteen_digits_are_read_where_they_fit(offset: bytes) -> None:
         (b"", "offset header has 0 bytes, not 8"),
         (b"\0" * 7, "offset header has 7 bytes, not 8"),
         (b"\0" * 9, "offset header has 9 bytes, not 8"),
+        (b"00000000", "offset header is text, eight digits"),
+        (b"12345678", "offset header is text, eight digits"),
+        (b"99999999", "offset header is text, eight digits"),
+        (b"1234567:", ("IDC1", 0x313233343536373A)),
+        (b"/2345678", ("IDC1", 0x2F32333435363738)),
     ],
 )
 def test_an_int64_offset_has_eight_bytes_and_no_sign(offset: bytes, answer: Answer) -> None:
@@ -134,7 +140,7 @@ def test_a_bad_origin_beside_a_missing_offset_is_native() -> None:
 
 headers = st.one_of(st.none(), st.binary(max_size=21), st.integers(0, 2**64).map(lambda number: b"%d" % number))
 origins = st.one_of(st.none(), st.sampled_from([b"IDC1", b"IDC2", b"", b"o" * 250]), st.binary(max_size=4))
-encoded = st.one_of(headers, st.binary(min_size=8, max_size=8))
+encoded = st.one_of(headers, st.binary(min_size=8, max_size=8), st.from_regex(b"[0-9]{8}", fullmatch=True))
 
 
 @settings(max_examples=300)

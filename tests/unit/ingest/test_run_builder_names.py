@@ -12,7 +12,8 @@ from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import MirroredNames
 from offset_sync.decode.one_origin import OTHER_ORIGIN
 from offset_sync.decode.place_header import NO_PLACE
-from offset_sync.ingest.run_builder import CUT_SCHEMA, PLACE_HEADER, RunBuilder
+from offset_sync.decode.stamps import PLACE_HEADER
+from offset_sync.ingest.run_builder import CUT_SCHEMA, Copies, RunBuilder
 
 ALIASES = ("dc1", "dc2", "dc3")
 ORIGINS = {"IDC1": "dc1", "dc2": "dc2", "dc3": "dc3"}
@@ -22,7 +23,7 @@ Header = tuple[str, int] | tuple[str, int, str | None] | None
 def cut(alias: str, topic: str, *headers: Header, place: bool = False) -> list[tuple[Any, ...]]:
     """Return (stream, start, length, origin, origin_start, error) of what is made of records with these headers."""
     names = MirroredNames(PrefixNames({each: each for each in ALIASES}, "."))
-    builder = RunBuilder(alias, ORIGINS, "text", lambda _stream: False, names)
+    builder = RunBuilder(alias, ORIGINS, "text", lambda _stream: False, Copies(names=names))
     rows = [
         {
             "topic": topic,

@@ -127,7 +127,7 @@ def restarted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     silent: Callable[..., Any] = lambda *_, **__: SimpleNamespace(create=lambda: None, stop=lambda: None)  # noqa: E731
     monkeypatch.setattr(index_records, "open_session", silent)
     tables: Any = MemoryTables()
-    tables.create = lambda: None
+    tables.create, tables.files = lambda: None, None
     for name in ("TableStore", "FencedTables"):
         monkeypatch.setattr(index_records, name, lambda *_: tables)
     monkeypatch.setattr(index_records, "_RecordQuery", Asking)

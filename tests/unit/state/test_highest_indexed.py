@@ -41,3 +41,11 @@ def test_the_end_of_the_last_record_counts_that_was_indexed_in_the_last_life(rng
         begun = [life(cluster, 0, at_ms, rng.choice([TRUNCATED, RECREATED])) for cluster, at_ms in noticed.items()]
         add(tables, LOG_INCARNATIONS, *begun, life("X", 9, 99, ARRIVED))
     assert highest_indexed(tables) == wanted  # type: ignore[arg-type]
+
+
+def test_copies_byte_for_byte_say_nothing_of_their_original() -> None:
+    tables = MemoryTables()
+    for topic in ("orders", "pay"):
+        add(tables, RECORD_RUNS, run(0, 4, "X", 0, place=("X", topic, 0)), run(0, 9, "X", 0, place=("Y", topic, 0)))
+    found = highest_indexed(tables, {"pay": "X"}.get)  # type: ignore[arg-type]
+    assert found == {ClusterPartition("X", "orders", 0): 9, ClusterPartition("X", "pay", 0): 4}

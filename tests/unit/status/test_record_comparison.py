@@ -123,6 +123,53 @@ def test_the_configured_headers_and_encoding_are_used() -> None:
     assert compared(HERE, THERE, **mirror) is not None
 
 
+def test_copies_byte_for_byte_are_the_same_at_the_same_offset_whatever_their_headers_say() -> None:
+    kafka, topics = {"kafka": {"bootstrap.servers": "x:1"}}, {"include": [".*"], "strategy": "identity", "origin": "X"}
+    config = parse_config({"clusters": {"X": kafka, "Y": kafka}, "topics": topics}, {})
+    copy = replace(HERE, headers=MALFORMED)
+    for there, said in (
+        (copy, None),
+        (replace(copy, offset=5), "the next record is another one on each side"),
+        (replace(copy, value=b"other"), "the next record has another value on each side"),
+    ):
+        reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): there})
+        assert RecordComparer(config, reader).compare([PAIR])[PAIR] == said
+
+
+def of_redpanda(origin: bytes, offset: int) -> Headers:
+    return (("redpanda-migrator-provenance", origin), ("redpanda-migrator-offset", offset.to_bytes(8, "big")))
+
+
+def compared_by_ids(there: Headers, ids: dict[str, str]) -> str | None:
+    """What is said of a record of X and its copy at Y by Redpanda Migrator, where *ids* are known."""
+    kafka = {"kafka": {"bootstrap.servers": "x:1"}}
+    mirror, topics = {"preset": "redpanda-migrator"}, {"include": [".*"]}
+    config = parse_config({"clusters": {"X": kafka, "Y": kafka}, "mirror": mirror, "topics": topics}, {})
+    reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): replace(THERE, headers=there)})
+    return RecordComparer(config.with_origins(ids), reader).compare([PAIR])[PAIR]
+
+
+def test_a_cluster_is_known_by_its_id_where_the_mirror_has_that() -> None:
+    ids = {"X": "id-X", "Y": "id-Y"}
+    assert compared_by_ids(of_redpanda(b"id-X", 4), ids) is None
+    assert compared_by_ids(of_redpanda(b"id-X", 5), ids) == "the next record is another one on each side"
+    for origin in (b"id-Y", b"third", b"X"):
+        assert compared_by_ids(of_redpanda(origin, 4), ids) == "the next record's headers cannot be read"
+    assert compared_by_ids(of_redpanda(b"id-X", 4), {"Y": "id-Y"}) == "the next record's headers cannot be read"
+
+
+def test_headers_of_a_preset_have_the_names_of_the_origin_and_mean_nothing_there() -> None:
+    kafka = {"kafka": {"bootstrap.servers": "x:1"}}
+    mirror = {"preset": "lenses-k2k", "pipelines": {"one": "X"}, "names": "mm2"}
+    config = parse_config({"clusters": {"X": kafka, "Y": kafka}, "mirror": mirror, "topics": {"include": [".*"]}}, {})
+    pair = replace(PAIR, topic_partition=TopicPartition("X.orders", 0))
+    for topic, said in ((b"orders", None), (b"X.orders", "the next record is another one on each side")):
+        stamp: Headers = (("k2k_pipeline", b"one"), ("k2k_offset", b"4"), ("k2k_topic", topic), ("k2k_partition", b"0"))
+        here, there = replace(HERE, headers=stamp), replace(THERE, headers=stamp)
+        reader = Reader({("X", pair.topic_partition): here, ("Y", pair.topic_partition): there})
+        assert RecordComparer(config, reader).compare([pair])[pair] == said
+
+
 @pytest.mark.parametrize(("here", "there", "where"), [(None, THERE, "X"), (HERE, None, "Y"), (None, None, "X")])
 def test_a_record_that_did_not_come_is_not_the_same(
     here: RecordContent | None, there: RecordContent | None, where: str

@@ -51,6 +51,7 @@ SELECT
       WHEN 'COMMIT_BEYOND_END' THEN 'withheld: the commit is beyond the end of the log'
       WHEN 'CLUSTER_UNREACHABLE' THEN 'withheld: the cluster or the leader of the partition does not answer'
       WHEN 'STRATEGY_REFUSED' THEN 'withheld: the strategy of the topic could lose records'
+      WHEN 'COPY_WRITTEN' THEN 'withheld: a copy was written to, so the same offset means another record'
       WHEN 'NO_REFERENCE' THEN 'withheld: the strategy of the topic finds nothing to go by'
       WHEN 'OWNER_UNKNOWN' THEN 'withheld: a cluster that could not be read since the start may hold a newer commit'
       WHEN 'TRANSLATION_FAILED' THEN 'withheld: translating this partition failed; the log of sync_offsets says how'

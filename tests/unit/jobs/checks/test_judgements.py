@@ -1,4 +1,4 @@
-"""What the command check makes of what clusters tell: rights, settings, mirror headers. No cluster is asked."""
+"""What the command check makes of what clusters tell: rights and settings. No cluster is asked."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ import pytest
 from offset_sync.config import Config, parse_config
 from offset_sync.jobs.checks.broker_settings import judge_settings
 from offset_sync.jobs.checks.finding import Finding, some
-from offset_sync.jobs.checks.mirror_sample import judge_sample
 from offset_sync.jobs.checks.rights import COMMITS, OWN_GROUP, ToldRights, judge_rights
 from offset_sync.kafka.error_codes import NotAuthorizedError
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import RecordContent, TopicPartition
 
 READ = frozenset({"READ", "DESCRIBE", "DESCRIBE_CONFIGS"})
 DESCRIBE = frozenset({"DESCRIBE"})
@@ -153,44 +150,6 @@ def test_settings_that_may_not_be_read_are_skipped_and_said_what_they_should_be(
     found = settings("CLUSTER_AUTHORIZATION_FAILED")
     assert list(found) == ["SKIP broker settings"]
     assert "offsets.retention.minutes be more than 1d" in found["SKIP broker settings"]
-
-
-def sampled(*headers: dict[str, bytes], **sections: Any) -> dict[str, str]:
-    records = [RecordContent(n, 0, None, None, tuple(each.items())) for n, each in enumerate(headers)]
-    sample = [(TopicPartition("orders", 0), record) for record in records]
-    return wrong(judge_sample(config(**sections), "dc2", sample))
-
-
-MIRRORED = {"IDC": b"dc1", "Offset": b"7"}
-
-
-def test_headers_of_the_mirror_are_found_among_records_without() -> None:
-    (found,) = judge_sample(
-        config(), "dc2", [(TopicPartition("orders", 0), RecordContent(3, 0, None, None, tuple(MIRRORED.items())))]
-    )
-    assert (found.level.value, found.text) == ("OK", "1 of 1 records looked at, from dc1")
-    assert sampled(MIRRORED, {}) == {}
-
-
-def test_headers_that_are_missing_wrong_or_unknown_are_told() -> None:
-    assert "has IDC and Offset" in sampled({}, {"trace": b"1"})["WARN mirror headers"]
-    unread = sampled({**MIRRORED, "Offset": b"x"})["FAIL mirror headers"]
-    assert "1 of 1 cannot be read, first orders-0" in unread
-    assert "mirror.offset_encoding" in unread
-    unknown = sampled({**MIRRORED, "IDC": b"IDC9"})["WARN mirror headers"]
-    assert unknown.startswith("IDC9: no cluster has this origin")
-    assert list(sampled()) == ["SKIP mirror headers"]
-    assert wrong(judge_sample(config(), "dc2", ClusterError("dc2", "x"))) == {"FAIL mirror headers": "x"}
-
-
-def test_headers_that_were_handed_on_and_copies_without_a_place_are_told() -> None:
-    placed: dict[str, Any] = {"mirror": {"place_header": "Place"}}
-    assert sampled({**MIRRORED, "Place": b"orders-0"}, **placed) == {}
-    handed_on = sampled({**MIRRORED, "Place": b"orders-0"}, {**MIRRORED, "Place": b"payments-0"}, **placed)
-    assert handed_on["WARN mirror headers"].startswith("1 of 2 have headers of a record of another place")
-    without = sampled(MIRRORED, **placed)["FAIL mirror headers"]
-    assert "no place header" in without
-    assert "leave mirror.place_header empty" in without
 
 
 def test_names_are_not_listed_without_end() -> None:

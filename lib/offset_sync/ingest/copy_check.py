@@ -1,0 +1,65 @@
+"""Are copies, byte for byte, still copies? One that was written to has records that its original does not have.
+
+A copy is behind its original, for it has every record from there. So where a copy has said how far it reaches before
+the original was asked, it reaches no further. What does was written to by somebody else, and stays so when the original
+has grown beyond: from there on the same offsets mean other records, for good. So it is written down.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+
+from offset_sync.ingest.incarnation_check import IncarnationCheck, Said
+from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
+
+Reach = Mapping[ClusterPartition, int]
+"""Where the logs of copies ended."""
+
+
+class CopyCheck:
+    """Shared by the queries of all clusters; *original* says which cluster has a topic of which others are copies.
+
+    An original that does not answer is asked again with the next micro-batch, of its own or of a copy. What it has
+    written until then is not told from what it had: it errs to believing, and the times of the records are to tell.
+    """
+
+    def __init__(self, original: Callable[[str], str | None], incarnations: IncarnationCheck) -> None:
+        self._original, self._incarnations = original, incarnations
+        self._reach: dict[ClusterPartition, int] = {}
+        self._lock = threading.Lock()
+
+    def known(self) -> Reach:
+        """Return how far copies reach; to be taken before any cluster is asked."""
+        with self._lock:
+            return dict(self._reach)
+
+    def are_in(self, alias: str, logs: Iterable[TopicPartition]) -> bool:
+        """Return whether any of the *logs* of cluster *alias* is a copy, so that it is asked before its original."""
+        return any(self._is_copy(alias, each) for each in logs)
+
+    def look(self, alias: str, own: Mapping[TopicPartition, Ends], said: Said, known: Reach) -> None:
+        """Compare where copies end with what originals have *said* since: those of *alias* by its *own* ends.
+
+        It was asked before all others, and what was *known* of other copies is older. What is found stands in the table
+        when this returns, before the rows of what was read.
+        """
+        reach = {ClusterPartition(alias, *each): own[each].log_end for each in own if self._is_copy(alias, each)}
+        if beyond := self._beyond({**known, **reach}, said):
+            self._incarnations.note_written(beyond)
+        with self._lock:
+            self._reach |= reach
+
+    def _is_copy(self, alias: str, log: TopicPartition) -> bool:
+        return self._original(log.topic) not in (None, alias)
+
+    def _beyond(self, reach: Reach, said: Said) -> dict[ClusterPartition, int]:
+        found: dict[ClusterPartition, int] = {}
+        for log, end in reach.items():
+            answer = said.get(self._original(log.topic) or "")
+            if isinstance(answer, ClusterMetadata) and log.topic_partition in answer.ends:
+                log_end = answer.ends[log.topic_partition].log_end
+                if end > log_end:
+                    found[log] = log_end
+        return found

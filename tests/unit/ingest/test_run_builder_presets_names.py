@@ -1,0 +1,127 @@
+"""Runs of records as other mirrors copy them, where these rename topics: headers have the names of the origin."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from offset_sync.config import Config, parse_config
+from offset_sync.decode.one_origin import OTHER_ORIGIN
+from offset_sync.decode.place_header import NO_PLACE
+from offset_sync.ingest.second_reader import MirroredRecords
+from offset_sync.jobs.index_records import builder_of
+from offset_sync.model.values import RecordContent, TopicPartition
+
+ENDS = {"kafka": {"bootstrap.servers": "x:1"}}
+RULES = [
+    {"from": "X", "to": "Y", "topics": "orders", "name": "{topic}-replica"},
+    {"from": "Y", "to": "X", "topics": "bills", "name": "{from}.{topic}"},
+]
+Headers = tuple[tuple[str, bytes], ...]
+Run = tuple[str, int, int, str | None, int | None]
+
+
+def config_of(topics: dict[str, Any] | None = None, **mirror: Any) -> Config:
+    tree = {"clusters": {"X": ENDS, "Y": ENDS}, "mirror": mirror, "topics": {"include": [".*"], **(topics or {})}}
+    return parse_config(tree, {}).with_origins({"X": "id-X", "Y": "id-Y"})
+
+
+def runs_at(config: Config, alias: str, topic: str, *records: Headers) -> tuple[list[Run], list[str]]:
+    """Return the runs of records of partition 3 of what *alias* calls *topic*, and why some are malformed."""
+    builder, place = builder_of(config, alias), TopicPartition(topic, 3)
+    rows = MirroredRecords(config.mirror)(
+        [(place, RecordContent(offset, 1, None, b"v", each)) for offset, each in enumerate(records)]
+    )
+    found = pa.Table.from_batches(pickle.loads(pickle.dumps(builder))([rows])).to_pylist()
+    runs = [
+        (r["topic"], r["start_offset"], r["length"], r["origin"], r["origin_start"]) for r in found if not r["error"]
+    ]
+    return runs, [row["error"] for row in found if row["error"] is not None]
+
+
+def of_redpanda(origin: str, offset: int, *place: str) -> Headers:
+    return (
+        ("redpanda-migrator-provenance", origin.encode()),
+        ("redpanda-migrator-offset", offset.to_bytes(8, "big")),
+        *(("Place", each.encode()) for each in place),
+    )
+
+
+def of_lenses(pipeline: str, offset: int, topic: str, partition: int = 3) -> Headers:
+    values = {"topic": topic, "partition": str(partition), "offset": str(offset), "pipeline": pipeline}
+    return tuple((f"k2k_{name}", value.encode()) for name, value in values.items())
+
+
+# Redpanda Migrator
+
+
+@pytest.mark.parametrize(
+    ("names", "called", "stream"), [("mm2", "X.orders", "X.orders"), (RULES, "orders-replica", "X/orders")]
+)
+def test_copies_of_redpanda_migrator_are_of_the_stream_that_their_name_says(
+    names: Any, called: str, stream: str
+) -> None:
+    config = config_of(preset="redpanda-migrator", names=names)
+    copies = [of_redpanda("id-X", 70), of_redpanda("id-X", 71), ()]
+    assert runs_at(config, "Y", called, *copies) == ([(stream, 0, 2, "X", 70), (stream, 2, 1, "Y", 2)], [])
+    # At home nothing is a copy, whatever an application has handed on.
+    assert runs_at(config, "X", "orders", *copies, of_redpanda("id-Y", 3)) == ([(stream, 0, 4, "X", 0)], [])
+
+
+@pytest.mark.parametrize("origin", ["id-Z", "id-Y", "X"])
+def test_a_copy_of_another_hop_is_read_by_nobody_under_other_names_too(origin: str) -> None:
+    config = config_of(preset="redpanda-migrator", names="mm2")
+    runs, errors = runs_at(config, "Y", "X.orders", of_redpanda("id-X", 70), of_redpanda(origin, 0))
+    assert runs == [("X.orders", 0, 1, "X", 70), ("X.orders", 1, 1, "", 1)]
+    assert errors == [f"origin header {origin!r} is of no cluster that is mirrored to this one"]
+
+
+def test_redpandas_place_header_has_the_name_at_the_origin() -> None:
+    config = config_of(preset="redpanda-migrator", names=RULES, place_header="Place")
+    copies = [of_redpanda("id-X", 70, "orders-3"), of_redpanda("id-X", 71, "orders-replica-3"), of_redpanda("id-X", 72)]
+    runs, errors = runs_at(config, "Y", "orders-replica", *copies)
+    assert runs == [("X/orders", 0, 1, "X", 70), ("X/orders", 1, 1, "Y", 1), ("X/orders", 2, 1, "", 2)]
+    assert errors == [NO_PLACE]
+
+
+# Lenses K2K
+
+
+def test_lenses_topic_header_has_the_name_at_the_origin() -> None:
+    config = config_of(preset="lenses-k2k", pipelines={"x-to-y": "X", "y-to-x": "Y"}, names=RULES)
+    copies = [of_lenses("x-to-y", 70, "orders"), of_lenses("x-to-y", 71, "orders-replica")]
+    assert runs_at(config, "Y", "orders-replica", *copies, of_lenses("x-to-y", 9, "orders", 1)) == (
+        [("X/orders", 0, 1, "X", 70), ("X/orders", 1, 2, "Y", 1)],
+        [],
+    )
+    back = [of_lenses("y-to-x", 5, "bills"), of_lenses("x-to-y", 6, "bills")]
+    runs, (error,) = runs_at(config, "X", "Y.bills", *back)
+    assert runs == [("Y/bills", 0, 1, "Y", 5), ("Y/bills", 1, 1, "", 1)]
+    assert error.startswith("origin header 'x-to-y' is of no cluster")
+    # What no rule renames is as with the same names.
+    assert runs_at(config, "Y", "pay", of_lenses("x-to-y", 4, "pay")) == ([("pay", 0, 1, "X", 4)], [])
+
+
+def test_a_pipeline_of_another_cluster_than_the_topic_is_named_for_is_read_by_nobody() -> None:
+    three = {"X": ENDS, "Y": ENDS, "Z": ENDS}
+    mirror = {"preset": "lenses-k2k", "pipelines": {"one": "X"}, "names": "mm2"}
+    config = parse_config({"clusters": three, "mirror": mirror, "topics": {"include": [".*"]}}, {})
+    runs, errors = runs_at(config, "Z", "Y.orders", of_lenses("one", 5, "orders"))
+    assert (runs, errors) == ([("Y.orders", 0, 1, "", 0)], [OTHER_ORIGIN])
+
+
+# Copies byte for byte
+
+
+@pytest.mark.parametrize("names", ["mm2", RULES])
+def test_of_copies_byte_for_byte_each_record_is_that_at_the_same_offset_of_the_home(names: Any) -> None:
+    topics = {"strategy": "identity", **({} if names == "mm2" else {"origin": "X"})}
+    config, stamped = config_of(topics, names=names), (("IDC", b"id-Y"), ("Offset", b"70"))
+    stream, copy = ("X.orders", "X.orders") if names == "mm2" else ("X/orders", "orders-replica")
+    for alias, topic in (("X", "orders"), ("Y", copy)):
+        assert runs_at(config, alias, topic, (), stamped) == ([(stream, 0, 2, "X", 0)], [])
+    for alias, topic in (("Y", "bills"), ("X", "Y.bills")):
+        assert [each[3:] for each in runs_at(config, alias, topic, (), stamped)[0]] == [("Y", 0)]
