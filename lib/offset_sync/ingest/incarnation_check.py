@@ -55,6 +55,7 @@ class IncarnationCheck:
         self._reaches, self._late_ms, self._of_commits = reaches, late_ms, of_commits
         self._lock = threading.RLock()
         self._reach: dict[ClusterPartition, int] = {}
+        self._elected: dict[ClusterPartition, dict[int, int]] = {}
         self._is_read = False
 
     def moment(self) -> int:
@@ -97,6 +98,9 @@ class IncarnationCheck:
             self._log.write(lives)
             # Not before: how far a log reaches under a new leader says nothing as long as the old one is known.
             self._reach |= reach
+            for life in lives:
+                if life.reason == ELECTED and life.leader_epoch is not None:
+                    self._elected.setdefault(life.log, {})[life.leader_epoch] = life.begins_at or 0
             return self._log.now()
 
     def _refuse_overtaken(self, said: Said, moment: int) -> None:
@@ -109,6 +113,16 @@ class IncarnationCheck:
         with self._lock:
             found = {each: self._log.known(ClusterPartition(alias, *each)) for each in partitions}
             return {each: known.leader_epoch for each, known in found.items() if known is not None}
+
+    def elected_since(self, alias: str, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Return where the records end of the leaders that logs of a cluster had in *epochs*, where others came since.
+
+        What was read from there on between may be of a leader that has lost it, though nothing older is lost.
+        """
+        with self._lock:
+            elected = {each: self._elected.get(ClusterPartition(alias, *each), {}) for each in epochs}
+            ends = {each: [end for now, end in elected[each].items() if now > epochs[each]] for each in epochs}
+        return {each: min(of_log) for each, of_log in ends.items() if of_log}
 
     def begin_after(self, at_ms: int) -> None:
         """Have lives begin after *at_ms*: rows were written then, by somebody whose clock may have been ahead."""

@@ -71,6 +71,7 @@ class LogCheck:
         self._alias, self._asked, self._origins, self._incarnations = alias, asked, origins, incarnations
         self._copies = copies or CopyCheck(lambda _topic: None, incarnations)
         self._due, self._completeness = DueLogs(alias, incarnations), Completeness()
+        self._epochs: dict[TopicPartition, int] = {}  # of the leaders when the logs were looked at last
 
     def was_read_again(self, read: ReadBatch) -> None:
         """Take note that what *read* has was written down."""
@@ -83,6 +84,7 @@ class LogCheck:
         *cut* makes such rows of the records of some ranges.
         """
         wanted, copies = self._due.of(read.start, read.end), self._copies.known()
+        before = self._epochs_before(wanted)
         for tries_left in reversed(range(_TRIES)):
             asked_at = datetime.now(timezone.utc)
             try:
@@ -95,6 +97,10 @@ class LogCheck:
         self._incarnations.note_arrived(self._alias, here.ends, asked_at)
         places = {each: here.ends[each] for each in self._incarnations.to_read_again(self._alias) if each in here.ends}
         read = self._read_again(read._replace(at=at), places, cut)
+        read = self._read_of_new_leaders(read, here.ends, self._incarnations.elected_since(self._alias, before), cut)
+        self._epochs |= {
+            each: of_log.leader_epoch for each, of_log in here.ends.items() if of_log.leader_epoch is not None
+        }
         complete_until = self._completeness.of(read, here.ends, asked_at)
         kept = tuple(self._origins.refute_kept(each, said) for each in read.kept)
         return read._replace(cut=self._origins.refute(read.cut, said), complete_until=complete_until, kept=kept)
@@ -126,13 +132,50 @@ class LogCheck:
         until = {each: max(begins[each], min(read.end[each], ends.log_end)) for each, ends in places.items()}
         first = {each: max(begins[each], ends.log_start) for each, ends in places.items()}
         ranges = {each: OffsetRange(first[each], end) for each, end in until.items() if first[each] < end}
+        read = self._replaced(read, places, ranges, cut, is_again=True)
+        start = read.start | {(each.topic, each.partition): begins[each] for each in places}
+        end = read.end | {(each.topic, each.partition): offset for each, offset in until.items()}
+        return read._replace(start=start, end=end, again=frozenset(places))
+
+    def _read_of_new_leaders(
+        self,
+        read: ReadBatch,
+        ends: Mapping[TopicPartition, Ends],
+        lost_from: Mapping[TopicPartition, int],
+        cut: CutRecords,
+    ) -> ReadBatch:
+        """Return *read* with the logs as they are now that it may have read before another leader had lost the records.
+
+        Nothing above *lost_from* was indexed before, else the log has begun another life. Errs to reading twice.
+        """
+        ranges = {}
+        for each, offset in lost_from.items():
+            first, end = read.start.get((each.topic, each.partition), 0), read.end.get(each, 0)
+            if each in ends and each not in read.again and max(first, offset) < end:
+                ranges[each] = OffsetRange(max(first, ends[each].log_start), min(end, ends[each].log_end))
+        some = {each: each_range for each, each_range in ranges.items() if each_range.start < each_range.end}
+        return self._replaced(read, ranges, some, cut, is_again=False) if ranges else read
+
+    def _replaced(
+        self,
+        read: ReadBatch,
+        places: Collection[TopicPartition],
+        ranges: Mapping[TopicPartition, OffsetRange],
+        cut: CutRecords,
+        *,
+        is_again: bool,
+    ) -> ReadBatch:
+        """Return *read* with what stands in *ranges* now, and nothing else of the logs in *places*."""
         rows = [read.cut.filter(pc.invert(is_of(read.cut, places)))]
-        kept = tuple(each._replace(without=frozenset(places)) for each in read.kept)
+        kept = tuple(each._replace(without=each.without | frozenset(places)) for each in read.kept)
         if ranges:
             found = cut(self._asked.read_again(ranges), ranges)
             rows.append(found.rows)
-            kept += tuple(each._replace(is_again=True) for each in found.kept)
-        start = read.start | {(each.topic, each.partition): begins[each] for each in places}
-        end = read.end | {(each.topic, each.partition): offset for each, offset in until.items()}
-        again = frozenset(places)
-        return read._replace(cut=pa.concat_tables(rows), start=start, end=end, again=again, kept=kept)
+            kept += tuple(each._replace(is_again=is_again) for each in found.kept)
+        return read._replace(cut=pa.concat_tables(rows), kept=kept)
+
+    def _epochs_before(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the leader epochs of when logs were looked at last, before what is checked now was read."""
+        heard = self._incarnations.leader_epochs(self._alias, [each for each in partitions if each not in self._epochs])
+        known = {each: epoch for each, epoch in heard.items() if epoch is not None} | self._epochs
+        return {each: known[each] for each in partitions if each in known}

@@ -103,7 +103,7 @@ def test_what_a_micro_batch_has_read_below_the_cut_is_not_lost() -> None:
 
 def test_an_election_that_loses_nothing_changes_nothing() -> None:
     job = cut_job()
-    job.epoch_ends = {ORDERS: 10}
+    job.epoch_ends, job.read_again = {ORDERS: 10}, [(ORDERS, 10, None), (ORDERS, 11, None)]
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
     assert lives(job) == [("Y", 1, None, None), ("Y", 2, 10, "ELECTED")]
     assert "READ_AGAIN" not in {life[3] for life in lives(job)}
