@@ -40,7 +40,8 @@ def test_a_commit_is_the_same_offset_under_the_other_name(mirror: dict[str, Any]
         world.restart_sync()
     for table in (RECORD_RUNS, INDEXED_TOPICS):
         assert set(stored(world, table)) == CALLED
-    assert {row["origin"] for rows in world.tables.versions[RECORD_RUNS.name] for row in rows.to_pylist()} == {ORIGINAL}
+    rows = [row for rows in world.tables.versions[RECORD_RUNS.name] for row in rows.to_pylist()]
+    assert {row["origin"] for row in rows if row["length"]} == {ORIGINAL}
 
 
 def stored(world: LinkedClusters, table: Any) -> list[tuple[str, str]]:
