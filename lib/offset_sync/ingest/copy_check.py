@@ -43,6 +43,9 @@ class CopyCheck:
         """
         copies = [each for each in own if self._original(each.topic) not in (None, alias)]
         reach = {ClusterPartition(alias, *each): own[each].log_end for each in copies}
+        self._incarnations.note_copied(list(reach))
+        with self._lock:  # one that was cut meanwhile, as its original may have been before, has other records since
+            known = {log: end for log, end in known.items() if end <= self._reach.get(log, end)}
         if beyond := self._beyond({**known, **reach}, said):
             self._incarnations.note_written(beyond)
         with self._lock:
