@@ -115,7 +115,11 @@ class LogCheck:
             raise here
         refuse_unknown(alias, here, read.start, read.end)
         said: dict[str, ClusterMetadata | ClusterError] = {alias: here}
-        said |= self._asked.others.fetch_each(self._origins.origins(read.cut, read.kept))
+        others, originals = self._origins.origins(read.cut, read.kept), self._copies.originals(alias, wanted)
+        # What is read once more has originals too, and was not there to be read when these were found.
+        said |= self._asked.others.fetch_each(
+            {each: others.get(each, set()) | originals.get(each, set()) for each in [*others, *originals]}
+        )
         read_to = {ClusterPartition(alias, *each): read.start.get((each.topic, each.partition), 0) for each in wanted}
         return here, said, self._incarnations.note(said, read_to, moment)
 

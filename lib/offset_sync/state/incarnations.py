@@ -184,6 +184,8 @@ class KnownIncarnations:
             min([end, *(own.begins_at for own in self.of(log) if own.noticed_ms >= at_ms and end < NO_LIMIT)])
             for at_ms, end in first
         ]
+        if self.is_copied(log):  # what is read later is compared with the original by its times, whenever it was copied
+            settled_from = [0] * len(lives)
         copies, former = tell_lives_apart(copies, lives, settled_from)
         codes = copies.origin.copy()
         for number in np.unique(former[former < 0]).tolist():
