@@ -228,7 +228,9 @@ class CopiedClusters:
             builder, checks, at = builder_of(self.config, alias), Checks(self, check), IndexProgress()  # type: ignore[arg-type]
             self.checks[alias] = check
             self.indexers[alias] = RecordIndexer(tables, plan, builder, checks, at)  # type: ignore[arg-type]
-        self.failed: set[str] = {alias for alias, plan in self.plans.items() if plan.ends and alias in getattr(self, "failed", ())}
+        self.failed: set[str] = {
+            alias for alias, plan in self.plans.items() if plan.ends and alias in getattr(self, "failed", ())
+        }
 
     def index(self, alias: str, most: int = 1 << 30, is_due: bool = False) -> None:
         """Read what is new of a log; *is_due*: a while has gone by, so it is asked about whatever is new."""

@@ -1,4 +1,4 @@
-"""A copy that has followed its original into another life is one at once, not only above what stood there for a while."""
+"""A copy that has followed its original into another life is one at once, and not only above what stood there."""
 
 from __future__ import annotations
 
