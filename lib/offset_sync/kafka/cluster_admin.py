@@ -69,8 +69,7 @@ class ClusterAdmin:
         self.alias = alias
         self._options = {**_OPTIONS, **options}
         self._in_flight, self._at_once = requests_in_flight, at_once
-        self._topics = TopicMetadata(alias, self._options)
-        self._lock = threading.Lock()
+        self._topics, self._lock = TopicMetadata(alias, self._options), threading.Lock()
         self._connected: GroupOffsets | None = None
         self._last_complaint = ""  # of the client before this one
 

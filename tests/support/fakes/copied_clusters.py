@@ -10,13 +10,14 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryEnds, MemoryTopic
+from fakes.copied_log import Content, Log
 from fakes.indexing import Plan
 from fakes.tables import MemoryFrame, MemoryTables
 from offset_sync.config import parse_config
@@ -46,56 +47,6 @@ PLACE = TopicPartition("orders", 0)
 KEY = ("orders", 0)
 
 
-class Content(NamedTuple):
-    """A record: *number* is its own, also where its time is that of another one."""
-
-    number: int
-    at_ms: int
-
-
-@dataclass
-class Log:
-    """What one cluster has: the records that are left by offset, and all that stood there in this life.
-
-    *lacking* are those that a copy did not get any more, for they had been deleted before.
-    """
-
-    topic_id: str
-    records: dict[int, Content] = field(default_factory=dict)
-    ever: dict[int, Content] = field(default_factory=dict)
-    lacking: dict[int, Content] = field(default_factory=dict)
-    start: int = 0
-    end: int = 0
-    epoch_starts: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)])
-
-    def append(self, offset: int, record: Content | None) -> None:
-        """Write a record, or leave the offset to a marker."""
-        if record is not None:
-            self.records[offset] = self.ever[offset] = record
-        self.end = offset + 1
-
-    def cut(self, end: int) -> None:
-        """Lose the end; another leader goes on."""
-        epoch = self.epoch_starts[-1][0] + 1
-        for held in (self.records, self.ever, self.lacking):
-            for offset in [each for each in held if each >= end]:
-                del held[offset]
-        self.end, self.start = end, min(self.start, end)
-        kept = [each for each in self.epoch_starts if each[1] < end]
-        self.epoch_starts = [*kept, (epoch, end)]
-
-    def delete(self, start: int) -> None:
-        """Lose the beginning."""
-        self.start = max(self.start, min(start, self.end))
-        for offset in [each for each in self.records if each < self.start]:
-            del self.records[offset]
-
-    def end_of(self, epoch: int) -> int:
-        """Return where the records of a leader epoch end."""
-        later = [start for each, start in self.epoch_starts if each > epoch]
-        return min(later, default=self.end)
-
-
 @dataclass
 class CopiedClusters:
     """*upstream* says whom each cluster copies; None: nobody, so it may be written to."""
@@ -112,7 +63,6 @@ class CopiedClusters:
         self.logs = {alias: Log(self._new_id()) for alias in self.upstream}
         self.tables = MemoryTables()
         self.plans = {alias: Plan({KEY: 0}, [], f"query {alias}") for alias in self.logs}
-        self.history: list[str] = []
         self.configure(self.strategy, self.origin)
 
     def _new_id(self) -> str:
@@ -149,12 +99,6 @@ class CopiedClusters:
 
     def make_anew(self, alias: str) -> None:
         self.logs[alias] = Log(self._new_id())
-
-    def is_copy(self, alias: str) -> bool:
-        """Whether all that stands there is what stood at its upstream."""
-        up = self.upstream[alias]
-        assert up is not None
-        return self.differs_at(alias) is None and self.logs[alias].end <= self.logs[up].end
 
     def differs_at(self, alias: str) -> int | None:
         """Return the first offset of a copy that is not its upstream's."""
@@ -269,8 +213,7 @@ class CopiedClusters:
     # The job sync_offsets
 
     def restart_sync(self) -> None:
-        index = RecordIndex(self.tables, self.config.timed_topics())  # type: ignore[arg-type]
-        self.state = SyncState(self.config, index)
+        self.state = SyncState(self.config, RecordIndex(self.tables, self.config.timed_topics()))  # type: ignore[arg-type]
         self.translator = Translator(self.config, self.state)
 
     def answers(self, source: str, target: str, commits: list[int]) -> Translations:

@@ -247,13 +247,3 @@ def test_when_there_is_too_much_to_compare_the_rest_is_not_called_the_same_and_c
     assert found == [None, None, *["its next record is still to be compared: there are many"] * 3]
     assert list(compare(pairs(5)).values()) == [None] * 4 + [found[-1]]
     assert list(compare(pairs(5)).values()) == [None] * 5
-
-
-def test_ids_that_become_known_later_count_from_then_on() -> None:
-    """``index_records`` keeps them, and may be started after whoever compares."""
-    kafka, mirror = {"kafka": {"bootstrap.servers": "x:1"}}, {"preset": "redpanda-migrator"}
-    unknown = parse_config({"clusters": {"X": kafka, "Y": kafka}, "mirror": mirror, "topics": {"include": [".*"]}}, {})
-    reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): replace(THERE, headers=of_redpanda(b"id-X", 4))})
-    known = [unknown, unknown.with_origins({"X": "id-X", "Y": "id-Y"})]
-    comparing = RecordComparer(unknown, reader, renewed=lambda: known.pop(0))
-    assert [comparing.compare([PAIR])[PAIR] for _ in range(2)] == ["the next record's headers cannot be read", None]
