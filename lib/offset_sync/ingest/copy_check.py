@@ -8,7 +8,7 @@ has grown beyond: from there on the same offsets mean other records, for good. S
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from offset_sync.ingest.incarnation_check import IncarnationCheck, Said
 from offset_sync.model.values import ClusterPartition, TopicPartition
@@ -35,9 +35,13 @@ class CopyCheck:
         with self._lock:
             return dict(self._reach)
 
-    def are_in(self, alias: str, logs: Iterable[TopicPartition]) -> bool:
-        """Return whether any of the *logs* of cluster *alias* is a copy, so that it is asked before its original."""
-        return any(self._is_copy(alias, each) for each in logs)
+    def originals(self, alias: str, logs: Collection[TopicPartition]) -> dict[str, set[TopicPartition]]:
+        """Return, by cluster, what has to be asked about for *logs* of *alias*, whatever was read of them."""
+        found: dict[str, set[TopicPartition]] = {}
+        for each in logs:
+            if (original := self._original(each.topic)) not in (None, alias):
+                found.setdefault(str(original), set()).add(each)
+        return found
 
     def look(self, alias: str, own: Mapping[TopicPartition, Ends], said: Said, known: Reach) -> None:
         """Compare where copies end with what originals have *said* since: those of *alias* by its *own* ends.
@@ -45,7 +49,11 @@ class CopyCheck:
         It was asked before all others, and what was *known* of other copies is older. What is found stands in the table
         when this returns, before the rows of what was read.
         """
-        reach = {ClusterPartition(alias, *each): own[each].log_end for each in own if self._is_copy(alias, each)}
+        copies = [each for logs in self.originals(alias, own).values() for each in logs]
+        reach = {ClusterPartition(alias, *each): own[each].log_end for each in copies}
+        self._incarnations.note_copied(list(reach))
+        with self._lock:  # one that was cut meanwhile, as its original may have been before, has other records since
+            known = {log: end for log, end in known.items() if end <= self._reach.get(log, end)}
         if beyond := self._beyond({**known, **reach}, said):
             self._incarnations.note_written(beyond)
         with self._lock:

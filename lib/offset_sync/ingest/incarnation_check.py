@@ -17,7 +17,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
 from offset_sync.state.incarnations import epoch_ms
-from offset_sync.tables.catalog import ARRIVED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED, WRITTEN
+from offset_sync.tables.catalog import ARRIVED, COPIED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED, WRITTEN
 from offset_sync.tables.store import TableStore
 
 
@@ -63,12 +63,7 @@ class IncarnationCheck:
         with self._lock:
             return self._log.moment
 
-    def note(
-        self,
-        said: Said,
-        read_to: Mapping[ClusterPartition, int],
-        moment: int,
-    ) -> datetime:
+    def note(self, said: Said, read_to: Mapping[ClusterPartition, int], moment: int) -> datetime:
         """Write down which of the logs that *said* tells of have other records than before, and from where on.
 
         Return the time that rows bear which were read before the clusters were asked, at *moment*: it lies after every
@@ -153,13 +148,19 @@ class IncarnationCheck:
         *ends* says where the original ended. It is not forgotten when the original grows beyond.
         """
         with self._lock:
-            known = {log: self._log.known(log) for log in ends}  # which reads the table first
-            lives = [
-                Life(log, each.topic_id if each else "", None, ends[log], WRITTEN)
-                for log, each in known.items()
-                if log not in self._log.written
-            ]
-            self._log.write(lives)
+            self._log.write(self._told(ends, WRITTEN, self._log.written))
+
+    def note_copied(self, logs: Collection[ClusterPartition]) -> None:
+        """Write down, once in each of their lives, which *logs* are indexed as copies whatever their headers say."""
+        with self._lock:
+            self._log.write(self._told(dict.fromkeys(logs, 0), COPIED, self._log.copied))
+
+    def _told(
+        self, places: Mapping[ClusterPartition, int], reason: str, told: Collection[ClusterPartition]
+    ) -> list[Life]:
+        known = {log: self._log.known(log) for log in places}  # which reads the table first
+        new = [(log, each.topic_id if each else "") for log, each in known.items() if log not in told]
+        return [Life(log, topic_id, None, places[log], reason) for log, topic_id in new]
 
     def was_read_again(self, alias: str, partitions: Collection[TopicPartition]) -> None:
         """Write down that *partitions* of a cluster were read again, as :meth:`to_read_again` says."""

@@ -13,6 +13,7 @@ from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPa
 from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import (
     ARRIVED,
+    COPIED,
     INDEXED_TOPICS,
     LOG_INCARNATIONS,
     READ_AGAIN,
@@ -55,7 +56,8 @@ class IncarnationLog:
     It has the logs of topics, or *of_commits*: whichever is written by the job that asks.
     *moment* counts what was written. *begun_ms* is when the last life of any log of a partition was noticed,
     *arrived_ms* when it was last written where a log had ended. *written* are logs of copies that have been written to,
-    with the end of their original, unless they were cut back to there since.
+    with the end of their original, unless they were cut back to there since; *copied* are those that have been indexed
+    as copies in this life.
     """
 
     def __init__(self, tables: Tables, *, of_commits: bool) -> None:
@@ -68,6 +70,7 @@ class IncarnationLog:
         self.begun_ms: dict[TopicPartition, int] = {}
         self.arrived_ms: dict[ClusterPartition, int] = {}
         self.written: dict[ClusterPartition, int] = {}
+        self.copied: set[ClusterPartition] = set()
         self._is_loaded = False
         self._told: set[ClusterPartition] = set()
 
@@ -166,7 +169,12 @@ class IncarnationLog:
         if life.reason == WRITTEN:
             self.written[life.log] = life.begins_at or 0
             return
+        if life.reason == COPIED:
+            self.copied.add(life.log)
+            return
         if life.is_new:
+            if not life.begins_at:
+                self.copied.discard(life.log)
             self.begun_ms[life.log.topic_partition] = noticed_ms
             if (life.begins_at or 0) <= self.written.get(life.log, 0):
                 self.written.pop(life.log, None)

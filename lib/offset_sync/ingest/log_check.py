@@ -132,11 +132,13 @@ class LogCheck:
 
     def _ask(self, read: ReadBatch, wanted: Collection[TopicPartition]) -> _Answers:
         alias, moment, asked_at = self._alias, self._incarnations.moment(), datetime.now(timezone.utc)
-        origins = self._origins.origins(read.cut, read.kept)
-        ask = partial(self._asked.others.fetch_each, origins)
+        # What is read once more has originals too, and was not there to be read when the origins were found.
+        origins, originals = self._origins.origins(read.cut, read.kept), self._copies.originals(alias, wanted)
+        wanted_there = {each: {*origins.get(each, ()), *originals.get(each, ())} for each in [*origins, *originals]}
+        ask = partial(self._asked.others.fetch_each, wanted_there)
         with ThreadPoolExecutor(1) as beside:  # each answer takes several requests, one after the other
             # But of logs that are the same, byte for byte, the copy has to say first how far it reaches.
-            others = None if self._copies.are_in(alias, wanted) else beside.submit(ask)
+            others = None if originals else beside.submit(ask)
             here = self._asked.own.fetch_each({alias: wanted})[alias]
         if isinstance(here, ClusterError):
             raise here

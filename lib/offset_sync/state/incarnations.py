@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.index_rows import int64s
-from offset_sync.tables.catalog import ARRIVED, BEGINS, ELECTED, LOG_INCARNATIONS, RECREATED, TRUNCATED, WRITTEN
+from offset_sync.tables.catalog import ARRIVED, BEGINS, COPIED, ELECTED, LOG_INCARNATIONS, RECREATED, TRUNCATED, WRITTEN
 from offset_sync.tables.protocol import Tables
 from offset_sync.translate.index.incarnations import (
     Incarnation,
@@ -47,7 +47,13 @@ class KnownIncarnations:
         self._epochs: dict[ClusterPartition, tuple[datetime, str, int]] = {}
         self._epoch_ends: dict[ClusterPartition, list[tuple[str, EpochEnd]]] = {}
         self._written: dict[ClusterPartition, list[tuple[int, int]]] = {}
+        self._copied: dict[ClusterPartition, int] = {}
         self._version: int | None = None
+
+    def is_copied(self, log: ClusterPartition) -> bool:
+        """Return whether rows of *log* were made of offsets alone, as those of copies byte for byte are."""
+        at_ms = self._copied.get(log)
+        return at_ms is not None and not any(life.noticed_ms > at_ms and not life.begins_at for life in self.of(log))
 
     def is_written(self, log: ClusterPartition) -> bool:
         """Return whether the copy that *log* is has been written to, and was not cut back since to what it had before.
@@ -76,6 +82,7 @@ class KnownIncarnations:
         }
         found._epochs, found._version = dict(self._epochs), version
         found._epoch_ends = {log: list(ends) for log, ends in self._epoch_ends.items()}
+        found._copied = dict(self._copied)
         found._written = {log: list(written) for log, written in self._written.items()}
         return found, found._take_in(rows)
 
@@ -87,6 +94,8 @@ class KnownIncarnations:
                 arrived.sort()
             if row["reason"] == WRITTEN:
                 self._written.setdefault(_log_of(row), []).append((epoch_ms(row["noticed_at"]), row["begins_at"]))
+            if row["reason"] == COPIED:
+                self._copied[_log_of(row)] = max(epoch_ms(row["noticed_at"]), self._copied.get(_log_of(row), 0))
             if row["leader_epoch"] is None:
                 continue
             log, told = _log_of(row), (row["noticed_at"], row["topic_id"], row["leader_epoch"])
@@ -175,6 +184,8 @@ class KnownIncarnations:
             min([end, *(own.begins_at for own in self.of(log) if own.noticed_ms >= at_ms and end < NO_LIMIT)])
             for at_ms, end in first
         ]
+        if self.is_copied(log):  # what is read later is compared with the original by its times, whenever it was copied
+            settled_from = [0] * len(lives)
         copies, former = tell_lives_apart(copies, lives, settled_from)
         codes = copies.origin.copy()
         for number in np.unique(former[former < 0]).tolist():

@@ -171,6 +171,10 @@ class RecordIndex:
         """Return the lives of a log after its first, as they were noticed."""
         return self._incarnations.of(log)
 
+    def is_copied(self, log: ClusterPartition) -> bool:
+        """Return whether *log* was indexed as a copy byte for byte, whatever it is by the configuration now."""
+        return self._incarnations.is_copied(log)
+
     def is_written(self, log: ClusterPartition) -> bool:
         """Return whether *log*, a copy byte for byte, has been written to, as far as the tables know."""
         return self._incarnations.is_written(log)

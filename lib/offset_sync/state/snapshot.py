@@ -39,6 +39,9 @@ class Index(Protocol):
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first."""
 
+    def is_copied(self, log: ClusterPartition) -> bool:
+        """Return whether a log was indexed as a copy byte for byte."""
+
     def is_written(self, log: ClusterPartition) -> bool:
         """Return whether a log, a copy byte for byte, has been written to."""
 

@@ -213,8 +213,7 @@ class Translator:
         return Outlook(reason_to_withhold(log, target_log), ids, there.log_start, revision)
 
     def _strategy(self, topic: str, now_ms: int) -> Strategy:
-        original = self._original_of(topic)
-        code = ABSENT if original is None else self._index.code(original)
+        code = ABSENT if (original := self._original_of(topic)) is None else self._index.code(original)
         return Strategy(self._strategy_of(topic), self._config.topics.header_look_back, now_ms - self._idle_ms, code)
 
     def view(self, cluster: str, partition: TopicPartition, snapshot: Snapshot) -> PartitionMetadata | None:
@@ -241,8 +240,9 @@ class Translator:
         return replace(known, is_written=self._is_written(cluster, partition))
 
     def _is_written(self, cluster: str, partition: TopicPartition) -> bool:
-        is_copy = self._original_of(partition.topic) not in (None, cluster)
-        return is_copy and self._index.is_written(ClusterPartition(cluster, *partition))
+        log, original = ClusterPartition(cluster, *partition), self._original_of(partition.topic)
+        # With another strategy now, what was read off the offsets would be believed.
+        return self._index.is_copied(log) if original is None else original != cluster and self._index.is_written(log)
 
     def _topic_ids(self, cluster: str, partition: TopicPartition) -> Set[str]:
         """Return the ids of the topic that its index is of: of a log with several lives the last one counts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection
+from functools import partial
 
 import numpy as np
 
@@ -47,7 +48,9 @@ class LiveState:
         )
         self.clusters = ClusterQueries(config, self.state.index, given_up)
         self._progress = CheckpointProgress(self.tables.files, config, self.clusters)
-        comparer = RecordComparer(with_known_ids(config, self.tables.files), self.clusters)
+        # Not once: index_records may learn the clusters' ids later, and others when it begins anew.
+        known = partial(with_known_ids, config, self.tables.files)
+        comparer = RecordComparer(config, self.clusters, renewed=known)
         self._reporter = StatusReporter(config, self.state, self.clusters, IndexCatchUp(self.state), comparer)
         self._lives, folds = CommitLogLives(self.tables), StartFolds(self.tables, config)
         self._version = folds.restore_commits(self.state, self._lives)

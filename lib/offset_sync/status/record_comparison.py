@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -44,13 +44,19 @@ class RecordPair:
 class RecordComparer:
     """Compares by identity, timestamp, key and value; a pair that was the same once is not read again.
 
-    Where there is more to compare than *budget_s* seconds allow, the rest is not called the same this time.
+    Where there is more to compare than *budget_s* seconds allow, the rest is not called the same this time. *renewed*
+    returns the configuration with what is known of origins now.
     """
 
     def __init__(
-        self, config: Config, records: RecordSource, budget_s: float = BUDGET_S, clock: Clock = SYSTEM_CLOCK
+        self,
+        config: Config,
+        records: RecordSource,
+        budget_s: float = BUDGET_S,
+        clock: Clock = SYSTEM_CLOCK,
+        renewed: Callable[[], Config] | None = None,
     ) -> None:
-        self._config = config
+        self._config, self._renewed = config, renewed
         self._records = records
         self._budget_s = budget_s
         self._clock = clock
@@ -58,6 +64,7 @@ class RecordComparer:
 
     def compare(self, pairs: Collection[RecordPair]) -> dict[RecordPair, str | None]:
         """Return for each pair None where the records are the same, else in what they differ."""
+        self._config = self._renewed() if self._renewed is not None else self._config
         until = self._clock.now() + self._budget_s
         found: dict[RecordPair, str | None] = {pair: None if pair in self._same else _TOO_MANY for pair in pairs}
         for some in _rounds([pair for pair, difference in found.items() if difference is not None]):

@@ -19,7 +19,8 @@ _TEXTS = {
     State.NOT_INDEXED: "the index does not reach there; is index_records running? It may have begun later "
     "(index.starting: latest)",
     State.STRATEGY_REFUSED: "the topic's strategy could lose records; choose exact for it",
-    State.COPY_WRITTEN: "a copy was written to, so the same offset means another record; make the copy anew",
+    State.COPY_WRITTEN: "a copy was written to, so the same offset means another record; make the copy anew, or index "
+    "anew where the strategy is another one now",
     State.NO_REFERENCE: "the topic's strategy finds nothing to go by; wait for mirrored records, or choose exact",
     State.TRANSLATION_FAILED: "an error in Offset Sync itself; the log has its stack trace, please report it",
     State.LOG_TRUNCATED: "a log has lost records that were indexed; let index_records read it again",

@@ -7,8 +7,8 @@ from offset_sync.tables.definition import Table, columns
 BEGINS = -1
 """The origin_start of the row that says from where a micro-batch has read a partition."""
 RECREATED, TRUNCATED = "TOPIC_RECREATED", "LOG_TRUNCATED"
-READ_AGAIN, ARRIVED, ELECTED, WRITTEN = "READ_AGAIN", "ARRIVED", "ELECTED", "WRITTEN"
-"""Reasons of rows of ``log_incarnations``; of all six the first two begin a life."""
+READ_AGAIN, ARRIVED, ELECTED, WRITTEN, COPIED = "READ_AGAIN", "ARRIVED", "ELECTED", "WRITTEN", "COPIED"
+"""Reasons of rows of ``log_incarnations``; of all seven the first two begin a life."""
 RECORD_RUNS = Table(
     "record_runs",
     "Runs: stretches of a log in which offset and origin offset grow together. A row of length 0 is no run: it says "
@@ -57,7 +57,7 @@ LOG_INCARNATIONS = Table(
         "records of the leaders before (ELECTED), or the original (WRITTEN)",
         "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: that was read since; ARRIVED: from begins_at on "
         "no copy is of an earlier life of its origin's log; WRITTEN: a copy, byte for byte, had records that its "
-        "original lacked; ELECTED or null: the log goes on",
+        "original lacked; COPIED: indexed as such a copy, whatever it holds; ELECTED or null: the log goes on",
         "noticed_at | timestamp | when this was noticed; what was indexed or captured of this log later is of this "
         "life",
     ),

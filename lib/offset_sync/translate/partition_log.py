@@ -18,7 +18,8 @@ class PartitionMetadata:
     can tell. *partitions* counts those of the topic, *log_start* and *log_end* are offsets. *indexed_ids* are the
     topic ids the index has met. *frontier* is how far the index had read *before* the cluster was asked: by now it
     may well be past the log end we were told. *is_cut*: the log has lost records that the index had read, and may have
-    got others in their place. *is_written*: it was a copy, byte for byte, and has got records of its own.
+    got others in their place. *is_written*: it was a copy, byte for byte, and has got records of its own; or its index
+    is that of a copy, and it is taken for none any more.
     """
 
     topic_id: str | None

@@ -165,15 +165,16 @@ def place_of(write: OffsetWrite) -> TopicPartition:
 
 
 class MemoryIndex:
-    """The record index, filled by hand."""
+    """The record index, filled by hand; no log is a copy byte for byte."""
+
+    is_copied = staticmethod(lambda _log: False)
 
     def __init__(self) -> None:
         self.logs: dict[ClusterPartition, LogIndex] = {}
         self.ids: dict[tuple[str, str], set[str]] = {}
         self.codes: dict[str, int] = {MALFORMED: UNKNOWN_ORIGIN}
         self.grown: set[TopicPartition] = set()
-        self.refreshed = 0
-        self.lock = threading.RLock()
+        self.refreshed, self.lock = 0, threading.RLock()
         self.lives: dict[ClusterPartition, list[Incarnation]] = {}
         self.epochs: dict[ClusterPartition, tuple[str, int]] = {}
         self.ended: dict[ClusterPartition, list[EpochEnd]] = {}

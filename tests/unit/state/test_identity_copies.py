@@ -214,4 +214,4 @@ def test_an_original_that_comes_back_under_another_leader_is_not_taken_for_cut()
     world.produce(ORIGINAL, 1)
     index(world)
     reasons = {reason for (reason,) in world.tables.rows(LOG_INCARNATIONS, "reason")}
-    assert reasons == {None, "ELECTED", "WRITTEN"}
+    assert reasons == {None, "ELECTED", "WRITTEN", "COPIED"}
