@@ -166,7 +166,7 @@ def test_groups_fail_over_and_come_back(site: MirroredSite) -> None:
     time.sleep(2)
     site.producers.set_share(NOBODY)
     site.producers.wait_until_quiet("dc2", 60.0)
-    site.clusters["dc1"].start()
+    site.start("dc1")
     site.come_to_rest()  # what dc1 had not handed over comes now
     ends = site.ends_of("dc2")
     # A planned move repeats nothing, so it wants them to have read at dc2 whatever crosses.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters
@@ -47,6 +48,17 @@ class MirroredSite:
     def ends_of(self, alias: str) -> dict[Partition, int]:
         """Return how far each log reaches at one of them."""
         return stable_ends(self.clusters[alias], self.places)
+
+    def start(self, alias: str) -> None:
+        """Start a cluster again, and return when it leads its partitions."""
+
+        def leads() -> bool:
+            with contextlib.suppress(KafkaException):
+                return bool(self.ends_of(alias))
+            return False
+
+        self.clusters[alias].start()
+        until(leads, 120.0)
 
     def logs(self) -> dict[tuple[str, Partition], Log]:
         """Return who stands where, at every cluster; a log is read to the end that it has now."""
