@@ -37,11 +37,12 @@ EVERYTHING_ON = {
     # The connectors that the recipe leaves out get the transform too, and have to live with it.
     **{f"emit.{kind}.enabled": "true" for kind in ("checkpoints", "offset-syncs", "heartbeats")},
     **{f"emit.{kind}.interval.seconds": "1" for kind in ("checkpoints", "heartbeats")},
+    "offset-syncs.topic.replication.factor": "1",
     "refresh.groups.interval.seconds": "1",
     # As by default: what is copied in a minute is copied again after a crash.
     **{f"{alias}.offset.flush.interval.ms": "60000" for alias in ALIASES},
 }
-EXACTLY_ONCE = {f"{alias}.exactly.once.source.support": "enabled" for alias in ALIASES}
+EXACTLY_ONCE = EVERYTHING_ON | {f"{alias}.exactly.once.source.support": "enabled" for alias in ALIASES}
 LEAKED = [("IDC", b"dc2"), ("Offset", b"5"), ("Place", b"other-0")]
 
 
@@ -113,7 +114,7 @@ def test_killed_under_load_it_sends_again_and_nothing_is_lost_or_ahead(site: Mir
     site.wait_for_copies()
     site.commit()
     site.mirror.kill()
-    site.mirror.start()
+    site.mirror.start(EVERYTHING_ON)
     with ThreadPoolExecutor(1) as pool:
         copying = pool.submit(site.wait_for_copies)
         while not copying.done():

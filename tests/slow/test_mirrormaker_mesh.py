@@ -30,7 +30,7 @@ def site(
         create_topics(three_clusters[alias], PARTITIONS)
     mirror = StampingMirror(three_clusters, {alias: list(PARTITIONS) for alias in ALIASES}, folder / "mirror")
     mirror.start()
-    producers = Producers(three_clusters, [TopicLoad("shop", 2, 150.0)], {"shop": {}})
+    producers = Producers(three_clusters, [TopicLoad("shop", 2, 90.0)], {"shop": {}})
     producers.start()
     servers = {alias: three_clusters[alias].bootstrap_servers for alias in ALIASES}
     installation = install(folder / "jobs", servers, list(PARTITIONS), mirror={"place_header": "Place"})

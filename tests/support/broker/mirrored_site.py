@@ -16,8 +16,7 @@ from broker.crafted_logs import Clusters
 from broker.installation import Installation, until
 from chaos.contents import Log, Reading
 from offset_sync_demo.kafka.clients import Headers, client_options, list_partitions, read_partition, stable_ends
-from offset_sync_demo.kafka.log_dump import dump_ids
-from offset_sync_demo.load.records import record_id, record_value
+from offset_sync_demo.load.records import record_id, record_value, value_id
 from offset_sync_demo.load.stamping_mirror import StampingMirror
 from offset_sync_demo.load.workload import Producers
 
@@ -62,15 +61,23 @@ class MirroredSite:
 
     def logs(self) -> dict[tuple[str, Partition], Log]:
         """Return who stands where, at every cluster; a log is read to the end that it has now."""
-        found: dict[tuple[str, Partition], Log] = {}
-        for alias, ends in self.ends().items():
-            for place, end in ends.items():
-                log = found[alias, place] = Log()
-                records = dump_ids(self.clusters[alias], place)
-                for offset, identity in zip(records.offsets.tolist(), records.ids.tolist(), strict=True):
-                    log.add(offset, identity)
-                log.read_to = max(log.read_to, end)
-        return found
+        ends = self.ends()
+        return {(alias, place): self._log(alias, place, end) for alias in ends for place, end in ends[alias].items()}
+
+    def _log(self, alias: str, place: Partition, end: int) -> Log:
+        """Return a log below *end*: one that grows all the time never shows its own end to a reader."""
+        log = Log()
+        with contextlib.closing(read_partition(self.clusters[alias], place)) as records:
+            for record in records:
+                if record.offset() < end:
+                    log.add(record.offset(), value_id(record.value() or b""))
+                if record.offset() >= end - 1:
+                    break
+        log.read_to = max(log.read_to, end)
+        return log
+
+    def _holds(self, alias: str, place: Partition, identity: int) -> bool:
+        return identity in self._log(alias, place, self.ends_of(alias)[place]).first
 
     def lacking(self) -> Counter[tuple[str, Partition]]:
         """Return how many records each cluster has not got that another one has."""
@@ -101,8 +108,7 @@ class MirroredSite:
             before = {place: len(records) for place, records in self.producers.acknowledged(source).items()}
             place, identity = until(lambda source=source, before=before: self._new(source, before), 240.0)  # type: ignore[misc]
             for target in self.clusters.keys() - {source}:
-                at = self.clusters[target]
-                until(lambda at=at, p=place, who=identity: who in dump_ids(at, p).ids, 240.0)  # type: ignore[misc]
+                until(lambda at=target, p=place, who=identity: self._holds(at, p, who), 240.0)  # type: ignore[misc]
 
     def _new(self, alias: str, before: Mapping[Partition, int]) -> tuple[Partition, int] | None:
         made = self.producers.acknowledged(alias).items()
