@@ -20,7 +20,7 @@ from broker.mirrored_site import MirroredSite
 from offset_sync.config import load_config
 from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.runner import job_arguments
-from offset_sync_demo.kafka.clients import read_partition
+from offset_sync_demo.kafka.clients import Headers, read_partition
 from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.stamping_mirror import StampingMirror
 from offset_sync_demo.load.workload import Producers
@@ -43,7 +43,7 @@ EVERYTHING_ON = {
     **{f"{alias}.offset.flush.interval.ms": "60000" for alias in ALIASES},
 }
 EXACTLY_ONCE = EVERYTHING_ON | {f"{alias}.exactly.once.source.support": "enabled" for alias in ALIASES}
-LEAKED = [("IDC", b"dc2"), ("Offset", b"5"), ("Place", b"other-0")]
+LEAKED: Headers = [("IDC", b"dc2"), ("Offset", b"5"), ("Place", b"other-0")]
 
 
 @pytest.fixture(scope="module")

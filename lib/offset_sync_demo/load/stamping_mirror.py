@@ -6,14 +6,20 @@ produced at a cluster and does not copy on what is a copy: nothing else tells on
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 from pathlib import Path
 
-from offset_sync_demo.kafka.clients import Endpoint
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync_demo.kafka.clients import Endpoint, Partition, list_partitions
 from offset_sync_demo.kafka.connect_transform import compile_transform
+from offset_sync_demo.kafka.log_dump import dump_all_ids
 from offset_sync_demo.kafka.mirror_maker import START_QUICKLY, UNREPLICATED, MirrorMaker2
 
+Ids = NDArray[np.uint64]
 _RECIPES = Path(__file__).resolve().parents[3] / "conf" / "mirrors"
 _FILES = {2: "two-clusters.properties", 3: "three-clusters.properties"}
 _WORKER = {
@@ -54,6 +60,8 @@ class StampingMirror:
         """Topics as for :func:`mirror_settings`; the processes have their files in *directory*."""
         directory.mkdir(parents=True, exist_ok=True)
         self._directory, self._settings = directory, mirror_settings(clusters, topics)
+        self._clusters, self._topics = clusters, topics
+        self._clusters, self._topics = clusters, topics
         self._classes = compile_transform(directory / "transform")
         self._started = 0
         self._process: MirrorMaker2 | None = None
@@ -77,6 +85,34 @@ class StampingMirror:
             self._process.stop()
             self._process = None
 
+    def drain(self, timeout: float = 120.0) -> None:
+        """Return when all that stands anywhere now stands everywhere else too, by the records' values.
+
+        Raises TimeoutError with the end of the mirror's log, and OffsetSyncError when a broker is dead or the mirror.
+        """
+        deadline = time.monotonic() + timeout
+        wanted = self._to_be_copied(timeout)
+        while wanted := {alias: left for alias, all_ in wanted.items() if (left := self._not_at(alias, all_))}:
+            self.check()
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"not copied: {_named(wanted)}; MirrorMaker's log ends:\n{self.log_tail()}")
+            time.sleep(0.2)
+
+    def _to_be_copied(self, timeout: float) -> dict[str, dict[Partition, Ids]]:
+        """Return who stands now where it is copied from, by the cluster where it has to arrive."""
+        found: dict[str, dict[Partition, Ids]] = {alias: {} for alias in self._clusters}
+        for source, cluster in self._clusters.items():
+            logs = dump_all_ids(cluster, list_partitions(cluster, self._topics[source]), timeout)
+            for target in self._clusters.keys() - {source}:
+                mine = found[target]
+                mine |= {place: np.union1d(mine.get(place, log.ids), log.ids) for place, log in logs.items()}
+        return found
+
+    def _not_at(self, alias: str, wanted: Mapping[Partition, Ids]) -> dict[Partition, Ids]:
+        logs = dump_all_ids(self._clusters[alias], list(wanted))
+        left = {place: np.setdiff1d(ids, logs[place].ids) for place, ids in wanted.items()}
+        return {place: ids for place, ids in left.items() if len(ids)}
+
     def check(self) -> None:
         """Raise OffsetSyncError with the end of its log when it has ended by itself."""
         if self._process is not None:
@@ -85,3 +121,11 @@ class StampingMirror:
     def log_tail(self) -> str:
         """Return the last lines that it logged or printed."""
         return self._process.log_tail() if self._process is not None else ""
+
+
+def _named(lacking: Mapping[str, Mapping[Partition, Ids]]) -> str:
+    return ", ".join(
+        f"{len(ids)} of {topic}-{number} to {alias}"
+        for alias, by in lacking.items()
+        for (topic, number), ids in by.items()
+    )

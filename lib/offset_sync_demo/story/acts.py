@@ -114,15 +114,15 @@ class Story:
         world = self._world
         self._say("dc1 is started again; MirrorMaker 2 catches up")
         world.clusters[DC1].restart()
-        world.drain()
+        world.mirror.drain()
         self._say("all producers go to dc1; waiting until what crosses has drained and the groups have read it")
         world.produce_all_at(DC1)
         self._moves.report()
         world.producers.wait_until_quiet(DC2)
-        world.drain()
+        world.mirror.drain()
         world.read_to(DC2, world.ends(DC2))
         time.sleep(2.0)  # records of dc1 alone, behind everything that crossed
-        world.drain()
+        world.mirror.drain()
         world.read_to(DC2, world.ends(DC2))
         self._say("the groups stop at dc2")
         world.stop_readers(DC2, kill=False)

@@ -8,13 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from offset_sync.model.errors import ClusterError
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters, start_clusters
-from offset_sync_demo.kafka.clients import CLIENT_ERRORS, Partition, list_partitions, stable_ends
-from offset_sync_demo.kafka.log_dump import dump_ids
+from offset_sync_demo.kafka.clients import Partition, list_partitions, stable_ends
+from offset_sync_demo.kafka.log_dump import dump_all_ids
 from offset_sync_demo.kafka.topics import create_topic
 from offset_sync_demo.load.group_member import ReaderOptions
 from offset_sync_demo.load.group_reader import GroupReader, stop_readers
@@ -138,34 +134,6 @@ class World:
         """Stop every group at *alias*, with a final commit unless *kill*."""
         stop_readers(list(self.readers[alias].values()), kill=kill, timeout=timeout)
 
-    def drain(self, timeout: float = 60.0) -> None:
-        """Return when everything that was produced anywhere until now is at both clusters, by the records' values.
-
-        Raises TimeoutError with the end of the mirror's log.
-        """
-        deadline = time.monotonic() + timeout
-        while (wanted := self._all_ids(deadline)) is None:
-            time.sleep(0.5)
-        lacking = [(alias, place) for alias in self.clusters for place in wanted]
-        while lacking := [each for each in lacking if not self._holds(*each, wanted[each[1]])]:
-            self.mirror.check()
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"not copied to {lacking}; MirrorMaker's log ends:\n{self.mirror.log_tail()}")
-            time.sleep(0.2)
-
-    def _all_ids(self, deadline: float) -> dict[Partition, NDArray[np.uint64]] | None:
-        """Return what stands anywhere; None where a broker that has just started does not lead its partitions yet."""
-        try:
-            logs = [self.log_ids(alias) for alias in self.clusters]
-        except (ClusterError, *CLIENT_ERRORS):
-            if time.monotonic() > deadline:
-                raise
-            return None
-        return {place: np.unique(np.concatenate([log[place].ids for log in logs])) for place in logs[0]}
-
-    def _holds(self, alias: str, place: Partition, wanted: NDArray[np.uint64]) -> bool:
-        return bool(np.isin(wanted, dump_ids(self.clusters[alias], place).ids).all())
-
     def ends(self, alias: str) -> dict[Partition, int]:
         """Return how far each partition can be read by a consumer in read_committed."""
         cluster = self.clusters[alias]
@@ -180,7 +148,7 @@ class World:
     def log_ids(self, alias: str) -> dict[Partition, Records]:
         """Return which records stand where at *alias*."""
         cluster = self.clusters[alias]
-        return {place: dump_ids(cluster, place) for place in list_partitions(cluster, list(TOPICS))}
+        return dump_all_ids(cluster, list_partitions(cluster, list(TOPICS)))
 
     def stop(self) -> None:
         """Stop everything that still runs."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -16,6 +14,7 @@ from broker.crafted_logs import Clusters
 from broker.installation import Installation, until
 from chaos.contents import Log, Reading
 from offset_sync_demo.kafka.clients import Headers, client_options, list_partitions, read_partition, stable_ends
+from offset_sync_demo.kafka.log_dump import dump_ids
 from offset_sync_demo.load.records import record_id, record_value, value_id
 from offset_sync_demo.load.stamping_mirror import StampingMirror
 from offset_sync_demo.load.workload import Producers
@@ -61,46 +60,25 @@ class MirroredSite:
 
     def logs(self) -> dict[tuple[str, Partition], Log]:
         """Return who stands where, at every cluster; a log is read to the end that it has now."""
-        ends = self.ends()
-        return {(alias, place): self._log(alias, place, end) for alias in ends for place, end in ends[alias].items()}
+        return {
+            (alias, place): self._log(alias, place, end)
+            for alias, ends in self.ends().items()
+            for place, end in ends.items()
+        }
 
     def _log(self, alias: str, place: Partition, end: int) -> Log:
-        """Return a log below *end*: one that grows all the time never shows its own end to a reader."""
         log = Log()
-        with contextlib.closing(read_partition(self.clusters[alias], place)) as records:
-            for record in records:
-                if record.offset() < end:
-                    log.add(record.offset(), value_id(record.value() or b""))
-                if record.offset() >= end - 1:
-                    break
+        for record in read_partition(self.clusters[alias], place):
+            log.add(record.offset(), value_id(record.value() or b""))
         log.read_to = max(log.read_to, end)
         return log
-
-    def _holds(self, alias: str, place: Partition, identity: int) -> bool:
-        return identity in self._log(alias, place, self.ends_of(alias)[place]).first
-
-    def lacking(self) -> Counter[tuple[str, Partition]]:
-        """Return how many records each cluster has not got that another one has."""
-        logs = self.logs()
-        return Counter(
-            {
-                (alias, place): len(
-                    set().union(*(logs[each, place].first for each in self.clusters)) - log.first.keys()
-                )
-                for (alias, place), log in logs.items()
-            }
-        )
 
     def come_to_rest(self, seconds: float = 240.0) -> None:
         """Stop to produce, and return when every cluster has every record."""
         self.producers.set_share({})
         for alias in self.clusters:
             self.producers.wait_until_quiet(alias, 60.0)
-        deadline = time.monotonic() + seconds
-        while sum((lacks := self.lacking()).values()):
-            self.mirror.check()
-            assert time.monotonic() < deadline, f"not copied: {+lacks}\n{self.mirror.log_tail()}"
-            time.sleep(0.5)
+        self.mirror.drain(seconds)
 
     def wait_for_copies(self) -> None:
         """Return when a record of each cluster that is produced from now on has come to each other one."""
@@ -109,6 +87,9 @@ class MirroredSite:
             place, identity = until(lambda source=source, before=before: self._new(source, before), 240.0)  # type: ignore[misc]
             for target in self.clusters.keys() - {source}:
                 until(lambda at=target, p=place, who=identity: self._holds(at, p, who), 240.0)  # type: ignore[misc]
+
+    def _holds(self, alias: str, place: Partition, identity: int) -> bool:
+        return identity in dump_ids(self.clusters[alias], place).ids
 
     def _new(self, alias: str, before: Mapping[Partition, int]) -> tuple[Partition, int] | None:
         made = self.producers.acknowledged(alias).items()
