@@ -42,7 +42,12 @@ EVERYTHING_ON = {
     # As by default: what is copied in a minute is copied again after a crash.
     **{f"{alias}.offset.flush.interval.ms": "60000" for alias in ALIASES},
 }
-EXACTLY_ONCE = EVERYTHING_ON | {f"{alias}.exactly.once.source.support": "enabled" for alias in ALIASES}
+EXACTLY_ONCE = {
+    **EVERYTHING_ON,
+    **{f"{alias}.exactly.once.source.support": "enabled" for alias in ALIASES},
+    # So long a new worker waits for the transaction of one that was killed; a minute by default.
+    **{f"{alias}.producer.transaction.timeout.ms": "15000" for alias in ALIASES},
+}
 LEAKED: Headers = [("IDC", b"dc2"), ("Offset", b"5"), ("Place", b"other-0")]
 
 
@@ -114,7 +119,7 @@ def test_killed_under_load_it_sends_again_and_nothing_is_lost_or_ahead(site: Mir
     site.wait_for_copies()
     site.commit()
     site.mirror.kill()
-    site.mirror.start(EVERYTHING_ON)
+    site.mirror.start(EXACTLY_ONCE)  # from now on; what the one before has not written down comes again
     with ThreadPoolExecutor(1) as pool:
         copying = pool.submit(site.wait_for_copies)
         while not copying.done():
@@ -137,9 +142,7 @@ def test_what_was_sent_again_makes_no_offset_inexact(site: MirroredSite) -> None
 
 def test_with_exactly_once_nothing_is_sent_again_and_offsets_stay_exact(site: MirroredSite) -> None:
     before = site.twice()
-    site.mirror.stop()
     produce(site)
-    site.mirror.start(EXACTLY_ONCE)
     site.wait_for_copies()
     site.mirror.kill()
     site.mirror.start(EXACTLY_ONCE)
@@ -161,6 +164,7 @@ def cutover(site: MirroredSite, source: str, target: str, mode: str) -> list[str
 
 def test_groups_fail_over_and_come_back(site: MirroredSite) -> None:
     site.clusters["dc1"].kill()
+    site.mirror.kill()
     assert cutover(site, "dc1", "dc2", "--disaster") == []
     groups = [group for group, home in site.homes.items() if home == "dc1"]
     site.producers.set_share({"dc2": 1.0}, [SHOP])
@@ -168,6 +172,7 @@ def test_groups_fail_over_and_come_back(site: MirroredSite) -> None:
     site.producers.set_share(NOBODY)
     site.producers.wait_until_quiet("dc2", 60.0)
     site.start("dc1")
+    site.mirror.start(EXACTLY_ONCE)
     site.come_to_rest()  # what dc1 had not handed over comes now
     ends = site.ends_of("dc2")
     # A planned move repeats nothing, so it wants them to have read at dc2 whatever crosses.
