@@ -93,8 +93,9 @@ class Story:
     def disaster(self) -> list[GroupResult]:
         """Kill dc1 under load, start its groups at dc2, and return what that cost."""
         world = self._world
-        self._say("SIGKILL to dc1's broker")
+        self._say("SIGKILL to dc1's broker and to MirrorMaker 2")
         world.clusters[DC1].kill()
+        world.mirror.kill()
         self._killed_at = time.time()
         world.stop_readers(DC1, kill=True, timeout=2.0)
         world.produce_only_at(DC2)
@@ -112,8 +113,9 @@ class Story:
     def come_back(self) -> list[GroupResult]:
         """Move the groups back to dc1 as planned work, and return what that cost."""
         world = self._world
-        self._say("dc1 is started again; MirrorMaker 2 catches up")
+        self._say("dc1 and MirrorMaker 2 are started again; it catches up")
         world.clusters[DC1].restart()
+        world.mirror.start()
         world.mirror.drain()
         self._say("all producers go to dc1; waiting until what crosses has drained and the groups have read it")
         world.produce_all_at(DC1)
