@@ -19,7 +19,7 @@ ARGS ?=
 # tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster soak chaos restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs check format lock zip connect archive clean distclean
+.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-slow soak chaos restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs check format lock zip connect archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -60,6 +60,9 @@ test-cluster: install dist/environment.tar.gz ## The jobs on YARN, HDFS and S3, 
 # For the tests one of an earlier day will do; `make archive` packs it anew.
 dist/environment.tar.gz: requirements/runtime.lock | install
 	@$(BIN)/python scripts/archive.py
+
+test-slow: install ## Three clusters in a mesh of the real MirrorMaker 2; what takes too long for `make test`
+	@$(PYTEST) tests/slow $(ARGS)
 
 soak: install ## The simulation by fresh seeds, an hour long (ARGS='--hours 8'); a failure is printed as a short history
 	@PYTHONPATH=lib:tests/support $(BIN)/python -m simulation.soak $(ARGS)

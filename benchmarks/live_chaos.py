@@ -19,8 +19,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from two_way_mirror import TwoWayMirror
-
 from broker.installation import install
 from chaos.drivers import Drivers
 from chaos.faults import Stage
@@ -28,6 +26,7 @@ from chaos.quiet import mirrored, wait_until_exact
 from chaos.schedule import JOBS, kinds, schedule
 from chaos.traffic import ALIASES, COPIED, PARTITIONS, SYNCING, Traffic, say
 from offset_sync_demo.kafka.brokers import running_clusters
+from offset_sync_demo.load.stamping_mirror import StampingMirror
 
 GAP_S = (4.0, 14.0)
 EXACT_WITHIN_S = 30.0
@@ -42,14 +41,16 @@ def running(directory: Path, seed: int) -> Iterator[tuple[Traffic, Stage]]:
         traffic = Traffic.between(clusters, seed)
         exits.callback(traffic.producers.stop, 2.0)
         say("starting MirrorMaker 2 and the jobs")
-        mirror = TwoWayMirror(clusters, COPIED, directory)
+        mirror = StampingMirror(clusters, COPIED, directory / "mirror")
         mirror.start()
         exits.callback(mirror.stop)
         servers = {alias: cluster.bootstrap_servers for alias, cluster in clusters.items()}
-        sync = {"trigger_interval": "1s", "reconcile_interval": "5s"}
-        installation = install(
-            directory / "jobs", servers, list(PARTITIONS), sync=sync, index={"trigger_interval": "1s"}
-        )
+        sections = {
+            "mirror": {"place_header": "Place"},
+            "sync": {"trigger_interval": "1s", "reconcile_interval": "5s"},
+            "index": {"trigger_interval": "1s"},
+        }
+        installation = install(directory / "jobs", servers, list(PARTITIONS), **sections)
         yield traffic, Stage(clusters, {job: Drivers(installation, job, exits, say) for job in JOBS}, mirror, say)
 
 

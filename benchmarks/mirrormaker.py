@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from mirrormaker_judge import broken_promises
-from mirrormaker_process import DEFAULTS, FASTEST
+from mirrormaker_properties import DEFAULTS, FASTEST
 from mirrormaker_run import PARTITIONS, Run, measure, standing_stage
 from results import save
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from mirrormaker_judge import GROUPS, Answers, Commit
-from mirrormaker_process import SOURCE, TARGET
+from mirrormaker_properties import SOURCE, TARGET
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError, OffsetSyncError

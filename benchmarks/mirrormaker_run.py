@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from mirrormaker_groups import MM2, OURS, TwinGroups
 from mirrormaker_judge import Answers, JudgedPartition, rows_of
-from mirrormaker_process import SOURCE, TARGET, MirrorMaker2, properties, running_mirror_maker
+from mirrormaker_properties import SOURCE, TARGET, properties
 from processes import Meter, Use, child_pid
 
 from offset_sync.model.errors import OffsetSyncError
@@ -20,6 +20,7 @@ from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
 from offset_sync_demo.kafka.clients import Partition, admin_of, list_partitions, read_partition
 from offset_sync_demo.kafka.connect_transform import compile_transform
 from offset_sync_demo.kafka.log_dump import dump_ids
+from offset_sync_demo.kafka.mirror_maker import MirrorMaker2, running_mirror_maker
 from offset_sync_demo.kafka.topics import create_topic, delete_topic
 from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.workload import Producers

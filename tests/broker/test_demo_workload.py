@@ -76,6 +76,16 @@ def test_what_was_acknowledged_stands_where_the_producers_say(
     assert producers.acknowledged("dc2") == {}
 
 
+def test_a_log_that_grows_all_the_time_is_read_to_the_end_that_it_had(
+    clusters: Clusters, producers: Producers, topic_name: str
+) -> None:
+    wait_for(producers, 500)
+    place = (topic_name, 0)
+    end = stable_ends(clusters["dc1"], [place])[place]
+
+    assert dump_ids(clusters["dc1"], place, timeout=20).offsets.tolist()[:end] == list(range(end))
+
+
 def test_production_moves_to_another_cluster_while_it_runs(
     clusters: Clusters, producers: Producers, topic_name: str
 ) -> None:

@@ -121,24 +121,45 @@ def is_partition_end(error: KafkaError) -> bool:
 
 
 def read_partition(cluster: Endpoint, partition: Partition, timeout: float = 60.0) -> Iterator[Received]:
-    """Yield every committed record of the partition, from its first to the end it has when this gets there.
+    """Yield every committed record of one partition, as :func:`read_partitions` does."""
+    return read_partitions(cluster, [partition], timeout)
 
-    Raises ClusterError when that takes longer than *timeout* seconds.
+
+def read_partitions(cluster: Endpoint, partitions: Iterable[Partition], timeout: float = 60.0) -> Iterator[Received]:
+    """Yield every committed record of the partitions, from the first to the end that each has now.
+
+    What comes meanwhile may be among them or not. Raises ClusterError when it takes longer than *timeout* seconds, also
+    where nobody leads a partition.
     """
     consumer = open_partition_reader(cluster, "dump")
-    consumer.assign([TopicPartition(*partition, 0)])
     deadline = time.monotonic() + timeout
     try:
-        while time.monotonic() < deadline:
+        # Who reads on until nothing is left may never get there in a log that grows all the time.
+        ends = {place: _end_in_time(cluster, consumer, place, deadline) for place in partitions}
+        left = {place: end for place, end in ends.items() if end > 0}
+        consumer.assign([TopicPartition(*place, 0) for place in left])
+        while left:
+            if time.monotonic() > deadline:
+                names = ", ".join(f"{topic}-{number}" for topic, number in left)
+                raise ClusterError(
+                    cluster.alias, f"{names}: not read to the end in {timeout:g} s; does the broker live?"
+                )
             for message in read_batch(consumer, 1000, 0.1):
-                error = message.error()
+                place, error = (message.topic(), message.partition()), message.error()
                 if error is None:
                     yield message
-                elif is_partition_end(error):
-                    return
-        raise ClusterError(cluster.alias, f"{partition} was not read to its end in {timeout:g} s; is the broker alive?")
+                if is_partition_end(error) if error is not None else message.offset() >= ends[place] - 1:
+                    left.pop(place, None)
     finally:
         consumer.close()
+
+
+def _end_in_time(cluster: Endpoint, consumer: Consumer, partition: Partition, deadline: float) -> int:
+    try:
+        return _stable_end(consumer, partition, max(0.1, deadline - time.monotonic()))
+    except KafkaException as problem:
+        name = f"{partition[0]}-{partition[1]}"
+        raise ClusterError(cluster.alias, f"{name}: nobody says where it ends; does the broker live?") from problem
 
 
 def list_partitions(cluster: Endpoint, topics: Iterable[str], timeout: float = 10.0) -> list[Partition]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from offset_sync_demo.kafka.clients import Endpoint, Headers, Partition, read_partition
+from offset_sync_demo.kafka.clients import Endpoint, Headers, Partition, read_partition, read_partitions
 from offset_sync_demo.load.records import RecordLog, Records, value_id
 
 
@@ -34,7 +35,12 @@ def dump_log(cluster: Endpoint, topic: str, partition: int, timeout: float = 60.
 
 def dump_ids(cluster: Endpoint, partition: Partition, timeout: float = 60.0) -> Records:
     """Return who stands where in a partition that only the workload and the mirror wrote; small in memory."""
-    log = RecordLog()
-    for each in read_partition(cluster, partition, timeout):
-        log.add(value_id(each.value() or b""), each.offset(), each.timestamp()[1])
-    return log.to_records()
+    return dump_all_ids(cluster, [partition], timeout)[partition]
+
+
+def dump_all_ids(cluster: Endpoint, partitions: Sequence[Partition], timeout: float = 60.0) -> dict[Partition, Records]:
+    """Return the same of several partitions, which are read side by side."""
+    logs = {place: RecordLog() for place in partitions}
+    for each in read_partitions(cluster, partitions, timeout):
+        logs[each.topic(), each.partition()].add(value_id(each.value() or b""), each.offset(), each.timestamp()[1])
+    return {place: log.to_records() for place, log in logs.items()}

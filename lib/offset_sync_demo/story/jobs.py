@@ -6,6 +6,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -17,9 +18,11 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 _SMALL = ("--driver-memory", "1g", "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
-def write_config(path: Path, clusters: Mapping[str, Endpoint], directory: Path) -> None:
-    """Write the configuration that the jobs of the demo read."""
-    config = {
+def write_config(
+    path: Path, clusters: Mapping[str, Endpoint], directory: Path, sections: Mapping[str, Any] | None = None
+) -> None:
+    """Write the configuration that the jobs of the demo read; *sections* stand in place of those of that name."""
+    config: dict[str, Any] = {
         "clusters": {
             alias: {"kafka": {"bootstrap.servers": each.bootstrap_servers}} for alias, each in clusters.items()
         },
@@ -28,6 +31,7 @@ def write_config(path: Path, clusters: Mapping[str, Endpoint], directory: Path) 
         "index": {"trigger_interval": "1s"},
         "status": {"page": str(directory / "status.html")},
         "tables": {"root": str(directory / "tables"), "checkpoints": str(directory / "checkpoints")},
+        **(sections or {}),
     }
     path.write_text(yaml.safe_dump(config, sort_keys=False))
 

@@ -68,7 +68,7 @@ def _errors_to(log: Path) -> Iterator[None]:
 
 
 def _play(console: Console, narrator: Narrator, directory: Path, *, is_quick: bool) -> bool:
-    narrator.say("starting two Kafka brokers, mirrored both ways")
+    narrator.say("starting two Kafka brokers, and MirrorMaker 2 both ways between them")
     with ThreadPoolExecutor(1) as pool:
         starting = pool.submit(World.start, directory / "brokers")
         tables = _create_tables(directory)

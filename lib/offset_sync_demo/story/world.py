@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Literal
 
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters, start_clusters
-from offset_sync_demo.kafka.clients import CLIENT_ERRORS, Partition, list_partitions, stable_ends
-from offset_sync_demo.kafka.log_dump import dump_ids
+from offset_sync_demo.kafka.clients import Partition, list_partitions, stable_ends
+from offset_sync_demo.kafka.log_dump import dump_all_ids
 from offset_sync_demo.kafka.topics import create_topic
 from offset_sync_demo.load.group_member import ReaderOptions
 from offset_sync_demo.load.group_reader import GroupReader, stop_readers
-from offset_sync_demo.load.mirror import Mirror
 from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.records import Records
+from offset_sync_demo.load.stamping_mirror import StampingMirror
 from offset_sync_demo.load.workload import Producers
 
 PARTITIONS = 4
@@ -69,31 +69,27 @@ GROUPS = (
 
 @dataclass
 class World:
-    """Clusters, mirrors, producers and the readers of each cluster."""
+    """Clusters, what mirrors them, producers and the readers of each cluster."""
 
     clusters: dict[str, EmbeddedCluster]
-    mirrors: dict[str, Mirror]
+    mirror: StampingMirror
     producers: Producers
     readers: dict[str, dict[str, GroupReader]] = field(default_factory=dict)
 
     @classmethod
     def start(cls, directory: Path) -> World:
-        """Start two brokers, create the topics on both and mirror them both ways."""
+        """Start two brokers, create the topics on both, and start MirrorMaker 2 both ways: it copies a while later."""
         clusters = start_clusters([DC1, DC2], directory, offsets_partitions=4)
         try:
             for name in TOPICS:
                 create_topic(clusters.values(), name, PARTITIONS)
-            mirrors = {
-                DC1: Mirror(clusters[DC1], clusters[DC2], list(TOPICS)),
-                DC2: Mirror(clusters[DC2], clusters[DC1], list(TOPICS)),
-            }
-            for mirror in mirrors.values():
-                mirror.start()
+            mirror = StampingMirror(clusters, {alias: list(TOPICS) for alias in clusters}, directory / "mirror")
+            mirror.start()
         except BaseException:
             kill_clusters(clusters)
             raise
         loads = [topic.load for topic in TOPICS.values()]
-        return cls(clusters, mirrors, Producers(clusters, loads, dict.fromkeys(TOPICS, NOBODY)))
+        return cls(clusters, mirror, Producers(clusters, loads, dict.fromkeys(TOPICS, NOBODY)))
 
     def produce_backlog(self, seconds: float) -> None:
         """Produce much in a short time everywhere, then go on at the normal rate."""
@@ -138,19 +134,6 @@ class World:
         """Stop every group at *alias*, with a final commit unless *kill*."""
         stop_readers(list(self.readers[alias].values()), kill=kill, timeout=timeout)
 
-    def drain(self, timeout: float = 60.0) -> None:
-        """Return when everything that was produced anywhere until now is at both clusters."""
-        deadline = time.monotonic() + timeout
-        for mirror in self.mirrors.values():
-            while True:
-                try:
-                    mirror.drain(max(1.0, deadline - time.monotonic()))
-                    break
-                except CLIENT_ERRORS:  # a broker that has just started does not lead its partitions yet
-                    if time.monotonic() > deadline:
-                        raise
-                    time.sleep(0.5)
-
     def ends(self, alias: str) -> dict[Partition, int]:
         """Return how far each partition can be read by a consumer in read_committed."""
         cluster = self.clusters[alias]
@@ -165,13 +148,12 @@ class World:
     def log_ids(self, alias: str) -> dict[Partition, Records]:
         """Return which records stand where at *alias*."""
         cluster = self.clusters[alias]
-        return {place: dump_ids(cluster, place) for place in list_partitions(cluster, list(TOPICS))}
+        return dump_all_ids(cluster, list_partitions(cluster, list(TOPICS)))
 
     def stop(self) -> None:
         """Stop everything that still runs."""
         self.producers.stop(2.0)
-        for mirror in self.mirrors.values():
-            mirror.stop(1.0)
+        self.mirror.kill()
         for alias in self.readers:
             self.stop_readers(alias, kill=True, timeout=1.0)
         kill_clusters(self.clusters)

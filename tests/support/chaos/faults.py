@@ -16,7 +16,7 @@ from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 
 class RestartedMirror(Protocol):
-    """What copies records and may be killed, see ``benchmarks/two_way_mirror.py``."""
+    """What copies records and may be killed, see ``offset_sync_demo/load/stamping_mirror.py``."""
 
     def start(self) -> None: ...
     def kill(self) -> None: ...

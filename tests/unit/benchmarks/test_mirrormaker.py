@@ -14,7 +14,7 @@ from offset_sync_demo.load.records import Records
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 from mirrormaker_judge import Answers, Commit, JudgedPartition, broken_promises, rows_of
-from mirrormaker_process import FASTEST, properties
+from mirrormaker_properties import FASTEST, properties
 from report_mirrormaker import mirrormaker_tables
 
 

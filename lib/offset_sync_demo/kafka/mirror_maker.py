@@ -3,67 +3,23 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java, write_log_configuration
-from offset_sync_demo.kafka.clients import Endpoint
-from offset_sync_demo.kafka.connect_transform import TRANSFORM
-
-SOURCE, TARGET = "dc1", "dc2"
-DEFAULTS: dict[str, str] = {}
-"""Run ``default``: nothing is set that Kafka has a default for."""
-FASTEST = {
-    "emit.checkpoints.interval.seconds": "1",
-    "sync.group.offsets.interval.seconds": "1",
-    "refresh.topics.interval.seconds": "1",
-    "refresh.groups.interval.seconds": "1",
-    "offset.lag.max": "0",
-    # How often Connect asks for the offset syncs that were put off; an option of the worker, hence of the target.
-    f"{TARGET}.offset.flush.interval.ms": "1000",
-}
-"""Run ``fastest``: whole seconds are the finest that the intervals take."""
 
 # The flags of brokers and jobs: on two cores, for minutes, the optimising compiler does not pay off.
 _JAVA = ("-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djava.awt.headless=true")
-
-
-def properties(
-    clusters: Mapping[str, Endpoint], topics: Sequence[str], stamped: str, groups: str, timing: Mapping[str, str]
-) -> str:
-    """Return ``mm2.properties``: *topics* with the groups that match *groups*, headers stamped on topic *stamped*."""
-    flow = f"{SOURCE}->{TARGET}"
-    settings = {
-        "clusters": f"{SOURCE}, {TARGET}",
-        **{f"{alias}.bootstrap.servers": clusters[alias].bootstrap_servers for alias in (SOURCE, TARGET)},
-        f"{flow}.enabled": "true",
-        f"{flow}.topics": ", ".join(topics),
-        f"{flow}.groups": groups,
-        "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
-        "sync.group.offsets.enabled": "true",
-        # Without heartbeats there is no second herder, for the way back.
-        "emit.heartbeats.enabled": "false",
-        "sync.topic.acls.enabled": "false",
-        # Classes are found by their jars' manifests, not by a search through all jars: 12 s less at the start.
-        "plugin.discovery": "service_load",
-        f"{TARGET}.plugin.discovery": "service_load",
-        f"{flow}.transforms": "stamp",
-        f"{flow}.transforms.stamp.type": TRANSFORM,
-        f"{flow}.transforms.stamp.predicate": "stamped",
-        f"{flow}.predicates": "stamped",
-        f"{flow}.predicates.stamped.type": "org.apache.kafka.connect.transforms.predicates.TopicNameMatches",
-        f"{flow}.predicates.stamped.pattern": stamped,
-        **{
-            f"{kind}.replication.factor": "1"
-            for kind in ("checkpoints.topic", "offset-syncs.topic", "heartbeats.topic")
-        },
-        **{f"{kind}.storage.replication.factor": "1" for kind in ("offset", "status", "config")},
-        "replication.factor": "1",
-        **timing,
-    }
-    return "".join(f"{name} = {value}\n" for name, value in settings.items())
+START_QUICKLY = {"plugin.discovery": "service_load"}
+"""Classes are found by their jars' manifests, not by a search through all jars: 12 s less. For each worker as well."""
+UNREPLICATED = {
+    **{f"{kind}.topic.replication.factor": "1" for kind in ("checkpoints", "offset-syncs", "heartbeats")},
+    **{f"{kind}.storage.replication.factor": "1" for kind in ("offset", "status", "config")},
+    "replication.factor": "1",
+}
+"""For clusters of one broker."""
 
 
 class MirrorMaker2:
@@ -103,6 +59,11 @@ class MirrorMaker2:
         files = [self._directory / name for name in ("console.log", "mm2.log")]
         texts = [path.read_text(errors="replace").splitlines() for path in files if path.exists()]
         return "\n".join(line for text in texts for line in text[-lines:])
+
+    def kill(self) -> None:
+        """End it by SIGKILL."""
+        self._process.kill()
+        self.stop()
 
     def stop(self, timeout: float = 15.0) -> None:
         """End it, by force after *timeout* seconds.

@@ -1,0 +1,168 @@
+"""Clusters between which a real MirrorMaker 2 copies, their groups, and what is right by the records' values alone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from confluent_kafka import KafkaException, Producer
+
+from broker.committed_offsets import Partition, commit, committed
+from broker.crafted_logs import Clusters
+from broker.installation import Installation, until
+from chaos.contents import Log, Reading
+from offset_sync_demo.kafka.clients import Headers, client_options, list_partitions, read_partition, stable_ends
+from offset_sync_demo.kafka.log_dump import dump_ids
+from offset_sync_demo.load.records import record_id, record_value, value_id
+from offset_sync_demo.load.stamping_mirror import StampingMirror
+from offset_sync_demo.load.workload import Producers
+
+SHARES = {"tail": 1.0, "middle": 0.5, "early": 0.1}
+"""The groups of each cluster, and how much of every log they have read whenever they commit."""
+
+
+@dataclass
+class MirroredSite:
+    """Everything that runs; *partitions* by topic. A record is known by what its producer wrote into the value."""
+
+    clusters: Clusters
+    mirror: StampingMirror
+    producers: Producers
+    installation: Installation
+    partitions: Mapping[str, int]
+    homes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def places(self) -> list[Partition]:
+        """Return every partition."""
+        return [(topic, number) for topic, count in self.partitions.items() for number in range(count)]
+
+    def ends(self) -> dict[str, dict[Partition, int]]:
+        """Return how far each log reaches at each cluster."""
+        return {alias: self.ends_of(alias) for alias in self.clusters}
+
+    def ends_of(self, alias: str) -> dict[Partition, int]:
+        """Return how far each log reaches at one of them."""
+        return stable_ends(self.clusters[alias], self.places)
+
+    def start(self, alias: str) -> None:
+        """Start a cluster again, and return when it leads its partitions."""
+
+        def leads() -> bool:
+            with contextlib.suppress(KafkaException):
+                return bool(self.ends_of(alias))
+            return False
+
+        self.clusters[alias].start()
+        until(leads, 120.0)
+
+    def logs(self) -> dict[tuple[str, Partition], Log]:
+        """Return who stands where, at every cluster; a log is read to the end that it has now."""
+        return {
+            (alias, place): self._log(alias, place, end)
+            for alias, ends in self.ends().items()
+            for place, end in ends.items()
+        }
+
+    def _log(self, alias: str, place: Partition, end: int) -> Log:
+        log = Log()
+        for record in read_partition(self.clusters[alias], place):
+            log.add(record.offset(), value_id(record.value() or b""))
+        log.read_to = max(log.read_to, end)
+        return log
+
+    def come_to_rest(self, seconds: float = 240.0) -> None:
+        """Stop to produce, and return when every cluster has every record."""
+        self.producers.set_share({})
+        for alias in self.clusters:
+            self.producers.wait_until_quiet(alias, 60.0)
+        self.mirror.drain(seconds)
+
+    def wait_for_copies(self) -> None:
+        """Return when a record of each cluster that is produced from now on has come to each other one."""
+        for source in self.clusters:
+            before = {place: len(records) for place, records in self.producers.acknowledged(source).items()}
+            place, identity = until(lambda source=source, before=before: self._new(source, before), 240.0)  # type: ignore[misc]
+            for target in self.clusters.keys() - {source}:
+                until(lambda at=target, p=place, who=identity: self._holds(at, p, who), 240.0)  # type: ignore[misc]
+
+    def _holds(self, alias: str, place: Partition, identity: int) -> bool:
+        return identity in dump_ids(self.clusters[alias], place).ids
+
+    def _new(self, alias: str, before: Mapping[Partition, int]) -> tuple[Partition, int] | None:
+        made = self.producers.acknowledged(alias).items()
+        return next(((place, int(each.ids[-1])) for place, each in made if len(each) > before.get(place, 0)), None)
+
+    def commit(self) -> None:
+        """Let the groups of every cluster commit what they have read by now."""
+        for alias, ends in self.ends().items():
+            groups = {f"{name}-{alias}": share for name, share in SHARES.items()}
+            self.homes |= dict.fromkeys(groups, alias)
+            commit(
+                self.clusters[alias],
+                {g: {p: int(end * share) for p, end in ends.items()} for g, share in groups.items()},
+            )
+
+    def held(self, alias: str) -> dict[str, dict[Partition, int]]:
+        """Return what every group has committed at a cluster."""
+        found = committed(self.clusters[alias], self.homes)
+        return {group: {place: each.offset for place, each in by.items()} for group, by in found.items()}
+
+    def sync(self) -> None:
+        """Run both jobs to the end of what is there."""
+        assert (self.installation.index(), self.installation.sync()) == ([], [])
+
+    def compared(self) -> list[tuple[str, int, int]]:
+        """Return, for each group, target and partition, what it is, what stands there, and what is right by values.
+
+        What stands is asked first: the logs that are read afterwards can only be longer, and what is right with them.
+        """
+        held = {alias: self.held(alias) for alias in self.clusters}
+        logs, found = self.logs(), []
+        for group, home in self.homes.items():
+            for target in self.clusters.keys() - {home}:
+                for place in self.places:
+                    reading = Reading(logs[home, place], logs[target, place])
+                    right = int(reading.exact([held[home][group][place]])[0])
+                    found.append((f"{group} {place} at {target}", held[target].get(group, {}).get(place, 0), right))
+        return found
+
+    def inexact(self) -> list[str]:
+        """Return a line for each target offset that is not right."""
+        return [f"{what}: {stands}, right is {right}" for what, stands, right in self.compared() if stands != right]
+
+    def ahead(self) -> list[str]:
+        """Return a line for each target offset behind which there is an unread record."""
+        return [f"{what}: {stands}, right is {right}" for what, stands, right in self.compared() if stands > right]
+
+    def twice(self) -> dict[tuple[str, Partition], int]:
+        """Return how many records stand more than once, at each cluster."""
+        return {where: len(log.ids) - len(log.first) for where, log in self.logs().items()}
+
+    def lost(self) -> int:
+        """Return how many acknowledged records are not at every cluster."""
+        logs, count = self.logs(), 0
+        for source in self.clusters:
+            for place, records in self.producers.acknowledged(source).items():
+                count += sum(len(set(records.ids.tolist()) - logs[each, place].first.keys()) for each in self.clusters)
+        return count
+
+    def produce_leaked(self, alias: str, place: Partition, number: int, headers: Headers) -> int:
+        """Produce one record with headers of something that its producer has read; return who it is."""
+        producer = Producer(client_options(self.clusters[alias].bootstrap_servers))
+        topic, partition = place
+        producer.produce(topic, record_value(alias, topic, partition, number), partition=partition, headers=headers)
+        assert producer.flush(60) == 0
+        return record_id(alias, number)
+
+    def task_states(self, source: str, target: str) -> dict[str, str]:
+        """Return the last state of each connector and task of a flow, as Connect has written it down."""
+        cluster, topic, states = self.clusters[target], f"mm2-status.{source}.internal", {}
+        for place in list_partitions(cluster, [topic]):
+            for record in read_partition(cluster, place):
+                key = (record.key() or b"").decode()
+                if key.startswith(("status-task-", "status-connector-")) and record.value():
+                    states[key.split("-", 2)[2]] = json.loads(record.value() or b"")["state"]
+        return states
