@@ -148,7 +148,7 @@ class Translator:
         here = said or self._remembered(pair.source, partition, there)
         # Nobody has watched since the clusters were asked, however long ago that is by now.
         asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)
-        unread_since_ms = self.unread_since_ms(pair.source, partition, pair.snapshot, asked_at_ms)
+        unread_since_ms = self.unread_since_ms(pair.source, partition, said, asked_at_ms)
         return Question(
             partition,
             key,
@@ -174,11 +174,10 @@ class Translator:
         """Return from when on a hole that became visible may still be filled, by the clock of whoever indexes."""
         return now_ms - self._grace_ms - self._index.clock_offset.at_most(min(CLOCKS_APART_MS, self._grace_ms))
 
-    def unread_since_ms(self, source: str, partition: TopicPartition, snapshot: Snapshot, now_ms: int) -> int:
+    def unread_since_ms(self, source: str, place: TopicPartition, said: PartitionMetadata | None, now_ms: int) -> int:
         """Return the same for what *source* lacks: where its index is behind, what fills a hole may be there unread."""
-        here = self.view(source, partition, snapshot)
-        log_end = here.log_end if here is not None else int(NO_LIMIT)
-        watched_ms = _watched_until_ms(self._index.log(source, *partition), log_end, now_ms)
+        log_end = said.log_end if said is not None else int(NO_LIMIT)
+        watched_ms = _watched_until_ms(self._index.log(source, *place), log_end, now_ms)
         return min(self.young_since_ms(now_ms), watched_ms - self._grace_ms)
 
     def _log(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
