@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -14,12 +15,14 @@ import pyarrow.compute as pc
 from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.ingest.kept_runs import KeptRuns
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.row_groups import RowGroups, keys_at
+from offset_sync.state.index_rows import int64s
+from offset_sync.state.row_groups import FEW, greatest_of_each, same_text
 from offset_sync.tables.catalog import BEGINS, QUARANTINE, RECORD_RUNS
 
-_TIME = pa.timestamp("us", tz="UTC")
+_TIME, _MILLISECONDS = pa.timestamp("us", tz="UTC"), pa.timestamp("ms", tz="UTC")
 _RECORD_RUNS = list(zip(RECORD_RUNS.names, RECORD_RUNS.arrow_schema.types, strict=True))
 _RUN_COLUMNS = ("topic", "partition", "start_offset", "length", "origin", "origin_start")
+_ORDER = ("topic", "partition", "start_offset")
 
 
 class ReadBatch(NamedTuple):
@@ -49,17 +52,26 @@ def is_of(rows: pa.Table, places: Collection[TopicPartition]) -> pa.ChunkedArray
 
 def to_runs(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
     """Return rows of ``record_runs`` for the runs of the cluster *alias* in *cut*, indexed *now*."""
-    order = pc.sort_indices(cut, sort_keys=[(name, "ascending") for name in ("topic", "partition", "start_offset")])
-    if not np.array_equal(order, np.arange(cut.num_rows)):
-        cut = cut.take(order)
+    if not _is_in_order(cut):
+        order = pc.sort_indices(cut, sort_keys=[(name, "ascending") for name in _ORDER])
+        if not np.array_equal(order, np.arange(cut.num_rows)):
+            cut = cut.take(order)
     columns = {
-        "cluster": pa.repeat(pa.scalar(alias), cut.num_rows),
+        "cluster": same_text(alias, cut.num_rows),
         "min_timestamp": _to_timestamp(cut.column("min_timestamp_ms")),
         "max_timestamp": _to_timestamp(cut.column("max_timestamp_ms")),
         "indexed_at": _repeat_time(now, cut.num_rows),
         **{name: cut.column(name) for name in _RUN_COLUMNS},
     }
     return _record_runs(columns, cut.num_rows)
+
+
+def _is_in_order(cut: pa.Table) -> bool:
+    """Return whether few rows are in their order; of many nobody looks here."""
+    if cut.num_rows > FEW:
+        return False
+    places = list(zip(*(cut.column(name).to_pylist() for name in _ORDER), strict=True))
+    return all(before <= place for before, place in pairwise(places))
 
 
 def to_quarantine(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
@@ -99,13 +111,14 @@ def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.T
     topic, partition, start_offset, origin_start = zip(*edges, strict=True) if edges else ((),) * 4
     complete_until = {(*place, BEGINS): until for place, until in read.complete_until.items()}
     until = [complete_until.get((name, number, begins)) for name, number, _, begins in edges]
+    aliases = same_text(alias, len(edges))
     columns = {
-        "cluster": pa.repeat(pa.scalar(alias), len(edges)),
+        "cluster": aliases,
         "topic": pa.array(topic, pa.string()),
         "partition": pa.array(partition, pa.int32()),
         "start_offset": pa.array(start_offset, pa.int64()),
-        "length": pa.repeat(pa.scalar(0, pa.int64()), len(edges)),
-        "origin": pa.repeat(pa.scalar(alias), len(edges)),
+        "length": pa.array(np.zeros(len(edges), np.int64)),
+        "origin": aliases,
         "origin_start": pa.array(origin_start, pa.int64()),
         "indexed_at": _repeat_time(read.at, len(edges)),
         "complete_until": pa.array(until, _TIME),
@@ -120,14 +133,12 @@ def _record_runs(columns: Mapping[str, pa.Array | pa.ChunkedArray], count: int) 
 
 
 def _run_ends(runs: pa.Table) -> Offsets:
-    columns = [runs.column(name) for name in ("topic", "partition")]
-    groups = RowGroups.of(columns)
-    ends = groups.greatest(runs.column("start_offset").to_numpy() + runs.column("length").to_numpy())
-    return dict(zip(keys_at(columns, groups.first), ends.tolist(), strict=True))
+    ends = int64s(runs.column("start_offset")) + int64s(runs.column("length"))
+    return greatest_of_each([runs.column(name) for name in ("topic", "partition")], ends)
 
 
 def _to_timestamp(milliseconds: pa.ChunkedArray) -> pa.ChunkedArray:
-    return milliseconds.cast(pa.timestamp("ms", tz="UTC")).cast(_TIME)
+    return milliseconds.cast(_MILLISECONDS).cast(_TIME)
 
 
 def _repeat_time(now: datetime, count: int) -> pa.Array:

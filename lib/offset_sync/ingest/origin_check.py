@@ -19,7 +19,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.index_rows import int64s
-from offset_sync.state.row_groups import RowGroups, keys_at
+from offset_sync.state.row_groups import greatest_of_each
 
 
 class OriginCheck:
@@ -67,11 +67,9 @@ class OriginCheck:
         return self._last[1]
 
     def _reach_of(self, cut: pa.Table) -> dict[tuple[str, str, int], int]:
-        columns = [cut.column(name) for name in IDENTITY]
-        groups = RowGroups.of(columns)
-        reach = groups.greatest(int64s(cut.column("origin_start")) + int64s(cut.column("length")))
-        keys = zip(keys_at(columns, groups.first), reach.tolist(), strict=True)
-        return {(origin, topic, number): end for (origin, topic, number), end in keys if origin in self._asked}
+        ends = int64s(cut.column("origin_start")) + int64s(cut.column("length"))
+        reach = greatest_of_each([cut.column(name) for name in IDENTITY], ends)
+        return {(origin, topic, number): end for (origin, topic, number), end in reach.items() if origin in self._asked}
 
     def _ends(
         self, reach: Mapping[tuple[str, str, int], int], said: Mapping[str, ClusterMetadata | ClusterError]

@@ -49,13 +49,15 @@ def cut_runs(
     if len(offset) == 0:
         nothing = np.empty(0, np.int64)
         return RunColumns(nothing, nothing, np.empty(0, np.int32), nothing, nothing, nothing)
-    is_cut = (np.diff(offset) != 1) | (np.diff(origin_offset) != 1) | (origin_code[1:] != origin_code[:-1])
+    is_cut = (offset[1:] - offset[:-1] != 1) | (origin_offset[1:] - origin_offset[:-1] != 1)
+    is_cut |= origin_code[1:] != origin_code[:-1]
     if split_on_timestamp:
         is_cut |= timestamp_ms[1:] != timestamp_ms[:-1]
-    first = np.concatenate([[0], np.flatnonzero(is_cut) + 1])
+    borders = np.concatenate(([0], is_cut.nonzero()[0] + 1, [len(offset)]))
+    first = borders[:-1]
     return RunColumns(
         offset[first],
-        np.diff(first, append=len(offset)),
+        borders[1:] - first,
         origin_code[first],
         origin_offset[first],
         np.minimum.reduceat(timestamp_ms, first),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +14,8 @@ from offset_sync.state.committed_offsets import OWN_TAG, ClusterOffsets, Committ
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_commits import KEY
 from offset_sync.state.own_writes import NOTHING
-from offset_sync.tables.definition import fitted
 
+_Column = NDArray[Any] | list[Any]
 KEPT_MS = 7 * 24 * 3600 * 1000
 """So long a key is kept after its last commit or deletion."""
 _NUMBERS = (
@@ -35,6 +36,7 @@ COMMITS_SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("actual_metadata", "metadata", "topic_id")),
     ]
 )
+_COLUMNS = list(zip(COMMITS_SCHEMA.names, COMMITS_SCHEMA.types, strict=True))
 
 
 def to_rows(offsets: CommittedOffsets) -> pa.Table:
@@ -42,8 +44,9 @@ def to_rows(offsets: CommittedOffsets) -> pa.Table:
 
     For a state that nobody writes by: what was acknowledged and not read back is not told apart from what was read.
     """
-    parts = [_rows_of(alias, commits, offsets) for alias, commits in offsets.clusters.items()]
-    return pa.concat_tables([COMMITS_SCHEMA.empty_table(), *parts])
+    parts = [_columns_of(alias, commits, offsets) for alias, commits in offsets.clusters.items()]
+    columns = [pa.array(_joined([part[name] for part in parts]), kind) for name, kind in _COLUMNS]
+    return pa.table(columns, schema=COMMITS_SCHEMA)
 
 
 def is_over(offsets: CommittedOffsets, kept_ms: int = KEPT_MS) -> NDArray[np.bool_]:
@@ -77,19 +80,25 @@ def without(rows: pa.Table, gone: Sequence[GroupPartition]) -> pa.Table:
     return rows.join(pa.table(columns), KEY, join_type="left anti", use_threads=False).select(rows.column_names)
 
 
-def _rows_of(alias: str, commits: ClusterOffsets, offsets: CommittedOffsets) -> pa.Table:
+def _joined(parts: Sequence[_Column]) -> _Column:
+    if parts and isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return [value for part in parts for value in part]
+
+
+def _columns_of(alias: str, commits: ClusterOffsets, offsets: CommittedOffsets) -> dict[str, _Column]:
     columns = commits.columns
-    is_known = columns["is_deleted"] | np.any([columns[name] != ABSENT for name in _NUMBERS], axis=0)
-    key: KeyRows = np.flatnonzero(is_known)
-    if len(key) == 0:
-        return COMMITS_SCHEMA.empty_table()
+    is_known = columns["is_deleted"].copy()
+    for name in _NUMBERS:
+        is_known |= columns[name] != ABSENT
+    key: KeyRows = is_known.nonzero()[0]
     keys = [offsets.keys[row] for row in key.tolist()]
     # Our own commit that is known by its value has other metadata than the tag.
     is_tagged = columns["actual_is_own"][key] & (columns["own_offset"][key] == NOTHING)
-    found: dict[str, object] = {"cluster": pa.repeat(alias, len(key))}
+    found: dict[str, _Column] = {"cluster": [alias] * len(key)}
     found |= {name: [getattr(each, name) for each in keys] for name in KEY}
     found |= {name: columns[name][key] for name in (*_NUMBERS, "actual_is_own", "is_deleted")}
     found["actual_metadata"] = np.where(is_tagged, OWN_TAG, "")
     for name, texts in (("metadata", commits.metadata), ("topic_id", commits.topic_id)):
         found[name] = [texts.get(row) for row in key.tolist()]
-    return fitted(pa.table(found), COMMITS_SCHEMA)
+    return found

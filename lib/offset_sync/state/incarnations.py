@@ -25,6 +25,7 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs
 
 _PLACE = ["cluster", "topic", "partition"]
+_BEGINNINGS = frozenset({RECREATED, TRUNCATED})
 
 
 class Lost(NamedTuple):
@@ -213,13 +214,15 @@ def to_edges(known: Mapping[int, int]) -> Runs:
 
 def lives_of(rows: pa.Table, *, of_commits: bool = False) -> list[tuple[ClusterPartition, Incarnation]]:
     """Return the lives that begin in rows of ``log_incarnations``: of topics, or *of_commits*."""
+    if _BEGINNINGS.isdisjoint(rows.column("reason").to_pylist()):
+        return []
     return [
         (
             _log_of(row),
             Incarnation(row["begins_at"], epoch_ms(row["noticed_at"]), row["topic_id"], row["reason"] == RECREATED),
         )
         for row in rows.to_pylist()
-        if row["reason"] in (RECREATED, TRUNCATED) and (row["topic"] == CONSUMER_OFFSETS) == of_commits
+        if row["reason"] in _BEGINNINGS and (row["topic"] == CONSUMER_OFFSETS) == of_commits
     ]
 
 

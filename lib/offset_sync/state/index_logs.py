@@ -10,7 +10,7 @@ from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.incarnations import KnownIncarnations, Lost, to_edges
 from offset_sync.state.index_rows import IndexRows, readable, with_gaps
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Int64s, Runs
+from offset_sync.translate.index.runs import NO_RUNS, Int64s, Runs
 from offset_sync.translate.index.time_index import TimeIndex
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class IndexLogs:
 
     def take_in(self, of_log: ClusterPartition, rows: IndexRows, lives: KnownIncarnations, *, is_timed: bool) -> None:
         """Take in *rows* of a log, which are in order; what a cut has taken of them is lost."""
-        edges = Runs.of([], [], [], [], [])
+        edges = NO_RUNS
         if lives.concern(of_log):
             runs = readable(rows.runs)
             self.lose(of_log, lives.lost(of_log, runs))

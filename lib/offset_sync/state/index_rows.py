@@ -61,7 +61,7 @@ class IndexRows:
 
     def by_log(self) -> Iterator[tuple[int, IndexRows]]:
         """Yield the number of each log and its rows, of rows in order."""
-        edges = np.flatnonzero(np.diff(self.log)) + 1
+        edges = (self.log[1:] != self.log[:-1]).nonzero()[0] + 1
         for first, end in pairwise([0, *edges.tolist(), len(self)] if len(self) else []):
             yield int(self.log[first]), self.take(slice(first, end))
 
@@ -85,18 +85,18 @@ class IndexRows:
         """Return how the rows are put in order, None where they are: they are copied once at most."""
         order, log, start = None, self.log, self.start
         if not ascends(log):
-            order = np.argsort(narrow(log), kind="stable")
+            order = narrow(log).argsort(kind="stable")
             log, start = log[order], start[order]
         same = log[1:] == log[:-1]
-        wrong = np.unique(log[1:][same & (start[1:] < start[:-1])])
-        if len(wrong):
-            placed = by_offset(log, start, wrong)
+        is_wrong = same & (start[1:] < start[:-1])
+        if is_wrong.any():
+            placed = by_offset(log, start, np.unique(log[1:][is_wrong]))
             order = placed if order is None else order[placed]
             start = start[placed]
         is_next = same & (start[1:] == start[:-1])
         if not is_next.any():
             return order
-        tied = np.flatnonzero(np.concatenate((is_next, [False])) | np.concatenate(([False], is_next)))
+        tied = (np.concatenate((is_next, [False])) | np.concatenate(([False], is_next))).nonzero()[0]
         rows = tied if order is None else order[tied]
         tie = self.take(rows)
         by_tie = np.lexsort((tie.origin, tie.seen_ms, -tie.origin_start, tie.length, tie.start, tie.log))
@@ -114,7 +114,7 @@ def _milliseconds(times: pa.ChunkedArray) -> Int64s:
     """Return *times*, which are in µs, 0 for null."""
     if times.null_count == len(times):
         return same_everywhere(0, len(times))
-    return int64s(times.cast(pa.int64())) // 1000
+    return int64s(times) // 1000
 
 
 def joined_by_log(parts: Sequence[IndexRows]) -> IndexRows:
@@ -176,7 +176,7 @@ class RowReader:
         numbers = np.zeros(len(clusters) * len(topics) * width, np.int64)
         is_there = np.zeros(len(numbers), np.bool_)
         is_there[place] = True
-        for each in np.flatnonzero(is_there).tolist():
+        for each in is_there.nonzero()[0].tolist():
             rest, number = divmod(each, width)
             log = ClusterPartition(clusters[rest // len(topics)], topics[rest % len(topics)], number)
             with self._numbering:
@@ -228,6 +228,7 @@ def with_gaps(rows: Runs, frontier: int) -> Runs:
 
 def int64s(column: pa.ChunkedArray, null: int = 0) -> NDArray[np.int64]:
     """Return a column of numbers or times, *null* for null."""
-    numbers = column if column.type == pa.int64() else column.cast(pa.int64())
-    values: NDArray[np.int64] = (numbers.fill_null(null) if numbers.null_count else numbers).to_numpy()
-    return values
+    if column.null_count:
+        column = column.cast(pa.int64()).fill_null(null)
+    values: NDArray[np.int64] = column.to_numpy()
+    return values.astype(np.int64, copy=False)

@@ -42,8 +42,11 @@ class IndexStart:
         self._look_for_cuts(found, lives)
         kept, shares = self._pages.share(self._rows.sizes), self._rows.shares(_WORKERS)
         take_in = partial(self._take_in, found, lives, kept, len(shares))
-        with ThreadPoolExecutor(len(shares)) as workers:
-            list(workers.map(take_in, shares))
+        if len(shares) == 1:
+            take_in(shares[0])
+        else:
+            with ThreadPoolExecutor(len(shares)) as workers:
+                list(workers.map(take_in, shares))
         found.sort(self._reader.logs)
         return found
 

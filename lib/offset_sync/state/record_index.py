@@ -75,9 +75,11 @@ class RecordIndex:
                     logger.info("record_runs was compacted and cleaned up since it was read: reading all of it")
                     return self._read_all(version)
             lives, again = self._lives_after(rows)
-            added, again_rows = self._read(rows), {each: self._read(of_topic) for each, of_topic in again.items()}
             # The ids come after the runs and are written before them: no run is seen without its topic's id.
             topics_version, topics = self._topics_after()
+            if (version, topics_version, lives) == (self._version, self._topics_version, self._incarnations):
+                return
+            added, again_rows = self._read(rows), {each: self._read(of_topic) for each, of_topic in again.items()}
             with self.lock:
                 # Nobody sees a life without its rows, or rows without their lives.
                 self._compare_clocks(added)
@@ -119,7 +121,8 @@ class RecordIndex:
         version = self._tables.version(INDEXED_TOPICS, self._topics_version)
         if version == self._topics_version:
             return version, []
-        return version, self._tables.rows_since(INDEXED_TOPICS, self._topics_version, version).to_pylist()
+        rows = self._tables.rows_since(INDEXED_TOPICS, self._topics_version, version)
+        return version, rows.select(["cluster", "topic", "topic_id"]).to_pylist()
 
     def _note(self, version: int, topics_version: int, topics: Sequence[Mapping[str, Any]]) -> None:
         # Last, for who asks for them does not wait: of what was cut nothing is left in the logs now.
@@ -133,7 +136,8 @@ class RecordIndex:
 
         Lives come after the runs: every row is taken for what it was when it was written.
         """
-        lives, again = self._incarnations, dict[TopicPartition, pa.Table]()
+        lives = self._incarnations
+        again: dict[TopicPartition, pa.Table] = {}
         while True:
             lives, changed = lives.caught_up()
             fresh = (changed | lives.overtaken(rows)) - again.keys()

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 _MOST_CODES = 1 << 62
-_FEW = 64
+FEW = 64
 """So many rows are told apart by a dictionary before Arrow has encoded one column."""
 
 
@@ -26,7 +26,7 @@ class RowGroups(NamedTuple):
     @classmethod
     def of(cls, columns: Sequence[pa.ChunkedArray]) -> RowGroups:
         """Return the groups of rows by *columns*, of which there is at least one; null is a value like any other."""
-        if len(columns[0]) <= _FEW:
+        if len(columns[0]) <= FEW:
             return cls._of_few(list(zip(*(column.to_pylist() for column in columns), strict=True)))
         code, codes = np.zeros(len(columns[0]), np.int64), 1
         for column in columns:
@@ -50,12 +50,6 @@ class RowGroups(NamedTuple):
         first[group[::-1]] = np.arange(len(keys) - 1, -1, -1)
         return cls(group, first)
 
-    def greatest(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the greatest of each group's *values*, shape (groups,)."""
-        found = values[self.first]
-        np.maximum.at(found, self.group, values)
-        return found
-
     def last(self, at: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Return the *chosen* row of each group that is the last by *at*, of equal ones the last of all; -1: none."""
         order = np.argsort(at, kind="stable")
@@ -65,10 +59,26 @@ class RowGroups(NamedTuple):
         return found
 
 
+def same_text(text: str, rows: int) -> pa.Array:
+    """Return a column that has *text* in each of so many *rows*."""
+    return pa.array([text] * rows, pa.string()) if rows <= FEW else pa.repeat(text, rows)
+
+
+def greatest_of_each(columns: Sequence[pa.ChunkedArray], values: NDArray[np.int64]) -> dict[tuple[Any, ...], int]:
+    """Return the greatest of *values*, shape (rows,), by what *columns* say in its row, as these come."""
+    if len(values) <= FEW:
+        found: dict[tuple[Any, ...], int] = {}
+        keys = zip(*(column.to_pylist() for column in columns), strict=True)
+        for key, value in zip(keys, values.tolist(), strict=True):
+            found[key] = max(value, found.get(key, value))
+        return found
+    groups = RowGroups.of(columns)
+    greatest = values[groups.first]
+    np.maximum.at(greatest, groups.group, values)
+    return dict(zip(keys_at(columns, groups.first), greatest.tolist(), strict=True))
+
+
 def keys_at(columns: Sequence[pa.ChunkedArray], rows: NDArray[np.intp]) -> list[tuple[Any, ...]]:
     """Return what *columns* say in these *rows*, a tuple for each."""
-    if len(columns[0]) <= _FEW:
-        values = [column.to_pylist() for column in columns]
-        return [tuple(each[row] for each in values) for row in rows.tolist()]
     chosen = pa.array(rows)
     return list(zip(*(column.take(chosen).to_pylist() for column in columns), strict=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Set
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -151,7 +150,7 @@ class Translator:
         here = said or self._remembered(pair.source, partition, there)
         # Nobody has watched since the clusters were asked, however long ago that is by now.
         asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)
-        unread_since_ms = self.unread_since_ms(pair.source, partition, pair.snapshot, asked_at_ms)
+        unread_since_ms = self.unread_since_ms(pair.source, partition, said, asked_at_ms)
         return Question(
             partition,
             key,
@@ -177,11 +176,10 @@ class Translator:
         """Return from when on a hole that became visible may still be filled, by the clock of whoever indexes."""
         return now_ms - self._grace_ms - self._index.clock_offset.at_most(min(CLOCKS_APART_MS, self._grace_ms))
 
-    def unread_since_ms(self, source: str, partition: TopicPartition, snapshot: Snapshot, now_ms: int) -> int:
+    def unread_since_ms(self, source: str, place: TopicPartition, said: PartitionMetadata | None, now_ms: int) -> int:
         """Return the same for what *source* lacks: where its index is behind, what fills a hole may be there unread."""
-        here = self.view(source, partition, snapshot)
-        log_end = here.log_end if here is not None else int(NO_LIMIT)
-        watched_ms = watched_until_ms(self._index.log(source, *partition), log_end, now_ms)
+        log_end = said.log_end if said is not None else int(NO_LIMIT)
+        watched_ms = watched_until_ms(self._index.log(source, *place), log_end, now_ms)
         return min(self.young_since_ms(now_ms), watched_ms - self._grace_ms)
 
     def _log(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
@@ -232,12 +230,12 @@ class Translator:
         start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
         known_to = snapshot.frontiers[ClusterPartition(cluster, *partition)]
         found = PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, known_to)
-        return replace(found, is_cut=partition in said.cut, is_written=self._is_written(cluster, partition))
+        return found._replace(is_cut=partition in said.cut, is_written=self._is_written(cluster, partition))
 
     def _remembered(self, cluster: str, partition: TopicPartition, there: PartitionMetadata) -> PartitionMetadata:
         ids, indexed = self._topic_ids(cluster, partition), self._index.partitions(cluster, partition.topic)
         known = last_known(ids, indexed, partition.partition, there)
-        return replace(known, is_written=self._is_written(cluster, partition))
+        return known._replace(is_written=self._is_written(cluster, partition))
 
     def _is_written(self, cluster: str, partition: TopicPartition) -> bool:
         log, original = ClusterPartition(cluster, *partition), self._original_of(partition.topic)

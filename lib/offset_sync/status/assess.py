@@ -166,7 +166,7 @@ class Assessor:
             self._remembered[asked.where] = _Remembered(asked.version, assessment)
 
     def _log_pair(self, pair: _Pair, topic_partition: TopicPartition) -> LogPair:
-        index, topic, partition = self._state.index, topic_partition.topic, topic_partition.partition
+        index, (topic, partition), now_ms = self._state.index, topic_partition, pair.now_ms
         source_metadata = self._translator.view(pair.source, topic_partition, pair.snapshot)
         target_metadata = self._translator.view(pair.target, topic_partition, pair.snapshot)
         logs = LogPair(
@@ -177,9 +177,9 @@ class Assessor:
             source_metadata=source_metadata,
             target_metadata=target_metadata,
             origin_names=pair.origin_names,
-            young_since_ms=self._translator.young_since_ms(pair.now_ms),
-            unread_since_ms=self._translator.unread_since_ms(pair.source, topic_partition, pair.snapshot, pair.now_ms),
-            share_since_ms=pair.now_ms - to_ms(self._config.status.shape_window),
+            young_since_ms=self._translator.young_since_ms(now_ms),
+            unread_since_ms=self._translator.unread_since_ms(pair.source, topic_partition, source_metadata, now_ms),
+            share_since_ms=now_ms - to_ms(self._config.status.shape_window),
             # The index reads on while a report is made; without a limit a busy topic would always have pending records.
             snapshot_end=log_end(source_metadata) if has_log_end(source_metadata) else NO_END,
         )

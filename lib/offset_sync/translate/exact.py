@@ -10,7 +10,7 @@ reading it is a loss.
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,7 @@ from offset_sync.translate.possible_duplicates import possible_duplicates
 from offset_sync.translate.read_window import ReadWindow
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(NamedTuple):
     """What a translation may leave out of account.
 
     *young_since_ms* (since the epoch): a hole that became visible after this moment may still be filled, so its
@@ -38,8 +37,7 @@ class Bounds:
     origins: AbstractSet[int] = frozenset()
 
 
-@dataclass(frozen=True)
-class Answers:
+class Answers(NamedTuple):
     """One answer per committed offset, in the order asked; all arrays have shape (commits,).
 
     *offset* is t(c), or an earlier offset that another strategy chose (*is_exact* False); *clamped_offset* is what can
@@ -91,11 +89,10 @@ def translate_no_later(
         window.at_frontier,
     )
     answers = _with_costs(committed, window, stops, source, target)
-    return replace(answers, is_exact=is_exact, is_too_late=chosen > window.stop)
+    return answers._replace(is_exact=is_exact, is_too_late=chosen > window.stop)
 
 
-@dataclass(frozen=True)
-class _Stops:
+class _Stops(NamedTuple):
     """Where each group goes on, and how many records of the window stand below; shapes (commits,)."""
 
     offset: Int64s

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from offset_sync.model.values import State
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 
 
-@dataclass(frozen=True)
-class PartitionMetadata:
+class PartitionMetadata(NamedTuple):
     """What one cluster says of one partition, and which of its topic's incarnations the index has read.
 
     *topic_id* is None where there is no such topic or (*is_refused*) we may not describe it, and empty where nobody
@@ -26,7 +26,7 @@ class PartitionMetadata:
     partitions: int
     log_start: int
     log_end: int
-    indexed_ids: AbstractSet[str] = field(default_factory=frozenset)
+    indexed_ids: AbstractSet[str] = frozenset()
     frontier: int = 0
     is_refused: bool = False
     is_cut: bool = False

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, records_below
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins, records_below
 from offset_sync.translate.index.stretches import repeated
 from offset_sync.translate.partition_log import PartitionLog
 
@@ -48,7 +48,7 @@ class Pieces:
     @property
     def last_needs(self) -> Int64s:
         """The f of each piece's last record, which is the greatest of the piece."""
-        last: Int64s = self.needs + np.where(self.is_linear, self.length - 1, 0)
+        last: Int64s = self.needs + (self.length - 1) * self.is_linear
         return last
 
     def records_below(self, offset: Int64s) -> Int64s:
@@ -57,6 +57,8 @@ class Pieces:
 
     def below(self, offset: int) -> Pieces:
         """Return what lies below *offset*; a piece that straddles it is cut."""
+        if len(self) == 0 or self.start[0] >= offset:
+            return NO_PIECES
         kept = slice(0, int(self.start.searchsorted(offset, "left")))
         length = np.minimum(self.length[kept], offset - self.start[kept])
         return Pieces(
@@ -71,6 +73,8 @@ class Pieces:
 
 
 _COLUMNS = [field.name for field in fields(Pieces) if field.name != "unknown_copies"]
+_NONE, _NO = np.empty(0, np.int64), np.empty(0, np.bool_)
+NO_PIECES = Pieces(_NONE, _NONE, _NONE, _NO, _NO, _NO, _NO)
 
 
 def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
@@ -81,16 +85,16 @@ def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
     could identify there may be what fills it. Errs to unread: so does everything else that is not known to be there.
     """
     parts: list[tuple[NDArray[np.intp], Pieces]] = []
-    for origin in np.unique(runs.origin):
+    for origin in distinct_origins(runs.origin):
         index = (runs.origin == origin).nonzero()[0]
-        mine = runs.take(index)
+        mine = runs.take(index) if len(index) < len(runs) else runs
         if origin == source.origin:
             parts.append((index, _native(mine)))
         elif origin == UNKNOWN_ORIGIN:
             parts.append((index, _malformed(mine)))
         else:
             low, high = int(mine.origin_start.min()), int((mine.origin_start + mine.length).max())
-            positions = source.index.positions(int(origin), low, high)
+            positions = source.index.positions(origin, low, high)
             row, pieces = _mirrored(mine, positions, source.index.last_unknown, young_since_ms)
             parts.append((index[row], pieces))
     return _in_log_order(parts)
@@ -100,11 +104,10 @@ def _in_log_order(parts: list[tuple[NDArray[np.intp], Pieces]]) -> Pieces:
     if len(parts) == 1:
         return parts[0][1]
     if not parts:
-        nothing, no = np.empty(0, np.int64), np.empty(0, np.bool_)
-        return Pieces(nothing, nothing, nothing, no, no, no, no)
+        return NO_PIECES
     pieces = [part for _, part in parts]
     joined = {name: np.concatenate([getattr(part, name) for part in pieces]) for name in _COLUMNS}
-    order = np.argsort(joined["start"], kind="stable")
+    order = joined["start"].argsort(kind="stable")
     copies = sum(part.unknown_copies for part in pieces)
     return Pieces(**{name: values[order] for name, values in joined.items()}, unknown_copies=copies)
 
@@ -133,33 +136,32 @@ def _mirrored(
         int(positions.end.searchsorted(runs.origin_start.min(), "right")),
         int(positions.start.searchsorted(run_end.max(), "left")) + 1,
     )
-    seg_start, seg_position = positions.start[near], positions.position[near]
-    low = np.empty(2 * len(seg_start) + 1, np.int64)
-    low[0], low[1::2], low[2::2] = -NO_LIMIT, seg_start, positions.end[near]
+    seg_start, shift = positions.start[near], positions.position[near] - positions.start[near]
+    edges = np.empty(2 * len(seg_start) + 2, np.int64)
+    edges[0], edges[1:-1:2], edges[2:-1:2], edges[-1] = -NO_LIMIT, seg_start, positions.end[near], NO_LIMIT
+    low, high = edges[:-1], edges[1:]
     first = low.searchsorted(runs.origin_start, "right") - 1
     count = low.searchsorted(run_end, "left") - first
     row = np.arange(len(runs)).repeat(count)
     interval = (first - count.cumsum() + count).repeat(count) + np.arange(len(row))
 
     from_origin: Int64s = np.maximum(low[interval], runs.origin_start[row])
-    high = np.append(low[1:], NO_LIMIT)
     length: Int64s = np.minimum(high[interval], run_end[row]) - from_origin
-    segment, is_segment, is_beyond = interval // 2, interval % 2 == 1, interval == 2 * len(seg_start)
+    if not (kept := length > 0).all():
+        row, interval, from_origin, length = row[kept], interval[kept], from_origin[kept], length[kept]
+    segment, is_segment = interval // 2, interval % 2 == 1
     needs = np.full(len(row), int(NO_LIMIT), np.int64)
-    needs[is_segment] = (seg_position - seg_start)[segment[is_segment]] + from_origin[is_segment]
-    is_hole = ~is_segment & ~is_beyond
-    is_young = np.zeros(len(row), np.bool_)
+    needs[is_segment] = shift[segment[is_segment]] + from_origin[is_segment]
+    is_hole = ~is_segment & (segment < len(seg_start))
+    is_young = no = np.zeros(len(row), np.bool_)
     if is_hole.any():
-        evidence = segment[is_hole]
+        evidence, is_young = segment[is_hole], no.copy()
         is_young[is_hole] = positions.next_offset_indexed_at_ms[near][evidence] > young_since_ms
         passed = np.maximum(positions.next_offset[near][evidence], last_unknown)
         needs[is_hole] = np.where(is_young[is_hole], NO_LIMIT, passed)
 
     start: Int64s = runs.start[row] + (from_origin - runs.origin_start[row])
-    kept = length > 0
-    no = np.zeros(int(kept.sum()), np.bool_)
     # Of what a cut has taken, and of a hole that nothing else shows, the source may have another copy.
-    is_unknown = (is_beyond | is_young | (needs >= NO_LIMIT))[kept]
-    copies = repeated(from_origin[kept][is_unknown], length[kept][is_unknown])
-    columns = (start[kept], length[kept], needs[kept], is_segment[kept], is_unknown, no, is_young[kept])
-    return row[kept], Pieces(*columns, unknown_copies=copies)
+    is_unknown = needs >= NO_LIMIT
+    copies = repeated(from_origin[is_unknown], length[is_unknown])
+    return row, Pieces(start, length, needs, is_segment, is_unknown, no, is_young, copies)

@@ -16,10 +16,11 @@ def count_read(pieces: Pieces, committed: Int64s) -> Int64s:
     A linear piece contributes ``clip(c - needs, 0, length)``, which is the difference of two ramps, so all of them
     together cost one sorted search. Sums may wrap around 2**64 on the way; the differences come out right.
     """
-    linear, constant = pieces.is_linear, ~pieces.is_linear
+    linear = pieces.is_linear
     needs = pieces.needs[linear]
     read = ramp(needs, committed) - ramp(needs + pieces.length[linear], committed)
-    if constant.any():
+    if len(needs) < len(linear):
+        constant = ~linear
         order = pieces.needs[constant].argsort()
         lengths = np.concatenate((_ZERO, pieces.length[constant][order].cumsum()))
         read += lengths[pieces.needs[constant][order].searchsorted(committed, "left")]
@@ -28,7 +29,8 @@ def count_read(pieces: Pieces, committed: Int64s) -> Int64s:
 
 def ramp(corners: Int64s, committed: Int64s) -> Int64s:
     """Return the sum of ``max(0, c - corner)`` over all corners, for each committed offset c."""
-    corners = np.sort(corners)
+    corners = corners.copy()
+    corners.sort()
     sums = np.concatenate((_ZERO, corners.cumsum()))
     below = corners.searchsorted(committed, "left")
     ramp: Int64s = below * committed - sums[below]

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, records_below
+from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Runs, records_below
 from offset_sync.translate.index.stretches import Stretches, in_a_row
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
 from offset_sync.translate.read_records import count_read
 
 Bools = NDArray[np.bool_]
-_NO_STRETCHES = Stretches.of(Runs.of([], [], [], [], []), 0, 0)
+_NO_STRETCHES = Stretches.of(NO_RUNS, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,11 @@ class TargetView:
         """Return what lies at or above *offset*; a stretch across it is cut, for which its page is read."""
         paged = index.paged
         if offset >= paged.tail_begin or len(paged.pages) == 0:
-            runs = paged.tail.from_offset(offset)
-            return cls(index, _NO_STRETCHES, runs, 0, True)
+            return cls(index, _NO_STRETCHES, paged.tail.from_offset(offset), 0, True)
         known = index.stretches()
         number = int(known.below(np.array([offset], np.int64))[0])
+        if offset <= known.start[number]:
+            return cls(index, known.take(slice(number, None)) if number else known, NO_RUNS, number, False)
         runs = paged.page(number).from_offset(offset)
         end = int(known.end[number])
         parts = [Stretches.of(runs, offset, end), known.take(slice(number + 1, None))]
@@ -93,8 +94,8 @@ def _read_to(origin: int, committed: Int64s, source: PartitionLog, young_since_m
     span = known.span(origin)
     highest_to = np.concatenate(([-1], np.maximum.accumulate(span.high)))
     lowest_from = np.concatenate((np.minimum.accumulate(span.low[::-1])[::-1], [NO_LIMIT]))
-    most = highest_to[np.searchsorted(known.start, committed, "left")]
-    young = np.flatnonzero(known.seen_ms > young_since_ms)
+    most = highest_to[known.start.searchsorted(committed, "left")]
+    young = (known.seen_ms > young_since_ms).nonzero()[0]
     settled_to = int(known.start[young[0]]) if len(young) else int(NO_LIMIT)
     passed = known.below(np.minimum(committed, settled_to))
     safe = np.minimum(highest_to[passed], lowest_from[passed] - 1)
@@ -157,9 +158,9 @@ class ReadWindow:
         is_deleted: Bools = stretches.end <= self._log_start
         self.read += stretches.records @ everything
         self.read_deleted += (stretches.records * is_deleted) @ everything
-        before = np.cumsum(stretches.records) - stretches.records
+        before = stretches.records.cumsum() - stretches.records
         stops_at = np.where(nothing.any(axis=0), nothing.argmax(axis=0), len(stretches))
-        for number in np.unique(np.concatenate((np.flatnonzero(is_looked_at), stops_at))).tolist():
+        for number in sorted({*is_looked_at.nonzero()[0].tolist(), *stops_at.tolist()}):
             if number == len(stretches):
                 break
             if is_looked_at[number]:
@@ -169,7 +170,7 @@ class ReadWindow:
         if len(self._committed) == 0:
             return
         # The greatest commit is the one that may be beyond the source's index, which alone asks for what is unknown.
-        is_beyond: Bools = nothing[:, int(np.argmax(self._committed))]
+        is_beyond: Bools = nothing[:, int(self._committed.argmax())]
         self._count_others(stretches, ~is_looked_at, is_beyond, is_deleted)
 
     def _look_at(self, runs: Runs, some: Bools, before: int) -> Pieces:
@@ -214,7 +215,7 @@ class ReadWindow:
             span = stretches.span(origin)
             foreign += span.records
             reach = np.concatenate(([-1], np.maximum.accumulate(span.high)[:-1]))
-            self.unknown_copies += int(np.clip(reach - span.low + 1, 0, span.records).sum())
+            self.unknown_copies += int(np.minimum(np.maximum(reach - span.low + 1, 0), span.records).sum())
         unknown = foreign * (others & is_beyond)
         self.records += int(stretches.records[others].sum())
         self.deleted += int(stretches.records[others & is_deleted].sum())
@@ -236,7 +237,7 @@ def first_unread(required: Int64s, committed: Int64s) -> NDArray[np.intp]:
 
 def _into_piece(pieces: Pieces, piece: NDArray[np.intp], committed: Int64s) -> Int64s:
     """Return how far into its piece each answer lies: where a linear f reaches the commit, else at its start."""
-    ramp_from: Int64s = np.where(pieces.is_linear, pieces.needs, NO_LIMIT)[piece]
+    ramp_from: Int64s = np.where(pieces.is_linear[piece], pieces.needs[piece], NO_LIMIT)
     into: Int64s = np.maximum(committed - ramp_from, 0)
     return into
 

@@ -7,6 +7,7 @@ used, a later one is refused. Without headers nothing but the mirror's promise t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,7 @@ from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.timestamp_strategy import answer_by_timestamp
 
 
-@dataclass(frozen=True)
-class Strategy:
+class Strategy(NamedTuple):
     """A strategy's *name* and its settings.
 
     *look_back* is how many records before the commit ``header`` searches. A log is idle when none of its records was

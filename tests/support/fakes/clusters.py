@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,16 +25,14 @@ GroupKey = tuple[str, TopicPartition]
 """A group's partition."""
 
 
-@dataclass(frozen=True)
-class MemoryTopic:
+class MemoryTopic(NamedTuple):
     """One incarnation of a topic."""
 
     topic_id: str
     partitions: int = 1
 
 
-@dataclass(frozen=True)
-class MemoryEnds:
+class MemoryEnds(NamedTuple):
     """The offsets a partition holds, half-open."""
 
     log_start: int
@@ -54,8 +53,7 @@ class CommitRecord:
     leader_epoch: int = -1
 
 
-@dataclass(frozen=True)
-class GroupOffset:
+class GroupOffset(NamedTuple):
     """What the coordinator has committed for one partition of a group."""
 
     offset: int

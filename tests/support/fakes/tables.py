@@ -21,6 +21,7 @@ _TYPES = {
     "binary": pa.binary(),
     "timestamp": pa.timestamp("us", tz="UTC"),
 }
+_SESSION = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2))
 MapBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -30,9 +31,7 @@ class MemoryFrame:
 
     rows: pa.Table
     batch_rows: int = 50_000
-    sparkSession: Any = field(
-        default_factory=lambda: SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2))
-    )
+    sparkSession: Any = field(default_factory=lambda: _SESSION)
 
     def coalesce(self, _partitions: int) -> MemoryFrame:
         """Return the same rows: they are one task's already."""
@@ -72,6 +71,7 @@ class MemoryTables:
     dies_at: Table | None = None
     batch_rows: int = 1_000
     _reversed: dict[int, tuple[pa.Table, pa.Table]] = field(default_factory=dict)
+    _whole: dict[str, tuple[int, pa.Table]] = field(default_factory=dict)
 
     def write_by_tasks(self, table: Table, frames: Sequence[MemoryFrame]) -> None:
         """Write nothing: no micro-batch here is so large that its rows stay with tasks."""
@@ -98,7 +98,12 @@ class MemoryTables:
 
     def all_rows(self, table: Table) -> pa.Table:
         """Return all rows."""
-        return self.read_added(table, 0, self.version(table))
+        version, known = self.version(table), self._whole.get(table.name)
+        if known is None or known[0] != version:
+            known = self._whole[table.name] = version, self.read_added(table, 0, version).combine_chunks()
+        else:
+            self.reads.append((table.name, 0, version))
+        return known[1]
 
     def read_added(self, table: Table, after: int, until: int) -> pa.Table:
         """Return the rows of versions in ``(after, until]``, in an order of no meaning."""

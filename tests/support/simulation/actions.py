@@ -6,6 +6,7 @@ So any of them can be left out, which is how a history that fails is made short.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -82,12 +83,20 @@ def draw_actions(rng: random.Random, shape: Shape, count: int) -> list[Action]:
 
 class _Draw:
     def __init__(self, rng: random.Random, shape: Shape) -> None:
-        self.random, self.choice, self.choices = rng.random, rng.choice, rng.choices
+        self.random, self.choices, self.bits = rng.random, rng.choices, rng.getrandbits
         self.shape, self.below = shape, lambda n: int(rng.random() * n)
-        is_backlog = "backlog" in shape.faults
-        self.wait_weights, self.at_once = (LONG_WAITS, (3, 3, 50)) if is_backlog else (WAIT_WEIGHTS, AT_ONCE)
+        weights, self.at_once = (LONG_WAITS, (3, 3, 50)) if "backlog" in shape.faults else (WAIT_WEIGHTS, AT_ONCE)
+        self.wait_weights = list(accumulate(weights))
         self.mirror_faults = [fault for fault in MIRROR_FAULTS if fault in shape.faults]
         self.can_pause, self.can_crash = "pause" in shape.faults, "crash" in shape.faults
+
+    def choice(self, options: Sequence[Any]) -> Any:
+        """Draw what ``random.choice`` draws, in half the time."""
+        count = len(options)
+        width = count.bit_length()
+        while (number := self.bits(width)) >= count:
+            pass
+        return options[number]
 
     def action(self, name: str) -> Action:
         shape = self.shape
@@ -102,7 +111,7 @@ class _Draw:
                 fault = self.choice(self.mirror_faults)
             return name, *self.choice(shape.routes), place, 1 + self.below(4), fault, 1 + self.below(4)
         if name == "wait":
-            return name, self.choices(WAITS_MS, self.wait_weights)[0]
+            return name, self.choices(WAITS_MS, cum_weights=self.wait_weights)[0]
         if name in ("index", "sync"):
             alias, at_once = self.choice(shape.clusters), self.at_once if name == "index" else AT_ONCE
             return name, alias, self.choice(at_once), self._pauses()

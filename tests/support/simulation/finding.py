@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+from simulation.garbage import take_apart
 from simulation.one_thread import without_threads
 from simulation.oracle import Violation
 from simulation.simulation import simulate
@@ -25,8 +26,10 @@ def first_failure(remedy: Remedy, seeds: int, *, steps: int = 400) -> tuple[int,
         for name, instead in remedy.patches:
             stack.enter_context(patch(name, instead))
         for seed in range(remedy.seed, remedy.seed + seeds):
+            simulation = simulate(seed, remedy.faults, steps=steps)
             try:
-                simulate(seed, remedy.faults, steps=steps).run()
+                simulation.run()
             except Violation as problem:
                 return seed, str(problem)
+            take_apart(simulation)
     return None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.config import Config
 from offset_sync.model.values import ABSENT, GroupPartition, Outcome
 from offset_sync.state import fold_rows
 from offset_sync.state.commit_log_lives import CommitLogLives
@@ -130,13 +129,15 @@ class Persisted:
         found = [each.commit_records.log_offset.max(initial=-1) + 1 for each, _ in self._commits[alias].values()]
         return int(max(found, default=0))
 
-    def note_answers(self, answers: list[Reconciliation], keys: Sequence[GroupPartition], config: Config) -> None:
+    def note_answers(
+        self, answers: list[Reconciliation], keys: Sequence[GroupPartition], strategy_of: Callable[[str], str]
+    ) -> None:
         """Take rows of offset_translations, as the history writes them."""
         for each in answers:
             chosen = each.is_news | (each.batch_id is not None)
             if not chosen.any():
                 continue
-            rows = to_rows(each, np.flatnonzero(chosen), keys, config.strategy_of)
+            rows = to_rows(each, np.flatnonzero(chosen), keys, strategy_of)
             self._answers.append(rows)
             if self.intents.noted:
                 names = ("target_cluster", "group_id", "topic", "partition", "target_offset")

@@ -41,6 +41,7 @@ class Simulation(OddRecords):
         self.tables, self.persisted = MemoryTables(), Persisted(shape.clusters)
         self.checks = LogChecks(world, self.tables)
         self.indexers = {alias: Indexer(world, alias, self.tables, self.checks) for alias in shape.clusters}
+        self.drivers: list[SyncDriver] = []
         self.driver = self._new_driver()
         self.pauses, self.is_waiting = None, False
         self.begun_late = "late_index" in shape.faults
@@ -48,6 +49,7 @@ class Simulation(OddRecords):
     def _new_driver(self) -> SyncDriver:
         driver = SyncDriver(self.world, self.oracle, self.tables, self.persisted, self.pause)
         driver.skew_ms = 2 * GRACE_MS if "clocks" in self.shape.faults else 0
+        self.drivers.append(driver)
         return driver
 
     def run(self) -> None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from itertools import count
 from multiprocessing import active_children, get_context
 
-from simulation.one_thread import seldom_collected, without_threads
+from simulation.garbage import seldom_collected, take_apart
+from simulation.one_thread import without_threads
 from simulation.oracle import Violation
 from simulation.report import told
 from simulation.shape import ON_REQUEST
@@ -47,6 +48,7 @@ def tried(seeds: Iterable[int], seconds: float, *, is_plain: bool = False) -> Tr
                 break
             finally:
                 result.seeds, result.steps = result.seeds + 1, result.steps + simulation.next
+            take_apart(simulation)
     return result
 
 

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Mapping
+from functools import cache, lru_cache
 from typing import Any
 
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.config import Config
 from offset_sync.jobs.sync_batch import SyncBatch
-from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import EpochChange, OffsetWrite, TopicPartition, WriteOutcome
+from offset_sync.model.values import EpochChange, TopicPartition
 from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.last_translations import IS_HELD
-from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease
+from offset_sync.state.lease import SETTLE_S, Lease, NoLease
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.intent_log import restore_intents
-from offset_sync.sync.offset_writer import write_offsets
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.write_ahead import WriteAheadWriter
@@ -32,6 +30,7 @@ from simulation.commit_ingester import Ingester, NoMetrics
 from simulation.log_checks import Epochs
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted
+from simulation.target_writer import Writer
 from simulation.unread_commits import Answered, UnreadCommits
 from simulation.world import Position, World
 
@@ -39,38 +38,6 @@ from simulation.world import Position, World
 @lru_cache(maxsize=64)
 def _config(clusters: tuple[str, ...], metadata: str) -> Config:
     return config_of(list(clusters), sync={"metadata": metadata})
-
-
-class _SlowAdmin:
-    """A cluster to which things happen between the last look at the lease and the request that writes."""
-
-    def __init__(self, driver: SyncDriver, cluster: Any) -> None:
-        self._driver, self._cluster = driver, cluster
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "write_offsets" and "second" in self._driver.world.shape.faults:
-            self._driver.pause(asleep_ms=int(FRESH_S * 1000))
-        return getattr(self._cluster, name)
-
-
-class _Writer:
-    """Commits at one target through the real decisions."""
-
-    def __init__(self, driver: SyncDriver, target: str) -> None:
-        self.driver, self.target = driver, target
-
-    def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        self.driver.pause()
-        world = self.driver.world
-        clock = Clock(lambda: world.clock_ms[0] / 1000, self._sleep)
-        cluster: Any = _SlowAdmin(self.driver, world.clusters[self.target])
-        fence = self.driver.lease
-        outcomes = write_offsets(writes, cluster, fence=fence, dry_run=False, deadline=1.0, clock=clock)
-        self.driver.pause()
-        return outcomes
-
-    def _sleep(self, seconds: float) -> None:
-        self.driver.world.clock_ms[0] += int(seconds * 1000) + 1
 
 
 _FEW_BYTES = 4 * 240
@@ -103,7 +70,8 @@ class SyncDriver:
         self.skew_ms = 0
         self.answered: Answered = set()
         self.config = _config(world.shape.clusters, "carry" if "carry" in world.shape.faults else "tag")
-        self.restart()
+        self.strategy_of = cache(self.config.strategy_of)
+        self._begin()
 
     def pause(self, asleep_ms: int = 0) -> None:
         """Wait for somebody, at least so long where anything happens meanwhile."""
@@ -114,7 +82,12 @@ class SyncDriver:
         return self.world.clock_ms[0] + self.skew_ms
 
     def restart(self) -> None:
-        """Begin as a new process does: from the tables, the checkpoints and the files of intents."""
+        """End, and begin as a new process does."""
+        self.reconciler.close()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin from the tables, the checkpoints and the files of intents."""
         tables: Any = self.tables
         world, self.lease = self.world, self._lease(tables)
         # In half of the worlds all but the newest runs lie in pages of four, of which few are kept in memory.
@@ -123,7 +96,7 @@ class SyncDriver:
         index: Any = RecordIndex(self.tables, now_ms=self.now_ms, pages=pages)  # type: ignore[arg-type]
         self.state = SyncState(self.config, index, self.now_ms)
         self.answers: list[Reconciliation] = []
-        writers: dict[str, Any] = {alias: _Writer(self, alias) for alias in self.world.clusters}
+        writers: dict[str, Any] = {alias: Writer(self, alias) for alias in self.world.clusters}
         if "carry" in self.world.shape.faults:
             intents: Any = self.persisted.intents
             writers = {a: WriteAheadWriter(a, self.state, writer, intents) for a, writer in writers.items()}
@@ -245,4 +218,4 @@ class SyncDriver:
         """Have the history written."""
         self.lease.renew()
         answers, self.answers = self.answers, []
-        self.persisted.note_answers(answers, self.state.offsets.keys, self.config)
+        self.persisted.note_answers(answers, self.state.offsets.keys, self.strategy_of)

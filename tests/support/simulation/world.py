@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -50,6 +51,7 @@ class SimCluster(MemoryCluster):
         super().__init__(alias, SkewedClock(world.clock_ms, skew_ms))  # type: ignore[arg-type]
         self.world = world
         self.ids = {place.topic: 0 for place in world.shape.places}
+        self.partitions = Counter(place.topic for place in world.shape.places)
         self.stood: list[tuple[Position, Value | None, Genuine | None]] = []  # what each record of commits said
         self.commit_topic, self.commit_cuts = 0, list[int]()
         self.is_closed = False  # nobody reads its log of commits, say for want of a right
@@ -67,13 +69,9 @@ class SimCluster(MemoryCluster):
         """Say what is asked of a cluster."""
         if self.is_down:
             return self._silence()
-        logs = self.world.logs
-        partitions: dict[str, int] = {}
-        for place in self.world.shape.places:
-            partitions[place.topic] = partitions.get(place.topic, 0) + 1
-        topics = {name: MemoryTopic(f"{name}{self.ids[name]}@{self.alias}", n) for name, n in partitions.items()}
-        here = {p: logs[self.alias, p] for p in self.world.shape.places}
-        ends = {p: MemoryEnds(log.start, log.end, len(log.cuts)) for p, log in here.items()}
+        topics = {name: MemoryTopic(f"{name}{self.ids[name]}@{self.alias}", n) for name, n in self.partitions.items()}
+        here = {place: self.world.logs[self.alias, place] for place in self.world.shape.places}
+        ends = {p: MemoryEnds(log.start, len(log.entries), len(log.cuts)) for p, log in here.items()}
         return ClusterMetadata(topics, ends)
 
     def describe(self, topics: Sequence[str]) -> Mapping[str, MemoryTopic]:  # type: ignore[override]

@@ -15,9 +15,9 @@ from builders.index_rows import EPOCH, LogKey, add, begin, edge, life, run, topi
 from builders.record_indexes import cache_of, content, read_in_one
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
+from offset_sync.tables.catalog import ELECTED, INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.definition import Table
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 
@@ -112,6 +112,22 @@ def test_only_what_was_added_is_read_and_nothing_when_nothing_was() -> None:
         cache.refresh()
     assert tables.reads == [(RECORD_RUNS.name, 1, 3)]
     assert content(cache)[:4] == (0, 9, ["X"], [0])  # type: ignore[index]
+
+
+def test_each_of_three_tables_is_taken_in_where_nothing_was_added_to_the_others() -> None:
+    tables, log = MemoryTables(), ClusterPartition("Y", "orders", 0)
+    add(tables, RECORD_RUNS, run(0, 3))
+    index = read_in_one(tables)
+    for table, row, expected in (
+        (RECORD_RUNS, edge(9), (9, set(), None, 0)),
+        (INDEXED_TOPICS, topic("id"), (9, {"id"}, None, 0)),
+        (LOG_INCARNATIONS, life("Y", 9, noticed_ms=1, reason=ELECTED), (9, {"id"}, ("id", 1), 0)),
+        (LOG_INCARNATIONS, life("Y", 9, noticed_ms=2), (9, {"id"}, ("id", 2), 1)),
+    ):
+        add(tables, table, row)
+        index.refresh()
+        known = index.all_logs()[log].frontier, index.topic_ids("Y", "orders"), index.leader_epoch(log)
+        assert (*known, len(index.incarnations(log))) == expected
 
 
 def test_what_has_grown_is_told_once_and_of_any_cluster() -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from offset_sync.state import row_groups
-from offset_sync.state.row_groups import RowGroups, keys_at
+from offset_sync.state.row_groups import RowGroups, greatest_of_each, same_text
 
 TEXTS, NUMBERS = ["b", "a", "", None, "a b"], [3, 1, None, 2**31 - 1]
 
@@ -33,7 +33,7 @@ def table(rng: random.Random, rows: int) -> pa.Table:
 def test_rows_with_the_same_values_are_one_group(
     rows: int, limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, limit in zip(("_FEW", "_MOST_CODES"), limits, strict=True):
+    for name, limit in zip(("FEW", "_MOST_CODES"), limits, strict=True):
         monkeypatch.setattr(row_groups, name, limit)
     for seed in range(10):
         rng = random.Random(seed)
@@ -44,13 +44,18 @@ def test_rows_with_the_same_values_are_one_group(
         groups = RowGroups.of(columns)
         assert groups.group.tolist() == [numbers[key] for key in keys]
         assert groups.first.tolist() == [keys.index(key) for key in numbers]
-        assert keys_at(columns, groups.first) == list(numbers)
-
         at, chosen = [rng.randrange(4) - 2 for _ in keys], [rng.random() < 0.5 for _ in keys]
         of_group = [[row for row, each in enumerate(keys) if each == key] for key in numbers]
         values = np.array(at, np.int64)
-        assert groups.greatest(values).tolist() == [max(at[row] for row in mine) for mine in of_group]
+        greatest = [max(at[row] for row in mine) for mine in of_group]
+        assert list(greatest_of_each(columns, values).items()) == list(zip(numbers, greatest, strict=True))
         last = groups.last(values, np.array(chosen, np.bool_))
         assert last.tolist() == [
             max((row for row in mine if chosen[row]), key=lambda row: (at[row], row), default=-1) for mine in of_group
         ]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 64, 65])
+def test_one_text_stands_in_every_row(rows: int) -> None:
+    column = same_text("orders", rows)
+    assert (column.type, column.to_pylist()) == (pa.string(), ["orders"] * rows)

@@ -80,7 +80,7 @@ def grow(site: StatusSite, case: Case, rng: random.Random) -> None:
     cluster = site.clusters[rng.choice([case.source_cluster, case.target.cluster])]
     cluster.is_down = rng.random() < 0.1
     if rng.random() < 0.05:
-        cluster.topics["orders"] = replace(cluster.topics["orders"], topic_id="anew")
+        cluster.topics["orders"] = cluster.topics["orders"]._replace(topic_id="anew")
 
 
 def test_a_partition_in_which_nothing_changes_is_not_compared_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,12 +22,19 @@ def shallow(known: T) -> T:
 
 
 class GrowingArray:
-    """Append-only int64 column; :attr:`values` is valid until the next change, that of a :meth:`view` for good."""
+    """Append-only int64 column; :attr:`values` is valid until the next change, or for good if it is :meth:`shared`."""
 
     def __init__(self) -> None:
         self._buffer = _NOTHING
         self._size = 0
         self._is_shared = False
+
+    @classmethod
+    def of(cls, values: NDArray[np.int64]) -> GrowingArray:
+        """Return a column that begins with *values*, which it keeps as they are: no part of a larger array."""
+        found = cls.__new__(cls)
+        found._buffer, found._size, found._is_shared = values, len(values), True
+        return found
 
     def __len__(self) -> int:
         return self._size
@@ -53,14 +60,14 @@ class GrowingArray:
             self._buffer, self._is_shared = self._buffer.copy(), False
         self._buffer[self._size - 1] = value
 
-    def replace(self, values: NDArray[np.int64]) -> None:
-        """Forget everything and hold *values* instead."""
-        self._buffer, self._size, self._is_shared = _NOTHING, 0, False
-        self.append(values)
-
     def view(self) -> GrowingArray:
         """Return what has been appended so far as a column that does not change with this one; costs no copy."""
-        found = GrowingArray()
-        found._buffer, found._size = self._buffer[: self._size], self._size
-        self._is_shared = found._is_shared = True
+        found = shallow(self)
+        found._buffer = self.shared()
+        found._is_shared = True
         return found
+
+    def shared(self) -> NDArray[np.int64]:
+        """Return :attr:`values` for whoever keeps them: what is overwritten later is not overwritten there."""
+        self._is_shared = True
+        return self.values

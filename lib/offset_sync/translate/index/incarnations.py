@@ -19,6 +19,8 @@ import numpy as np
 
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
 
+_FOR_EVER = np.iinfo(np.int64).max
+
 
 class Incarnation(NamedTuple):
     """From *begins_at* on a log has had other records since *noticed_ms* (since the epoch, the indexing job's clock).
@@ -34,7 +36,7 @@ class Incarnation(NamedTuple):
 
 def true_below(indexed_at_ms: Int64s, lives: Sequence[Incarnation]) -> Int64s:
     """Return the offset below which each row of a log is still true, by when it was indexed; shape (rows,)."""
-    limit = np.full(len(indexed_at_ms), np.iinfo(np.int64).max, np.int64)
+    limit = np.full(len(indexed_at_ms), _FOR_EVER, np.int64)
     for life in lives:
         limit = np.where(indexed_at_ms <= life.noticed_ms, np.minimum(limit, life.begins_at), limit)
     return limit

@@ -11,7 +11,7 @@ from offset_sync.translate.index.growable_array import GrowingArray, shallow
 from offset_sync.translate.index.indexing_times import IndexingTimes
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.paged_runs import PagedRuns, PageStore, in_log_order, meets
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins
+from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins
 from offset_sync.translate.index.stretches import Stretches
 from offset_sync.translate.index.time_index import TimeIndex
 
@@ -102,7 +102,7 @@ class LogIndex:
     def _confirms(self, runs: Runs) -> bool:
         """Return whether the index holds the same records as *runs*, at all offsets that it covers."""
         start, end = np.maximum(runs.start, self.begin), np.minimum(runs.end, self.frontier)
-        asked = np.flatnonzero(start < end)
+        asked = (start < end).nonzero()[0]
         if len(asked) == 0:
             return True
         first, last = int(start[asked[0]]), int(end[asked].max()) - 1
@@ -112,7 +112,7 @@ class LogIndex:
         """Remember the first run of each origin."""
         for origin in origins:
             if origin not in self._first_runs:
-                row = int(np.argmax(fresh.origin == origin))
+                row = int((fresh.origin == origin).argmax())
                 self._first_runs[origin] = fresh.take(np.array([row]))  # a copy, which keeps nothing else alive
 
     def _note_order(self, fresh: Runs, origins: Sequence[int]) -> None:
@@ -182,8 +182,7 @@ class LogIndex:
         Others may be among them. Brought up to date with the runs first; pages that may tell are read.
         """
         newest, pages = self._newest_positions(origin), self._runs.pages
-        wanted = meets(pages, origin, low, high)
-        if len(wanted) == 0:
+        if len(pages) == 0 or len(wanted := meets(pages, origin, low, high)) == 0:
             return newest
         parts = [self._runs.page(number) for number in wanted.tolist()]
         is_above = pages.span(origin).high[wanted].max() >= high
@@ -226,7 +225,7 @@ class LogIndex:
             self._runs.adopt(view._runs)
             for origin, (known, done) in view._positions.items():
                 if origin not in self._positions:
-                    self._positions[origin] = (known.view(), done)
+                    self._positions[origin] = (known.copy(), done)
 
     def reorder_count(self) -> int:
         """Return how often a record came below an origin offset already seen, or may have: late, again or reordered.
@@ -244,7 +243,7 @@ class LogIndex:
 
     def first_runs(self) -> Runs:
         """Return the first run of each origin; a log whose index began late is judged by these."""
-        found = Runs.of([], [], [], [], [])
+        found = NO_RUNS
         for origin in sorted(self._first_runs):
             found = found.followed_by(self._first_runs[origin])
         return found

@@ -19,12 +19,17 @@ NO_LIMIT = 1 << 62
 """Greater than any offset: the position of a record that the cluster has not got."""
 
 
+_NOTHING = tuple(GrowingArray() for _ in range(5))
+"""Columns of no segment; to these nothing is ever added."""
+
+
 class OriginPositions:
     """Segments of one origin in one log, extended as the log grows; all arrays have shape (segments,)."""
 
     def __init__(self) -> None:
-        self._columns = tuple(GrowingArray() for _ in range(5))
+        self._columns: tuple[GrowingArray, ...] = _NOTHING
         self._seen_ms = GrowingArray()
+        self._view: OriginPositions | None = None
 
     def __len__(self) -> int:
         return len(self._columns[0])
@@ -55,14 +60,18 @@ class OriginPositions:
         return self._columns[4].values
 
     def extend(self, runs: Runs) -> None:
-        """Add *runs* of this origin, in log order and all later in the log than what is here."""
+        """Add *runs* of this origin, in log order and all later in the log than what is here.
+
+        They are kept as they are where nothing is here yet: no part of larger arrays.
+        """
         if len(runs) == 0:
             return
+        self._view = None
         start, end = runs.origin_start, runs.origin_start + runs.length
         known_end = int(self.end[-1]) if len(self) else -1
         # What a cut has taken stands beyond every offset, so what comes now does not stand later than that.
         has_lost = len(self) > 0 and int(self.next_offset[-1]) >= NO_LIMIT
-        if not has_lost and start[0] >= known_end and bool(np.all(start[1:] >= end[:-1])):
+        if not has_lost and start[0] >= known_end and bool((start[1:] >= end[:-1]).all()):
             # These runs stand later in the log, so the next offsets of earlier segments do not change.
             self._append(start, end, runs.start, runs.indexed_at_ms)
             return
@@ -72,15 +81,20 @@ class OriginPositions:
             np.concatenate((self.position, runs.start)),
             np.concatenate((self._seen_ms.values, runs.indexed_at_ms)),
         )
-        for column in (*self._columns, self._seen_ms):
-            column.replace(np.empty(0, np.int64))
+        self._columns = _NOTHING
         self._append(*segments)
 
     def view(self) -> OriginPositions:
-        """Return the same as it is now, whatever is added here."""
+        """Return the same as it is now, whatever is added here; for all who ask, so nothing may be added to it."""
+        if self._view is None:
+            self._view = self.copy()
+        return self._view
+
+    def copy(self) -> OriginPositions:
+        """Return the same as it is now, whatever is added here or there; costs no copy before something is."""
         found = OriginPositions.__new__(OriginPositions)
         found._columns = tuple(column.view() for column in self._columns)
-        found._seen_ms = self._seen_ms.view()
+        found._seen_ms, found._view = self._seen_ms.view(), None
         return found
 
     def _append(self, start: Int64s, end: Int64s, position: Int64s, seen_ms: Int64s) -> None:
@@ -90,19 +104,23 @@ class OriginPositions:
             start, end, position, seen_ms = start[1:], end[1:], position[1:], seen_ms[1:]
         if len(start) == 0:
             return
-        lowest, lowest_at = _suffix_minimum(position)
+        columns = (start, end, position, *_lowest_from_there_on(position, seen_ms))
+        if len(self) == 0:
+            self._columns, self._seen_ms = tuple(map(GrowingArray.of, columns)), GrowingArray.of(seen_ms)
+            return
         self._seen_ms.append(seen_ms)
-        for column, values in zip(self._columns, (start, end, position, lowest, seen_ms[lowest_at]), strict=True):
+        for column, values in zip(self._columns, columns, strict=True):
             column.append(values)
 
 
-def _suffix_minimum(values: Int64s) -> tuple[Int64s, NDArray[np.intp]]:
-    """Return, for each index, the smallest value from there on, and the index at which that is."""
-    backwards = values[::-1]
-    smallest = np.minimum.accumulate(backwards)
-    is_new = backwards == smallest
-    smallest_at = np.maximum.accumulate(np.where(is_new, np.arange(len(values)), 0))
-    return smallest[::-1], (len(values) - 1 - smallest_at)[::-1]
+def _lowest_from_there_on(position: Int64s, seen_ms: Int64s) -> tuple[Int64s, Int64s]:
+    """Return, for each segment, the lowest position from there on, and when what stands there was seen."""
+    if (position[1:] >= position[:-1]).all():
+        return position, seen_ms
+    backwards = position[::-1]
+    lowest = np.minimum.accumulate(backwards)
+    lowest_at = np.maximum.accumulate(np.where(backwards == lowest, np.arange(len(position)), 0))
+    return lowest[::-1], seen_ms[::-1][lowest_at][::-1]
 
 
 def first_occurrences(

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from offset_sync.translate.index.growable_array import GrowingArray, shallow
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import Int64s, Runs, records_below
+from offset_sync.translate.index.runs import NO_RUNS, Int64s, Runs, records_below
 from offset_sync.translate.index.stretches import Stretches, in_a_row
 
-_NOTHING = Runs.of([], [], [], [], [])
+_NO_PAGES = Stretches.of(NO_RUNS, 0, 0)
+_LENGTH = 1
+"""The only column in which a value changes: the last run grows."""
 
 
 class PageStore(Protocol):
@@ -35,38 +37,39 @@ class PagedRuns:
 
     def __init__(self, begin: int) -> None:
         self._columns = _new_columns()
+        self._tail: Runs | None = None
         self.tail_begin = begin
-        self.pages = Stretches.of(_NOTHING, begin, begin)
+        self.pages = _NO_PAGES
         self.store: PageStore | None = None
         self.paged_runs = 0
-        self._tail_stretch: tuple[int, Stretches] | None = None
+        self._stretches: tuple[int, Stretches] | None = None
 
     @property
     def tail(self) -> Runs:
         """The runs in memory; neighbours that continue each other are joined."""
-        start, length, origin, origin_start, indexed_at_ms = (column.values for column in self._columns)
-        return Runs(start, length, origin, origin_start, indexed_at_ms)  # type: ignore[arg-type]
+        if self._tail is None:
+            self._tail = Runs(*(column.values for column in self._columns))  # type: ignore[arg-type]
+        return self._tail
 
     def view(self) -> PagedRuns:
-        """Return the same as it is now, whatever is added here; pages never change."""
+        """Return the same as it is now, whatever is added here; pages never change. Nothing is added to a view."""
         found = shallow(self)
-        found._columns = tuple(column.view() for column in self._columns)
+        found._tail, found._columns = self.tail, ()
+        if self._columns:  # else it is a view itself
+            self._columns[_LENGTH].shared()
         return found
 
     def adopt(self, view: PagedRuns) -> None:
-        """Keep what a *view* knows of the stretch in memory, which begins where it does here: nothing was let go."""
-        if self._tail_stretch is None:
-            self._tail_stretch = view._tail_stretch  # of as many runs as there were up to its frontier
+        """Keep what a *view* knows of its stretches, where it has the same runs in memory: nothing was let go."""
+        if self._stretches is None:
+            self._stretches = view._stretches  # of as many runs as there were up to its frontier
 
     def append(self, fresh: Runs) -> None:
         """Add *fresh* runs, joined among themselves and above all that is here."""
-        self._tail_stretch = None
-        known = self.tail
-        if len(known):
-            last = known.take(slice(len(known) - 1, None))
-            if len(last.followed_by(fresh.take(slice(0, 1))).joined()) == 1:
-                self._columns[1].set_last(int(last.length[0] + fresh.length[0]))
-                fresh = fresh.take(slice(1, None))
+        known, self._tail, self._stretches = self.tail, None, None
+        if len(known) and fresh.continues(known):
+            self._columns[_LENGTH].set_last(int(known.length[-1] + fresh.length[0]))
+            fresh = fresh.take(slice(1, None))
         for column, values in zip(self._columns, columns_of(fresh), strict=True):
             column.append(values)
 
@@ -89,11 +92,11 @@ class PagedRuns:
                 self._keep(tail.take(slice(taken, None)), gone, taken, store)
 
     def _keep(self, tail: Runs, pages: Sequence[Stretches], taken: int, store: PageStore) -> None:
-        self._columns = _new_columns()
+        self._columns, self._tail = _new_columns(), None
         for column, values in zip(self._columns, columns_of(tail), strict=True):
             column.append(values)
         self.pages, self.paged_runs = in_a_row(pages), self.paged_runs + taken
-        self.store, self._tail_stretch = store, None
+        self.store, self._stretches = store, None
 
     def page(self, number: int) -> Runs:
         """Return the runs of a page."""
@@ -144,10 +147,11 @@ class PagedRuns:
 
     def stretches(self, frontier: int) -> Stretches:
         """Return the pages, and what is in memory up to *frontier* as one stretch more."""
-        if self._tail_stretch is None or self._tail_stretch[0] != frontier:
-            self._tail_stretch = frontier, Stretches.of(self.tail, self.tail_begin, frontier)
-        parts = [each for each in (self.pages, self._tail_stretch[1]) if len(each)]
-        return in_a_row(parts) if parts else self.pages
+        if self._stretches is None or self._stretches[0] != frontier:
+            of_tail = Stretches.of(self.tail, self.tail_begin, frontier)
+            parts = [each for each in (self.pages, of_tail) if len(each)]
+            self._stretches = frontier, in_a_row(parts) if parts else self.pages
+        return self._stretches[1]
 
     def records_from(self, offset: Int64s, frontier: int) -> Int64s:
         """Return how many records stand at or above each offset, shape (offsets,), of a log known to *frontier*.
@@ -189,6 +193,8 @@ def columns_of(runs: Runs) -> tuple[NDArray[Any], ...]:
 
 def in_log_order(parts: Sequence[Runs]) -> Runs:
     """Return the runs of all *parts*, which follow each other."""
+    if len(parts) == 1:
+        return parts[0]
     columns = (np.concatenate(column) for column in zip(*map(columns_of, parts), strict=True))
     return Runs(*columns)
 

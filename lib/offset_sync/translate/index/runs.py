@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Int64s = NDArray[np.int64]
+_FEW = 64
+"""So many numbers a set has told apart before numpy has begun."""
 
 UNKNOWN_ORIGIN = -1
 """Origin code of a record whose headers could not be read: it counts as unread, whatever was committed."""
@@ -76,9 +78,11 @@ class Runs:
 
     def from_offset(self, offset: int) -> Runs:
         """Return what lies at or above *offset*; a run across it is cut. The cost depends on what is returned only."""
-        first = max(int(self.start.searchsorted(offset, "right")) - 1, 0)
+        if len(self) == 0 or offset <= self.start[0]:
+            return self
+        first = int(self.start.searchsorted(offset, "right")) - 1
         kept = self.take(slice(first, None))
-        if len(kept) == 0 or kept.start[0] >= offset:
+        if kept.start[0] == offset:
             return kept
         if kept.start[0] + kept.length[0] <= offset:
             return kept.take(slice(1, None))
@@ -92,7 +96,7 @@ class Runs:
         Overlaps come from a table that was written anew from the beginning; everywhere else runs are disjoint.
         """
         covered = np.concatenate((self.start[:1], np.maximum.accumulate(self.end)[:-1]))
-        cut = np.clip(covered - self.start, 0, self.length)
+        cut = np.minimum(np.maximum(covered - self.start, 0), self.length)
         if not cut.any():
             return self
         kept = cut < self.length
@@ -100,7 +104,7 @@ class Runs:
 
     def holds(self, others: Runs, start: Int64s, end: Int64s) -> bool:
         """Return whether what *others* have of each ``[start, end)`` is here too, of which none is empty."""
-        at = np.searchsorted(self.start, start, "right") - 1
+        at = self.start.searchsorted(start, "right") - 1
         if at.min() < 0:
             return False
         # Runs here are joined as far as they can be, so one that is confirmed lies inside a single one of them.
@@ -111,6 +115,12 @@ class Runs:
     def _from_inside(self, cut: Int64s) -> Runs:
         """Return the runs without their first *cut* records, shape (runs,)."""
         return Runs(self.start + cut, self.length - cut, self.origin, self.origin_start + cut, self.indexed_at_ms)
+
+    def continues(self, before: Runs) -> bool:
+        """Return whether the first run here goes on where the last of those *before* ends; neither is empty."""
+        length = before.length[-1]
+        is_next = self.start[0] == before.start[-1] + length and self.origin[0] == before.origin[-1]
+        return bool(is_next and self.origin_start[0] == before.origin_start[-1] + length)
 
     def joined(self) -> Runs:
         """Join neighbours that continue each other, which the borders of micro-batches have cut.
@@ -124,7 +134,7 @@ class Runs:
             & (self.origin[1:] == self.origin[:-1])
             & (self.origin_start[1:] == self.origin_start[:-1] + self.length[:-1])
         )
-        first = np.flatnonzero(np.concatenate(([True], ~continues)))
+        first = np.concatenate(([True], ~continues)).nonzero()[0]
         return Runs(
             self.start[first],
             np.add.reduceat(self.length, first),
@@ -134,21 +144,24 @@ class Runs:
         )
 
 
+NO_RUNS = Runs.of([], [], [], [], [])
+
+
 def records_below(start: Int64s, length: Int64s, offset: Int64s) -> Int64s:
     """Return how many records stand below each offset, shape (offsets,), in stretches by ascending *start*."""
     if len(start) == 0:
         return np.zeros(len(offset), np.int64)
-    row = np.searchsorted(start, offset, "right") - 1
+    row = start.searchsorted(offset, "right") - 1
     at = np.maximum(row, 0)
-    into = np.clip(offset - start[at], 0, length[at])
-    before = np.concatenate(([0], np.cumsum(length)))
+    into = np.minimum(np.maximum(offset - start[at], 0), length[at])
+    before = np.concatenate(([0], length.cumsum()))
     return np.where(row >= 0, before[at] + into, 0)
 
 
 def distinct_origins(origin: NDArray[np.int32]) -> list[int]:
     """Return the different codes among *origin*, shape (runs,), ascending; they are few and near each other."""
-    if len(origin) == 0:
-        return []
+    if len(origin) <= _FEW:
+        return sorted(set(origin.tolist()))
     low, high = int(origin.min()), int(origin.max())
     if high - low <= len(origin):
         return [low + code for code in np.flatnonzero(np.bincount(origin - low)).tolist()]

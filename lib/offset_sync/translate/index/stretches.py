@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,7 @@ NONE_LOW, NONE_HIGH = NO_LIMIT, -1
 """Lowest and highest origin offset of what is not there."""
 
 
-@dataclass(frozen=True)
-class OriginSpans:
+class OriginSpans(NamedTuple):
     """Lowest and highest offset of one origin in each stretch, and how many records it has there; shapes (stretches,).
 
     ``NONE_LOW`` and ``NONE_HIGH`` where it has none.
@@ -93,7 +92,7 @@ class Stretches:
 
     def below(self, offset: Int64s) -> NDArray[np.intp]:
         """Return how many stretches end at or below each offset, shape (offsets,)."""
-        return np.searchsorted(self.end, offset, "right")
+        return self.end.searchsorted(offset, "right")
 
 
 def in_a_row(parts: Sequence[Stretches]) -> Stretches:
@@ -125,7 +124,7 @@ def repeated(start: Int64s, length: Int64s) -> int:
     """Return how many offsets the ranges ``[start, start + length)`` hold beyond the distinct ones."""
     if len(start) == 0 or bool((start[1:] >= (start + length)[:-1]).all()):
         return 0
-    order = np.argsort(start)
+    order = start.argsort()
     start, end = start[order], (start + length)[order]
     covered_to = np.concatenate(([start[0]], np.maximum.accumulate(end)[:-1]))
     return int(length[order].sum() - np.maximum(end - np.maximum(start, covered_to), 0).sum())

@@ -28,20 +28,18 @@ def test_pieces_append_to_one_array(pieces: list[list[int]]) -> None:
     assert len(array) == sum(map(len, pieces))
 
 
-def test_the_last_value_can_be_set_and_all_replaced() -> None:
+def test_the_last_value_can_be_set() -> None:
     array = array_of([1, 2], [3])
     array.set_last(7)
     assert array.values.tolist() == [1, 2, 7]
-    array.replace(np.arange(100))
-    assert array.values.tolist() == list(range(100))
-    array.replace(np.empty(0, np.int64))
-    assert len(array) == 0
 
 
-def test_replacing_an_array_with_a_part_of_itself_keeps_that_part() -> None:
-    array = array_of(list(range(10)))
-    array.replace(array.values[3:].copy())
-    assert array.values.tolist() == list(range(3, 10))
+def test_an_array_that_begins_with_values_leaves_them_as_they_are() -> None:
+    given = np.arange(3)
+    array = GrowingArray.of(given)
+    array.set_last(7)
+    array.append(np.array([8]))
+    assert (array.values.tolist(), given.tolist()) == ([0, 1, 7, 8], [0, 1, 2])
 
 
 def test_columns_give_new_rows_their_defaults_and_keep_the_old_ones() -> None:

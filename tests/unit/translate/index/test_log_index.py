@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,6 +121,20 @@ def test_a_run_that_goes_on_across_a_batch_border_keeps_its_first_indexing_time(
     index = index_of((runs_of((0, 4, 0, 0), at_ms=1), 4), (runs_of((4, 2, 0, 4), (6, 1, 1, 0), at_ms=2), 7))
     assert rows_of(index.runs) == [(0, 6, 0, 0), (6, 1, 1, 0)]
     assert index.runs.indexed_at_ms.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("fresh", "joined"),
+    [
+        pytest.param((3, 2, 0, 3), [(0, 5, 0, 0)], id="goes-on"),
+        pytest.param((3, 2, 0, 4), [(0, 3, 0, 0), (3, 2, 0, 4)], id="origin-left-one-out"),
+        pytest.param((3, 2, 1, 3), [(0, 3, 0, 0), (3, 2, 1, 3)], id="another-origin"),
+        pytest.param((4, 2, 0, 3), [(0, 3, 0, 0), (4, 2, 0, 3)], id="log-left-one-out"),
+    ],
+)
+def test_a_batch_is_joined_to_the_last_run_only_where_log_and_origin_both_go_on(fresh: Row, joined: list[Row]) -> None:
+    index = index_of((runs_of((0, 3, 0, 0)), 3), (runs_of(fresh), 6))
+    assert rows_of(index.runs) == joined
 
 
 def test_positions_keep_up_with_the_runs_also_where_a_run_has_grown() -> None:

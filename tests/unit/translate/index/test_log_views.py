@@ -100,12 +100,34 @@ def test_positions_that_a_view_has_made_are_the_logs_unless_it_has_let_go_of_wha
     assert log.positions(1).start.tolist() == [0, 2]
 
 
-@pytest.mark.parametrize("change", ["set_last", "append", "replace"])
-def test_a_view_of_a_column_does_not_change_with_it(change: str) -> None:
+def test_what_was_known_of_stretches_is_void_when_pages_are_let_go() -> None:
+    log = LogIndex()
+    log.extend(Runs.of(np.arange(6), np.ones(6), [0, 1] * 3, np.arange(6), np.zeros(6)), 6)
+    view = log.view()
+    ends = [view.stretches().end.tolist()]
+    log.adopt(view)
+    log.let_go(2, 2, KeptPages())
+    log.adopt(view)
+    assert [*ends, log.stretches().end.tolist(), view.stretches().end.tolist()] == [[6], [2, 4, 6], [6]]
+
+
+def test_positions_that_a_log_has_taken_over_from_a_view_grow_without_it() -> None:
+    log = LogIndex()
+    log.extend(Runs.of([0, 1], [1, 1], [1, 0], [0, 1], [0, 0]), 2)
+    view = log.view()
+    view.positions(1)
+    log.adopt(view)
+    log.extend(Runs.of([2, 3], [1, 1], [0, 1], [2, 5], [0, 0]), 4)
+    assert log.positions(1).start.tolist() == [0, 5]
+    assert view.view().positions(1).start.tolist() == [0]
+
+
+@pytest.mark.parametrize("change", ["set_last", "append"])
+@pytest.mark.parametrize("is_view", [False, True])
+def test_a_view_of_a_column_does_not_change_with_it(change: str, is_view: bool) -> None:
     column = GrowingArray()
     column.append(np.arange(3))
-    for each in (column, column.view()):
-        seen = each.view()
-        getattr(each, change)(7 if change == "set_last" else np.array([7, 8]))
-        assert seen.values.tolist() == [0, 1, 2]
-        column.replace(np.arange(3))
+    column = column.view() if is_view else column
+    seen, shared = column.view(), column.shared()
+    getattr(column, change)(7 if change == "set_last" else np.array([7, 8]))
+    assert (seen.values.tolist(), shared.tolist()) == ([0, 1, 2], [0, 1, 2])
