@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.incarnations import Incarnation, lives_of
+from offset_sync.state.incarnations import lives_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_RUNS
 from offset_sync.tables.protocol import Tables
+from offset_sync.translate.index.incarnations import Incarnation
 
 _RUN = ["cluster", "origin", "topic", "partition", "start_offset", "origin_start", "length"]
 _ENDS = (("origin", "origin_start"), ("cluster", "start_offset"))
