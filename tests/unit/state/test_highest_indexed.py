@@ -48,4 +48,5 @@ def test_copies_byte_for_byte_say_nothing_of_their_original() -> None:
     for topic in ("orders", "pay"):
         add(tables, RECORD_RUNS, run(0, 4, "X", 0, place=("X", topic, 0)), run(0, 9, "X", 0, place=("Y", topic, 0)))
     found = highest_indexed(tables, {"pay": "X"}.get)  # type: ignore[arg-type]
-    assert found == {ClusterPartition("X", "orders", 0): 9, ClusterPartition("X", "pay", 0): 4}
+    of_copies = {ClusterPartition("Y", topic, 0): 9 for topic in ("orders", "pay")}
+    assert found == {ClusterPartition("X", "orders", 0): 9, ClusterPartition("X", "pay", 0): 4, **of_copies}
