@@ -14,22 +14,19 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from broker.committed_offsets import commit
-from broker.crafted_logs import Clusters, create_topics
-from broker.installation import install, until
-from broker.mirrored_site import MirroredSite
+from broker.crafted_logs import Clusters
+from broker.installation import until
+from broker.mirrored_site import MirroredSite, mirrored_site
 from offset_sync.config import load_config
 from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.runner import job_arguments
 from offset_sync_demo.kafka.clients import Headers, read_partition
 from offset_sync_demo.load.producer import TopicLoad
-from offset_sync_demo.load.stamping_mirror import StampingMirror
-from offset_sync_demo.load.workload import Producers
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(900)]
 
 ALIASES = ("dc1", "dc2")
 SHOP, LEDGER = "shop", "ledger"
-PARTITIONS = {SHOP: 2, LEDGER: 1}
 NOBODY: dict[str, float] = {}
 SHARES = {SHOP: dict.fromkeys(ALIASES, 0.5), LEDGER: {"dc1": 1.0}}
 LOADS = [TopicLoad(SHOP, 2, 100.0), TopicLoad(LEDGER, 1, 30.0, is_transactional=True)]
@@ -56,17 +53,8 @@ def site(
     soiled_clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[MirroredSite]:
     folder = tmp_path_factory.mktemp("mirrormaker")
-    for alias in ALIASES:
-        create_topics(soiled_clusters[alias], PARTITIONS)
-    mirror = StampingMirror(soiled_clusters, {alias: list(PARTITIONS) for alias in ALIASES}, folder / "mirror")
-    mirror.start(EVERYTHING_ON)
-    producers = Producers(soiled_clusters, LOADS, dict.fromkeys(PARTITIONS, NOBODY))
-    producers.start()
-    servers = {alias: soiled_clusters[alias].bootstrap_servers for alias in ALIASES}
-    installation = install(folder / "jobs", servers, list(PARTITIONS), mirror={"place_header": "Place"})
-    yield MirroredSite(soiled_clusters, mirror, producers, installation, PARTITIONS)
-    mirror.kill()
-    producers.stop(2.0)
+    with mirrored_site(soiled_clusters, LOADS, folder, EVERYTHING_ON) as site:
+        yield site
 
 
 def produce(site: MirroredSite) -> None:

@@ -7,17 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.crafted_logs import Clusters, create_topics
-from broker.installation import install
-from broker.mirrored_site import MirroredSite
+from broker.crafted_logs import Clusters
+from broker.mirrored_site import MirroredSite, mirrored_site
 from offset_sync_demo.load.producer import TopicLoad
-from offset_sync_demo.load.stamping_mirror import StampingMirror
-from offset_sync_demo.load.workload import Producers
 
 pytestmark = [pytest.mark.broker, pytest.mark.in_order, pytest.mark.timeout(1200)]
 
 ALIASES = ("dc1", "dc2", "dc3")
-PARTITIONS = {"shop": 2}
 EQUALLY = dict.fromkeys(ALIASES, 1 / 3)
 
 
@@ -25,18 +21,9 @@ EQUALLY = dict.fromkeys(ALIASES, 1 / 3)
 def site(
     three_clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[MirroredSite]:
-    folder = tmp_path_factory.mktemp("mesh")
-    for alias in ALIASES:
-        create_topics(three_clusters[alias], PARTITIONS)
-    mirror = StampingMirror(three_clusters, {alias: list(PARTITIONS) for alias in ALIASES}, folder / "mirror")
-    mirror.start()
-    producers = Producers(three_clusters, [TopicLoad("shop", 2, 90.0)], {"shop": {}})
-    producers.start()
-    servers = {alias: three_clusters[alias].bootstrap_servers for alias in ALIASES}
-    installation = install(folder / "jobs", servers, list(PARTITIONS), mirror={"place_header": "Place"})
-    yield MirroredSite(three_clusters, mirror, producers, installation, PARTITIONS)
-    mirror.kill()
-    producers.stop(2.0)
+    loads = [TopicLoad("shop", 2, 90.0)]
+    with mirrored_site(three_clusters, loads, tmp_path_factory.mktemp("mesh")) as site:
+        yield site
 
 
 def test_each_record_comes_to_each_cluster_once_and_none_goes_in_circles(site: MirroredSite) -> None:

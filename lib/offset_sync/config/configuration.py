@@ -181,7 +181,7 @@ class Config(Section):
     @property
     def has_copies(self) -> bool:
         """Whether any topic may be copied byte for byte."""
-        return "identity" in {self.topics.strategy, *(each.strategy for each in self.topics.overrides)}
+        return "identity" in self.topics.strategies
 
     def is_timed(self, stream: str) -> bool:
         """Whether *stream* is translated, or checked, by timestamp: its runs also end where the timestamp changes."""
@@ -189,8 +189,7 @@ class Config(Section):
 
     def timed_topics(self) -> Callable[[str], bool] | None:
         """Return :meth:`is_timed`, None where it is true of no stream."""
-        named = {self.topics.strategy, *(each.strategy for each in self.topics.overrides)}
-        return None if named.isdisjoint(_TIMED) else self.is_timed
+        return None if self.topics.strategies.isdisjoint(_TIMED) else self.is_timed
 
     def is_topic_included(self, stream: str) -> bool:
         """Whether *stream* is indexed and synced at all: its strategy is not ``off``."""

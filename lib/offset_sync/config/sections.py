@@ -6,15 +6,7 @@ import re
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    WrapValidator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WrapValidator
 
 from offset_sync.config.client_options import GSSAPI_REFUSED
 from offset_sync.config.duration import Duration, PositiveDuration
@@ -139,6 +131,11 @@ class Topics(Section):
     origin: str = ""
     header_look_back: Count = 1_000
     overrides: tuple[Override, ...] = ()
+
+    @property
+    def strategies(self) -> frozenset[str]:
+        """All that any topic may have."""
+        return frozenset({self.strategy, *(each.strategy for each in self.overrides)})
 
     def origin_of(self, topic: str) -> str:
         """Return the origin that is given for *topic*, empty where none is."""

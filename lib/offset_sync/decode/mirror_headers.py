@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -43,6 +43,20 @@ class Identities:
     def is_native(self) -> Flags:
         """Rows without the two headers."""
         return ~(self.is_mirrored | self.is_malformed)
+
+    def without(self, is_wrong: Flags, reasons: dict[int, str]) -> Identities:
+        """Return the same where mirrored rows that are *wrong* are malformed, so unread by everyone: *reasons* by row.
+
+        Shape (records,).
+        """
+        return replace(
+            self,
+            is_mirrored=self.is_mirrored & ~is_wrong,
+            is_malformed=self.is_malformed | is_wrong,
+            origin_code=np.where(is_wrong, np.int32(NOT_MIRRORED), self.origin_code),
+            origin_offset=np.where(is_wrong, 0, self.origin_offset),
+            reasons=self.reasons | reasons,
+        )
 
 
 def decode_identities(
@@ -156,5 +170,5 @@ def _decode_int64(rows: ByteRows, chosen: NDArray[np.intp], reasons: dict[int, s
     is_text = (values.view(np.uint8).reshape(-1, _INT64_BYTES) - np.uint8(ord("0")) <= 9).all(axis=1)
     for row in chosen[is_text].tolist():
         reasons.setdefault(row, "offset header is text, eight digits")
-    numbers[chosen] = np.where(is_larger | is_text, 0, found)
+    numbers[chosen] = np.where(is_larger, 0, found)
     return numbers

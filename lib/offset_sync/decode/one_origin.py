@@ -32,11 +32,4 @@ def of_one_origin(found: Identities, is_of_home: Flags) -> Identities:
     is_other = found.is_mirrored & ~is_of_home
     if not is_other.any():
         return found
-    return replace(
-        found,
-        is_mirrored=found.is_mirrored & ~is_other,
-        is_malformed=found.is_malformed | is_other,
-        origin_code=np.where(is_other, np.int32(NOT_MIRRORED), found.origin_code),
-        origin_offset=np.where(is_other, 0, found.origin_offset),
-        reasons=found.reasons | dict.fromkeys(np.flatnonzero(is_other).tolist(), OTHER_ORIGIN),
-    )
+    return found.without(is_other, dict.fromkeys(np.flatnonzero(is_other).tolist(), OTHER_ORIGIN))

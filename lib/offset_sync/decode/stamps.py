@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from offset_sync.decode.mirror_headers import NOT_MIRRORED, Encoding, Identities, decode_identities
+from offset_sync.decode.mirror_headers import Encoding, Identities, decode_identities
 from offset_sync.decode.place_header import Places, confirmed, read_places, read_split_places
 
 ORIGIN_HEADER, OFFSET_HEADER = "origin_header", "offset_header"
@@ -58,11 +57,4 @@ def _of_known(found: Identities, known: Collection[str]) -> Identities:
         row: f"origin header {found.origins[found.origin_code[row]]!a} is of no cluster that is mirrored to this one"
         for row in np.flatnonzero(is_unknown).tolist()
     }
-    return replace(
-        found,
-        is_mirrored=found.is_mirrored & ~is_unknown,
-        is_malformed=found.is_malformed | is_unknown,
-        origin_code=np.where(is_unknown, np.int32(NOT_MIRRORED), found.origin_code),
-        origin_offset=np.where(is_unknown, 0, found.origin_offset),
-        reasons=found.reasons | reasons,
-    )
+    return found.without(is_unknown, reasons)

@@ -59,9 +59,6 @@ class CopyCheck:
         with self._lock:
             self._reach |= reach
 
-    def _is_copy(self, alias: str, log: TopicPartition) -> bool:
-        return self._original(log.topic) not in (None, alias)
-
     def _beyond(self, reach: Reach, said: Said) -> dict[ClusterPartition, int]:
         found: dict[ClusterPartition, int] = {}
         for log, end in reach.items():

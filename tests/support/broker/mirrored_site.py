@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from confluent_kafka import KafkaException, Producer
 
 from broker.committed_offsets import Partition, commit, committed
-from broker.crafted_logs import Clusters
-from broker.installation import Installation, until
+from broker.crafted_logs import Clusters, create_topics
+from broker.installation import Installation, install, until
 from chaos.contents import Log, Reading
 from offset_sync_demo.kafka.clients import Headers, client_options, list_partitions, read_partition, stable_ends
 from offset_sync_demo.kafka.log_dump import dump_ids
+from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.records import record_id, record_value, value_id
 from offset_sync_demo.load.stamping_mirror import StampingMirror
 from offset_sync_demo.load.workload import Producers
 
+_PLACE = {"place_header": "Place"}
 SHARES = {"tail": 1.0, "middle": 0.5, "early": 0.1}
 """The groups of each cluster, and how much of every log they have read whenever they commit."""
 
@@ -166,3 +169,22 @@ class MirroredSite:
                 if key.startswith(("status-task-", "status-connector-")) and record.value():
                     states[key.split("-", 2)[2]] = json.loads(record.value() or b"")["state"]
         return states
+
+
+@contextlib.contextmanager
+def mirrored_site(
+    clusters: Clusters, loads: Sequence[TopicLoad], folder: Path, settings: Mapping[str, str] | None = None
+) -> Iterator[MirroredSite]:
+    """Mirror the topics of *loads* between all *clusters*, produced nowhere yet; *settings* are MirrorMaker's."""
+    partitions = {load.topic: load.partitions for load in loads}
+    for each in clusters.values():
+        create_topics(each, partitions)
+    mirror = StampingMirror(clusters, {alias: list(partitions) for alias in clusters}, folder / "mirror")
+    mirror.start(settings)
+    producers = Producers(clusters, list(loads), {topic: {} for topic in partitions})
+    producers.start()
+    servers = {alias: each.bootstrap_servers for alias, each in clusters.items()}
+    installation = install(folder / "jobs", servers, list(partitions), mirror=_PLACE)
+    yield MirroredSite(clusters, mirror, producers, installation, partitions)
+    mirror.kill()
+    producers.stop(2.0)

@@ -79,10 +79,7 @@ def test_a_lost_original_is_answered_for_by_what_is_known_of_it() -> None:
 
 def test_a_copy_that_is_ahead_is_withheld_both_ways_and_for_ever() -> None:
     world = linked(4)
-    world.times = 1 << 40  # from here on nothing but the ends of the logs tells
-    world.is_promoted = True
-    world.produce(COPY, 2)
-    world.index(COPY)
+    world.write_to_the_copy(2)
     for _ in range(2):
         assert states(world, ORIGINAL, COPY) == states(world, COPY, ORIGINAL) == {"COPY_WRITTEN"}
         world.produce(ORIGINAL, 5)

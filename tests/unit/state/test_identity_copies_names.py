@@ -55,10 +55,7 @@ def test_a_copy_that_was_written_to_is_withheld_both_ways_and_noted_under_its_na
     world.produce(ORIGINAL, 4)
     world.link(4)
     index(world)
-    world.times = 1 << 40  # from here on nothing but the ends of the logs tells
-    world.is_promoted = True
-    world.produce(COPY, 2)
-    world.index(COPY)
+    world.write_to_the_copy(2)
     for _ in range(2):
         assert states(world, ORIGINAL, COPY) == states(world, COPY, ORIGINAL) == {"COPY_WRITTEN"}
         world.produce(ORIGINAL, 5)

@@ -37,10 +37,7 @@ def _wrong(config: Config, settings: Mapping[str, str], brokers: int) -> Iterato
         yield level, f"{says}; set it to more than twice sync.refresh_interval ({format_duration(refresh)})"
     if settings.get(UNCLEAN) == "true":
         yield Level.WARN, f"{UNCLEAN}=true: a log may be cut, and its offsets are withheld then; set it to false"
-    if (
-        "timestamp" in {config.topics.strategy, *(each.strategy for each in config.topics.overrides)}
-        and settings.get(TIMESTAMPS) == "LogAppendTime"
-    ):
+    if "timestamp" in config.topics.strategies and settings.get(TIMESTAMPS) == "LogAppendTime":
         says = f"{TIMESTAMPS}=LogAppendTime: a copy has another time than its origin, by which strategy timestamp goes"
         yield Level.WARN, f"{says}; set CreateTime, or choose another strategy"
     if settings.get(COPIES) == "1" and brokers > 1:

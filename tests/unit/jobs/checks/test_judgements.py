@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from offset_sync.config import Config, parse_config
+from builders.check_findings import config, wrong
 from offset_sync.jobs.checks.broker_settings import judge_settings
-from offset_sync.jobs.checks.finding import Finding, some
+from offset_sync.jobs.checks.finding import some
 from offset_sync.jobs.checks.rights import COMMITS, OWN_GROUP, ToldRights, judge_rights
 from offset_sync.kafka.error_codes import NotAuthorizedError
 
@@ -21,20 +20,6 @@ MINIMAL: dict[str, Any] = {
     "topics": {"orders": READ, COMMITS: READ},
     "groups": {"billing": READ, OWN_GROUP: DESCRIBE},
 }
-
-
-def config(**sections: Any) -> Config:
-    clusters = {alias: {"kafka": {"bootstrap.servers": f"{alias}:1"}} for alias in ("dc1", "dc2")}
-    return parse_config({"clusters": clusters, "topics": {"include": ["orders"]}, **sections}, {})
-
-
-def wrong(findings: Iterator[Finding]) -> dict[str, str]:
-    """Return what is not OK, "LEVEL check" to text; all of it is about dc2."""
-    found = list(findings)
-    assert {each.place for each in found} == {"clusters.dc2"}
-    told = [(f"{each.level.value} {each.check}", each.text) for each in found if each.level.value != "OK"]
-    assert len(dict(told)) == len(told)
-    return dict(told)
 
 
 def rights(told: dict[str, Any] | None = None, **sections: Any) -> dict[str, str]:

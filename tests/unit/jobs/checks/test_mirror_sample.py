@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from offset_sync.config import Config, parse_config
+from builders.check_findings import config, wrong
+from offset_sync.config import parse_config
 from offset_sync.jobs.checks.cluster_ids import judge_id
-from offset_sync.jobs.checks.finding import Finding
 from offset_sync.jobs.checks.mirror_sample import judge_sample
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
-
-
-def config(**sections: Any) -> Config:
-    clusters = {alias: {"kafka": {"bootstrap.servers": f"{alias}:1"}} for alias in ("dc1", "dc2")}
-    return parse_config({"clusters": clusters, "topics": {"include": ["orders"]}, **sections}, {})
-
-
-def wrong(findings: Iterator[Finding]) -> dict[str, str]:
-    """Return what is not OK, "LEVEL check" to text; all of it is about dc2."""
-    found = list(findings)
-    assert {each.place for each in found} == {"clusters.dc2"}
-    told = [(f"{each.level.value} {each.check}", each.text) for each in found if each.level.value != "OK"]
-    assert len(dict(told)) == len(told)
-    return dict(told)
 
 
 def sampled(*headers: dict[str, bytes], **sections: Any) -> dict[str, str]:
