@@ -104,8 +104,12 @@ class Cluster(Section):
 
 
 class Mirror(Section):
-    """The headers the data mirror stamps on every record it copies; the third one only where it is named."""
+    """The headers the data mirror stamps on every record it copies; the third one only where it is named.
 
+    *identity*: whether they tell which record is which. By fingerprints of contents nothing is told yet.
+    """
+
+    identity: Literal["headers", "fingerprint"] = "headers"
     origin_header: Text = "IDC"
     offset_header: Text = "Offset"
     place_header: str = ""

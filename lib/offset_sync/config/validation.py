@@ -31,6 +31,7 @@ def rule_problems(tree: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _origin_problems(clusters)
     yield from _direction_problems(tree.get("directions", "all"), list(clusters))
     yield from _header_problems(_mapping(tree.get("mirror")))
+    yield from _identity_problems(_mapping(tree.get("mirror")))
     yield from _path_problems(_mapping(tree.get("tables")))
 
 
@@ -121,6 +122,15 @@ def _header_problems(mirror: Mapping[str, Any]) -> Iterator[Problem]:
         if name and name in named:
             yield Problem(("mirror", key), f"is the same as mirror.{named[name]}; name the other header")
         named[str(name)] = key
+
+
+def _identity_problems(mirror: Mapping[str, Any]) -> Iterator[Problem]:
+    # The rules are there (translate/fingerprint) and no job that reads fingerprints: nothing would ever be indexed.
+    if mirror.get("identity") == "fingerprint":
+        text = (
+            "fingerprint cannot be used yet, for no job compares contents; write headers and have the mirror stamp them"
+        )
+        yield Problem(("mirror", "identity"), text)
 
 
 def _path_problems(tables: Mapping[str, Any]) -> Iterator[Problem]:

@@ -6,6 +6,8 @@ from offset_sync.tables.definition import Table, columns
 
 BEGINS = -1
 """The origin_start of the row that says from where a micro-batch has read a partition."""
+AT_MOST, NOT_BEFORE = "target", "source"
+"""What a row of ``record_runs`` says where a record's identity is only known by bounds."""
 RECREATED, TRUNCATED = "TOPIC_RECREATED", "LOG_TRUNCATED"
 READ_AGAIN, ARRIVED, ELECTED = "READ_AGAIN", "ARRIVED", "ELECTED"
 """Reasons of rows of ``log_incarnations``; of all five the first two begin a life."""
@@ -26,10 +28,13 @@ RECORD_RUNS = Table(
         "indexed_at | timestamp | when the index saw the run",
         "complete_until | timestamp | where origin_start is -1: what stood in the log at this moment is indexed; null: "
         "not known",
+        "bound | string | null: the identities are known; target: they are at most origin_start and so on, and count "
+        "only where this log is the target; source: no record, but originals from origin_start on may stand as late as "
+        "start_offset and so on",
     ),
     cluster_by=("topic", "partition", "start_offset"),
     is_cut=True,
-    later=("complete_until",),
+    later=("complete_until", "bound"),
 )
 INDEXED_TOPICS = Table(
     "indexed_topics",
