@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from generators.unstamped_copies import History
+from generators.unstamped_copies import History, fingerprints
 from offset_sync.translate.fingerprint.aligner import Aligner, AlignerState, Batch
 from offset_sync.translate.fingerprint.index_rows import to_runs, unrecognised
 from offset_sync.translate.fingerprint.reach import Reach
@@ -82,11 +82,10 @@ class Follower:
         copies_end = int(history.copy[last - 1]) + 1 if last else 0
         originals_end = int(history.original[self._seen - 1]) + 1 if self._seen else 0
         self._read, self._copies = self._seen, last
-        fingerprint = history.fingerprint
         return Batch(
-            Fingerprints(history.original[originals], fingerprint[originals]),
+            Fingerprints(history.original[originals], fingerprints(history.contents[originals])),
             originals_end,
-            Fingerprints(history.copy[first:last], fingerprint[history.of[first:last]]),
+            Fingerprints(history.copy[first:last], fingerprints(history.copied[first:last])),
             copies_end,
         )
 

@@ -22,7 +22,8 @@ class Workload:
     :data:`ALPHABET` with *share* times as many kinds as there are records.
 
     The mirror starts anew about every *restart* records and sends up to *resend* again. It drops *drop* of them at
-    random, and *drop_contents* of all contents for good. Of *reorder* records each comes up to *displaced* later.
+    random, and *drop_contents* of all contents for good, and alters *altered*. Of *reorder* records each comes up to
+    *displaced* later.
     """
 
     records: int = 20_000
@@ -35,16 +36,21 @@ class Workload:
     reorder: float = 0.0
     displaced: int = 20
     markers: float = 0.0
+    altered: float = 0.0
 
 
 @dataclass(frozen=True)
 class History:
-    """Originals at offsets *original* with *contents*, and copies at offsets *copy*, each of original number *of*."""
+    """Originals at offsets *original* with *contents*, and copies at offsets *copy*, each of original number *of*.
+
+    *copied* are the contents of the copies, which are those of their originals where the mirror alters nothing.
+    """
 
     original: Int64s
     contents: Int64s
     copy: Int64s
     of: Int64s
+    copied: Int64s
 
     @property
     def identity(self) -> Int64s:
@@ -60,10 +66,10 @@ class History:
         is_filled = place < len(self.of)
         return int((place - shown)[is_filled].max(initial=0)) + 1
 
-    @property
-    def fingerprint(self) -> Int64s:
-        """The fingerprint of each original: nothing of the contents' order is left."""
-        return self.contents * np.int64(-7046029254386353131)
+
+def fingerprints(contents: Int64s) -> Int64s:
+    """Return a fingerprint of each: nothing of the contents' order is left."""
+    return contents * np.int64(-7046029254386353131)
 
 
 def history(workload: Workload, seed: int) -> History:
@@ -71,7 +77,9 @@ def history(workload: Workload, seed: int) -> History:
     rng = np.random.default_rng(seed)
     contents = _contents(workload, rng)
     of = _copied(workload, contents, rng)
-    return History(_offsets(len(contents), workload, rng), contents, _offsets(len(of), workload, rng), of)
+    is_altered = rng.random(len(of)) < workload.altered
+    copied = np.where(is_altered, 10**9 + np.arange(len(of)), contents[of])
+    return History(_offsets(len(contents), workload, rng), contents, _offsets(len(of), workload, rng), of, copied)
 
 
 def _offsets(records: int, workload: Workload, rng: np.random.Generator) -> Int64s:
@@ -115,5 +123,6 @@ def _copied(workload: Workload, contents: Int64s, rng: np.random.Generator) -> I
         kinds = rng.random(int(contents.max()) + 1) < workload.drop_contents
         of = of[~kinds[contents[of]]]
     of = of[rng.random(len(of)) >= workload.drop]
+    of = of if len(of) else np.zeros(1, np.int64)
     late = np.where(rng.random(len(of)) < workload.reorder, rng.integers(1, workload.displaced + 1, len(of)), 0)
     return of[np.argsort(np.arange(len(of)) + late + rng.random(len(of)) * 0.5 * (late > 0), kind="stable")]

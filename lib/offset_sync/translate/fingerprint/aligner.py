@@ -81,7 +81,7 @@ class Aligner:
         copies = at_hand.take(slice(0, count))
         newest = int(at_hand.offset[-1]) if len(at_hand) else self.state.frontier
         decide = self._aligned if reach.is_complete else self._before_it_is_found
-        found = decide(copies, newest, now_ms).identities(self._window)
+        found = decide(copies, newest, now_ms).identities(self._window, self._settings)
         self._pending = at_hand.take(slice(count, None))
         frontier = int(self._pending.offset[0]) if len(self._pending) else batch.copies_end
         counts = self.state.counts.plus(count, int(copies.is_unique.sum()), int((found.kind == Kind.ALIEN).sum()))

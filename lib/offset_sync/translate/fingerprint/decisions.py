@@ -69,9 +69,16 @@ class Decisions:
         self.low[row], self.high[row] = cut.least[some], cut.greatest[some]
         self.kind[near.row[(cut.number == 1) & near.has_before & near.has_behind]] = Kind.EXACT
 
-    def identities(self, window: OriginalWindow) -> Identities:
-        """Return what was decided, and where the originals may stand that nobody recognised."""
-        row = np.flatnonzero((self.kind == Kind.BOUNDED) & (self.copies.count > 0))
+    def identities(self, window: OriginalWindow, settings: Settings) -> Identities:
+        """Return what was decided, and where the originals may stand that nobody recognised.
+
+        A certified copy is of another original if the mirror does not keep the order after all. So where that costs
+        little its other originals count too: then a group that has not read one has read the same contents.
+        """
+        is_asked = (self.kind == Kind.BOUNDED) & (self.copies.count > 0)
+        if settings.keeps_timestamps:
+            is_asked |= (self.kind == Kind.EXACT) & (self.copies.count > 1)
+        row = np.flatnonzero(is_asked)
         places = Places.none()
         if len(row):
             known = np.unique(self.low[self.kind == Kind.EXACT])
