@@ -174,6 +174,15 @@ def settings_of(records: int) -> Iterator[Setting]:
             yield Setting(name, workload, Reading(first=first), said)
 
 
+def late_starts(records: int) -> Iterator[Setting]:
+    """Yield what is read from somewhere on, with equal contents before that and after it."""
+    said = Settings(hold_ms=3_000, resend_records=150, resend_ms=10**9, entry=30)
+    for repeat, share, (loss, lost) in itertools.product(REPEATS, (0.05, 0.4), LOSSES.items()):
+        workload = replace(Workload(records, repeat, share, restart=400, resend=100), **lost)  # type: ignore[arg-type]
+        settings = replace(said, keeps_timestamps=repeat != "five constants")
+        yield Setting(f"{repeat} {share:.0%}, {loss}, late", workload, Reading(300, first=records // 4), settings)
+
+
 def fuzz(seed: int) -> Setting:
     """Return small logs of few kinds of contents with many faults."""
     rng = np.random.default_rng(seed)
@@ -209,7 +218,7 @@ def main(arguments: list[str]) -> int:
     asked = parser.parse_args(arguments)
     until, total, tallies, seed = time.monotonic() + 60 * asked.minutes, Tally(), dict[str, Tally](), asked.seed
     while time.monotonic() < until:
-        for each in settings_of(asked.records):
+        for each in (*settings_of(asked.records), *late_starts(asked.records)):
             found = simulate(each.workload, each.reading, each.settings, seed)
             tallies.setdefault(each.name, Tally()).__iadd__(found)
             total += found

@@ -81,7 +81,9 @@ def test_2_not_where_the_order_was_broken_near_or_may_be() -> None:
 def test_3_else_between_the_least_and_the_greatest_and_those_may_stand_as_late_as_the_last_of_them() -> None:
     found = aligned("axbxcxd", "axcxd")
     assert told(found) == ["0=0", "1:1-5", "2=4", "3=5", "4=6"]
-    assert places(found) == {1: 1, 3: 1}
+    # The last x is certified; should the order not be kept after all, it may be one of the others.
+    assert places(found) == {1: 3, 3: 3}
+    assert places(aligned("axbxcxd", "axcyd")) == {1: 1, 3: 1, 5: 1}
 
 
 def test_3_where_times_are_not_kept_only_what_is_near_the_neighbours_counts() -> None:
@@ -94,12 +96,12 @@ def test_3_where_times_are_not_kept_only_what_is_near_the_neighbours_counts() ->
 
 
 def test_3_where_the_mirror_went_back_a_copy_follows_the_one_before_or_leads_to_the_next() -> None:
-    originals = "abcxdefghijxklmnopqrst"
-    copies = "abcxdefghijxklmnop" + "xdefghijxklmnopqrst"
-    settings = Settings(keeps_timestamps=False, slack=2, reorder_window=2)
+    originals = "abcxdefghijklmnxopqrs"
+    copies = "abcxdefghijklm" + "xdefghijklmnxopqrs"
+    settings = Settings(keeps_timestamps=False, slack=3, reorder_window=2)
     found = told(aligned(originals, copies, settings))
-    assert found[18] == "18:3-11"
-    assert found[-1] == "36=21"
+    assert found[14] == "14:3-15"
+    assert found[-1] == "31=20"
 
 
 def test_3_where_nothing_is_near_all_may_be_meant() -> None:
