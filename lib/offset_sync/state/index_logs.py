@@ -48,16 +48,19 @@ class IndexLogs:
         runs, kept = readable(rows.runs), rows.length
         if lives.concern(of_log):
             kept, runs = lives.live(of_log, runs, edges)
-        if len(runs) == 0:
+        starts = [int(each.start[0]) for each in (runs, unrecognised) if each is not None and len(each)]
+        if not starts:
             return
         log = self.logs.get(of_log)
         if log is None:
-            log = self._begin(of_log, int(runs.start[0]))
+            log = self._begin(of_log, min(starts))
+        if unrecognised is not None:
+            log.note_unrecognised(unrecognised)
+        if len(runs) == 0:
+            return
         whole = with_gaps(runs, log.frontier)
         if whole.length.sum() > runs.length.sum():
             logger.warning("clusters.%s: %s-%d: not all of it is in the index; what lacks is repeated", *of_log)
-        if unrecognised is not None:
-            log.note_unrecognised(unrecognised)
         log.extend(whole, int(runs.end.max()))
         _note_times(log, rows, kept, is_timed=is_timed)
 

@@ -5,10 +5,12 @@ It may be stopped and go on from the state that it has kept, or from an older on
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from fakes.pages import KeptPages, let_go_of_all_but
+from generators.mirror_settings import Reading
 from generators.unstamped_copies import History, fingerprints
 from offset_sync.translate.fingerprint.aligner import Aligner, AlignerState, Batch
 from offset_sync.translate.fingerprint.index_rows import to_runs, unrecognised
@@ -20,20 +22,6 @@ from offset_sync.translate.index.runs import Runs
 
 ORIGIN, COPIES = 0, 1
 """Codes of the two clusters."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How the logs are read: *batch* copies at a time on average, with up to *ahead* originals that have no copy yet.
-
-    Of *restarts* of the micro-batches each follows a stop, half of them with an older state. Originals are known from
-    number *first* on; time goes on by a millisecond per record.
-    """
-
-    batch: int = 2_000
-    ahead: int = 300
-    restarts: float = 0.1
-    first: int = 0
 
 
 class Follower:
@@ -49,6 +37,7 @@ class Follower:
         self.now_ms = 0
         self.copies, self.originals = LogIndex(0), LogIndex(self._begin)
         self.decided: list[Identities] = []
+        self._pages = KeptPages()
 
     @property
     def is_done(self) -> bool:
@@ -68,6 +57,8 @@ class Follower:
         self.copies_read = end
         found = self._aligner.advance(self._batch(), self.now_ms)
         self._take_in(found)
+        if self._reading.is_paged and self._rng.random() < 0.5:
+            let_go_of_all_but(self.copies, 1, 5, self._pages)
         self._states.append(self._aligner.state)
 
     def finish(self) -> None:

@@ -72,14 +72,14 @@ def fingerprints(contents: Int64s) -> Int64s:
     return contents * np.int64(-7046029254386353131)
 
 
-def history(workload: Workload, seed: int) -> History:
-    """Return one history of *workload*."""
-    rng = np.random.default_rng(seed)
+def history(workload: Workload, seed: int, mirror: int = 0) -> History:
+    """Return one history of *workload*; other mirrors of the same seed copy the same originals in another way."""
+    rng, by_mirror = np.random.default_rng(seed), np.random.default_rng((seed, mirror))
     contents = _contents(workload, rng)
-    of = _copied(workload, contents, rng)
-    is_altered = rng.random(len(of)) < workload.altered
+    original, of = _offsets(len(contents), workload, rng), _copied(workload, contents, by_mirror)
+    is_altered = by_mirror.random(len(of)) < workload.altered
     copied = np.where(is_altered, 10**9 + np.arange(len(of)), contents[of])
-    return History(_offsets(len(contents), workload, rng), contents, _offsets(len(of), workload, rng), of, copied)
+    return History(original, contents, _offsets(len(of), workload, by_mirror), of, copied)
 
 
 def _offsets(records: int, workload: Workload, rng: np.random.Generator) -> Int64s:

@@ -11,19 +11,17 @@ record with the same contents stands below the commit either.
 from __future__ import annotations
 
 import argparse
-import itertools
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fakes.fingerprint_follower import COPIES, ORIGIN, Follower, Reading
-from generators.unstamped_copies import ALPHABET, REPEATS, History, Workload, history
+from fakes.fingerprint_follower import COPIES, ORIGIN, Follower
+from generators.mirror_settings import Setting, by_time, fuzz, late_starts, settings_of
+from generators.unstamped_copies import History, history
 from offset_sync.translate.exact import Bounds, translate
-from offset_sync.translate.fingerprint.records import Settings
 from offset_sync.translate.partition_log import PartitionLog
 
 Int64s = NDArray[np.int64]
@@ -68,11 +66,13 @@ class Truth:
     @classmethod
     def backward(cls, told: History) -> Truth:
         """From the copies to the originals."""
-        place = np.full(len(told.original), NEVER)
-        np.minimum.at(place, told.of, told.copy)
-        later = np.minimum.accumulate(np.append(place[1:], NEVER)[::-1])[::-1]
-        needs = np.where(place < NEVER, place, later)
-        return cls(told.original, needs, _first_of(told.contents, told.copy, told.copied))
+        return cls(told.original, _needs(told), _first_of(told.contents, told.copy, told.copied))
+
+    @classmethod
+    def between(cls, source: History, target: History) -> Truth:
+        """From the copies of one mirror to those of another."""
+        needs = _needs(source)[target.of]
+        return cls(target.copy, needs, _first_of(target.copied, source.copy, source.copied))
 
     def judge(self, committed: Int64s, answer: Int64s, begin: int, end: int) -> Tally:
         """Compare answers with the first unread record in ``[begin, end)`` of the target; shapes (commits,)."""
@@ -84,6 +84,14 @@ class Truth:
         early = np.maximum(offset.searchsorted(best) - offset.searchsorted(np.maximum(answer, begin)), 0)
         wrong = int((answer[ahead] > same).sum())
         return Tally(len(answer), int((early == 0).sum() - ahead.sum()), int(early.sum()), int(ahead.sum()), wrong)
+
+
+def _needs(told: History) -> Int64s:
+    """Return for each original where a group has to have come among the copies to have read it."""
+    place = np.full(len(told.original), NEVER)
+    np.minimum.at(place, told.of, told.copy)
+    later = np.minimum.accumulate(np.append(place[1:], NEVER)[::-1])[::-1]
+    return np.where(place < NEVER, place, later)
 
 
 def _first_unread(offset: Int64s, needs: Int64s, committed: Int64s, end: int) -> Int64s:
@@ -101,113 +109,64 @@ def _first_of(asked: Int64s, offset: Int64s, contents: Int64s) -> Int64s:
 
 
 def judged(told: History, follower: Follower, grace: int) -> Tally:
-    """Judge every commit both ways by what is indexed now; holes younger than *grace* copies count as unread.
-
-    When all is indexed nothing can come late, and no hole is young any more.
-    """
-    read, frontier = follower.copies_read, follower.copies.frontier
-    behind = read - int(told.copy.searchsorted(frontier))
-    is_all = follower.is_done and behind == 0
-    bounds = Bounds(young_since_ms=read if is_all else read - behind - grace)
+    """Judge every commit both ways by what is indexed now; holes younger than *grace* copies count as unread."""
+    bounds = _bounds(told, follower, grace)
     copies = PartitionLog.of(follower.copies, COPIES)
     originals = PartitionLog.of(follower.originals, ORIGIN)
     found = Tally()
     begin, end = follower.originals.begin, follower.originals.frontier
     commits = np.arange(0, end + 1)
     answers = translate(commits, originals, copies, bounds).offset
-    found += Truth.forward(told).judge(commits, answers, 0, frontier)
-    commits = np.arange(0, int(told.copy[read - 1]) + 2 if read else 1)
+    found += Truth.forward(told).judge(commits, answers, 0, follower.copies.frontier)
+    commits = _commits(told, follower)
     answers = translate(commits, copies, originals, bounds).offset
     found += Truth.backward(told).judge(commits, np.maximum(answers, begin), begin, end)
     assert not follower.copies.is_contradicted
     return found
 
 
-def simulate(workload: Workload, reading: Reading, settings: Settings, seed: int, looks: int = 5) -> Tally:
+def _bounds(told: History, follower: Follower, grace: int) -> Bounds:
+    """When all is indexed nothing can come late, and no hole is young any more."""
+    read = follower.copies_read
+    behind = read - int(told.copy.searchsorted(follower.copies.frontier))
+    return Bounds(young_since_ms=read if follower.is_done and behind == 0 else read - behind - grace)
+
+
+def _commits(told: History, follower: Follower) -> Int64s:
+    return np.arange(0, int(told.copy[follower.copies_read - 1]) + 2 if follower.copies_read else 1)
+
+
+def simulate(setting: Setting, seed: int, looks: int = 5) -> Tally:
     """Read one history to its end; judge it at some moments, about so many *looks*, and when all is decided."""
-    told, rng = history(workload, seed), np.random.default_rng(seed + 1)
-    follower, found = Follower(told, reading, settings, rng), Tally()
-    grace = told.latest_fill
+    told, rng = history(setting.workload, seed), np.random.default_rng(seed + 1)
+    follower, found = Follower(told, setting.reading, setting.settings, rng), Tally()
     while not follower.is_done:
         follower.step()
-        if rng.random() < looks * reading.batch / len(told.of):
-            found += judged(told, follower, grace)
+        if rng.random() < looks * setting.reading.batch / len(told.of):
+            found += judged(told, follower, told.latest_fill)
     follower.finish()
-    found += judged(told, follower, grace)
+    found += judged(told, follower, told.latest_fill)
     return found
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A workload, how it is read, and what is said of the mirror."""
+def simulate_two(setting: Setting, seed: int, looks: int = 3) -> Tally:
+    """Judge every commit from the copies of one mirror to those of another, which are read side by side."""
+    tolds, rng, found = [history(setting.workload, seed, each) for each in (0, 1)], np.random.default_rng(seed), Tally()
+    here, there = (Follower(told, setting.reading, setting.settings, rng) for told in tolds)
 
-    name: str
-    workload: Workload
-    reading: Reading
-    settings: Settings
+    def look() -> Tally:
+        commits, logs = _commits(tolds[0], here), (PartitionLog.of(each.copies, COPIES + 1) for each in (here, there))
+        answers = translate(commits, *logs, _bounds(tolds[0], here, tolds[0].latest_fill)).offset
+        return Truth.between(*tolds).judge(commits, answers, 0, there.copies.frontier)
 
-
-LOSSES: dict[str, dict[str, float]] = {
-    "nothing lost": {},
-    "dropped at random": {"drop": 0.001},
-    "much dropped at random": {"drop": 0.1},
-    "dropped by content": {"drop_contents": 0.05},
-}
-ORDERS: dict[str, dict[str, float]] = {
-    "in order": {},
-    "light reorder": {"reorder": 0.01},
-    "heavy reorder": {"reorder": 0.3, "displaced": 40},
-}
-SHARES = {"same millisecond": (0.01, 0.5), "batches sent twice": (0.1,), "far apart": (0.1,), "five constants": (0.3,)}
-
-
-def settings_of(records: int) -> Iterator[Setting]:
-    """Yield what mirrors do, with all true that was said of the mirror."""
-    base = Settings(hold_ms=3_000, resend_records=1_200, resend_ms=10**9, entry=30)
-    for repeat, (loss, lost), (order, moved) in itertools.product(REPEATS, LOSSES.items(), ORDERS.items()):
-        for share, first in itertools.product(SHARES[repeat], (0, records // 4)):
-            workload = Workload(records, repeat, share, markers=0.002)
-            workload = replace(workload, **lost, **moved)  # type: ignore[arg-type]
-            is_timed = repeat not in ("far apart", "five constants")
-            said = replace(base, keeps_timestamps=is_timed, keeps_order=order == "in order")
-            name = f"{repeat} {share:.0%}, {loss}, {order}, originals from {first}"
-            yield Setting(name, workload, Reading(first=first), said)
-
-
-def late_starts(records: int) -> Iterator[Setting]:
-    """Yield what is read from somewhere on, with equal contents before that and after it."""
-    said = Settings(hold_ms=3_000, resend_records=150, resend_ms=10**9, entry=30)
-    for repeat, share, (loss, lost) in itertools.product(REPEATS, (0.05, 0.4), LOSSES.items()):
-        workload = replace(Workload(records, repeat, share, restart=400, resend=100), **lost)  # type: ignore[arg-type]
-        settings = replace(said, keeps_timestamps=repeat != "five constants")
-        yield Setting(f"{repeat} {share:.0%}, {loss}, late", workload, Reading(300, first=records // 4), settings)
-
-
-def fuzz(seed: int) -> Setting:
-    """Return small logs of few kinds of contents with many faults."""
-    rng = np.random.default_rng(seed)
-    records, reorder = int(rng.integers(20, 400)), float(rng.choice([0, 0, 0.1, 0.4]))
-    workload = Workload(
-        records,
-        ALPHABET,
-        float(rng.choice([0.02, 0.1, 0.5, 1.0, 3.0])),
-        restart=int(rng.choice([30, 100, 1_000])),
-        resend=int(rng.choice([5, 50])),
-        drop=float(rng.choice([0, 0, 0.1])),
-        drop_contents=float(rng.choice([0, 0, 0.1])),
-        reorder=reorder,
-        displaced=int(rng.choice([3, 10])),
-        markers=float(rng.choice([0, 0, 0.1])),
-        altered=float(rng.choice([0, 0, 0, 0.02])),
-    )
-    is_timed = bool(rng.random() < 0.6)
-    # Without times nothing may stand further from its place than by slack: what is moved and dropped.
-    is_straight = workload.drop + workload.drop_contents + reorder + workload.markers == 0
-    slack = int(rng.choice([5, 20])) if is_straight else 120
-    said = Settings(is_timed, reorder == 0, slack, reorder_window=20, hold_ms=int(rng.choice([5, 50, 10_000])))
-    said = replace(said, resend_records=int(rng.choice([80, 1_000])), resend_ms=10**9)
-    reading = Reading(int(rng.choice([1, 5, 30, 500])), int(rng.choice([0, 5, 50])), float(rng.choice([0, 0.3])))
-    return Setting("fuzz", workload, reading, said)
+    while not (here.is_done and there.is_done):
+        (here if rng.random() < 0.5 else there).step()
+        if rng.random() < looks * setting.reading.batch / len(tolds[0].of) / 2:
+            found += look()
+    here.finish()
+    there.finish()
+    found += look()
+    return found
 
 
 def main(arguments: list[str]) -> int:
@@ -216,28 +175,32 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--records", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args(arguments)
-    until, total, tallies, seed = time.monotonic() + 60 * asked.minutes, Tally(), dict[str, Tally](), asked.seed
+    until, tallies, seed = time.monotonic() + 60 * asked.minutes, dict[str, Tally](), asked.seed
+    kinds = [*settings_of(asked.records), *late_starts(asked.records), *by_time(asked.records)]
     while time.monotonic() < until:
-        for each in (*settings_of(asked.records), *late_starts(asked.records)):
-            found = simulate(each.workload, each.reading, each.settings, seed)
-            tallies.setdefault(each.name, Tally()).__iadd__(found)
-            total += found
-            if found.ahead:
-                print(f"AHEAD seed {seed}: {each.name}: {found}", flush=True)
-            for number in range(40):
-                small = fuzz(1_000_000 * seed + 40 * len(tallies) + number)
-                more = simulate(small.workload, small.reading, small.settings, seed + number)
-                tallies.setdefault(small.name, Tally()).__iadd__(more)
-                total += more
-                if more.ahead:
-                    print(f"AHEAD seed {seed + number}: {small}: {more}", flush=True)
+        for number, each in enumerate(kinds):
+            small = fuzz(len(kinds) * seed + number)
+            cases = {
+                each.name: (simulate, each),
+                "fuzz": (simulate, small),
+                "fuzz, between copies": (simulate_two, small),
+            }
+            if number % 10 == seed % 10:
+                cases[f"between copies: {each.name}"] = (simulate_two, each)
+            for name, (judge, setting) in cases.items():
+                found = judge(setting, seed)
+                tallies.setdefault(name, Tally()).__iadd__(found)
+                if found.ahead:
+                    print(f"AHEAD seed {seed}: {name}: {setting}: {found}", flush=True)
             if time.monotonic() > until:
                 break
         seed += 1
+    total = Tally()
     for name, tally in tallies.items():
         print(f"{name}: {tally}")
+        total += tally
     print(f"all: {total}")
-    return 1 if total.ahead_by_content else 0
+    return 1 if total.ahead else 0
 
 
 if __name__ == "__main__":

@@ -120,7 +120,6 @@ def test_an_unknown_key_is_refused_and_the_nearest_known_one_named(changes: dict
         ({"mirror": {"place_header": "IDC"}}, "mirror.place_header"),
         ({"mirror": {"place_header": "Offset"}}, "mirror.place_header"),
         ({"mirror": {"identity": "contents"}}, "mirror.identity"),
-        ({"mirror": {"identity": "fingerprint"}}, "mirror.identity"),
         ({"sync": {"deletes": "keep"}}, "sync.deletes"),
         ({"sync": {"requests_in_flight": 0}}, "sync.requests_in_flight"),
         ({"sync": {"requests_in_flight": True}}, "sync.requests_in_flight"),
@@ -134,11 +133,6 @@ def test_an_unknown_key_is_refused_and_the_nearest_known_one_named(changes: dict
 def test_a_value_of_the_wrong_kind_is_refused_once(changes: dict[str, object], path: str) -> None:
     found = problems(**changes)
     assert [line.split(": ")[0] for line in found] == [path]
-
-
-def test_identity_by_fingerprints_is_refused_with_what_to_do_instead() -> None:
-    (line,) = problems(mirror={"identity": "fingerprint"})
-    assert "no job compares contents; write headers" in line
 
 
 def test_two_empty_headers_are_empty_and_not_also_the_same() -> None:

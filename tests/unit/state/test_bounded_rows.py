@@ -13,12 +13,15 @@ from builders.record_indexes import cache_of, read_in_one
 from fakes.tables import MemoryTables
 from offset_sync.ingest.fingerprint_rows import Decided, fingerprint_rows
 from offset_sync.model.values import ClusterPartition
+from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import AT_MOST, LOG_INCARNATIONS, NOT_BEFORE, RECORD_RUNS
+from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.fingerprint.records import Identities, Kind, Places
 from offset_sync.translate.index.bounds import at_most
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.partition_log import PartitionLog
 
 AT_Y = ClusterPartition("Y", "orders", 0)
 
@@ -105,15 +108,47 @@ def test_where_a_log_has_another_life_what_is_only_bounded_is_unread_by_everyone
     assert (log.last_unknown, log.unrecognised.records) == (3, 0)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_what_is_decided_comes_back_from_the_table_as_it_was(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    offset = np.flatnonzero(rng.random(60) < 0.8)
+def random_identities(rng: np.random.Generator, begin: int, end: int) -> Identities:
+    offset = np.arange(begin, end)[rng.random(end - begin) < 0.8]
     kind = rng.choice([Kind.EXACT, Kind.EXACT, Kind.BOUNDED, Kind.ALIEN], len(offset)).astype(np.int8)
     low = np.where(kind == Kind.EXACT, offset + 7, 0)
     high = np.where(kind == Kind.BOUNDED, offset + rng.integers(7, 12, len(offset)), offset + 7)
-    original = np.unique(rng.integers(0, 90, 5))
-    decided = Identities(offset, kind, low, high, Places(original, rng.choice(offset, len(original))))
+    original = np.unique(rng.integers(begin, end + 20, 5)) if len(offset) else np.empty(0, np.int64)
+    return Identities(offset, kind, low, high, Places(original, rng.choice(offset, len(original))))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_start_with_little_memory_knows_the_same(seed: int) -> None:
+    rng, tables = np.random.default_rng(seed), MemoryTables(batch_rows=7)
+    kept_up = cache_of(tables)
+    for begin_at in range(0, 200, 20):
+        found = random_identities(rng, begin_at, begin_at + 20)
+        decided = Decided(AT_Y, "X", begin_at, begin_at + 20, found)
+        tables.append(RECORD_RUNS, fingerprint_rows(decided, EPOCH + timedelta(milliseconds=begin_at)))
+        kept_up.refresh()
+    small = RecordIndex(tables, pages=IndexPages(1 << 12, page_runs=4))  # type: ignore[arg-type]
+    small.refresh()
+    told = []
+    for index in (kept_up, small):
+        log = index.log(*AT_Y)
+        assert log is not None
+        origin, copies = PartitionLog.of(None, index.code("X")), PartitionLog.of(log, index.code("Y"))
+        home = LogIndex()
+        home.extend(Runs.of([0], [230], [index.code("X")], [0], [0]), 230)
+        forward = translate(np.arange(230), origin, copies, Bounds(10**9))
+        backward = translate(np.arange(200), copies, PartitionLog.of(home, index.code("X")), Bounds(10**9))
+        latest = log.unrecognised.of(index.code("X"))
+        told.append(
+            (forward.offset.tolist(), backward.offset.tolist(), latest.start.tolist(), latest.position.tolist())
+        )
+    assert told[0] == told[1]
+    assert small.log(*AT_Y).store is not None  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_decided_comes_back_from_the_table_as_it_was(seed: int) -> None:
+    decided = random_identities(np.random.default_rng(seed), 0, 60)
+    offset, kind, high, original = decided.offset, decided.kind, decided.high, decided.places.original
     tables = MemoryTables()
     tables.append(RECORD_RUNS, fingerprint_rows(Decided(AT_Y, "X", 0, 64, decided), EPOCH))
     index = read_in_one(tables)

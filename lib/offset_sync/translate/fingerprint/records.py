@@ -16,12 +16,12 @@ class Settings:
     """What is known of the mirror, and how far back it may go.
 
     *keeps_timestamps*: fingerprints are of contents and time. *keeps_order*: False where the mirror may put records
-    into any order for good (``mirror.order: any``). Without timestamps a copy stands at most *slack* records from where
-    the order would have it. *reorder_window* (records): for so long an order that was broken is looked back at. The
-    mirror goes back at most *resend_records* below the newest original that it has copied, and at most to where it had
-    come *resend_ms* ago. What nothing unique follows is decided after *hold_ms*. Where the originals are not known from
-    their log's first record on, *entry* copies in a row that each have one original, in ascending order, tell where the
-    mirror is.
+    into any order for good (``mirror.order: any``). Without timestamps a copy stands at most *slack* offsets from where
+    the order would have it. *reorder_window* (offsets): for so long an order that was broken is looked back at. The
+    mirror goes back at most *resend_records* (offsets) below the newest original that it has copied, and at most to
+    where it had come *resend_ms* ago. What nothing unique follows is decided after *hold_ms*. Where the originals are
+    not known from their log's first record on, *entry* copies in a row that each have one original, in ascending order,
+    tell where the mirror is.
     """
 
     keeps_timestamps: bool = True

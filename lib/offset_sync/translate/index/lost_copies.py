@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,10 @@ class LostCopies:
 
     def __init__(self) -> None:
         self._lost: list[Runs] = []
+
+    def __iter__(self) -> Iterator[Runs]:
+        """Yield what was added."""
+        return iter(self._lost)
 
     def add(self, copies: Runs) -> None:
         """Add what the log had."""
