@@ -78,6 +78,7 @@ class Follower:
             originals_end,
             Fingerprints(history.copy[first:last], fingerprints(history.copied[first:last])),
             copies_end,
+            self.now_ms,
         )
 
     def _stop(self) -> None:

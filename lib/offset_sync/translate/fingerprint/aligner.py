@@ -1,7 +1,7 @@
 """The copies of one partition, micro-batch by micro-batch: which original each one is of, or may be.
 
 Before each call the end of the copies' log is asked first and that of the originals' log afterwards, and both are read
-to there. So the original of every copy lies below the end of what is known of the originals, and below that, of all
+to there, or the copies not so far. So the original of every copy lies below the end of what is known of the originals, and below that, of all
 originals with the same contents, stands the right one. Five rules, the first that fits::
 
     1  one original has these contents                                     it is that one
@@ -38,23 +38,28 @@ class AlignerState:
     """All that is to be kept of a partition to go on later; does not change once it is made.
 
     Who goes on reads the copies again from *frontier*, the first one that is not decided, and the originals from
-    ``reach.first_needed`` on. An older state does as well.
+    ``reach.first_needed`` on. An older state does as well. What stood in the copies' log at *complete_ms* is read.
     """
 
     frontier: int
     reach: Reach
+    complete_ms: int = 0
     anchor: Anchors = field(default_factory=Anchors)
     watch: OrderWatch = field(default_factory=OrderWatch)
     counts: Counts = field(default_factory=Counts)
 
 
 class Batch(NamedTuple):
-    """Records read since the last call, up to both logs' ends; *copies_end* is that of the copies' log."""
+    """Records read since the last call, up to *copies_end* and *originals_end*.
+
+    The copies' log ended there at *complete_ms*, or before there: later copies were written later. 0: nobody knows.
+    """
 
     originals: Fingerprints
     originals_end: int
     copies: Fingerprints
     copies_end: int
+    complete_ms: int = 0
 
 
 class Aligner:
@@ -71,7 +76,7 @@ class Aligner:
 
         Copies come in the order of their log. Those behind the last unique one are kept back, ``hold_ms`` at most.
         """
-        reach = self.state.reach.at(now_ms, self._settings)
+        reach = self.state.reach.at(self.state.complete_ms, self._settings)
         self.state = replace(self.state, reach=reach)
         self._window.append(batch.originals)
         # Of what is kept back any original that it may have is still to be found.
@@ -85,7 +90,8 @@ class Aligner:
         self._pending = at_hand.take(slice(count, None))
         frontier = int(self._pending.offset[0]) if len(self._pending) else batch.copies_end
         counts = self.state.counts.plus(count, int(copies.is_unique.sum()), int((found.kind == Kind.ALIEN).sum()))
-        self.state = replace(self.state, frontier=frontier, counts=counts)
+        complete_ms = max(self.state.complete_ms, batch.complete_ms)
+        self.state = replace(self.state, frontier=frontier, counts=counts, complete_ms=complete_ms)
         return found
 
     def _looked_up(self, batch: Batch, now_ms: int) -> Pending:

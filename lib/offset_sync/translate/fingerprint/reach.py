@@ -43,11 +43,14 @@ class Reach:
         """The first original that has to be known to go on."""
         return max(self.begin, self.floor)
 
-    def at(self, now_ms: int, settings: Settings) -> Reach:
-        """Return the same with the floor as it is now; it never falls."""
+    def at(self, written_ms: int, settings: Settings) -> Reach:
+        """Return the same with the floor for copies that were written at *written_ms* or later; it never falls.
+
+        When they are read says nothing: of a backlog that is hours old the mirror had not come further when it wrote.
+        """
         if self.newest < 0:
             return self
-        old = [newest for at_ms, newest in self.marks if at_ms <= now_ms - settings.resend_ms]
+        old = [newest for at_ms, newest in self.marks if at_ms <= written_ms - settings.resend_ms]
         floor = max(self.floor, self.newest - settings.resend_records, *old[-1:])
         return replace(self, floor=floor, marks=self.marks[max(len(old) - 1, 0) :])
 

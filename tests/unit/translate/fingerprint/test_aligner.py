@@ -170,6 +170,19 @@ def test_originals_that_cannot_come_again_are_forgotten() -> None:
     assert told(aligner.advance(Batch(part, 10_001, part, 10_001), 10_000)) == ["10000=10000"]
 
 
+@pytest.mark.parametrize("complete_ms", [0, 100])
+def test_what_was_sent_again_while_nobody_read_is_found_however_late_it_is_read(complete_ms: int) -> None:
+    settings = Settings(resend_records=10**9, resend_ms=1_000, hold_ms=0)
+    aligner = Aligner(AlignerState(0, Reach(0)), settings)
+    log = Fingerprints.of(np.arange(50), np.arange(50) + 1_000)
+    aligner.advance(Batch(log, 50, log, 50, complete_ms), 100)
+    # Written just after, read hours later; and once what stood there is read, it cannot come any more.
+    nothing, again = Fingerprints.of([], []), Fingerprints.of([50, 51], [1_010, 1_011])
+    assert told(aligner.advance(Batch(nothing, 50, again, 52, 36 * complete_ms), 10**7)) == ["50=10", "51=11"]
+    more = aligner.advance(Batch(nothing, 50, Fingerprints.of([52], [1_012]), 53, 0), 2 * 10**7)
+    assert told(more) == (["52?"] if complete_ms else ["52=12"])
+
+
 def test_who_goes_on_from_a_state_that_was_kept_says_the_same() -> None:
     rng = np.random.default_rng(5)
     fingerprint = rng.integers(0, 4_000, 3_000)
