@@ -5,7 +5,8 @@ prints how many commits were judged in which setting, how many answers were exac
 
 An answer is *ahead by identity* where a record below it is unread: its original, or its first copy, does not stand
 below the commit; what the mirror dropped counts as read with the next later one. It is *ahead by content* where no
-record with the same contents stands below the commit either.
+record with the same contents stands below the commit either. By content none may be ahead, and by identity none of a
+mirror that drops nothing at random: where it does, and sends again, a copy may stand in the place of an equal one.
 """
 
 from __future__ import annotations
@@ -175,6 +176,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--records", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args(arguments)
+    has_failed = False
     until, tallies, seed = time.monotonic() + 60 * asked.minutes, dict[str, Tally](), asked.seed
     kinds = [*settings_of(asked.records), *late_starts(asked.records), *by_time(asked.records)]
     while time.monotonic() < until:
@@ -190,6 +192,7 @@ def main(arguments: list[str]) -> int:
             for name, (judge, setting) in cases.items():
                 found = judge(setting, seed)
                 tallies.setdefault(name, Tally()).__iadd__(found)
+                has_failed |= found.ahead_by_content > 0 or (found.ahead > 0 and not setting.workload.drop)
                 if found.ahead:
                     print(f"AHEAD seed {seed}: {name}: {setting}: {found}", flush=True)
             if time.monotonic() > until:
@@ -200,7 +203,7 @@ def main(arguments: list[str]) -> int:
         print(f"{name}: {tally}")
         total += tally
     print(f"all: {total}")
-    return 1 if total.ahead else 0
+    return 1 if has_failed else 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """The copies of one partition, micro-batch by micro-batch: which original each one is of, or may be.
 
-Before each call the end of the copies' log is asked first and that of the originals' log afterwards, and both are read
-to there, or the copies not so far. So the original of every copy lies below the end of what is known of the originals, and below that, of all
-originals with the same contents, stands the right one. Five rules, the first that fits::
+Before each call the end of the copies' log is asked first and that of the originals' log afterwards; the originals are
+read to there, the copies so far or less. So the original of every copy lies below the end of what is known of the
+originals, and of all with the same contents that are known the right one is among them. Five rules, the first that
+fits::
 
     1  one original has these contents                                     it is that one
     2  certified: record for record what stands between two such originals  it is the one in its place
@@ -11,7 +12,8 @@ originals with the same contents, stands the right one. Five rules, the first th
     5  none                                                                 an alien, unread by everyone
 
 Nothing is assumed but that the mirror copies bytes, that no two contents have one fingerprint within what can still
-come (:class:`Reach`), and in rule 2 that it keeps the order. Where that is so ``low <= original <= high`` always.
+come (:class:`Reach`), and in rule 2 that it keeps the order and drops nothing at random. Where that is so ``low <=
+original <= high`` always.
 """
 
 from __future__ import annotations
