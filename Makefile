@@ -19,7 +19,7 @@ ARGS ?=
 # tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster soak chaos restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs check format lock zip archive clean distclean
+.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster soak chaos restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs check format lock zip connect archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -41,7 +41,7 @@ test: install ## All tests: unit, browser, spark and broker, with the coverage o
 test-failed: install ## What failed in the last `make test`, once more and with nothing beside it
 	@$(BIN)/python scripts/run_tests.py --failed $(ARGS)
 
-test-unit: install ## Tests that start nothing (ARGS='-k decode' for some of them; so in all of these)
+test-unit: install ## Tests that start neither brokers nor Spark (ARGS='-k decode' for some of them; so in all of these)
 	@$(PYTEST) tests/unit $(ARGS)
 
 test-spark: install ## Tests with a Spark session and Delta tables, without Kafka
@@ -107,6 +107,9 @@ lock: install ## After a change of pins in setup.cfg: write requirements/*.lock 
 
 zip: install ## Build dist/offset_sync.zip for --py-files
 	@$(BIN)/python scripts/bundle.py
+
+connect: install ## Build the jar that makes MirrorMaker 2 stamp its copies, into dist/; takes a JDK (docs/mirrors.md)
+	@$(BIN)/python scripts/connect_jar.py
 
 archive: install ## Pack the libraries for YARN into dist/environment.tar.gz
 	@$(BIN)/python scripts/archive.py $(ARGS)

@@ -6,7 +6,7 @@ offsets in the same batches, once a second: ``tail`` the end of the log, ``middl
 never again. Both are asked at the same instants, half a second after a batch, and judged by what stands in both logs
 in the end (mirrormaker_judge.py). Two runs: MirrorMaker 2 with its default intervals and with the fastest sensible
 ones, started anew with topics and groups of their own; our jobs have their defaults and run through. MirrorMaker stamps
-no headers. On ``orders`` a small transform does, so strategy exact has what it needs; on ``legacy`` none does, which
+no headers. On ``orders`` the transform of connect/ does, so strategy exact has what it needs; on ``legacy`` none, which
 is what strategy timestamp is for. Takes 8 minutes.
 
     .venv/bin/python benchmarks/mirrormaker.py [--rate 200] [--load-seconds 120] [--fast-load-seconds 75]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java, write_log_configuration
 from offset_sync_demo.kafka.clients import Endpoint
+from offset_sync_demo.kafka.connect_transform import TRANSFORM
 
 SOURCE, TARGET = "dc1", "dc2"
 DEFAULTS: dict[str, str] = {}
@@ -50,7 +50,7 @@ def properties(
         "plugin.discovery": "service_load",
         f"{TARGET}.plugin.discovery": "service_load",
         f"{flow}.transforms": "stamp",
-        f"{flow}.transforms.stamp.type": "StampOrigin",
+        f"{flow}.transforms.stamp.type": TRANSFORM,
         f"{flow}.transforms.stamp.predicate": "stamped",
         f"{flow}.predicates": "stamped",
         f"{flow}.predicates.stamped.type": "org.apache.kafka.connect.transforms.predicates.TopicNameMatches",
@@ -64,25 +64,6 @@ def properties(
         **timing,
     }
     return "".join(f"{name} = {value}\n" for name, value in settings.items())
-
-
-def compile_transform(directory: Path) -> Path:
-    """Compile StampOrigin.java with Spark's Janino, so that a Java without a compiler will do; return the classes."""
-    classes = directory / "classes"
-    classes.mkdir()
-    pyspark = importlib.util.find_spec("pyspark")
-    if pyspark is None or pyspark.origin is None:
-        raise OffsetSyncError("pyspark, which brings the compiler, is not installed; run: make install")
-    spark = Path(pyspark.origin).parent / "jars"
-    compiler = ":".join(str(jar) for name in ("janino", "commons-compiler") for jar in spark.glob(f"{name}-*.jar"))
-    known = ":".join(str(jar) for name in ("connect-api", "kafka-clients") for jar in find_jars().glob(f"{name}-*.jar"))
-    source = Path(__file__).with_name("StampOrigin.java")
-    main = "org.codehaus.commons.compiler.samples.CompilerDemo"
-    command = [find_java(), "-cp", compiler, main, "-d", str(classes), "-classpath", known, str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    if done.returncode or not (classes / "StampOrigin.class").exists():
-        raise OffsetSyncError(f"{source.name} was not compiled:\n{done.stdout}{done.stderr}")
-    return classes
 
 
 class MirrorMaker2:

@@ -12,12 +12,13 @@ from typing import Any
 import yaml
 from mirrormaker_groups import MM2, OURS, TwinGroups
 from mirrormaker_judge import Answers, JudgedPartition, rows_of
-from mirrormaker_process import SOURCE, TARGET, MirrorMaker2, compile_transform, properties, running_mirror_maker
+from mirrormaker_process import SOURCE, TARGET, MirrorMaker2, properties, running_mirror_maker
 from processes import Meter, Use, child_pid
 
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
 from offset_sync_demo.kafka.clients import Partition, admin_of, list_partitions, read_partition
+from offset_sync_demo.kafka.connect_transform import compile_transform
 from offset_sync_demo.kafka.log_dump import dump_ids
 from offset_sync_demo.kafka.topics import create_topic, delete_topic
 from offset_sync_demo.load.producer import TopicLoad
@@ -76,7 +77,7 @@ class Stage:
 @contextmanager
 def standing_stage(runs: Sequence[Run], directory: Path, rate: float) -> Iterator[Stage]:
     """Start brokers with the topics of all runs, and our jobs, which warm up over the first run as any would."""
-    classes = compile_transform(directory)
+    classes = compile_transform(directory / "transform")
     with running_clusters([SOURCE, TARGET], directory / "brokers", offsets_partitions=2) as clusters:
         for run in runs:
             for topic, partitions in run.partitions.items():

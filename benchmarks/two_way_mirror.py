@@ -1,7 +1,7 @@
 """MirrorMaker 2 both ways between two clusters, which may be killed and started again.
 
-Topics keep their names, and nothing but headers tells a copy from what was produced here: what is stamped already is
-not copied back.
+Topics keep their names, and nothing but headers tells a copy from what was produced here: the transform of connect/
+stamps the one, and does not copy the other back.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mirrormaker_process import MirrorMaker2, compile_transform
+from mirrormaker_process import MirrorMaker2
 
 from offset_sync_demo.kafka.clients import Endpoint
+from offset_sync_demo.kafka.connect_transform import TRANSFORM, compile_transform
 
-_STAMPED = "org.apache.kafka.connect.transforms.predicates.HasHeaderKey"
 _WORKER = {
     # A worker that was killed is missed soon, and its tasks are given to the next one at once.
     "session.timeout.ms": "6000",
@@ -54,13 +54,8 @@ def _flow(flow: str, topics: Sequence[str]) -> dict[str, str]:
     return {
         f"{flow}.enabled": "true",
         f"{flow}.topics": ", ".join(topics),
-        f"{flow}.transforms": "native, stamp",
-        f"{flow}.transforms.native.type": "org.apache.kafka.connect.transforms.Filter",
-        f"{flow}.transforms.native.predicate": "stamped",
-        f"{flow}.transforms.stamp.type": "StampOrigin",
-        f"{flow}.predicates": "stamped",
-        f"{flow}.predicates.stamped.type": _STAMPED,
-        f"{flow}.predicates.stamped.name": "IDC",
+        f"{flow}.transforms": "origin",
+        f"{flow}.transforms.origin.type": TRANSFORM,
     }
 
 
@@ -69,7 +64,7 @@ class TwoWayMirror:
 
     def __init__(self, clusters: Mapping[str, Endpoint], topics: Mapping[str, Sequence[str]], directory: Path) -> None:
         self._directory, self._text = directory, both_ways(clusters, topics)
-        self._classes = compile_transform(directory)
+        self._classes = compile_transform(directory / "transform")
         self._started = 0
         self._process: MirrorMaker2 | None = None
 

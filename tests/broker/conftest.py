@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from broker.secured_clusters import SecuredClusters, start_secured_clusters
+from offset_sync.sync import target_writer
 from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters, start_clusters
 
@@ -64,6 +65,13 @@ def spark_environment(broker_parts: None) -> Iterator[None]:
     prepare_environment()
     with shared_session():
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_clients_of_others() -> Iterator[None]:
+    """A process keeps the clients of its targets for the next task; here each test has other targets."""
+    yield
+    target_writer._client.cache_clear()
 
 
 @pytest.fixture

@@ -93,7 +93,7 @@ def test_a_silent_cluster_delays_no_direction_between_others_and_catches_up(
     def delay(offset: int) -> float:
         began = time.monotonic()
         live.batch("X", of_all(group_name, offset), offset)
-        until(lambda: is_everywhere(networks["Z"], group_name, offset))
+        live.until(lambda: is_everywhere(networks["Z"], group_name, offset))
         return time.monotonic() - began
 
     def repair() -> None:
@@ -130,7 +130,7 @@ def test_one_silent_leader_of_three_keeps_back_its_own_partitions_and_groups(
     silent = next(node for node in set(led.values()) if node != 1)
     groups = [f"{group_name}-{number}" for number in range(12)]
     live.batch("X", {key: 1 for group in groups for key in of_all(group, 1)})
-    until(lambda: all(is_everywhere(cluster, group, 1) for group in groups))
+    live.until(lambda: all(is_everywhere(cluster, group, 1) for group in groups))
     reached = {number: SHIFT + 2 for number, node in led.items() if node != silent}
     cluster.proxies[silent - 1].hold()
     live.batch("X", {key: 2 for group in groups for key in of_all(group, 2)})
@@ -168,7 +168,7 @@ def test_answers_that_are_lost_after_the_commit_change_nothing_that_stands_there
     networks: Clusters, live: LiveDirections, group_name: str
 ) -> None:
     live.batch("X", of_all(group_name, 1))
-    until(lambda: is_everywhere(networks["Z"], group_name, 1))
+    live.until(lambda: is_everywhere(networks["Z"], group_name, 1))
     (proxy,) = networks["Z"].proxies
     proxy.swallow_answers(COMMIT_KEY)
     live.batch("X", of_all(group_name, 7))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
@@ -23,7 +24,8 @@ from pydantic import (
 from offset_sync.config.client_options import to_librdkafka
 from offset_sync.config.duration import format_duration
 from offset_sync.config.error_messages import explain
-from offset_sync.config.name_patterns import is_match, java_any
+from offset_sync.config.name_patterns import is_match
+from offset_sync.config.name_rules import mirror_aliases, to_names
 from offset_sync.config.problem import KeyPath, Problem, first_per_path
 from offset_sync.config.secret import HIDDEN, Secret
 from offset_sync.config.sections import (
@@ -42,10 +44,10 @@ from offset_sync.config.sections import (
 )
 from offset_sync.config.security_options import to_java_security, to_librdkafka_security
 from offset_sync.config.size import format_size
+from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.config.topic_pattern import topic_pattern
 from offset_sync.config.validation import rule_problems
 from offset_sync.model.errors import ConfigError
-
-_NOTHING = "(?!)"  # a Java expression that never matches
 
 
 def _with_origins(clusters: dict[str, Cluster]) -> dict[str, Cluster]:
@@ -78,6 +80,7 @@ class Config(Section):
     metrics: Metrics = Field(default_factory=Metrics)
     maintenance: Maintenance = Field(default_factory=Maintenance)
     _hidden: frozenset[KeyPath] = PrivateAttr(default=frozenset())
+    _names: Names = PrivateAttr(default=SAME_NAMES)
 
     @model_validator(mode="wrap")
     @classmethod
@@ -121,50 +124,54 @@ class Config(Section):
         cluster = self.clusters[alias]
         return {**to_librdkafka(cluster.kafka), **to_librdkafka_security(cluster.security), **cluster.admin}
 
-    def strategy_of(self, topic: str) -> Strategy:
-        """Return how offsets of *topic* are translated; ``off`` too for a topic that is not included."""
-        topics = self.topics
-        is_wanted = not topic.startswith("__") and is_match(topics.include, topic)
-        if not is_wanted or is_match(topics.exclude, topic):
+    def model_post_init(self, _context: Any) -> None:
+        """Make out what topics are called where; once, for names are learned."""
+        aliases = mirror_aliases({alias: dict(cluster) for alias, cluster in self.clusters.items()})
+        with suppress(AssertionError, KeyError, TypeError):  # wrong rules, which are reported by then
+            self._names = to_names(self.mirror.names, self.mirror.separator, aliases)
+
+    @property
+    def names(self) -> Names:
+        """What topics are called where. Questions below are about streams; with the same names these are topics."""
+        return self._names
+
+    def strategy_of(self, stream: str) -> Strategy:
+        """Return how offsets of *stream* are translated; ``off`` too for one that is not included."""
+        topics, topic = self.topics, self._names.origin_topic(stream)
+        if topic is None or topic.startswith("__"):
+            return "off"
+        if not is_match(topics.include, topic) or is_match(topics.exclude, topic):
             return "off"
         matching = (override.strategy for override in topics.overrides if is_match(override.topics, topic))
         return next(matching, topics.strategy)
 
-    def is_timed(self, topic: str) -> bool:
-        """Whether *topic* is translated by timestamp, so that its runs also end where the timestamp changes."""
-        return self.strategy_of(topic) == "timestamp"
+    def is_timed(self, stream: str) -> bool:
+        """Whether *stream* is translated by timestamp, so that its runs also end where the timestamp changes."""
+        return self.strategy_of(stream) == "timestamp"
 
     def timed_topics(self) -> Callable[[str], bool] | None:
-        """Return :meth:`is_timed`, None where it is true of no topic."""
+        """Return :meth:`is_timed`, None where it is true of no stream."""
         named = {self.topics.strategy, *(each.strategy for each in self.topics.overrides)}
         return self.is_timed if "timestamp" in named else None
 
-    def is_topic_included(self, topic: str) -> bool:
-        """Whether *topic* is indexed and synced at all: its strategy is not ``off``."""
-        return self.strategy_of(topic) != "off"
+    def is_topic_included(self, stream: str) -> bool:
+        """Whether *stream* is indexed and synced at all: its strategy is not ``off``."""
+        return self.strategy_of(stream) != "off"
 
     def named_topics(self) -> list[str]:
-        """Return the included topics that the file names in full, and that are known without asking a cluster."""
+        """Return the streams of included topics that the file names in full, known without asking a cluster."""
         names = list(dict.fromkeys(pattern.replace("\\.", ".") for pattern in self.topics.include))
         plain = [name for name in names if not re.search(r"[^a-zA-Z0-9._-]", name)]
-        return [name for name in plain if self.is_topic_included(name)]
+        streams = (self._names.inside(alias, name) for name in plain for alias in self.clusters)
+        return [each for each in dict.fromkeys(streams) if self.is_topic_included(each)]
 
-    def topic_pattern(self, without: Collection[str] = ()) -> str:
-        """Return a Java expression that matches exactly the included topics, for Spark's ``subscribePattern``.
+    def topic_pattern(self, without: Collection[str] = (), cluster: str | None = None) -> str:
+        """Return a Java expression that matches the included topics, for Spark's ``subscribePattern``.
 
-        Those named in *without* are left out.
+        With the same names exactly those. Else it is for *cluster*, and errs to more. *without* are names to leave out.
         """
-        topics = self.topics
-        is_on = _NOTHING if topics.strategy == "off" else ""
-        for override in reversed(topics.overrides):
-            named = java_any(override.topics) + "$"
-            if override.strategy == "off":
-                is_on = f"(?!{named}){is_on}"
-            elif is_on:
-                is_on = f"(?:(?={named})|(?!{named}){is_on})"
-        exclude = [*topics.exclude, *map(re.escape, sorted(without))]
-        excluded = f"(?!{java_any(exclude)}$)" if exclude else ""
-        return f"^(?!__){excluded}{is_on}{java_any(topics.include)}$"
+        affixes = self._names.affixes(cluster or next(iter(self.clusters)))
+        return topic_pattern(self.topics, without, affixes)
 
     def is_group_included(self, group_id: str) -> bool:
         """Whether the offsets of *group_id* are synced."""
@@ -191,7 +198,7 @@ class Config(Section):
             return format_size(value)
         if isinstance(value, BaseModel):
             return {name: self._shown(getattr(value, name), (*path, name)) for name in type(value).model_fields}
-        if isinstance(value, dict):
+        if isinstance(value, Mapping):
             return {key: self._shown(item, (*path, key)) for key, item in value.items()}
         if isinstance(value, tuple):
             return [self._shown(item, (*path, index)) for index, item in enumerate(value)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Literal
 
@@ -52,6 +53,11 @@ def _to_port(value: object) -> object:
     return number
 
 
+def _to_rules(names: object) -> object:
+    """Freeze the list; its content is checked by the rules, item by item."""
+    return tuple(names) if isinstance(names, list) else names
+
+
 def _not_kerberos(mechanism: object) -> object:
     if str(mechanism).upper() == "GSSAPI":
         raise refused(GSSAPI_REFUSED)
@@ -94,9 +100,13 @@ class Security(Section):
 
 
 class Cluster(Section):
-    """One Kafka cluster; *origin* is what the mirror's origin header says for it, by default the alias."""
+    """One Kafka cluster; *origin* is what the mirror's origin header says for it, by default the alias.
+
+    *mirror_alias* is what the mirror calls it in the names of copies; empty: the alias.
+    """
 
     origin: Text = ""
+    mirror_alias: str = ""
     security: Security = Security()
     kafka: Options = {}
     spark: Options = {}
@@ -106,6 +116,7 @@ class Cluster(Section):
 class Mirror(Section):
     """The headers the data mirror stamps on every record it copies; the third one only where it is named.
 
+    *names* says what it calls copies; rules are mappings with from, to, topics and name.
     *identity*: whether they tell which record is which. By fingerprints of contents nothing is told yet.
     """
 
@@ -114,6 +125,8 @@ class Mirror(Section):
     offset_header: Text = "Offset"
     place_header: str = ""
     offset_encoding: Literal["text", "int64"] = "text"
+    names: Annotated[Literal["same", "mm2"] | tuple[Mapping[str, str], ...], PlainValidator(_to_rules)] = "same"
+    separator: Text = "."
 
 
 class Override(Section):

@@ -11,6 +11,7 @@ from posixpath import normpath
 from typing import Any
 
 from offset_sync.config.client_options import bootstrap_problem, kerberos_problem, login_problem, option_problems
+from offset_sync.config.name_rules import name_problems
 from offset_sync.config.problem import KeyPath, Problem
 from offset_sync.config.sections import Cluster, Mirror, Section, Security, Tables
 from offset_sync.config.security_options import said_twice, security_problems
@@ -32,6 +33,7 @@ def rule_problems(tree: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _direction_problems(tree.get("directions", "all"), list(clusters))
     yield from _header_problems(_mapping(tree.get("mirror")))
     yield from _identity_problems(_mapping(tree.get("mirror")))
+    yield from name_problems(_mapping(tree.get("mirror")), {alias: _mapping(each) for alias, each in clusters.items()})
     yield from _path_problems(_mapping(tree.get("tables")))
 
 

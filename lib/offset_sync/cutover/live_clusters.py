@@ -68,9 +68,17 @@ class LiveClusters:
         """Return, per group, the status of the partitions whose newest commit is the source's."""
         rows = self._live.report_groups(groups, system_now_ms())
         found: dict[str, list[PartitionStatus]] = {}
-        for each in _to_statuses(rows, self._source, self._target):
+        there = self._committed_there(groups)
+        for each in _to_statuses(rows, self._source, self._target, there):
             found.setdefault(each.group_id, []).append(each)
         return found
+
+    def _committed_there(self, groups: Collection[str]) -> set[GroupPartition]:
+        """Return which partitions the groups themselves have committed at the target."""
+        with self._state.lock:
+            keys, offsets = self._live.keys_of(groups), self._state.offsets
+            genuine = offsets.clusters[self._target].columns["genuine_offset"][keys]
+            return {offsets.keys[key] for key in keys[genuine >= 0].tolist()}
 
     def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:
         """Return, per group, the clusters that hold its newest commit of some partition and are not the source."""
@@ -150,19 +158,23 @@ class LiveClusters:
                 (gap.skipped.from_offset(first), gap.pending.from_offset(first))
                 for gap in replication_gaps(origin, *views[partition])
             ]
-            where = f"{partition.topic}-{partition.partition} {self._source}"
+            topic = self._config.names.outside(self._source, partition.topic)
+            where = f"{topic}-{partition.partition} {self._source}"
             for unread in map(joined, zip(*parts, strict=True)):
                 ranges = _to_ranges(unread.start, unread.length)
                 found.setdefault(group_id, []).extend(f"{where} {each}" for each in ranges)
         return found
 
 
-def _to_statuses(rows: Rows, source: str, target: str) -> Iterable[PartitionStatus]:
+def _to_statuses(
+    rows: Rows, source: str, target: str, committed_there: Collection[GroupPartition]
+) -> Iterable[PartitionStatus]:
     for row in (dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)):
         if (row["source_cluster"], row["target_cluster"]) == (source, target):
+            key = GroupPartition(row["group_id"], row["stream"], row["partition"])
             yield PartitionStatus(
                 group_id=row["group_id"],
-                topic_partition=TopicPartition(row["topic"], row["partition"]),
+                topic_partition=key.topic_partition,
                 status=Status.of(row["status"]),
                 reason=row["reason"],
                 state=State[row["state"]],
@@ -172,6 +184,7 @@ def _to_statuses(rows: Rows, source: str, target: str) -> Iterable[PartitionStat
                 duplicates=row["duplicates"],
                 lost=row["lost"],
                 not_mirrored=row["not_mirrored"],
+                has_committed_there=key in committed_there,
             )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+from offset_sync.config.stream_names import Names
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, State, Status, TopicPartition
 
@@ -53,7 +54,10 @@ class Activity(Enum):
 
 @dataclass(frozen=True)
 class PartitionStatus:
-    """One partition of a group between the two clusters; the fields are columns of sync_status."""
+    """One partition of a group between the two clusters; the fields are columns of sync_status.
+
+    *topic_partition* is of the stream. *has_committed_there*: the group itself has committed it at the target before.
+    """
 
     group_id: str
     topic_partition: TopicPartition
@@ -66,6 +70,7 @@ class PartitionStatus:
     duplicates: int | None
     lost: int | None
     not_mirrored: int
+    has_committed_there: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,14 @@ class GroupPlan:
     at_target: Activity
     partitions: list[PartitionStatus]
     blocking: list[str] = field(default_factory=list)
+
+    def subscriptions(self, names: Names, target: str) -> dict[str, bool]:
+        """Return what its topics are called at the *target*, and whether it has ever committed each there."""
+        known: dict[str, bool] = {}
+        for each in self.partitions:
+            if (topic := names.topic(target, each.topic_partition.topic)) is not None:
+                known[topic] = known.get(topic, False) or each.has_committed_there
+        return dict(sorted(known.items()))
 
     @property
     def duplicates(self) -> int:

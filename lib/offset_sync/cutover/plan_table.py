@@ -8,12 +8,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.plan import Activity, Direction, GroupPlan
 from offset_sync.model.text import visible
 
 
-def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Console) -> None:
-    """Print one line per group, and below them why some may not be moved."""
+def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Console, names: Names = SAME_NAMES) -> None:
+    """Print one line per group, and below them why some may not be moved, and to what they subscribe at the target."""
     title = f"{visible(direction.source)} → {visible(direction.target)}"
     table = Table(box=None, pad_edge=False, title=title, title_justify="left")
     for name in ("group", "members at", "partitions", "repeats", "lost", "move"):
@@ -31,9 +32,24 @@ def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Consol
     for plan in plans:
         for reason in plan.blocking:
             console.print(Text(f"{visible(plan.group_id)}: {visible(reason)}"), soft_wrap=True)
+    if not names.is_same:
+        _print_subscriptions(plans, direction.target, console, names)
     console.print(
         Text("\nrepeats: records it would read again; lost: unread ones that are not at the target (yet)", "dim")
     )
+
+
+def _print_subscriptions(plans: Sequence[GroupPlan], target: str, console: Console, names: Names) -> None:
+    """Print under which names each group goes on, and which of them it has never had a commit of its own for."""
+    for plan in plans:
+        topics = plan.subscriptions(names, target)
+        if not topics:
+            continue
+        subscribes = f"{visible(plan.group_id)} subscribes at {visible(target)} to: {', '.join(map(visible, topics))}"
+        console.print(Text(subscribes), soft_wrap=True)
+        if fresh := [visible(topic) for topic, is_known in topics.items() if not is_known]:
+            text = f"  it has never committed {', '.join(fresh)} there itself: see that it subscribes"
+            console.print(Text(text, "yellow"), soft_wrap=True)
 
 
 def _members_at(plan: GroupPlan, direction: Direction) -> str:

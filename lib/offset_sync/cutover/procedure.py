@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.plan import (
     Activity,
     Committed,
@@ -36,10 +37,15 @@ class CutoverProcedure:
     """Moves groups in *direction*; every step goes to *journal*."""
 
     def __init__(
-        self, direction: Direction, clusters: CutoverClusters, journal: CutoverJournal, clock: Clock = SYSTEM_CLOCK
+        self,
+        direction: Direction,
+        clusters: CutoverClusters,
+        journal: CutoverJournal,
+        clock: Clock = SYSTEM_CLOCK,
+        names: Names = SAME_NAMES,
     ) -> None:
         self._source, self._target = direction
-        self._clusters, self._journal, self._clock = clusters, journal, clock
+        self._clusters, self._journal, self._clock, self._names = clusters, journal, clock, names
 
     def plan(self, groups: Sequence[str], mode: Mode) -> list[GroupPlan]:
         """Return what would happen to each group; writes nothing."""
@@ -105,7 +111,7 @@ class CutoverProcedure:
             for each in partitions:
                 steps.append(verify_step(each))
                 if each.status is not Status.IN_SYNC:
-                    name, problem = _name(each.topic_partition), f"{each.status.word}: {each.reason}"
+                    name, problem = self._name(each.topic_partition), f"{each.status.word}: {each.reason}"
                     failures.append(f"{group_id} {name}: {problem}; {self._remedy(each)}")
         return failures, steps
 
@@ -133,7 +139,9 @@ class CutoverProcedure:
         withheld = [each for each in plan.partitions if each.status is Status.WITHHELD]
         if withheld:
             first = withheld[0]
-            reasons.append(f"{_name(first.topic_partition)} is withheld: {first.reason} ({len(withheld)} partitions)")
+            reasons.append(
+                f"{self._name(first.topic_partition)} is withheld: {first.reason} ({len(withheld)} partitions)"
+            )
         return reasons
 
     def _check(self, plans: Sequence[GroupPlan]) -> dict[str, str]:
@@ -186,7 +194,7 @@ class CutoverProcedure:
             if not is_there:
                 found = str(answer) if isinstance(answer, ClusterError) else f"{self._target} holds {position}"
                 detail = f"{each.error or each.outcome.name}; {found}, wanted {each.target_offset}"
-                name = _name(each.topic_partition)
+                name = self._name(each.topic_partition)
                 failures.append(f"{each.group_id} {name}: {detail}; mend that and repeat the command")
             steps.append(read_back_step(each, position, detail))
         self._journal.record(steps)
@@ -200,6 +208,12 @@ class CutoverProcedure:
                 self._journal.say(f"{group_id}: never mirrored, so not at {self._target}: {each}")
             detail = "; ".join(ranges) or "nothing unread is known to be lost"
             self._journal.record([CutoverStep(group_id, Step.VERIFY, Result.DONE, detail)])
+
+    def _name(self, partition: TopicPartition) -> str:
+        """Return what a partition is called at the source, and at the target where that is another name."""
+        (stream, number), target = partition, self._target
+        here, there = self._names.outside(self._source, stream), self._names.topic(target, stream)
+        return f"{here}-{number}" + (f" ({there}-{number} at {target})" if there not in (None, here) else "")
 
     def _remedy(self, partition: PartitionStatus) -> str:
         """Return what a person can do about a partition that is not in sync."""
@@ -218,10 +232,6 @@ def _activity(group_id: str, active_groups: Collection[str] | ClusterError) -> A
     if isinstance(active_groups, ClusterError):
         return Activity.UNKNOWN
     return Activity.ACTIVE if group_id in active_groups else Activity.INACTIVE
-
-
-def _name(topic_partition: TopicPartition) -> str:
-    return f"{topic_partition.topic}-{topic_partition.partition}"
 
 
 def _to_text(unread: Mapping[str, int]) -> str:

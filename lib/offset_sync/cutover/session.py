@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 import pyarrow as pa
 
 from offset_sync.config import Config
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import CutoverStep, Direction, Mode
 from offset_sync.cutover.procedure import CutoverProcedure
@@ -31,10 +32,21 @@ from offset_sync.tables.report_tables import CUTOVERS
 
 
 class TableJournal:
-    """Appends steps to the table cutovers, each with who moves groups and where; *say* tells that person."""
+    """Appends steps to the table cutovers, each with who moves groups and where; *say* tells that person.
 
-    def __init__(self, tables: Tables, direction: Direction, mode: Mode, say: Callable[[str], None]) -> None:
+    Steps have streams, and rows what *names* say that they are called.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        direction: Direction,
+        mode: Mode,
+        say: Callable[[str], None],
+        names: Names = SAME_NAMES,
+    ) -> None:
         self._tables, self.say = tables, say
+        self._direction, self._names = direction, names
         self._same_in_all = {
             "cutover_id": uuid.uuid4().hex[:12],
             "who": f"{getpass.getuser()}@{socket.gethostname()}",
@@ -46,8 +58,25 @@ class TableJournal:
     def record(self, steps: Sequence[CutoverStep]) -> None:
         """Append *steps*, which happened now."""
         now = datetime.now(timezone.utc)
-        rows = [{**self._same_in_all, "at": now, **_to_row(step)} for step in steps]
+        rows = [{**self._same_in_all, "at": now, **self._to_row(step)} for step in steps]
         self._tables.append(CUTOVERS, pa.Table.from_pylist(rows, CUTOVERS.arrow_schema))
+
+    def _to_row(self, step: CutoverStep) -> dict[str, object]:
+        place, (source, target) = step.topic_partition, self._direction
+        return {
+            "step": step.step.value,
+            "result": step.result.value,
+            "group_id": step.group_id,
+            "topic": self._names.outside(source, place.topic) if place else None,
+            "partition": place.partition if place else None,
+            "source_offset": step.source_offset,
+            "target_offset": step.target_offset,
+            "duplicates": step.duplicates,
+            "lost": step.lost,
+            "detail": step.detail,
+            "stream": place.topic if place else None,
+            "target_topic": self._names.topic(target, place.topic) if place else None,
+        }
 
 
 @contextmanager
@@ -62,9 +91,9 @@ def open_cutover(
     clusters = LiveClusters(
         config, live, direction, _CutoverWriter(announcing_writer(config, live, direction.target, fence)), history
     )
-    journal = TableJournal(live.tables, direction, mode, say)
+    journal = TableJournal(live.tables, direction, mode, say, config.names)
     try:
-        yield CutoverProcedure(direction, clusters, journal), clusters
+        yield CutoverProcedure(direction, clusters, journal, names=config.names), clusters
     finally:
         history.close()
     if history.error:
@@ -99,19 +128,5 @@ def _writer_at(config: Config, target: str, fence: Fence) -> OffsetWriter:
         config.sync.commit_timeout.total_seconds(),
         is_dry_run=False,
         fence=fence,
+        names=config.names,
     )
-
-
-def _to_row(step: CutoverStep) -> dict[str, object]:
-    return {
-        "step": step.step.value,
-        "result": step.result.value,
-        "group_id": step.group_id,
-        "topic": step.topic_partition.topic if step.topic_partition else None,
-        "partition": step.topic_partition.partition if step.topic_partition else None,
-        "source_offset": step.source_offset,
-        "target_offset": step.target_offset,
-        "duplicates": step.duplicates,
-        "lost": step.lost,
-        "detail": step.detail,
-    }

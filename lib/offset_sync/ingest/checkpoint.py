@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 
+from offset_sync.config.stream_names import Names
 from offset_sync.ingest.checkpoint_repair import repair_checkpoint
 from offset_sync.model.errors import TableError
 from offset_sync.tables.delta.requirements import CHECKPOINT_FORMAT
@@ -32,10 +33,17 @@ class Checkpoint:
 
     def start_offsets(self, batch_id: int) -> Offsets:
         """Return where *batch_id* starts; partitions met for the first time are missing, except in batch 0."""
+        return self._inside(self._start(batch_id))
+
+    def _start(self, batch_id: int) -> Offsets:
         if batch_id > 0:
-            return self.end_offsets(batch_id - 1)
+            return self._end(batch_id - 1)
         # What the source resolved `startingOffsets` to.
         return _parse(self._lines("sources/0/0")[1])
+
+    def _inside(self, offsets: Offsets) -> Offsets:
+        """Return *offsets* by streams: a topic is one."""
+        return offsets
 
     def end_offsets(self, batch_id: int) -> Offsets:
         """Return the first offset of each partition that *batch_id* does not read.
@@ -43,6 +51,9 @@ class Checkpoint:
         The plan is stored when this returns, before anything is written by it: planned anew, the micro-batch would
         read up to elsewhere and be taken for a repetition.
         """
+        return self._inside(self._end(batch_id))
+
+    def _end(self, batch_id: int) -> Offsets:
         if batch_id > self._stored:
             self._files.sync(f"{self.path}/offsets/{batch_id}")
             self._stored = batch_id
@@ -69,7 +80,7 @@ class Checkpoint:
         *before, text = self._lines(name)
         ends: dict[str, dict[str, int]] = json.loads(text)
         left = {topic: by for topic, by in ends.items() if topic not in topics}
-        for (topic, partition), offset in self.start_offsets(planned).items():
+        for (topic, partition), offset in self._start(planned).items():
             if topic in topics and topic in ends:
                 left.setdefault(topic, {})[str(partition)] = offset
         if left != ends:
@@ -121,6 +132,21 @@ class Checkpoint:
 
     def _read(self, name: str) -> str:
         return self._files.read_text(f"{self.path}/{name}")
+
+
+class NamedCheckpoint(Checkpoint):
+    """The checkpoint of a query at the cluster *alias* whose topics have other names inside: *names* know them."""
+
+    def __init__(self, files: Files, path: str, alias: str, names: Names) -> None:
+        super().__init__(files, path)
+        self._alias, self._names = alias, names
+
+    def _inside(self, offsets: Offsets) -> Offsets:
+        return {(self._names.inside(self._alias, topic), number): each for (topic, number), each in offsets.items()}
+
+    def leave_out(self, topics: Collection[str]) -> None:
+        """Take *topics* out of the micro-batch that is planned and not done; see :meth:`Checkpoint.leave_out`."""
+        super().leave_out([self._names.outside(self._alias, each) for each in topics])
 
 
 def count_offsets(start: Offsets, end: Offsets) -> int:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.commit_batch import CommitBatch, commit_rows, is_of_logs, rows_of, to_batch
 from offset_sync.ingest.commit_log_check import CommitLogs, Looked, UncheckedLogs
@@ -33,12 +34,14 @@ logger = logging.getLogger(__name__)
 class Reading(NamedTuple):
     """Who is asked about what was read: *logs* whether it is still there. *again* reads what Spark cannot or has not.
 
-    *lives* are those of the logs of commits, as the state knows them; without them a log has only one.
+    *lives* are those of the logs of commits, as the state knows them; without them a log has only one. *names* say
+    which streams the topics are.
     """
 
     again: RecordsAgain = ONLY_SPARK
     logs: CommitLogs = UncheckedLogs()
     lives: CommitLogLives | None = None
+    names: Names = SAME_NAMES
 
 
 class CommitIngester:
@@ -107,7 +110,7 @@ class CommitIngester:
         decoded = self._reading.again.map(by_spark, decode_batches, DECODED_SCHEMA, partial(self.ranges, batch_id))
         # Asked after reading, and written down before anything that was read: so each row is of a life that is known.
         looked = self._reading.logs.look(batch_id)
-        batch = to_batch(self._with_again(decoded, looked), batch_id, looked)
+        batch = to_batch(self._with_streams(self._with_again(decoded, looked)), batch_id, looked)
         self._versions.check(batch.records)
         return batch
 
@@ -118,6 +121,15 @@ class CommitIngester:
         rows = decode_batches(self._reading.again.rows(looked.again))
         again = pa.Table.from_batches(list(rows), DECODED_SCHEMA)
         return pa.concat_tables([decoded.filter(pc.invert(is_of_logs(decoded, looked.again))), again])
+
+    def _with_streams(self, decoded: pa.Table) -> pa.Table:
+        """Return *decoded* with streams in the place of topics: of commits alone, for nothing else has any."""
+        if self._reading.names.is_same or decoded.num_rows == 0:
+            return decoded
+        topics, alias = pc.unique(decoded.column("topic")).drop_null().to_pylist(), self.alias
+        streams = pa.array([self._reading.names.inside(alias, each) for each in topics], pa.string())
+        column = streams.take(pc.index_in(decoded.column("topic"), pa.array(topics, pa.string())))
+        return decoded.set_column(decoded.schema.get_field_index("topic"), "topic", column)
 
     def restore_lost(self, state: SyncState, batch: CommitBatch) -> None:
         """Bring *state* to what is still there, where a log has begun another life: before *batch* is taken in.

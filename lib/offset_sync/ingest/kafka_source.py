@@ -98,7 +98,7 @@ def read_whole_records(spark: SparkSession, config: Config, alias: str, without:
         spark.readStream.format("kafka")
         .options(**_ALWAYS)
         .options(**config.spark_options(alias))
-        .option("subscribePattern", config.topic_pattern(without))
+        .option("subscribePattern", config.topic_pattern(without, alias))
         .option("includeHeaders", "true")
         .option("startingOffsets", config.index.starting)
         .option("maxOffsetsPerTrigger", config.index.max_offsets_per_trigger)

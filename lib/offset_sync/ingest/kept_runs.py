@@ -20,6 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.map_batches import MapBatches, few_rows, to_sql
 from offset_sync.ingest.refuted_runs import LogEnds, RefuteBeyond
 from offset_sync.ingest.run_builder import CUT_SCHEMA
@@ -47,9 +48,10 @@ class KeptRuns(NamedTuple):
     beyond: LogEnds = MappingProxyType({})
     is_again: bool = False
 
-    def runs(self, alias: str, at: datetime) -> DataFrame:
-        """Return rows of ``record_runs`` for the runs of the cluster *alias*, indexed *at*."""
+    def runs(self, alias: str, at: datetime, names: Names = SAME_NAMES) -> DataFrame:
+        """Return rows of ``record_runs`` for the runs of *alias*, indexed *at*, with topics by its *names*."""
         named = {
+            **self._topic(alias, names),
             "cluster": F.lit(alias),
             "min_timestamp": F.timestamp_millis("min_timestamp_ms"),
             "max_timestamp": F.timestamp_millis("max_timestamp_ms"),
@@ -59,11 +61,12 @@ class KeptRuns(NamedTuple):
         }
         return _as_table(self._believed().where(F.col("error").isNull()), RECORD_RUNS, named)
 
-    def malformed(self, alias: str, at: datetime) -> DataFrame | None:
+    def malformed(self, alias: str, at: datetime, names: Names = SAME_NAMES) -> DataFrame | None:
         """Return rows of ``quarantine`` for the records that could not be decoded; None where there are none."""
         if not (self.beyond or self.errors):
             return None
         named = {
+            **self._topic(alias, names),
             "cluster": F.lit(alias),
             "offset": F.col("start_offset"),
             "key": F.col("origin_header"),
@@ -89,6 +92,14 @@ class KeptRuns(NamedTuple):
             place = row["topic"], row["partition"]
             found[place] = max(found.get(place, 0), row["end"] or 0)
         return found
+
+    def _topic(self, alias: str, names: Names) -> dict[str, Column]:
+        """Return what a row's topic is called at the cluster, where that is not its stream."""
+        if names.is_same:
+            return {}
+        streams = pc.unique(self.summary.column("topic")).to_pylist()
+        called = F.create_map(*[F.lit(each) for stream in streams for each in (stream, names.outside(alias, stream))])
+        return {"topic": F.element_at(called, F.col("topic"))} if streams else {}
 
     def _counted(self) -> pa.Table:
         """Return the summary of the logs whose rows count."""

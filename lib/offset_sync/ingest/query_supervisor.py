@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.ingest.full_disk import with_full_disk
+from offset_sync.ingest.held_function import HeldFunction
 from offset_sync.ingest.query_errors import failure_of, first_line
 from offset_sync.ingest.query_start import QueryStart, QueryStarter
 from offset_sync.model.errors import TakenOverError
@@ -63,6 +64,7 @@ class QuerySupervisor:
         self._stop, self._over = stop, over or threading.Event()
         self._folders = folders
         self._queries: dict[str, _Supervised] = {}
+        self._held: list[HeldFunction] = []
         self._is_silent = False
 
     @property
@@ -89,7 +91,8 @@ class QuerySupervisor:
             silence_batches(_is_no_stop)
             raise StopRequestedError
 
-        return guarded
+        self._held.append(held := HeldFunction(guarded))
+        return held
 
     def run_once(self) -> dict[str, str]:
         """Start every query, wait for all to end, and return one line for each that failed or was stopped before."""
@@ -144,6 +147,8 @@ class QuerySupervisor:
                 self._take(name, supervised)
             if supervised.query is not None:
                 _let_end(supervised.query, deadline)
+        for held in self._held:
+            held.let_go()
         if self._is_silent and not self._stop.is_set():  # the job goes on, with other queries
             self._is_silent = False
             hear_batches(_is_no_stop)

@@ -121,16 +121,19 @@ class RecordIndexer:
         self, rows: pa.Table, kept: Sequence[KeptRuns], at: datetime, writer: tuple[str, int] | None = None
     ) -> None:
         """Append *rows* and the runs that are *kept*, which tasks write: all of them or none."""
-        written = self._tables.write_by_tasks(RECORD_RUNS, [each.runs(self._builder.alias, at) for each in kept])
+        alias, names = self._builder.alias, self._builder.names
+        written = self._tables.write_by_tasks(RECORD_RUNS, [each.runs(alias, at, names) for each in kept])
         self._tables.append(RECORD_RUNS, rows, writer, written)
 
     def _put_in_quarantine(self, rows: pa.Table, read: ReadBatch, writer: tuple[str, int]) -> None:
         """Append *rows* and the malformed records among those that are kept: where they are many, tasks write them."""
         frames, count = list[DataFrame](), rows.num_rows
-        for frame, kept in ((kept.malformed(self._builder.alias, read.at), kept) for kept in read.kept):
+        alias, names = self._builder.alias, self._builder.names
+        for kept in read.kept:
+            frame = kept.malformed(alias, read.at, names)
             few = None if frame is None else few_rows(frame)
             if few is not None:
-                rows = pa.concat_tables([rows, fitted(few, QUARANTINE.arrow_schema)])
+                rows = pa.concat_tables([rows, self._tables.inside(QUARANTINE, fitted(few, QUARANTINE.arrow_schema))])
                 count += few.num_rows
             elif frame is not None:
                 frames.append(frame)

@@ -10,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.decode.mirror_headers import Encoding, decode_identities
-from offset_sync.decode.place_header import confirmed, read_places
 from offset_sync.ingest.run_encoding import MALFORMED_CODE, RunColumns, cut_runs, join_runs
+from offset_sync.ingest.stream_identities import judged
+from offset_sync.model.values import TopicPartition
 
 PLACE_HEADER = "place_header"
 """A column that records have where the mirror stamps a third header."""
@@ -40,21 +42,23 @@ _RUN_COLUMNS = [field.name for field in fields(RunColumns)]
 class RunBuilder:
     """What a task has to know to cut the records of one cluster; pickled to the executors.
 
-    *origins* maps header values to aliases; *is_timed* says of which topics a run also ends where the timestamp
-    changes.
+    *origins* maps header values to aliases; *is_timed* says of which streams a run also ends where the timestamp
+    changes. *names* say which stream a topic is: what is made of records bears streams.
     """
 
     alias: str
     origins: dict[str, str]
     encoding: Encoding
     is_timed: Callable[[str], bool]
+    names: Names = SAME_NAMES
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Cut the record batches of one task; rows of a partition come in offset order, partition after partition."""
         carried: tuple[str, int, list[str], RunColumns] | None = None
         for batch in batches:
             for part in _by_partition(batch):
-                topic, partition = part.column("topic")[0].as_py(), part.column("partition")[0].as_py()
+                partition = part.column("partition")[0].as_py()
+                topic = self.names.inside(self.alias, part.column("topic")[0].as_py())
                 runs, origins, malformed = self._cut(part, topic, [] if carried is None else carried[2])
                 if malformed is not None:
                     yield malformed
@@ -79,9 +83,9 @@ class RunBuilder:
         offset = _int64(part.column("offset"))
         timestamp_ms = _int64(part.column("timestamp").cast(pa.timestamp("us", tz="UTC"))) // 1000
         found = decode_identities(part.column("origin_header"), part.column("offset_header"), self.encoding)
-        if PLACE_HEADER in part.schema.names:
-            partition = int(part.column("partition")[0].as_py())
-            found = confirmed(found, read_places(part.column(PLACE_HEADER), topic, partition, timestamp_ms))
+        place = TopicPartition(topic, int(part.column("partition")[0].as_py()))
+        header = (part.column(PLACE_HEADER), timestamp_ms) if PLACE_HEADER in part.schema.names else None
+        found = judged(found, place, self.alias, self.names, self.origins, header)
         aliases = [self.origins.get(origin, origin) for origin in found.origins]
         names = list(dict.fromkeys([*known, self.alias, *aliases]))
         code_of = {name: code for code, name in enumerate(names)}
@@ -97,7 +101,7 @@ class RunBuilder:
         runs = cut_runs(
             offset, timestamp_ms, codes, np.where(is_mirrored, found.origin_offset, offset), self.is_timed(topic)
         )
-        return runs, names, _malformed_rows(part, reasons)
+        return runs, names, _malformed_rows(part, topic, reasons)
 
 
 def _by_partition(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -112,13 +116,13 @@ def _by_partition(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(first, end - first)
 
 
-def _malformed_rows(part: pa.RecordBatch, reasons: dict[int, str]) -> pa.RecordBatch | None:
+def _malformed_rows(part: pa.RecordBatch, topic: str, reasons: dict[int, str]) -> pa.RecordBatch | None:
     if not reasons:
         return None
     rows = part.take(pa.array(sorted(reasons)))
     count = rows.num_rows
     columns = {
-        "topic": rows.column("topic"),
+        "topic": pa.repeat(pa.scalar(topic), count),
         "partition": rows.column("partition"),
         "start_offset": rows.column("offset"),
         "length": pa.array(np.zeros(count, np.int64)),

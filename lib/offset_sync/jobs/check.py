@@ -22,8 +22,9 @@ from offset_sync.jobs.checks.show import print_json, show_findings
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.kafka.own_rights import OwnRights
-from offset_sync.kafka.record_reader import RecordReader
+from offset_sync.kafka.topic_names import open_admin, open_reader
 from offset_sync.model.errors import ClusterError, ConfigError
+from offset_sync.state.known_names import learn_names
 
 _MOST_GROUPS = 100
 _CONNECT_S = 10.0
@@ -90,14 +91,27 @@ def _check_cluster(
 def _findings(config: Config, groups: Sequence[str], rights: OwnRights, brokers: Sequence[int]) -> Iterator[Finding]:
     alias = rights.alias
     options = config.admin_options(alias)
-    admin = ClusterAdmin(alias, options)
+    admin, names = open_admin(alias, options, config.names), config.names
     included = [name for name in admin.topics() if config.is_topic_included(name)]
+    yield from _clashes(config, admin)
     yield Finding(Level.OK, f"clusters.{alias}", "connection", _connection(config, alias, len(brokers)))
-    topics = rights.of_topics([*included, *config.named_topics(), COMMITS])
+    asked = (names.called(alias, each) for each in (*included, *config.named_topics(), COMMITS))
+    topics = rights.of_topics(dict.fromkeys(each for each in asked if each is not None))
     yield from judge_rights(config, ToldRights(alias, rights.of_cluster(), topics, rights.of_groups(groups)))
-    readable = [name for name in included if "READ" in _allowed(topics.get(name))]
-    yield from judge_sample(config, alias, sample_records(admin, RecordReader(alias, options), readable))
+    readable = [each for each in included if "READ" in _allowed(topics.get(names.outside(alias, each)))]
+    reader = open_reader(alias, options, names)
+    yield from judge_sample(config, alias, sample_records(admin, reader, readable))
     yield from judge_settings(config, alias, rights.settings(brokers[0]), len(brokers))
+
+
+def _clashes(config: Config, admin: ClusterAdmin) -> Iterator[Finding]:
+    """Yield what is wrong with the names of topics, if they are not the same everywhere."""
+    try:
+        learn_names(config, {admin.alias: admin})
+    except ConfigError as error:
+        for problem in error.problems:
+            place, _, text = problem.partition(": ")
+            yield Finding(Level.FAIL, place, "names", text)
 
 
 def _connection(config: Config, alias: str, brokers: int) -> str:

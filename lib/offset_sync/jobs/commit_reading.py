@@ -50,7 +50,7 @@ class CommitReading:
         for alias, checkpoint in checkpoints.items():
             asked = MetadataFetcher({alias: admins[alias]}, DEADLINE_S)
             logs = CommitLogCheck(alias, checkpoint, asked, self._incarnations[alias])
-            reading = Reading(self.again[alias], logs, lives)
+            reading = Reading(self.again[alias], logs, lives, config.names)
             self.ingesters[alias] = CommitIngester(alias, seen, checkpoint, len(options), reading)
 
     def begin_after(self, captured_ms: int) -> None:

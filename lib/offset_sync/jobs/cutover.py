@@ -58,7 +58,7 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
             groups = chosen_groups(clusters.groups(), arguments.groups)
             if arguments.action == "plan":
                 plans = cutover.plan(groups, mode)
-                print_plan(plans, direction, Console())
+                print_plan(plans, direction, Console(), config.names)
                 return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
             if arguments.action == "verify":
                 return cutover.verify(groups)

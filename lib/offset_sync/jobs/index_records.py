@@ -12,7 +12,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
-from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.config.stream_names import Names
+from offset_sync.ingest.checkpoint import Checkpoint, NamedCheckpoint
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_progress import IndexProgress
@@ -22,16 +23,17 @@ from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
-from offset_sync.ingest.second_reader import MirroredRecords, SecondReader
+from offset_sync.ingest.second_reader import MirroredRecords, OffsetRanges, SecondReader
 from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.jobs.index_output import IndexOutput
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
-from offset_sync.kafka.leader_epochs import LeaderEpochs
-from offset_sync.kafka.range_reader import RangeReader
+from offset_sync.kafka.topic_names import open_admin, open_epochs, open_ranges
+from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.fenced_tables import FencedTables
 from offset_sync.state.highest_indexed import highest_indexed
+from offset_sync.state.known_names import learn_names, strays
 from offset_sync.state.lease import Lease, held
 from offset_sync.tables.store import TableStore
 
@@ -64,13 +66,15 @@ def index_records(config: Config, arguments: argparse.Namespace, stop: threading
 
 
 def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) -> Sequence[str]:
-    tables = FencedTables(spark, config.tables.root, lease)
+    tables = FencedTables(spark, config.tables.root, lease, config.names)
     queries = QuerySupervisor(lease.stop, folders=(config.tables.root, config.tables.checkpoints))
-    admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
+    options = {alias: config.admin_options(alias) for alias in config.clusters}
+    admins = {alias: open_admin(alias, each, config.names) for alias, each in options.items()}
+    learn_names(config, admins)
     access = TopicAccess(config, admins)
     progress = IndexProgress()
     output = IndexOutput(progress, lease.stop)
-    epochs = {alias: LeaderEpochs(alias, config.admin_options(alias)) for alias in config.clusters}
+    epochs = {alias: open_epochs(alias, each, config.names) for alias, each in options.items()}
     late_ms = to_ms(config.sync.hole_grace)
     incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables), late_ms)
     parts = _Parts(spark, tables, queries, progress, admins, incarnations, lease, is_once)
@@ -117,7 +121,7 @@ class _RecordQuery:
 
     def __init__(self, config: Config, admin: ClusterAdmin, access: TopicAccess, parts: _Parts) -> None:
         self._config, self._admin, self._access, self._parts = config, admin, access, parts
-        reader = RangeReader(admin.alias, config.admin_options(admin.alias))
+        reader = open_ranges(admin.alias, config.admin_options(admin.alias), config.names)
         self._again = SecondReader(admin.alias, reader, MirroredRecords(config.mirror))
         self._failing = FailingBatches(admin.alias, self._again)
 
@@ -131,14 +135,17 @@ class _RecordQuery:
             return None
         reaches = self._admin.reaches(lambda topic: config.is_topic_included(topic) and topic not in refused)
         parts.progress.expect(alias, {partition: reach.stable for partition, reach in reaches.items()})
-        checkpoint = Checkpoint(parts.tables.files, f"{config.tables.checkpoints}/index_records/{alias}")
+        place = parts.tables.files, f"{config.tables.checkpoints}/index_records/{alias}"
+        names = config.names
+        checkpoint = Checkpoint(*place) if names.is_same else NamedCheckpoint(*place, alias, names)
         checkpoint.repair()
         checkpoint.leave_out(refused)
-        builder = RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config))
+        builder = RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config), names)
+        left_out = [*(names.outside(alias, each) for each in refused), *strays(config, self._admin)]
         checks = Checks(self._admin, self._logs(), self._again)
         indexer = RecordIndexer(parts.tables, checkpoint, builder, checks, parts.progress)
         writer = (
-            read_mirrored_records(parts.spark, config, alias, refused)
+            read_mirrored_records(parts.spark, config, alias, left_out)
             .writeStream.queryName(f"index_records {alias}")
             .option("checkpointLocation", checkpoint.path)
             .foreachBatch(parts.queries.stop_between_batches(self._failing.guard(indexer, indexer)))
@@ -153,6 +160,11 @@ class _RecordQuery:
         asked = Asked(
             MetadataFetcher(parts.admins, DEADLINE_S),
             MetadataFetcher(parts.admins, _ORIGIN_DEADLINE_S),
-            lambda ranges: read_mirrored_ranges(parts.spark, config, alias, ranges),
+            lambda ranges: read_mirrored_ranges(parts.spark, config, alias, _called(config.names, alias, ranges)),
         )
         return LogCheck(alias, asked, OriginCheck(alias, config.clusters), parts.incarnations)
+
+
+def _called(names: Names, alias: str, ranges: OffsetRanges) -> OffsetRanges:
+    """Return *ranges* of streams by what the cluster calls them."""
+    return {TopicPartition(names.outside(alias, topic), number): each for (topic, number), each in ranges.items()}

@@ -14,17 +14,20 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.jobs.retire_elections import RetireElections
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.commit_log_ends import commit_log_ends
+from offset_sync.kafka.topic_names import open_admin
 from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.index_retention import Retention, TableRows, lowest_commits
+from offset_sync.state.known_names import learn_names
 from offset_sync.state.lease import Lease, held
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.snapshot import MetadataByCluster
@@ -68,13 +71,15 @@ class MaintainJob:
 
     def __init__(self, config: Config, spark: SparkSession, stop: threading.Event) -> None:
         self._config, self._spark, self._stop = config, spark, stop
-        self._admins = {alias: ClusterAdmin(alias, config.admin_options(alias)) for alias in config.clusters}
+        self._admins = {a: open_admin(a, config.admin_options(a), config.names) for a in config.clusters}
+        learn_names(config, self._admins)
         self._maintainer = Maintainer(spark, config.maintenance.keep_versions)
-        self._tables = TableStore(spark, config.tables.root)
+        self._tables = TableStore(spark, config.tables.root, names=config.names)
         self._tables.create()
         folder = f"{config.tables.checkpoints}/sync_offsets"
         done = {alias: Checkpoint(self._tables.files, f"{folder}/{alias}") for alias in config.clusters}
-        self._elections = RetireElections(self._tables, done, lambda alias: commit_log_ends(self._admins[alias]))
+        plain = TableStore(spark, config.tables.root)  # of each log by itself: as it is called there
+        self._elections = RetireElections(plain, done, lambda alias: commit_log_ends(self._admins[alias]))
 
     def run(self) -> list[str]:
         """Maintain every table; return one line per failure. Raises TakenOverError when another pass has begun."""
@@ -138,7 +143,7 @@ class MaintainJob:
 
     def _begins(self, metadata: MetadataByCluster) -> pa.Table:
         """Return where the index of each partition may begin; *metadata* is older than what is read here."""
-        seen = _SeenTables(self._spark, self._config.tables.root)
+        seen = _SeenTables(self._spark, self._config.tables.root, names=self._config.names)
         pages = IndexPages(self._config.sync.index_memory)
         seen.most_rows = pages.rows_at_once
         index = RecordIndex(seen, pages=pages)
@@ -152,7 +157,7 @@ class MaintainJob:
         partitions = {each.topic_partition for each in seen.rows if self._config.strategy_of(each.topic) == "exact"}
         for reason, count in sorted(retention.reasons(partitions).items()):
             logger.info("the index of %d partitions stays whole: %s", count, reason)
-        return to_begins(retention.begins(partitions))
+        return to_begins(retention.begins(partitions), self._config.names)
 
 
 class _SeenTables(TableStore):
@@ -161,11 +166,19 @@ class _SeenTables(TableStore):
     most_rows = sys.maxsize
     rows = TableRows()
 
-    def pieces(self, table: Table, schema: pa.Schema, at_least: AtLeast | None, *, encoded: bool) -> Iterator[pa.Table]:
+    def batches(
+        self,
+        table: Table,
+        names: Sequence[str] | None = None,
+        at_least: AtLeast | None = None,
+        *,
+        encoded: bool = False,
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of *table* as it is now."""
         is_of_index = table is RECORD_RUNS and encoded
         if is_of_index:
             self.rows = TableRows(self.most_rows)
-        for part in super().pieces(table, schema, at_least, encoded=encoded):
+        for part in super().batches(table, names, at_least, encoded=encoded):
             if is_of_index:
                 self.rows.add(part)
             yield part
@@ -197,7 +210,10 @@ def fetch_metadata(config: Config, admins: Mapping[str, ClusterAdmin]) -> Metada
     return {**errors, **MetadataFetcher(admins, _DEADLINE_SECONDS).fetch(answering, partitions)}
 
 
-def to_begins(begins: Mapping[ClusterPartition, int]) -> pa.Table:
-    """Return the same as rows of :data:`BEGINS_SCHEMA`."""
-    rows = [{**where._asdict(), "begin": begin} for where, begin in begins.items()]
+def to_begins(begins: Mapping[ClusterPartition, int], names: Names = SAME_NAMES) -> pa.Table:
+    """Return the same as rows of :data:`BEGINS_SCHEMA`, by the names that topics have at their clusters."""
+    rows = [
+        {**log._asdict(), "topic": names.outside(log.cluster, log.topic), "begin": begin}
+        for log, begin in begins.items()
+    ]
     return pa.Table.from_pylist(rows, BEGINS_SCHEMA)

@@ -31,13 +31,13 @@ def open_tables(config: Config, name: str) -> Iterator[Tables]:
     if is_within_reach(config, os.environ):
         for remark in check_client():
             logger.warning("%s", remark)
-        yield LocalTables(config.tables.root)
+        yield LocalTables(config.tables.root, config.names)
         return
     spark, is_ours = open_spark(name, "tables.root", config.tables.root)
     from offset_sync.tables.store import TableStore
 
     try:
-        yield TableStore(spark, config.tables.root)
+        yield TableStore(spark, config.tables.root, names=config.names)
     finally:
         if is_ours:
             spark.stop()

@@ -136,7 +136,7 @@ class ProcessEnd:
 
     def _end(self, line: str, *, is_stop: bool) -> None:
         with self._lock:  # one of the threads, once
-            self._filter.is_open = True
+            self._filter.open_to = threading.get_ident()
             tell(line, self._log_format)
             logging.shutdown()
             sys.stdout.flush()
@@ -149,16 +149,19 @@ class ProcessEnd:
 
 
 class _Consequences(logging.Filter):
-    """Keeps to itself what is only said because the JVM is gone: a stack trace from each thread that had asked it."""
+    """Keeps to itself what is only said because the JVM is gone: a stack trace from each thread that had asked it.
 
-    is_open = False
+    Only the thread that ends the process may still speak then: the others have time for a line before it has ended.
+    """
+
+    open_to: int | None = None
 
     def filter(self, record: logging.LogRecord) -> bool:
         given = record.args if isinstance(record.args, tuple) else ()
         told = next((each for each in given if isinstance(each, BaseException)), None)
         problem = record.exc_info[1] if record.exc_info else told
         is_news = record.levelno < logging.WARNING and problem is None
-        return self.is_open or is_news or not self.is_jvm_gone(problem)
+        return record.thread == self.open_to or is_news or not self.is_jvm_gone(problem)
 
     def is_jvm_gone(self, problem: BaseException | None) -> bool:
         """Return whether the JVM has ended; a broken connection may be told a moment before its end is."""

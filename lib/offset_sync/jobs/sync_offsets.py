@@ -28,13 +28,14 @@ from offset_sync.jobs.sync_batch import SyncBatch, after
 from offset_sync.jobs.sync_run import Run, driving, following, rehearsing
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.jobs.target_writers import TargetWriters
-from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.error_codes import NotAuthorizedError
+from offset_sync.kafka.topic_names import open_admin
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
 from offset_sync.state.index_pages import IndexPages
+from offset_sync.state.known_names import learn_names
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
@@ -75,9 +76,11 @@ class SyncJob:
         self._config, self._spark, self._run, self._is_once = config, spark, run, is_once
         self._lease, self._over = run.lease, following(run.lease.stop)
         self._is_ready, self._gone = threading.Event(), set[str]()
-        self._tables = FencedTables(spark, config.tables.root, run.lease)
+        self._tables = FencedTables(spark, config.tables.root, run.lease, config.names)
         options, most = config.admin_options, config.sync.requests_in_flight
-        self._admins = {a: ClusterAdmin(a, options(a), requests_in_flight=most) for a in config.clusters}
+        names = config.names
+        self._admins = {a: open_admin(a, options(a), names, requests_in_flight=most) for a in config.clusters}
+        learn_names(config, self._admins)
         pages = IndexPages(config.sync.index_memory)
         self._state = SyncState(config, RecordIndex(self._tables, config.timed_topics(), pages=pages))
         self._intents = IntentLog(self._tables.files, intents_folder(config))
@@ -92,7 +95,7 @@ class SyncJob:
         self._reconciler = Reconciler(config, self._state, fetcher, self._writers.by_alias, history)
         targets = {} if run.is_dry else {a: FencedDeleter(admin, run.lease) for a, admin in self._admins.items()}
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, targets, self._metrics)
-        seen = UnwrittenTables(spark, config.tables.root) if run.is_dry else self._tables
+        seen = UnwrittenTables(spark, config.tables.root, names=names) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
         self._folds = StartFolds(self._tables, config, None if run.is_dry else run.lease)
         self._reading = CommitReading(config, seen, self._admins, checkpoints)
@@ -110,7 +113,8 @@ class SyncJob:
         if not self._run.is_dry:
             for alias, checkpoint in done.items():
                 self._reading.ingesters[alias].note_taken_in(checkpoint.last_committed())
-            replay_quarantine(self._tables)
+            # Records as their cluster has them.
+            replay_quarantine(FencedTables(self._spark, self._config.tables.root, self._lease))
         self._reading.begin_after(self._folds.restore(self._state, self._reading.lives))
         if self._config.sync.metadata == "carry":
             self._lease.settle()  # until the driver before notes nothing more

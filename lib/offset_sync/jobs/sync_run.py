@@ -13,6 +13,8 @@ from offset_sync.config import Config
 from offset_sync.state.lease import Lease, NoLease, held
 from offset_sync.tables.store import TableStore
 
+_LOOK_S = 60.0
+
 
 @dataclass(frozen=True)
 class Run:
@@ -43,7 +45,8 @@ def following(stop: threading.Event) -> threading.Event:
     mine = threading.Event()
 
     def follow() -> None:
-        stop.wait()
+        while not stop.wait(_LOOK_S) and not mine.is_set():
+            pass
         mine.set()
 
     threading.Thread(target=follow, name="stop", daemon=True).start()

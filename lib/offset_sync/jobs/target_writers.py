@@ -27,7 +27,9 @@ class TargetWriters:
         sync, seconds = config.sync, config.sync.commit_timeout.total_seconds()
         self.by_alias: dict[str, OffsetWriter] = {}
         for alias, at_once in self._at_once.items():
-            target = TargetWriter(alias, config.admin_options(alias), sync.requests_in_flight, seconds, run.is_dry)
+            target = TargetWriter(
+                alias, config.admin_options(alias), sync.requests_in_flight, seconds, run.is_dry, names=config.names
+            )
             writer = DistributedWriter(spark, target, run.lease, at_once)
             self.by_alias[alias] = writer if run.is_dry else WriteAheadWriter(alias, state, writer, intents)
 

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -68,9 +69,17 @@ def translate(config: Config, arguments: argparse.Namespace, stop: threading.Eve
     for remark in remarks:
         print(escaped(remark), file=sys.stderr, flush=True)
     answers = translate_table(config, pair, table, is_source_lost=arguments.disaster, stop=stop)
-    found = to_answer_table(table, answers)
+    found = to_answer_table(table, answers, target_names(config, pair, table))
     _print(found, arguments.format or (SPARK if arguments.spark_checkpoint else "table"), pair)
     return summary(answers)
+
+
+def target_names(config: Config, pair: tuple[str, str], table: OffsetTable) -> list[str | None] | None:
+    """Return what the topics of *table*, as the source calls them, are called at the target; None: the same."""
+    names = config.names
+    if names.is_same:
+        return None
+    return [names.topic(pair[1], names.inside(pair[0], topic)) for topic in table.offsets.topics]
 
 
 def translate_table(
@@ -82,7 +91,9 @@ def translate_table(
         told_progress(len(table.offsets), stop) as told,
     ):
         translation = OffsetTranslation(config, live.state, live.clusters, IndexCatchUp(live.state))
-        return translation.translate(pair, table.offsets, is_source_lost=is_source_lost, tell=told.add)
+        streams = [config.names.inside(pair[0], topic) for topic in table.offsets.topics]
+        offsets = replace(table.offsets, topics=streams)
+        return translation.translate(pair, offsets, is_source_lost=is_source_lost, tell=told.add)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from offset_sync.kafka.group_offset_answers import (
     unless_absent,
 )
 from offset_sync.kafka.group_offset_requests import GroupAnswer, GroupOffsets, Limits, RequestFailure
-from offset_sync.kafka.librdkafka import BindingError
+from offset_sync.kafka.librdkafka import KEEPS_BROKERS, BindingError
 from offset_sync.kafka.partition_answer import Committed, ManyGroups
 from offset_sync.kafka.request_limits import invalid_group, invalid_partition, invalid_write
 from offset_sync.kafka.retry import attempts
@@ -46,6 +46,7 @@ _SHOWN_CHARACTERS = 80
 # Defaults that the caller's options override. A broker that comes back has to be found soon, and errors are reported
 # by us, not by twenty log lines a second. The group is never joined; without an id librdkafka crashes (librdkafka.py).
 _OPTIONS = {
+    **KEEPS_BROKERS,
     "client.id": "offset-sync",
     "reconnect.backoff.ms": "250",
     "reconnect.backoff.max.ms": "1000",

@@ -10,6 +10,7 @@ from typing import Any
 from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from offset_sync.kafka.librdkafka import KEEPS_BROKERS
 from offset_sync.kafka.request_limits import LONGEST_S
 from offset_sync.model.errors import ClusterError
 
@@ -43,5 +44,5 @@ class GroupStates:
 
     @cached_property
     def _client(self) -> AdminClient:
-        options: dict[str, Any] = {**self._options, "error_cb": lambda error: None}
+        options: dict[str, Any] = {**KEEPS_BROKERS, **self._options, "error_cb": lambda error: None}
         return AdminClient(options)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from confluent_kafka import TopicPartition as ClientPartition
 
-from offset_sync.kafka.log_consumer import log_consumer
+from offset_sync.kafka.log_consumer import log_consumer, next_messages
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import EpochChange, TopicPartition
 
@@ -85,7 +85,7 @@ class LeaderEpochs:
         with log_consumer(self._alias, self._options, _WANTED) as consumer:
             consumer.assign([ClientPartition(*each, _BEYOND_ALL, leader_epoch=epoch) for each, epoch in epochs.items()])
             while waiting and time.monotonic() < ends_at:
-                for message in consumer.consume(len(waiting), _POLL_S):
+                for message in next_messages(consumer, len(waiting), _POLL_S):
                     partition = TopicPartition(str(message.topic()), int(message.partition() or 0))
                     error = message.error()
                     if error is not None and error.name() == "_AUTO_OFFSET_RESET" and partition in waiting:

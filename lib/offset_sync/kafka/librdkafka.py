@@ -31,6 +31,13 @@ CONFLUENT_KAFKA = "2.16.1"
 """The pin in setup.cfg."""
 LIBRDKAFKA = "2.16.0"
 """What the wheel of that has in it."""
+KEEPS_BROKERS = {"metadata.recovery.strategy": "none"}
+"""For every client. By default one that has lost all brokers forgets them and begins anew with ``bootstrap.servers``.
+
+Of a broker that is forgotten while something still refers to it, as an unanswered request does, the thread goes on for
+ever and looks a thousand times a second whether it may end (2.16, ``rd_kafka_broker_ops_io_serve``): 5 % of a core,
+once more with each outage. A client that hears nothing we replace ourselves, and that one does begin anew.
+"""
 _REMEDY = "run 'make install', which installs the wheel of confluent-kafka that this was built with"
 OPERATIONS = ("ListConsumerGroupOffsets", "AlterConsumerGroupOffsets", "DeleteConsumerGroupOffsets")
 _CONSUMER = 1

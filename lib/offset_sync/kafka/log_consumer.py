@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaException, Message
 
+from offset_sync.kafka.librdkafka import KEEPS_BROKERS
 from offset_sync.model.errors import ClusterError
 
 # Consumer wants an id all the same. Where a log ends is to be told, not waited for.
 _OPTIONS = {
+    **KEEPS_BROKERS,
     "group.id": "offset-sync-reader",
     "client.id": "offset-sync",
     "enable.auto.commit": "false",
@@ -39,3 +41,12 @@ def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, st
         raise ClusterError(alias, str(error.args[0])) from error
     finally:
         consumer.close()
+
+
+def next_messages(consumer: Consumer, most: int, seconds: float) -> list[Message]:
+    """Return what is there now, at most so many; where nothing is, the first that comes within *seconds*.
+
+    ``consume`` alone would wait until as many are there, or all of that time.
+    """
+    first = consumer.poll(seconds)
+    return [first, *consumer.consume(most - 1, 0)] if first is not None else []

@@ -16,6 +16,7 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
+from offset_sync.kafka.librdkafka import KEEPS_BROKERS
 from offset_sync.kafka.request_limits import LONGEST_S
 from offset_sync.kafka.topic_requests import TopicRequests, error_name
 from offset_sync.model.errors import ClusterError
@@ -99,7 +100,7 @@ class OwnRights:
 
     @cached_property
     def _client(self) -> AdminClient:
-        options: dict[str, Any] = {**self._options, "error_cb": lambda error: None}
+        options: dict[str, Any] = {**KEEPS_BROKERS, **self._options, "error_cb": lambda error: None}
         try:
             return AdminClient(options)
         except (KafkaException, ValueError, TypeError) as error:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
-from offset_sync.kafka.log_consumer import log_consumer
+from offset_sync.kafka.log_consumer import log_consumer, next_messages
 from offset_sync.kafka.record_reader import to_content
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
@@ -56,7 +56,7 @@ class RangeReader:
         ends_at = time.monotonic() + patience
         while waiting:
             chunk: Chunk = []
-            for message in consumer.consume(_MOST_RECORDS, _POLL_S):
+            for message in next_messages(consumer, _MOST_RECORDS, _POLL_S):
                 place = TopicPartition(str(message.topic()), int(message.partition() or 0))
                 if place in waiting and self._take(message, waiting[place], chunk, seen):
                     del waiting[place]

@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
-from offset_sync.kafka.log_consumer import log_consumer
+from offset_sync.kafka.log_consumer import log_consumer, next_messages
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
 
@@ -51,7 +51,7 @@ class RecordReader:
         waiting = dict(offsets)
         consumer.assign([ClientPartition(each.topic, each.partition, offset) for each, offset in offsets.items()])
         while waiting and time.monotonic() < ends_at:
-            for message in consumer.consume(len(waiting), _POLL_S):
+            for message in next_messages(consumer, len(waiting), _POLL_S):
                 partition = TopicPartition(str(message.topic()), int(message.partition() or 0))
                 if partition not in waiting:
                     continue

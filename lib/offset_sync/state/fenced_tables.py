@@ -10,13 +10,14 @@ from offset_sync.state.fence import Fence
 from offset_sync.tables.definition import Table
 from offset_sync.tables.delta.task_files import WrittenFiles
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.topic_names import TopicNames
 
 
 class FencedTables(TableStore):
     """Tables under *root*, whose appends ask *fence* first."""
 
-    def __init__(self, spark: SparkSession, root: str, fence: Fence) -> None:
-        super().__init__(spark, root, in_append)
+    def __init__(self, spark: SparkSession, root: str, fence: Fence, names: TopicNames | None = None) -> None:
+        super().__init__(spark, root, in_append, names)
         self._fence = fence
 
     def append(

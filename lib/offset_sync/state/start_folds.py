@@ -26,6 +26,7 @@ from offset_sync.config import Config
 from offset_sync.model.errors import TakenOverError
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.fold_files import Fold, FoldFiles
+from offset_sync.state.fold_names import are_names_of_now, told_names
 from offset_sync.state.fold_rows import COMMITS_SCHEMA, heard_of_dropped_until_ms, is_over, to_rows, without
 from offset_sync.state.last_commits import KEY
 from offset_sync.state.lease import Lease
@@ -96,9 +97,16 @@ class StartFolds:
         answers = self._answers(history)
         fill_answers(state, answers)
         if commits is not None:
-            more = {"captured_ms": captured_ms, "lives": lives.told(), "clusters": sorted(state.offsets.clusters)}
+            more = {"captured_ms": captured_ms, "lives": lives.told(), **self._meaning}
+            more |= told_names(self._config.names, commits, answers)
             self._save((commits, answers), history.versions, more, state)
         return captured_ms
+
+    @property
+    def _meaning(self) -> dict[str, Any]:
+        """What keys are keys of: other clusters, or other names of topics, are other keys."""
+        names = self._config.names.signature
+        return {"clusters": sorted(self._config.clusters), **({"names": names} if names else {})}
 
     def _save(
         self, rows: tuple[pa.Table, pa.Table], versions: tuple[int, ...], more: Mapping[str, Any], state: SyncState
@@ -150,8 +158,11 @@ class StartFolds:
         if len(folds) < len(loaded) or folds[0].more != folds[1].more:
             return None
         more, since = folds[0].more, [now - fold.version for now, fold in zip(versions, folds, strict=True)]
-        is_ours = more["clusters"] == sorted(self._config.clusters) and more["lives"] == lives.told()
-        return folds if is_ours and all(0 <= each <= TOO_MANY_VERSIONS for each in since) else None
+        told = {name: each for name, each in more.items() if name in ("clusters", "names")}
+        is_ours = told == self._meaning and more["lives"] == lives.told()
+        if not (is_ours and all(0 <= each <= TOO_MANY_VERSIONS for each in since)):
+            return None
+        return folds if are_names_of_now(self._config.names, more) else None
 
     def _fill_commits(self, history: _History, state: SyncState, lives: CommitLogLives) -> int:
         """Return when the newest commit was captured, in milliseconds; 0 where there is none."""

@@ -48,7 +48,7 @@ class Translator:
         self.problems = Problems(state.lock)
         self._origins = frozenset(self._index.code(alias) for alias in config.clusters)
         self._grace_ms, self._idle_ms = to_ms(config.sync.hole_grace), to_ms(config.sync.idle_after)
-        self._strategy_of = cache(config.strategy_of)
+        self._strategy_of, self.names = cache(config.strategy_of), config.names
 
     def translate(
         self, last: LastTranslations, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int

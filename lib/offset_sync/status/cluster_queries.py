@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from offset_sync.config import Config
-from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.commit_log_ends import commit_log_ends
 from offset_sync.kafka.group_members import GroupStates
-from offset_sync.kafka.leader_epochs import LeaderEpochs
-from offset_sync.kafka.record_reader import RecordReader
+from offset_sync.kafka.topic_names import open_admin, open_epochs, open_reader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import EpochChange, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
+from offset_sync.state.known_names import learn_names
 from offset_sync.state.snapshot import Index, MetadataByCluster
 
 
@@ -25,10 +24,11 @@ class ClusterQueries:
     def __init__(self, config: Config, index: Index, given_up: Collection[str] = ()) -> None:
         self._given_up = {alias: ClusterError(alias, "given up, so it is not asked") for alias in given_up}
         options = {alias: config.admin_options(alias) for alias in config.clusters}
-        self._admins = {alias: ClusterAdmin(alias, each) for alias, each in options.items()}
+        self._admins = {alias: open_admin(alias, each, config.names) for alias, each in options.items()}
+        learn_names(config, {alias: each for alias, each in self._admins.items() if alias not in self._given_up})
         self._group_states = {alias: GroupStates(alias, each) for alias, each in options.items()}
-        self._readers = {alias: RecordReader(alias, each) for alias, each in options.items()}
-        self._epochs = {alias: LeaderEpochs(alias, each) for alias, each in options.items()}
+        self._readers = {alias: open_reader(alias, each, config.names) for alias, each in options.items()}
+        self._epochs = {alias: open_epochs(alias, each, config.names) for alias, each in options.items()}
         self._fetcher = checked_metadata(config, self._admins, index)
 
     def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:

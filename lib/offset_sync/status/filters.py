@@ -34,12 +34,15 @@ def select_status(
 ) -> pa.Table:
     """Return the rows of *status* that are asked for, in their order.
 
-    *groups* and *topics* are regular expressions for whole names, of which one has to match; *statuses* are words of
+    *groups* and *topics* are regular expressions for whole names, of which one has to match, of topics that of the
+    source or that of the target; *statuses* are words of
     Status, in any case. An empty sequence asks for all. Raise OffsetSyncError for one that is neither.
     """
-    for name, patterns in (("group_id", groups), ("topic", topics)):
-        if patterns:
-            status = status.filter(_matches(status[name], patterns, name))
+    if groups:
+        status = status.filter(_matches(status["group_id"], groups, "group_id"))
+    if topics:
+        is_asked = (_matches(status[name], topics, "topic") for name in ("topic", "target_topic"))
+        status = status.filter(pc.or_(*is_asked))
     if statuses:
         status = status.filter(pc.is_in(status["status"], pa.array([_word(each) for each in statuses])))
     return status

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from offset_sync.config import Config
 from offset_sync.decode.mirror_headers import decode_identities
-from offset_sync.decode.place_header import confirmed, read_places
+from offset_sync.ingest.stream_identities import judged
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
@@ -108,9 +108,10 @@ class RecordComparer:
         found = decode_identities(
             pa.array([origin], pa.binary()), pa.array([offset], pa.binary()), mirror.offset_encoding
         )
+        header = None
         if mirror.place_header:
-            place, at_ms = pa.array([headers.get(mirror.place_header)], pa.binary()), np.array([record.timestamp_ms])
-            found = confirmed(found, read_places(place, *where, at_ms))
+            header = pa.array([headers.get(mirror.place_header)], pa.binary()), np.array([record.timestamp_ms])
+        found = judged(found, where, alias, self._config.names, self._config.origins(), header)
         if found.is_malformed[0]:
             return None
         if found.is_native[0]:

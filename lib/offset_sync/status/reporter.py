@@ -93,7 +93,7 @@ class StatusReporter:
             self._catch_up.wait(metadata)
             snapshot = Snapshot(metadata, known_to)
             for source, each in commits.items():
-                rows.append(to_columns(self._assess(source, target, each, snapshot, context)))
+                rows.append(to_columns(self._assess(source, target, each, snapshot, context), self._config.names))
         return joined_rows(rows)
 
     def _commits_for(

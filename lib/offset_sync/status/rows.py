@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.values import State, Status
 from offset_sync.status.assessment import Assessment, Bools
 from offset_sync.translate.index.runs import Int64s
@@ -16,8 +17,8 @@ Rows = dict[str, list[Any]]
 _WORDS = [status.word for status in Status]
 
 
-def to_columns(assessment: Assessment) -> Rows:
-    """Return the columns of sync_status; what is not known is null."""
+def to_columns(assessment: Assessment, names: Names = SAME_NAMES) -> Rows:
+    """Return the columns of sync_status; what is not known is null. Keys have streams, of which *names* are known."""
     count, one = len(assessment.keys), assessment
     is_placed, is_source_known, is_target_known = one.has_target_offset, one.has_source_end, one.has_target_end
     # Where the target's log does not reach, the consumer's own options decide where it goes on.
@@ -26,7 +27,7 @@ def to_columns(assessment: Assessment) -> Rows:
         "source_cluster": [one.source] * count,
         "target_cluster": [one.target] * count,
         "group_id": [group_id for group_id, _, _ in one.keys],
-        "topic": [topic for _, topic, _ in one.keys],
+        "topic": [names.outside(one.source, topic) for _, topic, _ in one.keys],
         "partition": [partition for _, _, partition in one.keys],
         "status": [_WORDS[code] for code in one.status.tolist()],
         "reason": one.reason.tolist(),
@@ -50,6 +51,8 @@ def to_columns(assessment: Assessment) -> Rows:
         "origin_share": one.origin_share.tolist(),
         "staleness_ms": one.staleness_ms.tolist(),
         "is_target_active": _where(one.is_activity_known, one.is_target_active),
+        "stream": [topic for _, topic, _ in one.keys],
+        "target_topic": [names.topic(one.target, topic) for _, topic, _ in one.keys],
     }
 
 

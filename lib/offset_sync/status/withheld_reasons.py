@@ -41,6 +41,7 @@ class WithheldReasons:
 
     def of(self, state: State, partition: TopicPartition, given: GivenOffsets) -> str:
         """Return why the offsets *given* of *partition*, all of them, are withheld as *state*."""
+        source = self._pair[0]
         if state is State.CLUSTER_UNREACHABLE:
             return self._unreachable(partition)
         if state in (State.TOPIC_MISSING, State.TOPIC_UNAUTHORIZED, State.TOPIC_RECREATED, State.LOG_TRUNCATED):
@@ -50,13 +51,17 @@ class WithheldReasons:
                     return self._of_cluster(state, alias, partition.topic)
             return self._former_life(partition, given) or _TEXTS[State.LOG_TRUNCATED]
         if state is State.PARTITION_MISSING:
-            return f"{visible(partition.topic)} has {self._partitions(self._pair[0], partition)} at {self._pair[0]}"
+            return f"{self._called(source, partition.topic)} has {self._partitions(source, partition)} at {source}"
         if state is State.PARTITIONS_DIFFER:
             counts = " and ".join(f"{self._partitions(alias, partition)} at {alias}" for alias in self._pair)
-            return f"{visible(partition.topic)} has {counts}; add some where there are fewer, and let the mirror follow"
+            called = self._called(source, partition.topic)
+            return f"{called} has {counts}; add some where there are fewer, and let the mirror follow"
         if state is State.COMMIT_BEYOND_END:
             return self._beyond_end(partition, given)
         return _TEXTS[state]
+
+    def _called(self, alias: str, stream: str) -> str:
+        return visible(self._translator.names.outside(alias, stream))
 
     def _unreachable(self, partition: TopicPartition) -> str:
         source, target = self._pair
@@ -66,15 +71,17 @@ class WithheldReasons:
                 lost = f"; if {source} is lost for good, --disaster does without it" if alias == source else ""
                 return f"{said}{lost}"
         silent = target if self._translator.view(target, partition, self._snapshot) is None else source
-        return f"{silent}: the leader of {visible(partition.topic)}-{partition.partition} does not answer; try again"
+        place = f"{self._called(silent, partition.topic)}-{partition.partition}"
+        return f"{silent}: the leader of {place} does not answer; try again"
 
     def _of_cluster(self, state: State, alias: str, topic: str) -> str:
         said = self._snapshot.metadata[alias]
         if state is State.TOPIC_UNAUTHORIZED and not isinstance(said, ClusterError):
             return str(said.refused[topic])
+        called = self._called(alias, topic)
         return {
-            State.TOPIC_MISSING: f"there is no topic {visible(topic)} at {alias}; create it, let the mirror fill it",
-            State.TOPIC_RECREATED: f"{visible(topic)} was made anew at {alias}; let index_records read it again",
+            State.TOPIC_MISSING: f"there is no topic {called} at {alias}; create it, let the mirror fill it",
+            State.TOPIC_RECREATED: f"{called} was made anew at {alias}; let index_records read it again",
             State.LOG_TRUNCATED: f"{alias} has lost records that were indexed; let index_records read the log again",
         }[state]
 
@@ -103,7 +110,8 @@ class WithheldReasons:
         return "1 partition" if count == 1 else f"{count:,} partitions"
 
     def _beyond_end(self, partition: TopicPartition, given: GivenOffsets) -> str:
-        source, place = self._pair[0], f"{visible(partition.topic)}-{partition.partition}"
+        source = self._pair[0]
+        place = f"{self._called(source, partition.topic)}-{partition.partition}"
         view = self._translator.view(source, partition, self._snapshot)
         if view is not None:
             return f"{place} ends at {view.log_end:,} at {source}: another topic or cluster, or records were lost there"

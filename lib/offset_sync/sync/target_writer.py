@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.partition_answer import ManyGroups
+from offset_sync.kafka.topic_names import NamedClusterAdmin, open_admin
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.fence import Fence, OpenFence
 from offset_sync.sync.offset_writer import write_offsets
@@ -27,6 +29,7 @@ class TargetWriter:
     is_dry_run: bool
     fence: Fence = field(default_factory=OpenFence)
     at_once: ManyGroups | None = None
+    names: Names = SAME_NAMES
 
     def fenced_by(self, fence: Fence, at_once: ManyGroups | None = None) -> TargetWriter:
         """Return one that writes as long as *fence* is open, and reads by *at_once* first.
@@ -37,12 +40,19 @@ class TargetWriter:
 
     def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         """Return one outcome per write, in order; raises TakenOverError where somebody else has taken over."""
-        admin = _client(self.alias, tuple(sorted(self.options.items())), self.requests_in_flight, self.at_once)
+        options = tuple(sorted(self.options.items()))
+        admin = _client(self.alias, options, self.names, self.requests_in_flight, self.at_once)
+        if isinstance(admin, NamedClusterAdmin):  # which an earlier task may have left, that knew fewer names
+            admin.take_names(self.names)
         return write_offsets(writes, admin, fence=self.fence, dry_run=self.is_dry_run, deadline=self.deadline_seconds)
 
 
 @lru_cache(maxsize=64)
 def _client(
-    alias: str, options: tuple[tuple[str, str], ...], requests_in_flight: int, at_once: ManyGroups | None
+    alias: str,
+    options: tuple[tuple[str, str], ...],
+    names: Names,
+    requests_in_flight: int,
+    at_once: ManyGroups | None,
 ) -> ClusterAdmin:
-    return ClusterAdmin(alias, dict(options), requests_in_flight=requests_in_flight, at_once=at_once)
+    return open_admin(alias, dict(options), names, requests_in_flight=requests_in_flight, at_once=at_once)

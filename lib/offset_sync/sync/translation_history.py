@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import GroupPartition, Outcome, State
 from offset_sync.state import failpoints
@@ -72,7 +73,7 @@ class TranslationHistory:
     ) -> None:
         self._tables = tables
         self._keys = keys
-        self._strategy_of = cache(config.strategy_of)
+        self._strategy_of, self._names = cache(config.strategy_of), config.names
         self._intents = intents
         self._queue: queue.SimpleQueue[pa.Table | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
@@ -83,7 +84,8 @@ class TranslationHistory:
         """Queue what it has to say: everything of a micro-batch, of a reconcile pass only what is new."""
         is_told: NDArray[np.bool_] = reconciliation.is_news | (reconciliation.batch_id is not None)
         if is_told.any():
-            self._queue.put(to_rows(reconciliation, np.flatnonzero(is_told), self._keys, self._strategy_of))
+            told = np.flatnonzero(is_told)
+            self._queue.put(to_rows(reconciliation, told, self._keys, self._strategy_of, self._names))
 
     def close(self) -> None:
         """Write what is queued, then end."""
@@ -134,8 +136,9 @@ def to_rows(
     chosen: NDArray[np.intp],
     keys: Sequence[GroupPartition],
     strategy_of: Callable[[str], str],
+    names: Names = SAME_NAMES,
 ) -> pa.Table:
-    """Return the *chosen* rows of a reconciliation as rows of offset_translations."""
+    """Return the *chosen* rows of a reconciliation as rows of offset_translations, ``topic`` being the stream."""
     translated, answers, count = reconciliation.translated, reconciliation.translated.answers, len(chosen)
     commits = translated.commits
     key = [keys[one] for one in commits.key[chosen].tolist()]
@@ -143,17 +146,18 @@ def to_rows(
     is_withheld = IS_WITHHELD[answers.state[chosen]]
     is_committed = outcome == Outcome.COMMITTED
     previous = reconciliation.previous[chosen]
+    streams, target = [topic for _, topic, _ in key], translated.target
     columns = {
         "source_cluster": pa.repeat(translated.source, count),
         "target_cluster": pa.repeat(translated.target, count),
         "group_id": pa.array([group_id for group_id, _, _ in key], pa.string()),
-        "topic": pa.array([topic for _, topic, _ in key], pa.string()),
+        "topic": pa.array(streams, pa.string()),
         "partition": pa.array([partition for _, _, partition in key], pa.int32()),
         "source_offset": pa.array(commits.offset[chosen]),
         "source_committed_at": pa.array(commits.at_ms[chosen], _TIME),
         "target_offset": pa.array(answers.wanted[chosen], mask=is_withheld),
         "previous_target_offset": pa.array(previous, mask=previous < 0),
-        "strategy": pa.array([strategy_of(topic) for _, topic, _ in key], pa.string()),
+        "strategy": pa.array([strategy_of(each) for each in streams], pa.string()),
         "state": pa.array([State(code).name for code in reconciliation.plan.state[chosen].tolist()], pa.string()),
         "duplicates": pa.array(answers.duplicates[chosen], mask=is_withheld),
         "duplicates_at_most": pa.array(answers.duplicates_at_most[chosen], mask=is_withheld),
@@ -164,5 +168,7 @@ def to_rows(
         "batch_id": pa.repeat(pa.scalar(reconciliation.batch_id, pa.int64()), count),
         "translated_at": pa.array(np.full(count, translated.translated_at_ms), _TIME),
         "committed_at": pa.array(np.full(count, reconciliation.committed_at_ms), _TIME, mask=~is_committed),
+        "stream": pa.array(streams, pa.string()),
+        "target_topic": pa.array([names.topic(target, each) for each in streams], pa.string()),
     }
     return fitted(pa.table(columns), OFFSET_TRANSLATIONS.arrow_schema)

@@ -124,7 +124,11 @@ OFFSET_TRANSLATIONS = Table(
         "batch_id | bigint | micro-batch of the source's query; null for the reconcile pass",
         "translated_at | timestamp | when the answer was computed",
         "committed_at | timestamp | when the target acknowledged it; null when nothing was written",
+        "stream | string | what topic and its copies are called alike, with the same names topic; null in rows of "
+        "earlier versions: topic",
+        "target_topic | string | what it is called at the target; null: nothing there, or stream is null too: topic",
     ),
+    later=("stream", "target_topic"),
 )
 QUARANTINE = Table(
     "quarantine",

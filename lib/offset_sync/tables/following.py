@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import Table, fitted, fitted_but_texts
 from offset_sync.tables.delta.transaction_log import latest_version, read_added_rows
 from offset_sync.tables.files import AtLeast, Files
+from offset_sync.tables.topic_names import (
+    CLUSTER_OF,
+    NEEDED_OF,
+    TOPIC,
+    TopicNames,
+    answered_as_now,
+    is_named,
+    renamed,
+)
 
 logger = logging.getLogger(__name__)
 _WORTH_A_BATCH = 100_000
 
 
 class FollowedTables(ABC):
-    """The tables under one root, see :class:`offset_sync.tables.protocol.Tables`."""
+    """The tables under one root, see :class:`offset_sync.tables.protocol.Tables`.
 
-    def __init__(self, root: str, files: Files) -> None:
-        self.root, self.files = root.rstrip("/"), files
+    With *names* who asks knows streams, and rows have the names of topics at their clusters.
+    """
+
+    def __init__(self, root: str, files: Files, names: TopicNames | None = None) -> None:
+        self.root, self.files, self.names = root.rstrip("/"), files, names
 
     def path(self, table: Table) -> str:
         """Return where *table* lies."""
@@ -44,8 +58,33 @@ class FollowedTables(ABC):
         than memory: file by file, and texts by their dictionaries. Raises FileNotFoundError where files were cleaned
         up meanwhile: then begin anew.
         """
-        schema = pa.schema([table.arrow_schema.field(name) for name in names or table.names])
-        return self.pieces(table, schema, at_least, encoded=encoded)
+        wanted = list(names or table.names)
+        if not self._is_read_otherwise(table) or TOPIC not in wanted:
+            return self.pieces(table, _schema(table, wanted), at_least, encoded=encoded)
+        read = list(dict.fromkeys([*wanted, *NEEDED_OF[table]]))
+        pieces = self.pieces(table, _schema(table, read), at_least, encoded=encoded)
+        return (self.inside(table, piece).select(wanted) for piece in pieces)
+
+    def inside(self, table: Table, rows: pa.Table) -> pa.Table:
+        """Return rows as the table has them with streams in the place of topics.
+
+        Answers that were given while names meant something else are left out: they stand elsewhere at the target.
+        """
+        if self.names is None or not self._is_read_otherwise(table):
+            return rows
+        found = rows if self.names.is_same else renamed(rows, CLUSTER_OF[table], self.names.inside)
+        return answered_as_now(found, self.names) if table is OFFSET_TRANSLATIONS else found
+
+    def outside(self, table: Table, rows: pa.Table) -> pa.Table:
+        """Return rows with streams as the table has them."""
+        if self.names is None or not is_named(table, self.names):
+            return rows
+        return renamed(rows, CLUSTER_OF[table], self.names.outside)
+
+    def _is_read_otherwise(self, table: Table) -> bool:
+        """Return whether rows of *table* come in another way than they are stored: answers of other names do not."""
+        is_of_answers = self.names is not None and table is OFFSET_TRANSLATIONS
+        return is_of_answers or is_named(table, self.names)
 
     @abstractmethod
     def pieces(self, table: Table, schema: pa.Schema, at_least: AtLeast | None, *, encoded: bool) -> Iterator[pa.Table]:
@@ -69,7 +108,7 @@ class FollowedTables(ABC):
 
         Raises FileNotFoundError where retention has overtaken the reader: then read the whole table.
         """
-        return read_added_rows(self.files, self.path(table), after, until, table.arrow_schema)
+        return self.inside(table, read_added_rows(self.files, self.path(table), after, until, table.arrow_schema))
 
     def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
         """Return what was appended after the version *known*, up to *until*; all rows for None.
@@ -82,6 +121,17 @@ class FollowedTables(ABC):
             except FileNotFoundError:
                 logger.info("%s was compacted and cleaned up since it was last read: reading all of it", table.name)
         return self.all_rows(table)
+
+
+def _schema(table: Table, names: Sequence[str]) -> pa.Schema:
+    return pa.schema([table.arrow_schema.field(name) for name in names])
+
+
+def with_values(rows: pa.Table, values: Mapping[str, str | int]) -> pa.Table:
+    """Return those of *rows* that have these *values*."""
+    for name, value in values.items():
+        rows = rows.filter(pc.equal(rows.column(name), value))
+    return rows
 
 
 def pieces_of(pieces: Iterable[pa.Table], schema: pa.Schema, *, encoded: bool = False) -> Iterator[pa.Table]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.definition import Table
@@ -17,7 +17,8 @@ from offset_sync.tables.delta.local_files import LocalFiles
 from offset_sync.tables.delta.log_repair import repair_log
 from offset_sync.tables.delta.properties import properties_of
 from offset_sync.tables.files import AtLeast, read_in_pieces
-from offset_sync.tables.following import FollowedTables, pieces_of
+from offset_sync.tables.following import FollowedTables, pieces_of, with_values
+from offset_sync.tables.topic_names import TopicNames
 
 logger = logging.getLogger(__name__)
 _ENTRY = re.compile(r"(\d{20})\.json")
@@ -32,21 +33,23 @@ class LocalTables(FollowedTables):
 
     files: LocalFiles
 
-    def __init__(self, root: str) -> None:
-        super().__init__(root, LocalFiles())
+    def __init__(self, root: str, names: TopicNames | None = None) -> None:
+        super().__init__(root, LocalFiles(), names)
         self._folder = self.files.local(self.root)
 
     def create(self, tables: Iterable[Table] = TABLES) -> None:
         """Create every table that does not exist yet; mend what a power failure has left of a log.
 
-        Columns that came later are left to the job that fills them. Raises TableError, with what to do, where that
-        would lose rows.
+        Older ones get the columns that they have not got, but for ``record_runs``: that is left to the job that fills
+        them. Raises TableError, with what to do, where that would lose rows.
         """
         if not self._folder.exists():
             logger.info("creating the tables below %s", self.root)
         for table in tables:
             repair_log(self._folder / table.name)
             create_local(self._folder / table.name, table, properties_of(table))
+            if table.later and not table.cluster_by:
+                delta_rs.add_columns(self._folder / table.name, table)
 
     def newest_version(self, table: Table) -> int:
         """Return the table's latest version; its whole log is listed for it."""
@@ -67,12 +70,7 @@ class LocalTables(FollowedTables):
 
     def rows_where(self, table: Table, values: Mapping[str, str | int]) -> pa.Table:
         """Return the rows of *table* that have these *values*, as it is now."""
-
-        def wanted(rows: pa.Table) -> pa.Table:
-            for name, value in values.items():
-                rows = rows.filter(pc.equal(rows.column(name), value))
-            return rows
-
+        wanted = partial(with_values, values=values)
         return self._read_whole(table, lambda: _together(table, map(wanted, self.batches(table))))
 
     def _read_whole(self, table: Table, read: Callable[[], pa.Table]) -> pa.Table:
@@ -90,7 +88,8 @@ class LocalTables(FollowedTables):
         Raises TableError where delta-rs cannot write to the table.
         """
         if rows.num_rows:
-            delta_rs.append(self._folder / table.name, rows.select(table.names).cast(table.arrow_schema), writer)
+            named = self.outside(table, rows.select(table.names).cast(table.arrow_schema))
+            delta_rs.append(self._folder / table.name, named, writer)
 
     def replace(self, table: Table, rows: pa.Table) -> None:
         """Put *rows* in the place of all that *table* holds; readers see the old ones or the new ones."""

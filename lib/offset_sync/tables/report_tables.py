@@ -37,8 +37,12 @@ SYNC_STATUS = Table(
         'origin_share | string | share of each origin in the newest records, as JSON: {"dc1": 0.5, "dc2": 0.5}',
         "staleness_ms | bigint | for how long the target has not had the commit's translation; 0: it has",
         "is_target_active | boolean | the target's group has members; null when nobody could ask",
+        "stream | string | what topic and its copies are called alike, with the same names topic; null in rows of "
+        "earlier versions: topic",
+        "target_topic | string | what it is called at the target; null: nothing there, or stream is null too: topic",
     ),
     is_replaced=True,
+    later=("stream", "target_topic"),
 )
 SYNC_DRIFT = Table(
     "sync_drift",
@@ -77,7 +81,11 @@ CUTOVERS = Table(
         "duplicates | bigint | records it will read again",
         "lost | bigint | unread records it will never see",
         "detail | string | why it was refused or failed; what is lost, per origin",
+        "stream | string | what topic and its copies are called alike, with the same names topic; null without a "
+        "topic, and in rows of earlier versions: topic",
+        "target_topic | string | what it is called at the target; null: nothing there, or stream is null too: topic",
     ),
+    later=("stream", "target_topic"),
 )
 REPORT_TABLES = (SYNC_STATUS, SYNC_DRIFT, CUTOVERS)
 ALL_TABLES = (*TABLES, *REPORT_TABLES)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import sys
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.tables.catalog import TABLES
@@ -21,7 +21,8 @@ from offset_sync.tables.delta.log_store import check_log_store
 from offset_sync.tables.delta.replace import DeltaReplacer
 from offset_sync.tables.delta.task_files import WrittenFiles, write_by_tasks
 from offset_sync.tables.files import AtLeast, read_in_pieces
-from offset_sync.tables.following import FollowedTables, pieces_of
+from offset_sync.tables.following import FollowedTables, pieces_of, with_values
+from offset_sync.tables.topic_names import CLUSTER_OF, TOPIC, TopicNames, is_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,9 +39,13 @@ class TableStore(FollowedTables):
     """The Delta tables under one root, of one session; for *before_entry* see :class:`DeltaAppender`."""
 
     def __init__(
-        self, spark: SparkSession, root: str, before_entry: Callable[[str], None] = lambda _path: None
+        self,
+        spark: SparkSession,
+        root: str,
+        before_entry: Callable[[str], None] = lambda _path: None,
+        names: TopicNames | None = None,
     ) -> None:
-        super().__init__(root, HadoopFiles(spark))
+        super().__init__(root, HadoopFiles(spark), names)
         self.spark = spark
         self._appender, self._replacer = DeltaAppender(spark, before_entry), DeltaReplacer(spark)
 
@@ -64,14 +69,14 @@ class TableStore(FollowedTables):
                 add_later_columns(self.spark, self.path(table), table, known)
 
     def read(self, table: Table) -> DataFrame:
-        """Return *table* as it is now; a small one as rows that the driver holds."""
+        """Return *table* as it is now, with the names that topics have; a small one as rows that the driver holds."""
         held = self._held(table)
         return self._by_spark(table) if held is None else self.spark.createDataFrame(held)
 
     def all_rows(self, table: Table) -> pa.Table:
         """Return all rows of *table* as it is now; costs no job where the table is small."""
         held = self._held(table)
-        return self._by_spark(table).toArrow() if held is None else held
+        return self.inside(table, self._by_spark(table).toArrow() if held is None else held)
 
     def pieces(self, table: Table, schema: pa.Schema, at_least: AtLeast | None, *, encoded: bool) -> Iterator[pa.Table]:
         """Yield the rows of *table* as it is now; see :meth:`FollowedTables.batches`."""
@@ -131,7 +136,7 @@ class TableStore(FollowedTables):
         """
         if rows.num_rows == 0 and written is None:
             return
-        rows = rows.select(table.names).cast(table.arrow_schema)
+        rows = self.outside(table, rows.select(table.names).cast(table.arrow_schema))
         self._appender.append(self.path(table), rows, writer, written)
 
     def replace(self, table: Table, rows: pa.Table) -> None:
@@ -141,14 +146,19 @@ class TableStore(FollowedTables):
     def rows_where(self, table: Table, values: Mapping[str, str | int]) -> pa.Table:
         """Return the rows of *table* that have these *values*, as it is now."""
         held = self._held(table)
-        if held is None:
-            large = self._by_spark(table)
-            for name, value in values.items():
-                large = large.where(F.col(name) == F.lit(value))
-            return large.toArrow()
+        if held is not None:
+            return with_values(self.inside(table, held), values)
+        is_renamed = is_named(table, self.names) and TOPIC in values
+        large = self._by_spark(table)
         for name, value in values.items():
-            held = held.filter(pc.equal(held.column(name), value))
-        return held
+            if name != TOPIC or not is_renamed:
+                large = large.where(F.col(name) == F.lit(value))
+        if is_renamed and self.names is not None:
+            where, name_of, stream = CLUSTER_OF[table], self.names.outside, str(values[TOPIC])
+            clusters = [row[0] for row in large.select(where).distinct().collect()]
+            called = [(F.col(where) == each) & (F.col(TOPIC) == name_of(each, stream)) for each in clusters]
+            large = large.where(reduce(Column.__or__, called, F.lit(False)))
+        return with_values(self.inside(table, large.toArrow()), values)
 
     def newest_version(self, table: Table) -> int:
         """Return the table's latest version; its whole log is listed for it."""

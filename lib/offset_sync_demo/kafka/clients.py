@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from offset_sync.kafka.librdkafka import KEEPS_BROKERS
 from offset_sync.model.errors import ClusterError
 
 _SILENT = logging.getLogger("offset_sync_demo.librdkafka")
@@ -57,6 +58,7 @@ class Received(Protocol):
 def client_options(bootstrap_servers: str, **options: Any) -> dict[str, Any]:
     """Return librdkafka options (``_`` for ``.``): no log lines on the terminal, quick reconnects and discovery."""
     return {
+        **KEEPS_BROKERS,
         "bootstrap.servers": bootstrap_servers,
         "broker.address.family": "v4",
         # Brokers are killed on purpose here; librdkafka would print a line per refused connection, and some even

@@ -38,9 +38,13 @@ class RunningJob:
     def __init__(self, name: str, config: Path, directory: Path, java: Sequence[str] = _SMALL) -> None:
         self.name = name
         self.log = directory / f"{name}.log"
-        command = ["./spark-submit.sh", name, *java, "--conf", str(config)]
+        command = self.command([name, *java, "--conf", str(config)])
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(command, cwd=REPOSITORY, stdout=log, stderr=subprocess.STDOUT)
+
+    def command(self, words: Sequence[str]) -> Sequence[str]:
+        """Return the command that starts the job of these *words*."""
+        return ["./spark-submit.sh", *words]
 
     @property
     def pid(self) -> int:

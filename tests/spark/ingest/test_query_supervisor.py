@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -134,3 +136,21 @@ def test_once_ends_when_all_is_read_and_says_which_query_failed(job: Job) -> Non
     assert list(errors) == ["dc2"]
     assert "what the batch said" in errors["dc2"]
     assert counts == [5]
+
+
+class Everything:
+    """What a job knows."""
+
+    def take(self, _batch: DataFrame, _batch_id: int) -> None:
+        """Take a micro-batch in."""
+
+
+def test_spark_keeps_nothing_of_a_job_that_has_ended(spark: SparkSession, tmp_path: Path) -> None:
+    """A job that begins anew in the same process would have all of its memory twice, and its clients."""
+    job, known = Job(spark, tmp_path), Everything()
+    job.add("dc1", known.take, once=True)
+    assert job.group.run_once() == {}
+    ended = [weakref.ref(each) for each in (known, job.group)]
+    del job, known
+    gc.collect()
+    assert [each() for each in ended] == [None, None]

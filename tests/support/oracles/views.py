@@ -106,7 +106,13 @@ def lag(status: Rows) -> Rows:
     found = []
     for row in status:
         age_ms = millis(row["reported_at"], row["source_committed_at"])
-        found.append(row | {"commit_age_ms": age_ms, "behind": _difference(row["wanted_offset"], row["target_offset"])})
+        behind = _difference(row["wanted_offset"], row["target_offset"])
+        found.append(row | {"commit_age_ms": age_ms, "behind": behind, "target_topic": _target_topic(row)})
+    return found
+
+
+def _target_topic(row: Row) -> str | None:
+    found: str | None = row["topic"] if row["stream"] is None else row["target_topic"]
     return found
 
 
@@ -175,6 +181,7 @@ def sync_decisions(translations: Rows) -> Rows:
             "moved": _difference(row["target_offset"], row["previous_target_offset"]),
             "decided_by": "reconcile" if row["batch_id"] is None else "stream",
             "latency_ms": millis(row["committed_at"], row["source_committed_at"]),
+            "target_topic": _target_topic(row),
         }
         found.append(row | decision)
     return found

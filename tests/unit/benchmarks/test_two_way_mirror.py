@@ -25,6 +25,5 @@ def test_each_flow_leaves_out_copies_and_stamps_the_rest() -> None:
     assert settings["dc1->dc2.topics"] == "both, mine"
     assert settings["dc2->dc1.topics"] == "both"
     for flow in ("dc1->dc2", "dc2->dc1"):
-        assert settings[f"{flow}.transforms"] == "native, stamp"
-        assert settings[f"{flow}.transforms.native.predicate"] == "stamped"
-        assert settings[f"{flow}.predicates.stamped.name"] == "IDC"
+        assert settings[f"{flow}.transforms"] == "origin"
+        assert settings[f"{flow}.transforms.origin.type"] == "offsetsync.connect.StampOrigin"

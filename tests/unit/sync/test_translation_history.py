@@ -99,6 +99,8 @@ def test_a_row_says_what_was_answered_and_what_became_of_it(site: Site) -> None:
         "outcome": "COMMITTED",
         "error": None,
         "batch_id": 17,
+        "stream": "orders",
+        "target_topic": "orders",
     }
     assert {name: round(at.timestamp() * 1000) - STARTED_MS for name, at in times.items()} == {
         "source_committed_at": 1,

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from offset_sync.config import Config, Mirror
+from offset_sync.config.stream_names import Names
 from offset_sync.decode.mirror_headers import decode_identities
 from offset_sync.decode.place_header import NO_PLACE, Places, confirmed, read_places
 from offset_sync.jobs.checks.finding import Finding, Level, some
@@ -46,6 +47,8 @@ def judge_sample(config: Config, alias: str, sample: Sample | ClusterError) -> I
     if isinstance(sample, ClusterError):
         yield Finding(Level.FAIL, place, _CHECK, str(sample).removeprefix(f"{place}: "))
         return
+    # Where records of a topic can only be produced nothing is mirrored.
+    sample = [(at, record) for at, record in sample if config.names.home(at.topic) != alias]
     if not sample:
         yield Finding(Level.SKIP, place, _CHECK, "no record there yet")
         return
@@ -53,7 +56,7 @@ def judge_sample(config: Config, alias: str, sample: Sample | ClusterError) -> I
     columns = [pa.array([_last(each, name) for _, each in sample], pa.binary()) for name in _names(mirror)]
     found = decode_identities(columns[0], columns[1], mirror.offset_encoding)
     if mirror.place_header:
-        places = _places(mirror.place_header, sample)
+        places = _places(mirror.place_header, sample, config.names)
         handed_on = int((~found.is_native & places.is_elsewhere).sum())
         if handed_on:
             text = f"{handed_on} of {len(sample)} have headers of a record of another place, handed on by whoever"
@@ -62,7 +65,8 @@ def judge_sample(config: Config, alias: str, sample: Sample | ClusterError) -> I
     if found.reasons:
         row, reason = next(iter(found.reasons.items()))
         at = sample[row][0]
-        text = f"{len(found.reasons)} of {len(sample)} cannot be read, first {at.topic}-{at.partition} {reason}"
+        name = f"{config.names.outside(alias, at.topic)}-{at.partition}"
+        text = f"{len(found.reasons)} of {len(sample)} cannot be read, first {name} {reason}"
         remedy = "wait until they have expired, or leave mirror.place_header empty" if reason == NO_PLACE else None
         remedy = remedy or "set mirror.offset_encoding and the headers' names right"
         yield Finding(Level.FAIL, place, _CHECK, f"{text}; {remedy}")
@@ -82,12 +86,12 @@ def _names(mirror: Mirror) -> tuple[str, str]:
     return mirror.origin_header, mirror.offset_header
 
 
-def _places(name: str, sample: Sample) -> Places:
+def _places(name: str, sample: Sample, names: Names) -> Places:
     """Return what the place headers of records of many partitions say."""
-    found = [
-        read_places(pa.array([_last(record, name)], pa.binary()), *at, np.array([record.timestamp_ms]))
-        for at, record in sample
-    ]
+    found = []
+    for (stream, partition), record in sample:
+        header, at_ms = pa.array([_last(record, name)], pa.binary()), np.array([record.timestamp_ms])
+        found.append(read_places(header, names.origin_topic(stream) or stream, partition, at_ms))
     return Places(*(np.concatenate(flags) for flags in zip(*found, strict=True)))
 
 

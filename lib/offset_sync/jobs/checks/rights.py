@@ -43,7 +43,9 @@ def judge_rights(config: Config, told: ToldRights) -> Iterator[Finding]:
 
 def _topics(config: Config, told: ToldRights) -> Iterator[Finding]:
     place, topics = f"clusters.{told.alias}", {name: each for name, each in told.topics.items() if name != COMMITS}
-    absent = [name for name in config.named_topics() if name not in topics]
+    names = config.names
+    named = [each for each in config.named_topics() if names.is_same or names.home(each) in (None, told.alias)]
+    absent = [name for each in named if (name := names.outside(told.alias, each)) not in topics]
     if absent:
         text = f"{some(absent)}: not there; nothing of it is synced before it is created and mirrored"
         yield Finding(Level.WARN, place, "topics", text)

@@ -71,7 +71,7 @@ class LogWatch:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clusters, self._is_indexed, self._index = clusters, config.is_topic_included, index
-        self._worst, self._clock = config.metrics.worst, clock
+        self._worst, self._clock, self._names = config.metrics.worst, clock, config.names
         self._stalls = {alias: Stalls() for alias in clusters}
         self._backlogs = {alias: Backlog() for alias in clusters}
         self._seen: dict[str, _LogMetrics | None] = {}
@@ -124,5 +124,5 @@ class LogWatch:
             for partition, stalled_seconds in stalled.items():
                 by_topic[partition.topic] = max(by_topic.get(partition.topic, 0.0), stalled_seconds)
             for topic, longest in sorted(by_topic.items(), key=lambda item: -item[1])[: self._worst]:
-                samples.add(catalog.STALLED_SECONDS, longest, alias, to_label(topic))
+                samples.add(catalog.STALLED_SECONDS, longest, alias, to_label(self._names.outside(alias, topic)))
         return samples

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from offset_sync.config import Config, load_config
 from offset_sync.jobs.directions import check_direction
-from offset_sync.jobs.translate import translate_table
+from offset_sync.jobs.translate import target_names, translate_table
 from offset_sync.jobs.translation.answers import to_answer_table
 from offset_sync.jobs.translation.offset_table import OPTIONAL, REQUIRED, check_columns, parse_time, to_offsets
 from offset_sync.model.errors import ConfigError
@@ -39,9 +39,10 @@ def translate_offsets(
     *taken_at*: those without a time of their own were read off the log then or later. *disaster*: the source is lost.
 
     Returns the same columns and ``target_offset``, ``state``, ``duplicates``, ``duplicates_at_most``, ``lost`` and
-    ``reason``, a row per offset in their order. Where an answer is withheld ``target_offset`` is null, ``state`` and
-    ``reason`` say why: such a row must not be skipped over. Raises ConfigError for what is no offset (rows are counted
-    from 1), TableError and PlatformError where the tables cannot be read. Errs to earlier answers and to withholding.
+    ``reason``, a row per offset in their order; where copies have other names also ``target_topic``. Where an answer is
+    withheld ``target_offset`` is null, ``state`` and ``reason`` say why: such a row must not be skipped over. Raises
+    ConfigError for what is no offset (rows are counted from 1), TableError and PlatformError where the tables cannot be
+    read. Errs to earlier answers and to withholding.
     """
     config = conf if isinstance(conf, Config) else load_config(str(conf))
     check_direction(config, *pair)
@@ -56,7 +57,7 @@ def translate_offsets(
         except ValueError as error:
             raise ConfigError([f"taken_at {taken_at} {error}"]) from None
     answers = translate_table(config, pair, rows, is_source_lost=disaster, stop=threading.Event())
-    return to_answer_table(replace(rows, given=given), answers)
+    return to_answer_table(replace(rows, given=given), answers, target_names(config, pair, rows))
 
 
 def _to_table(offsets: Any) -> pa.Table:

@@ -51,7 +51,8 @@ def starting_offsets(answers: pa.Table) -> Iterator[dict[str, dict[str, int]]]:
     names = answers.column_names
     sources = answers.column(SOURCE).to_pylist() if SOURCE in names else [""] * answers.num_rows
     found: dict[str, dict[str, dict[str, int]]] = {source: {} for source in sources}
-    columns = (answers.column(name).to_pylist() for name in ("topic", "partition", "target_offset"))
+    topic = "target_topic" if "target_topic" in names else "topic"
+    columns = (answers.column(name).to_pylist() for name in (topic, "partition", "target_offset"))
     for source, topic, partition, offset in zip(sources, *columns, strict=True):
         if offset is not None:
             found[source].setdefault(topic, {})[str(partition)] = offset

@@ -53,7 +53,13 @@ def _cells(row: dict[str, object]) -> list[Text]:
         return [*left, Text("–"), state, Text(""), Text("")]
     lost, least, most = (int(str(row[name])) for name in ("lost", "duplicates", "duplicates_at_most"))
     repeats = Text(to_range(least, most))
-    return [*left, Text(f"{row['target_offset']}"), state, repeats, Text(to_count(lost), "bold red" if lost else "")]
+    return [
+        *left,
+        Text(f"{row['target_offset']}"),
+        state,
+        repeats,
+        Text(to_count(lost), "bold red" if lost else ""),
+    ]
 
 
 def _show_reasons(withheld: pa.Table, console: Console) -> None:

@@ -130,6 +130,12 @@ def _name_column(title: str, name: str) -> _Column:
     return _Column(title, lambda row: Text(visible(row[name])), ratio=3)
 
 
+def _topic(row: Row) -> Text:
+    """Return what a topic is called at the source, and at the target where that is another name."""
+    here, there = visible(row["topic"]), row["target_topic"]
+    return Text(here if there in (None, row["topic"]) else f"{here} → {visible(there)}")
+
+
 def _count_column(title: str, name: str) -> _Column:
     return _Column(title, lambda row: Text(to_count(row[name])), is_number=True)
 
@@ -197,7 +203,7 @@ _GROUP_COLUMNS = (*_GROUP_LEFT, *_GROUP_RIGHT)
 _GROUP_AND_PAIR_COLUMNS = (*_GROUP_LEFT, _Column("from → to", _pair_name), *_GROUP_RIGHT)
 _PARTITION_COLUMNS = (
     _STATUS_COLUMN,
-    _name_column("topic", "topic"),
+    _Column("topic", _topic, ratio=3),
     _count_column("part", "partition"),
     _offset_column("source", "source_offset", is_only_wide=True),
     _offset_column("target", "target_offset"),

@@ -14,11 +14,13 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pyarrow as pa
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Field
 from deltalake.exceptions import DeltaError
+from deltalake.schema import PrimitiveType
 from deltalake.transaction import AddAction, CommitProperties, PostCommitHookProperties, RemoveAction, Transaction
 
 from offset_sync.model.errors import TableError
+from offset_sync.tables.definition import Table
 from offset_sync.tables.delta.local_files import sync, write_parquet
 from offset_sync.tables.delta.lock import table_lock
 from offset_sync.tables.delta.statistics import statistics_of
@@ -26,6 +28,8 @@ from offset_sync.tables.delta.transaction_log import data_path, entry
 
 logger = logging.getLogger(__name__)
 # maintain_tables cleans up logs, after the time that a table keeps them.
+_TYPES = {"bigint": "long", "int": "integer"}
+"""Delta's names of types where they are not those of SQL."""
 _HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 
@@ -33,6 +37,35 @@ def data_files(table: str) -> list[str]:
     """Return where the files of the table at a path lie, as it is now."""
     actions = pa.table(DeltaTable(table).get_add_actions())
     return [data_path(table, unquote(path)) for path in actions.column("path").to_pylist()]
+
+
+def add_columns(table: Path, wanted: Table) -> None:
+    """Give an older table the columns that came with a later version of *wanted*; its rows have null there.
+
+    Raises TableError where the table cannot be changed.
+    """
+    if not _lacking(DeltaTable(table), wanted):
+        return
+    with table_lock(table):
+        try:
+            delta = DeltaTable(table)
+            lacking = _lacking(delta, wanted)  # somebody else may have been quicker
+            if not lacking:
+                return
+            logger.info("%s: adding the columns %s", wanted.name, ", ".join(each.name for each in lacking))
+            delta.alter.add_columns(lacking, post_commithook_properties=_HOOKS)
+        except DeltaError as problem:
+            raise TableError(f"{table}: {next(iter(str(problem).splitlines()), type(problem).__name__)}") from problem
+        _store(table, delta.version())
+
+
+def _lacking(delta: DeltaTable, wanted: Table) -> list[Field]:
+    known = {field.name for field in delta.schema().fields}
+    columns = [column for column in wanted.columns if column.name in {*wanted.later} - known]
+    return [
+        Field(each.name, PrimitiveType(_TYPES.get(each.type, each.type)), metadata={"comment": each.comment})
+        for each in columns
+    ]
 
 
 def append(table: Path, rows: pa.Table, writer: tuple[str, int] | None) -> None:

@@ -7,7 +7,7 @@
 -- source_cluster | string | where the group had committed last by then
 -- target_cluster | string | where it would have been started
 -- group_id | string | consumer group
--- topic | string | topic
+-- topic | string | topic, as the source calls it
 -- partition | int | partition
 -- source_offset | bigint | the group's last commit
 -- source_committed_at | timestamp | when it was made
@@ -21,36 +21,57 @@
 -- not_mirrored | bigint | unread records of the source that the target did not have yet, by the index
 -- deleted | bigint | unread records that the target had already deleted, as counted when the answer was given
 -- lost | bigint | not_mirrored and deleted; null when nobody can tell
+called AS (
+  SELECT cluster, topic, max_by(stream, translated_at) AS stream
+  FROM (
+    SELECT source_cluster AS cluster, topic, coalesce(stream, topic) AS stream, translated_at
+    FROM offset_translations
+    UNION ALL
+    SELECT target_cluster, coalesce(target_topic, topic), coalesce(stream, topic), translated_at
+    FROM offset_translations
+    WHERE target_topic IS NOT NULL OR stream IS NULL
+  ) AS names
+  GROUP BY cluster, topic
+),
+history AS (
+  SELECT offset_history.*, coalesce(called.stream, offset_history.topic) AS stream
+  FROM offset_history LEFT JOIN called
+    ON called.cluster = offset_history.cluster AND called.topic = offset_history.topic
+),
 genuine AS (
   SELECT
-    cluster, group_id, topic, partition, committed_offset, committed_at,
+    cluster, group_id, topic, stream, partition, committed_offset, committed_at,
     least(
       lead(committed_at) OVER (
-        PARTITION BY group_id, topic, partition ORDER BY committed_at, log_offset
+        PARTITION BY group_id, stream, partition ORDER BY committed_at, log_offset
       ),
       CASE WHEN replaced_by = 'tombstone' THEN replaced_at END
     ) AS until
-  FROM offset_history
+  FROM history
   WHERE NOT is_own AND NOT is_tombstone AND committed_offset >= 0
 ),
 owned AS (
   SELECT
-    moment, cluster AS source_cluster, group_id, topic, partition, committed_offset, committed_at
+    moment, cluster AS source_cluster, group_id, topic, stream, partition,
+    committed_offset, committed_at
   FROM genuine INNER JOIN moments ON committed_at <= moment AND (until > moment OR until IS NULL)
 ),
 answers AS (
   SELECT
-    *, coalesce(committed_at, translated_at) AS since,
+    source_cluster, target_cluster, group_id, coalesce(stream, topic) AS stream, partition,
+    state, outcome, source_offset, target_offset, previous_target_offset,
+    duplicates, duplicates_at_most, lost, translated_at,
+    coalesce(committed_at, translated_at) AS since,
     outcome IN ('COMMITTED', 'UNCHANGED') AS is_ours
   FROM offset_translations
 ),
 ways AS (
-  SELECT DISTINCT source_cluster, target_cluster, group_id, topic, partition
-  FROM offset_translations
+  SELECT DISTINCT source_cluster, target_cluster, group_id, stream, partition
+  FROM answers
 ),
 standings AS (
   SELECT
-    target_cluster, group_id, topic, partition, since, translated_at,
+    target_cluster, group_id, stream, partition, since, translated_at,
     source_cluster AS answered_for, is_ours,
     CASE WHEN is_ours THEN target_offset ELSE previous_target_offset END AS target_offset,
     source_offset, duplicates, duplicates_at_most, lost
@@ -58,53 +79,56 @@ standings AS (
   WHERE is_ours OR outcome IN ('NOT_FORWARD', 'TARGET_ACTIVE')
   UNION ALL
   SELECT
-    cluster, group_id, topic, partition, committed_at, committed_at, cluster, false,
+    cluster, group_id, stream, partition, committed_at, committed_at, cluster, false,
     CASE WHEN committed_offset >= 0 THEN committed_offset END, NULL, NULL, NULL, NULL
-  FROM offset_history
+  FROM history
   WHERE is_tombstone OR NOT is_own
 ),
 standing_until AS (
   SELECT *, lead(since) OVER (
-    PARTITION BY target_cluster, group_id, topic, partition
+    PARTITION BY target_cluster, group_id, stream, partition
     ORDER BY since, is_ours DESC, translated_at
   ) AS until
   FROM standings
 ),
 standing AS (
   SELECT
-    moment, target_cluster, group_id, topic, partition, answered_for, is_ours, target_offset,
+    moment, target_cluster, group_id, stream, partition, answered_for, is_ours, target_offset,
     source_offset, duplicates, duplicates_at_most, lost
   FROM standing_until INNER JOIN moments ON since <= moment AND (until > moment OR until IS NULL)
 ),
 newest_until AS (
   SELECT *, lead(since) OVER (
-    PARTITION BY source_cluster, target_cluster, group_id, topic, partition
+    PARTITION BY source_cluster, target_cluster, group_id, stream, partition
     ORDER BY since, translated_at
   ) AS until
   FROM answers
 ),
 newest AS (
-  SELECT moment, source_cluster, target_cluster, group_id, topic, partition, state, outcome
+  SELECT moment, source_cluster, target_cluster, group_id, stream, partition, state, outcome
   FROM newest_until INNER JOIN moments ON since <= moment AND (until > moment OR until IS NULL)
 ),
 indexed AS (
   SELECT
-    cluster, topic, partition, origin, indexed_at,
+    record_runs.cluster, coalesce(called.stream, record_runs.topic) AS stream,
+    partition, origin, indexed_at,
     max(origin_start + length) AS reached, min(origin_start) AS begins
-  FROM record_runs
+  FROM record_runs LEFT JOIN called
+    ON called.cluster = record_runs.cluster AND called.topic = record_runs.topic
   WHERE length > 0
-  GROUP BY cluster, topic, partition, origin, indexed_at
+  GROUP BY
+    record_runs.cluster, coalesce(called.stream, record_runs.topic), partition, origin, indexed_at
 ),
 indexed_until AS (
   SELECT
-    cluster, topic, partition, origin, indexed_at,
+    cluster, stream, partition, origin, indexed_at,
     max(reached) OVER in_order AS reached, min(begins) OVER in_order AS begins,
     lead(indexed_at) OVER in_order AS until
   FROM indexed
-  WINDOW in_order AS (PARTITION BY cluster, topic, partition, origin ORDER BY indexed_at)
+  WINDOW in_order AS (PARTITION BY cluster, stream, partition, origin ORDER BY indexed_at)
 ),
 frontiers AS (
-  SELECT moment, cluster, topic, partition, origin, reached, begins
+  SELECT moment, cluster, stream, partition, origin, reached, begins
   FROM indexed_until
   INNER JOIN moments ON indexed_at <= moment AND (until > moment OR until IS NULL)
 ),
@@ -126,23 +150,23 @@ together AS (
   FROM owned
   INNER JOIN ways
     ON ways.source_cluster = owned.source_cluster AND ways.group_id = owned.group_id
-    AND ways.topic = owned.topic AND ways.partition = owned.partition
+    AND ways.stream = owned.stream AND ways.partition = owned.partition
   LEFT JOIN standing
     ON standing.moment = owned.moment AND standing.target_cluster = ways.target_cluster
     AND standing.group_id = owned.group_id
-    AND standing.topic = owned.topic AND standing.partition = owned.partition
+    AND standing.stream = owned.stream AND standing.partition = owned.partition
   LEFT JOIN newest
     ON newest.moment = owned.moment AND newest.source_cluster = owned.source_cluster
     AND newest.target_cluster = ways.target_cluster AND newest.group_id = owned.group_id
-    AND newest.topic = owned.topic AND newest.partition = owned.partition
+    AND newest.stream = owned.stream AND newest.partition = owned.partition
   LEFT JOIN frontiers AS made
     ON made.moment = owned.moment
     AND made.cluster = owned.source_cluster AND made.origin = owned.source_cluster
-    AND made.topic = owned.topic AND made.partition = owned.partition
+    AND made.stream = owned.stream AND made.partition = owned.partition
   LEFT JOIN frontiers AS arrived
     ON arrived.moment = owned.moment AND arrived.cluster = ways.target_cluster
     AND arrived.origin = owned.source_cluster
-    AND arrived.topic = owned.topic AND arrived.partition = owned.partition
+    AND arrived.stream = owned.stream AND arrived.partition = owned.partition
 ),
 counted AS (
   SELECT

@@ -5,7 +5,7 @@
 -- source_cluster | string | where the group committed last
 -- target_cluster | string | where it could be moved
 -- group_id | string | consumer group
--- topic | string | topic
+-- topic | string | topic, as the source calls it
 -- partition | int | partition
 -- status | string | InSync, Mirroring, Behind, Stalled, Withheld or TargetActive
 -- reason | string | why it is not InSync; of Withheld a state of offset_translations
@@ -23,10 +23,12 @@
 -- mirror_lag_ms | bigint | age of the oldest of them
 -- duplicates | bigint | records the group would read again if moved now; null when nobody can tell
 -- lost | bigint | unread records the group would never see if moved now and the source never came back
+-- target_topic | string | what the target calls the topic; null: nothing there
 SELECT
   reported_at, source_cluster, target_cluster, group_id, topic, partition, status, reason,
   source_offset, source_end, source_lag, source_committed_at,
   unix_millis(reported_at) - unix_millis(source_committed_at) AS commit_age_ms,
   target_offset, target_end, target_lag, wanted_offset - target_offset AS behind, staleness_ms,
-  mirror_lag, mirror_lag_ms, duplicates, lost
+  mirror_lag, mirror_lag_ms, duplicates, lost,
+  CASE WHEN stream IS NULL THEN topic ELSE target_topic END AS target_topic
 FROM sync_status

@@ -3,7 +3,7 @@
 -- source_cluster | string | where the group committed
 -- target_cluster | string | where we commit
 -- group_id | string | consumer group
--- topic | string | topic
+-- topic | string | topic, as the source calls it
 -- partition | int | partition
 -- translated_at | timestamp | when the answer was computed
 -- is_written | boolean | the target acknowledged it
@@ -23,6 +23,7 @@
 -- decided_by | string | stream: a micro-batch of new commits; reconcile: the pass over everything
 -- committed_at | timestamp | when the target acknowledged it; null when nothing was written
 -- latency_ms | bigint | from the commit at the source to the acknowledgement; two clocks
+-- target_topic | string | what the target calls the topic; null: nothing there
 SELECT
   source_cluster, target_cluster, group_id, topic, partition, translated_at,
   outcome = 'COMMITTED' AS is_written,
@@ -64,5 +65,6 @@ SELECT
   duplicates, duplicates_at_most, lost, strategy,
   CASE WHEN batch_id IS NULL THEN 'reconcile' ELSE 'stream' END AS decided_by,
   committed_at,
-  unix_millis(committed_at) - unix_millis(source_committed_at) AS latency_ms
+  unix_millis(committed_at) - unix_millis(source_committed_at) AS latency_ms,
+  CASE WHEN stream IS NULL THEN topic ELSE target_topic END AS target_topic
 FROM offset_translations

@@ -74,5 +74,7 @@ def _exceptions(values: pa.Array, differs: pa.Array) -> Packed:
 
 
 def exact(value: Any) -> Any:
-    """Return *value* as JavaScript can hold it."""
+    """Return *value* as JavaScript can hold it, and text as it can be shown."""
+    if isinstance(value, str):
+        return visible(value)
     return str(value) if isinstance(value, int) and abs(value) >= _EXACT else value

@@ -25,7 +25,8 @@ _ROLLED = ("status", "reason", "move", *STATUS_WORDS, "partitions", "unknown", *
 _DRIFT = ("windowed_change", "is_converged")
 _OFFSETS = ("source_offset", "target_offset", "wanted_offset", "source_lag", "target_lag")
 _PARTITION_COSTS = ("duplicates", "duplicates_at_most", "lost", "skipped", "not_mirrored", "staleness_ms", "age_ms")
-_PARTITION = ("topic", "partition", "status", "reason", "state", *_OFFSETS, *_PARTITION_COSTS)
+_PARTITION = ("topic", "target_topic", "partition", "status", "reason", "state", *_OFFSETS, *_PARTITION_COSTS)
+_SHAPE = ("groups", "origins", "mirror_by_origin", "target_topic")
 STALE_AFTER = timedelta(minutes=2)
 
 
@@ -62,10 +63,12 @@ def page_content(report: Report, problems: Sequence[Problem], options: PageOptio
         "pairs": pack_table(_with_drift(roll_up(status, PAIR), drift), (*PAIR, *_ROLLED, "topics", "groups", *_DRIFT)),
         "groups": pack_table(_with_drift(groups, drift), (*GROUP, *_ROLLED, "topics", *_DRIFT)),
         "topics": pack_table(
-            with_shapes(roll_up(status, TOPIC), status), (*TOPIC, *_ROLLED, "groups", "origins", "mirror_by_origin")
+            with_shapes(roll_up(status, TOPIC), status), (*TOPIC, *_ROLLED, *_SHAPE), {"target_topic": "topic"}
         ),
         "partitions": pack_table(
-            by_group(status, groups, report.reported_at), _PARTITION, like={"wanted_offset": "target_offset"}
+            by_group(status, groups, report.reported_at),
+            _PARTITION,
+            like={"wanted_offset": "target_offset", "target_topic": "topic"},
         ),
         "drift": pack_drift(drift),
     }

@@ -16,26 +16,30 @@ _TINY = 0.0005
 
 
 def with_shapes(topics: pa.Table, status: pa.Table) -> pa.Table:
-    """Return *topics*, rolled up by TOPIC from *status*, with two columns of text for people.
+    """Return *topics*, rolled up by TOPIC from *status*, with three columns of text for people.
 
     ``origins``: the mean share of each origin over the partitions that say theirs, ``dc1 52 %, dc2 48 %``.
     ``mirror_by_origin``: the records per origin that are under way, ``dc1 12``; empty where there are none.
+    ``target_topic``: what it is called at the target; null where it has no name there.
     """
     logs = status.group_by([*TOPIC, "partition"], use_threads=False).aggregate(
-        [("origin_share", "first"), ("mirror_lag_by_origin", "first")]
+        [("origin_share", "first"), ("mirror_lag_by_origin", "first"), ("target_topic", "first")]
     )
     shares: dict[tuple[str, ...], list[Mapping[str, float]]] = defaultdict(list)
     lags: dict[tuple[str, ...], list[Mapping[str, float]]] = defaultdict(list)
+    called: dict[tuple[str, ...], str | None] = {}
     for row in logs.to_pylist():
         key = tuple(row[name] for name in TOPIC)
+        called[key] = row["target_topic_first"]
         shares[key].append(_parsed(row["origin_share_first"]))
         lags[key].append(_parsed(row["mirror_lag_by_origin_first"]))
     keys = list(zip(*(topics[name].to_pylist() for name in TOPIC), strict=True))
     origins = [_shape_text([each for each in shares[key] if each]) for key in keys]
     waiting = [_lag_text(lags[key]) for key in keys]
-    return topics.append_column("origins", pa.array(origins, pa.string())).append_column(
-        "mirror_by_origin", pa.array(waiting, pa.string())
-    )
+    texts = {"origins": origins, "mirror_by_origin": waiting, "target_topic": [called[key] for key in keys]}
+    for name, values in texts.items():
+        topics = topics.append_column(name, pa.array(values, pa.string()))
+    return topics
 
 
 @cache

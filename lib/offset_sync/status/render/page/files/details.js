@@ -36,10 +36,13 @@ function topicOfGroup(group, topic, rows) {
   const lead = make("button", { class: "link", onclick: () => openTopic(number) }, nameOf(topic));
   return make(
     "section", { class: "topic" },
-    make("h4", {}, badge(worst), lead, make("span", { class: "muted" }, `${plural(rows.length, "partition")}${shape ? `, produced at ${shape}` : ""}`)),
+    make("h4", {}, badge(worst), lead, make("span", { class: "muted" }, `${elsewhere(topic, partitions.target_topic[rows[0]])}${plural(rows.length, "partition")}${shape ? `, produced at ${shape}` : ""}`)),
     partitionTable(rows),
   );
 }
+
+// What a topic is called at the target, where that is another name.
+const elsewhere = (topic, there) => (there && there !== topic ? `there ${there}, ` : "");
 
 function topicNumber(topic, group) {
   for (let n = 0; n < topics.rows; n += 1) {
@@ -86,11 +89,13 @@ function topicDetails(n) {
     }
   }
   const waiting = topics.mirror_by_origin[n];
+  const there = topics.target_topic[n] === topics.topic[n] ? null : topics.target_topic[n];
   const facts = [
+    there ? [`called at ${topics.target_cluster[n]}`, there] : null,
     ["produced at", topics.origins[n] || "not known"],
     ["under way in the mirror", waiting ? `${waiting}, the oldest ${duration(topics.mirror_lag_ms[n])}` : "nothing"],
     ["mirror gaps", count(topics.mirror_gaps[n])],
-  ];
+  ].filter(Boolean);
   return [
     make("div", { class: "facts" }, ...facts.map(([word, value]) => make("span", { class: "fact" }, make("i", {}, word), make("b", {}, value)))),
     groupList(mine, PAGE),

@@ -33,14 +33,15 @@ function haystackOf(n) {
   if (!haystacks) haystacks = { groups: new Array(groups.rows), topics: new Array(topics.rows) };
   const known = haystacks[place.view];
   if (known[n] === undefined) {
-    const names = place.view === "topics" ? [topics.topic[n]] : [groups.group_id[n], ...topicsOf(n)];
+    const names = place.view === "topics" ? [topics.topic[n], topics.target_topic[n]] : [groups.group_id[n], ...topicsOf(n)];
     known[n] = names.join("\n").toLowerCase();
   }
   return known[n];
 }
 
 function topicsOf(group) {
-  return new Set(partitions.topic.slice(firsts[group], firsts[group + 1]));
+  const ofGroup = (names) => names.slice(firsts[group], firsts[group + 1]);
+  return new Set([...ofGroup(partitions.topic), ...ofGroup(partitions.target_topic)]);
 }
 
 // InSync is said of what is so throughout, every other word of what has a partition like that.

@@ -1,0 +1,177 @@
+"""Names by rules, as Replicator's ``topic.rename.format`` and routers make them: first match wins, else the same name.
+
+A topic that some rule renames is produced where that rule reads it, and nowhere else. At clusters of which no rule
+speaks it keeps its name, and so does every other topic.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from offset_sync.config.name_patterns import is_match
+from offset_sync.config.stream_names import Affix
+
+_BOUND = "/"  # in no name of a topic, and in no alias
+_PLACEHOLDER = re.compile(r"\{(from|to)\}")
+_TOPIC = "{topic}"
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """What *source* calls as *topics* says is called ``prefix + name + suffix`` at *target*."""
+
+    source: str
+    target: str
+    topics: str
+    prefix: str
+    suffix: str
+
+    @property
+    def is_same(self) -> bool:
+        """Whether it changes nothing: then it keeps later rules away."""
+        return not (self.prefix or self.suffix)
+
+    def inner(self, name: str) -> str | None:
+        """Return what stands between prefix and suffix; None where these do not."""
+        size = len(name) - len(self.suffix)
+        is_one = name.startswith(self.prefix) and name.endswith(self.suffix) and size > len(self.prefix)
+        return name[len(self.prefix) : size] if is_one else None
+
+
+def to_renaming(rule: Mapping[str, str], aliases: Mapping[str, str]) -> Renaming:
+    """Return a rule of the configuration, with *aliases* in the place of ``{from}`` and ``{to}``."""
+    name = _PLACEHOLDER.sub(lambda found: aliases[rule[found[1]]], rule["name"])
+    prefix, _, suffix = name.partition(_TOPIC)
+    return Renaming(rule["from"], rule["to"], rule["topics"], prefix, suffix)
+
+
+@dataclass(frozen=True)
+class RuleNames:
+    """*rules* in their order. A stream that is renamed is called ``dc1/orders`` inside, another one as its topic."""
+
+    rules: Sequence[Renaming]
+    clusters: Sequence[str]
+
+    def stream(self, cluster: str, topic: str) -> str | None:
+        """Return the stream of a name; None where it could be several, or a copy of the cluster's own topic.
+
+        So it is with a name that another cluster has for a copy: who copies that on says what the copy's origin is.
+        """
+        at, rest, seen = cluster, topic, {(cluster, topic)}
+        while not (is_copied_on := self._is_copied_on(at, rest)) and (hops := self._hops(at, rest)):
+            at, rest = min(hops)
+            if len(hops) > 1 or (at, rest) in seen or at == cluster:
+                return None
+            seen.add((at, rest))
+        if is_copied_on:
+            return None
+        return f"{at}{_BOUND}{rest}" if self._is_renamed(at, rest) else rest
+
+    def name(self, cluster: str, stream: str) -> str | None:
+        """Return what *stream* is called at *cluster* where it has come the shortest way; None: nothing."""
+        home, topic = self.home(stream), self.origin_topic(stream)
+        names: dict[str, str] = {} if home is None else {home: topic}
+        waiting = list(names)
+        while waiting and cluster not in names:
+            at = waiting.pop(0)
+            for target in self.clusters:
+                if target not in names:
+                    names[target] = self._renamed(at, target, names[at]) or names[at]
+                    waiting.append(target)
+        name = names.get(cluster, topic)
+        return name if self.stream(cluster, name) == stream else None
+
+    def home(self, stream: str) -> str | None:
+        """Return the one cluster where records of *stream* are produced; None where any may."""
+        home, _, topic = stream.partition(_BOUND)
+        return home if topic else None
+
+    def origin_topic(self, stream: str) -> str:
+        """Return what *stream* is called where it is produced."""
+        return stream.partition(_BOUND)[2] or stream
+
+    def affixes(self, cluster: str) -> list[Affix]:
+        """Return what names at *cluster* may add to those of origins; errs to more."""
+        return [("", ""), *dict.fromkeys(self._affixes(cluster, (cluster,)))]
+
+    def problems(self, cluster: str, topic: str) -> Iterator[str]:
+        """Return why the copies of *topic* could not be told from others, with the names."""
+        hops = self._hops(cluster, topic)
+        if len(hops) > 1:
+            places = " or ".join(f"{name} of {source}" for source, name in sorted(hops))
+            yield f"{topic} may be a copy of {places}; name the copies apart"
+            return
+        stream = self.stream(cluster, topic)
+        for target in self.clusters if stream is not None else ():
+            copy = self._renamed(cluster, target, topic)
+            there = self.stream(target, copy or topic)
+            # Under its own name it may not be mirrored there at all; but if so, headers would not tell them apart.
+            if there not in (stream, None) and (copy is not None or self.home(there) == cluster):
+                does = f"becomes {copy}" if copy is not None else "keeps its name"
+                yield f"{topic} {does} at {target}, where that is something else; name the copies apart"
+
+    def _affixes(self, cluster: str, way: tuple[str, ...]) -> Iterator[Affix]:
+        for rule in self.rules:
+            if rule.target != cluster or rule.is_same:
+                continue
+            prefix, suffix = re.escape(rule.prefix), re.escape(rule.suffix)
+            yield prefix, suffix
+            if rule.source not in way:
+                for more in self._affixes(rule.source, (*way, rule.source)):
+                    yield prefix + more[0], more[1] + suffix
+
+    def _hops(self, cluster: str, topic: str) -> set[tuple[str, str]]:
+        """Return where the topic at *cluster* may have been mirrored from, and its name there; none: it is local."""
+        found = self._by_rules(cluster, topic)
+        if found or self._is_renamed(cluster, topic):
+            return found
+        others = [each for each in self.clusters if each != cluster and self._is_renamed(each, topic)]
+        return {(each, topic) for each in others if self._renamed(each, cluster, topic) is None}
+
+    def _by_rules(self, cluster: str, topic: str) -> set[tuple[str, str]]:
+        """Return the same of what rules have renamed on its way to the cluster."""
+        rules = [rule for rule in self.rules if rule.target == cluster and not rule.is_same]
+        inner = {(rule.source, name) for rule in rules if (name := rule.inner(topic)) is not None}
+        return {(source, name) for source, name in inner if self._renamed(source, cluster, name) == topic}
+
+    def _is_copied_on(self, cluster: str, topic: str) -> bool:
+        """Return whether the topic may be a renamed copy of another cluster, mirrored on under the name it has there.
+
+        Its records would name places in the log of what was renamed, which is not what is called so.
+        """
+        if self._by_rules(cluster, topic):
+            return False
+        ways = [each for each in self.clusters if each != cluster and self._renamed(each, cluster, topic) is None]
+        return any(source != cluster for each in ways for source, _ in self._by_rules(each, topic))
+
+    def _renamed(self, source: str, target: str, topic: str) -> str | None:
+        """Return what *target* calls a topic of *source*; None where it has the same name."""
+        for rule in self.rules:
+            if (rule.source, rule.target) == (source, target) and is_match([rule.topics], topic):
+                return None if rule.is_same else f"{rule.prefix}{topic}{rule.suffix}"
+        return None
+
+    def _is_renamed(self, cluster: str, topic: str) -> bool:
+        return any(self._renamed(cluster, target, topic) is not None for target in self.clusters)
+
+
+def irreversible(names: RuleNames) -> Iterator[tuple[int, str]]:
+    """Yield the number of each rule whose copies cannot be told from others, and why, as far as patterns tell."""
+    examples = {each for rule in names.rules for each in _examples(rule.topics)}
+    for number, rule in enumerate(names.rules):
+        for topic in sorted(each for each in examples if is_match([rule.topics], each)):
+            copy = f"{rule.prefix}{topic}{rule.suffix}"
+            if reasons := [*names.problems(rule.source, topic), *names.problems(rule.target, copy)]:
+                yield number, f"cannot be reversed: {reasons[0]}"
+                break
+
+
+def _examples(pattern: str) -> set[str]:
+    """Return some names that *pattern* matches."""
+    plain = pattern.replace("\\.", ".")
+    made = {
+        re.sub(r"\.[*+]\??|\[[^]]*\][*+]?|\\[dw][*+]?", each, pattern).replace("\\.", ".") for each in ("1", "x", "")
+    }
+    return {each for each in {plain, *made} if each and is_match([pattern], each) and re.fullmatch(r"[\w.-]+", each)}

@@ -1,0 +1,96 @@
+"""The door to the tables: rows have the names that topics have at the row's cluster, whoever asks knows streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offset_sync.tables.catalog import (
+    INDEXED_TOPICS,
+    LOG_INCARNATIONS,
+    OFFSET_COMMITS,
+    OFFSET_TRANSLATIONS,
+    QUARANTINE,
+    RECORD_RUNS,
+)
+from offset_sync.tables.definition import Table
+
+Renamed = Callable[[str, str], str]
+"""Takes the alias of a cluster and what is called there or inside; returns the other of the two."""
+CLUSTER_OF = {
+    **dict.fromkeys((RECORD_RUNS, INDEXED_TOPICS, LOG_INCARNATIONS, OFFSET_COMMITS, QUARANTINE), "cluster"),
+    OFFSET_TRANSLATIONS: "source_cluster",
+}
+"""Which column says where a row's ``topic`` is called so, by table."""
+TOPIC = "topic"
+_ANSWERED = ("stream", "target_cluster", "target_topic")
+NEEDED_OF = {
+    table: (cluster, *(_ANSWERED if table is OFFSET_TRANSLATIONS else ())) for table, cluster in CLUSTER_OF.items()
+}
+"""What has to be read of a row to know its stream."""
+
+
+class TopicNames(Protocol):
+    """What topics are called where, see :class:`offset_sync.config.stream_names.Names`."""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether every topic has the same name everywhere."""
+
+    def inside(self, cluster: str, topic: str) -> str:
+        """Return the stream that *cluster* calls *topic*."""
+
+    def outside(self, cluster: str, stream: str) -> str:
+        """Return what *cluster* calls *stream*; the stream itself where it has none."""
+
+
+def renamed(rows: pa.Table, cluster: str, name_of: Renamed) -> pa.Table:
+    """Return *rows* with their topics called as *name_of* says; the column *cluster* says where.
+
+    Each name is looked up once per cluster; texts that are encoded by dictionaries stay so.
+    """
+    if rows.num_rows == 0:
+        return rows
+    (clusters, where), (topics, topic) = (_encoded(rows.column(name)) for name in (cluster, TOPIC))
+    places = pc.add(pc.multiply(where, pa.scalar(len(topics), pa.int64())), topic).dictionary_encode()
+    found = [
+        name_of(clusters[each // len(topics)], topics[each % len(topics)]) for each in places.dictionary.to_pylist()
+    ]
+    names = list(dict.fromkeys(found))
+    number_of = {name: number for number, name in enumerate(names)}
+    numbers = pa.array([number_of[name] for name in found], pa.int32()).take(places.indices)
+    column: pa.Array = pa.DictionaryArray.from_arrays(numbers, pa.array(names, pa.string()))
+    if not pa.types.is_dictionary(rows.schema.field(TOPIC).type):
+        column = column.cast(pa.string())
+    return rows.set_column(rows.column_names.index(TOPIC), TOPIC, column)
+
+
+def answered_as_now(rows: pa.Table, names: TopicNames) -> pa.Table:
+    """Return those answers of *rows*, by streams, whose stream the target called then what it is called there now.
+
+    Others stand elsewhere at the target, and mean what is another stream by now. Where the target had no name nothing
+    was written. Rows of earlier versions have no stream: it is the topic. Errs to fewer: then what we have written
+    passes for genuine.
+    """
+    if rows.num_rows == 0 or not {*_ANSWERED} <= {*rows.column_names}:
+        return rows
+    stream, called, now = (rows.column(name) for name in (_ANSWERED[0], _ANSWERED[2], TOPIC))
+    there = now if names.is_same else renamed(rows, _ANSWERED[1], names.outside).column(TOPIC)
+    is_stream = pc.fill_null(pc.equal(now, stream), names.is_same)
+    return rows.filter(pc.and_(is_stream, pc.fill_null(pc.equal(there, called), True)))
+
+
+def _encoded(column: pa.ChunkedArray) -> tuple[list[str], pa.Array]:
+    """Return the different texts of a column, and which of them each row has."""
+    whole = column.unify_dictionaries() if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    joined = whole.combine_chunks()
+    array = joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
+    return array.dictionary.to_pylist(), array.indices.cast(pa.int64())
+
+
+def is_named(table: Table, names: TopicNames | None) -> bool:
+    """Return whether rows of *table* have other names of topics than inside."""
+    return names is not None and not names.is_same and table in CLUSTER_OF

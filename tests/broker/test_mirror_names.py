@@ -1,0 +1,218 @@
+"""Copies under MirrorMaker's names on real brokers: both directions at once, moved by ``cutover`` and back again.
+
+Both clusters produce into ``named``. At dc1 a group reads ``named`` and ``dc2.named``, at dc2 it goes on with
+``dc1.named`` and ``named``, and when it comes back it has lost nothing and repeats nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from broker.committed_offsets import commit, committed
+from broker.crafted_logs import Clusters, create_topics, wait_for_ends
+from broker.installation import Installation, install, until
+from offset_sync.config import load_config
+from offset_sync.ingest import map_batches, record_indexer
+from offset_sync.ingest.kept_runs import KeptRuns
+from offset_sync.jobs.check import find_all
+from offset_sync.jobs.checks.finding import Level
+from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
+from offset_sync.jobs.report_status import report_status
+from offset_sync.jobs.runner import job_arguments
+from offset_sync.jobs.translate import translate, translate_arguments
+from offset_sync.status.render.outputs import status_arguments
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import client_options
+
+pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1800)]
+
+TOPIC, GROUP, BEGAN_MS = "named", "namer", 1_795_000_000_000
+OWN, COPY = (TOPIC, 0), {"dc1": ("dc2.named", 0), "dc2": ("dc1.named", 0)}
+"""Where each cluster produces, and where it has what the other one has produced."""
+
+
+def produce(cluster: EmbeddedCluster, numbers: Iterable[int], *, mirrored_from: str | None = None) -> None:
+    """Write records, each the same wherever it is written; a copy with the three headers of the mirror."""
+    place = OWN if mirrored_from is None else COPY[cluster.alias]
+    producer = Producer(client_options(cluster.bootstrap_servers, linger_ms=1))
+    for number in numbers:
+        text = f"{mirrored_from or cluster.alias}-{number}".encode()
+        # What an application hands on: another cluster's headers, of a topic that it has read.
+        headers = [("IDC", b"dc2"), ("Offset", b"3"), ("Place", b"elsewhere-0")] if number == 4 else []
+        if mirrored_from is not None:
+            headers = [("IDC", mirrored_from.encode()), ("Offset", b"%d" % number), ("Place", b"named-0")]
+        producer.produce(place[0], text, text, partition=0, timestamp=BEGAN_MS + number, headers=headers)
+    assert producer.flush(120) == 0
+
+
+def shift(cluster: EmbeddedCluster) -> None:
+    """Take two offsets of the copy without a record: an aborted one and the marker behind it."""
+    producer = Producer(client_options(cluster.bootstrap_servers, transactional_id=f"named {cluster.alias}"))
+    producer.init_transactions(120)
+    producer.begin_transaction()
+    producer.produce(COPY[cluster.alias][0], b"aborted", partition=0)
+    assert producer.flush(120) == 0
+    producer.abort_transaction(120)
+    wait_for_ends(cluster, {COPY[cluster.alias]: 2})
+
+
+@pytest.fixture(scope="module")
+def installation(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """Each side has all that the other one has produced, two offsets higher."""
+    for alias in ("dc1", "dc2"):
+        create_topics(clusters[alias], {TOPIC: 1, COPY[alias][0]: 1})
+        shift(clusters[alias])
+    for here, there, count in (("dc1", "dc2", 20), ("dc2", "dc1", 10)):
+        produce(clusters[here], range(count))
+        produce(clusters[there], range(count), mirrored_from=here)
+    commit(clusters["dc1"], {GROUP: {OWN: 9, COPY["dc1"]: 7}})
+    folder = tmp_path_factory.mktemp("named") / "installation"
+    servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
+    mirror = {"names": "mm2", "place_header": "Place"}
+    return install(folder, servers, [TOPIC], mirror=mirror, status={"page": str(folder / "status.html")})
+
+
+@pytest.fixture(scope="module")
+def jobs(installation: Installation) -> Iterator[None]:
+    """index_records and sync_offsets, running as in production."""
+    with ExitStack() as stack:
+        for job in ("index_records", "sync_offsets"):
+            stack.enter_context(installation.started(job))
+        yield
+
+
+def offsets_at(clusters: Clusters, alias: str) -> dict[str, int]:
+    found = committed(clusters[alias], [GROUP]).get(GROUP, {})
+    return {topic: each.offset for (topic, _), each in found.items()}
+
+
+def until_held(clusters: Clusters, alias: str, wanted: dict[str, int]) -> None:
+    until(lambda: offsets_at(clusters, alias) == wanted)
+
+
+def cutover(installation: Installation, action: str, source: str, target: str, *options: str) -> list[str]:
+    words = [action, "--conf", "x", "--from", source, "--to", target, "--groups", GROUP, *options]
+    arguments = cutover_arguments(job_arguments("cutover")).parse_args(words)
+    return list(cutover_groups(load_config(installation.config_file), arguments, threading.Event()))
+
+
+def test_each_name_is_answered_by_the_name_of_its_stream_at_the_other_side(
+    clusters: Clusters, installation: Installation, jobs: None
+) -> None:
+    until_held(clusters, "dc2", {"dc1.named": 11, "named": 5})
+    rows = until(lambda: installation.rows("offset_translations", outcome="COMMITTED"))
+    assert {(row["topic"], row["stream"], row["target_topic"]) for row in rows} == {
+        ("named", "dc1.named", "dc1.named"),
+        ("dc2.named", "dc2.named", "named"),
+    }
+    runs = [row for row in installation.rows("record_runs") if row["length"]]
+    assert {(row["cluster"], row["topic"], row["origin"]) for row in runs} == {
+        ("dc1", "named", "dc1"),  # with what an application has handed on, and in one piece
+        ("dc1", "dc2.named", "dc2"),
+        ("dc2", "named", "dc2"),
+        ("dc2", "dc1.named", "dc1"),
+    }
+    assert installation.rows("quarantine") == []
+
+
+def test_a_report_has_both_names_and_is_well(
+    installation: Installation, jobs: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--conf", "x", "--once", "--format", "json"]
+    arguments = status_arguments(job_arguments("report")).parse_args(words)
+
+    def is_in_sync() -> bool:
+        capsys.readouterr()
+        return not report_status(load_config(installation.config_file), arguments, threading.Event())
+
+    until(is_in_sync)
+    is_in_sync()
+    partitions = json.loads(capsys.readouterr().out)["partitions"]
+    assert {(each["topic"], each["target_topic"], each["status"]) for each in partitions} == {
+        ("named", "dc1.named", "InSync"),
+        ("dc2.named", "named", "InSync"),
+    }
+    assert "dc1.named" in (installation.folder / "status.html").read_text()
+
+
+def test_a_plan_says_what_to_subscribe_to_and_what_the_group_has_never_read_there(
+    installation: Installation, jobs: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cutover(installation, "plan", "dc1", "dc2") == []
+    said = capsys.readouterr().out
+    assert "namer subscribes at dc2 to: dc1.named, named" in said
+    assert "it has never committed dc1.named, named there itself" in said
+
+
+def test_a_single_offset_is_asked_for_by_the_name_at_the_source(
+    installation: Installation, jobs: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--from", "dc1", "--to", "dc2", "--topic", TOPIC, "--partition", "0", "--offset", "9", "--format", "json"]
+    arguments = translate_arguments(job_arguments("translate", has_once=False)).parse_args(["--conf", "x", *words])
+    capsys.readouterr()
+    assert translate(load_config(installation.config_file), arguments, threading.Event()) == []
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["topic"], answer["target_topic"], answer["target_offset"]) == (TOPIC, "dc1.named", 11)
+
+
+def test_the_group_moves_and_comes_back_to_the_names_that_it_knew(
+    clusters: Clusters, installation: Installation, jobs: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "600s") == []
+    assert offsets_at(clusters, "dc2") == {"dc1.named": 11, "named": 5}
+    # It goes on at dc2, where more is produced, and so is at dc1.
+    for here, there, numbers in (("dc2", "dc1", range(10, 14)), ("dc1", "dc2", range(20, 23))):
+        produce(clusters[here], numbers)
+        produce(clusters[there], numbers, mirrored_from=here)
+    commit(clusters["dc2"], {GROUP: {COPY["dc2"]: 24, OWN: 13}})
+    until_held(clusters, "dc1", {"named": 22, "dc2.named": 15})
+    capsys.readouterr()
+    assert cutover(installation, "plan", "dc2", "dc1") == []
+    said = capsys.readouterr().out
+    assert "namer subscribes at dc1 to: dc2.named, named" in said
+    assert "never committed" not in said
+    assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "600s") == []
+    assert offsets_at(clusters, "dc1") == {"named": 22, "dc2.named": 15}
+    steps = installation.rows("cutovers", step="commit", source_cluster="dc2")
+    assert {(row["topic"], row["stream"], row["target_topic"]) for row in steps} == {
+        ("dc1.named", "dc1.named", "named"),
+        ("named", "dc2.named", "dc2.named"),
+    }
+
+
+def runs_of(installation: Installation) -> set[tuple[object, ...]]:
+    names = ("cluster", "topic", "start_offset", "length", "origin", "origin_start")
+    return {tuple(row[name] for name in names) for row in installation.rows("record_runs") if row["length"]}
+
+
+def test_large_micro_batches_are_written_with_the_same_names(
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, other = list[str](), {}
+    runs = KeptRuns.runs
+    monkeypatch.setattr(KeptRuns, "runs", lambda each, alias, *more: kept.append(alias) or runs(each, alias, *more))
+    for name, few, elsewhere in (("small", map_batches.DRIVER_MAX_RECORDS, False), ("large", 0, True)):
+        text = installation.config_file.read_text().replace(str(installation.folder), str(tmp_path / name))
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "offset-sync.yaml").write_text(text)
+        monkeypatch.setattr(map_batches, "DRIVER_MAX_RECORDS", few)
+        monkeypatch.setattr(record_indexer, "has_executors", lambda _records, answer=elsewhere: answer)
+        other[name] = Installation(tmp_path / name)
+        assert other[name].index() == []
+    assert set(kept) == {"dc1", "dc2"}
+    assert runs_of(other["large"]) == runs_of(other["small"])
+    assert {topic for _, topic, *_ in runs_of(other["large"])} == {TOPIC, "dc1.named", "dc2.named"}
+
+
+def test_tables_are_maintained_and_the_installation_is_found_able_to_run(installation: Installation) -> None:
+    assert installation.maintain() == []
+    findings = find_all(load_config(installation.config_file))
+    assert [each for each in findings if each.level is Level.FAIL] == []
+    assert any("named" in each.text for each in findings if each.check == "topics")

@@ -1,0 +1,103 @@
+"""`make connect`: the jar of the transform, which is the same whenever it is made, and which Connect finds."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import connect_jar
+import offset_sync
+from connect.mirror_cases import Record, mirror_cases
+from offset_sync_demo.kafka.broker_files import find_jars, find_java
+
+pytestmark = pytest.mark.xdist_group("connect")
+REPO = Path(__file__).resolve().parents[3]
+CLASS = "offsetsync/connect/StampOrigin.class"
+JAVA_11 = 55
+
+
+@pytest.fixture(scope="module")
+def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The jar, where there is a compiler."""
+    try:
+        connect_jar.find_javac()
+    except SystemExit as missing:
+        pytest.skip(str(missing))
+    return connect_jar.build_jar(tmp_path_factory.mktemp("dist"))
+
+
+def test_it_is_named_as_the_version_and_holds_one_class_and_what_tells_of_it(jar: Path) -> None:
+    assert jar.name == f"offset-sync-connect-{offset_sync.__version__}.jar"
+    with zipfile.ZipFile(jar) as archive:
+        assert archive.namelist() == [
+            "META-INF/MANIFEST.MF",
+            "META-INF/LICENSE",
+            "META-INF/NOTICE",
+            "META-INF/services/org.apache.kafka.connect.transforms.Transformation",
+            CLASS,
+        ]
+        assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+        assert archive.read("META-INF/LICENSE") == (REPO / "LICENSE").read_bytes()
+        assert archive.read(connect_jar.SERVICES) == b"offsetsync.connect.StampOrigin\n"
+        manifest = archive.read("META-INF/MANIFEST.MF").decode().split("\r\n")
+        assert manifest[0] == "Manifest-Version: 1.0"
+        assert f"Implementation-Version: {offset_sync.__version__}" in manifest
+        # JVMS 4.1: the magic number, and the version in the two bytes behind the minor one.
+        assert archive.read(CLASS)[:8] == b"\xca\xfe\xba\xbe\0\0" + JAVA_11.to_bytes(2, "big")
+
+
+def test_it_is_made_the_same_again_and_takes_the_place_of_older_ones(jar: Path, tmp_path: Path) -> None:
+    for name in ("offset-sync-connect-0.0.1.jar", "offset_sync.zip"):
+        (tmp_path / name).write_bytes(b"older")
+    again = connect_jar.build_jar(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [jar.name, "offset_sync.zip"]
+    assert again.read_bytes() == jar.read_bytes()
+
+
+def test_connect_runs_what_is_in_it(jar: Path, tmp_path: Path) -> None:
+    with mirror_cases(tmp_path, jar) as mirror:
+        (answer,) = mirror.apply(Record())
+        assert answer.result is not None
+        assert answer.result.stamp() == (b"dc1", b"7", b"orders-3")
+        said = mirror.ask({"options": {}, "records": [], "times": 1, "more": 0})
+        assert said["version"] == offset_sync.__version__
+
+
+def test_connects_own_tool_finds_it_by_what_tells_of_it(jar: Path, tmp_path: Path) -> None:
+    shutil.copy(jar, tmp_path)
+    command = [find_java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{find_jars()}/*"]
+    command += ["org.apache.kafka.tools.ConnectPluginPath", "list", "--plugin-path", str(tmp_path)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()
+    found = [dict(zip(said[0].split("\t"), line.split("\t"), strict=True)) for line in said if "StampOrigin" in line]
+    assert [(each["pluginVersion"], each["pluginType"], each["isLoadable"], each["hasManifest"]) for each in found] == [
+        (offset_sync.__version__, "transformation", "true", "true")
+    ]
+
+
+def test_without_a_compiler_it_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemExit, match=r"no javac on the PATH.*apt-get install openjdk-21-jdk-headless"):
+        connect_jar.build_jar(tmp_path)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SystemExit, match="no javac in JAVA_HOME"):
+        connect_jar.build_jar(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_does_not_compile_leaves_the_jar_that_was_there(
+    jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    former = tmp_path / "offset-sync-connect-0.0.1.jar"
+    former.write_bytes(b"older")
+    broken = tmp_path / "src"
+    broken.mkdir()
+    (broken / "Broken.java").write_text("class Broken {")
+    monkeypatch.setattr(connect_jar, "_SOURCES", broken)
+    with pytest.raises(SystemExit, match=r"Broken\.java:1"):
+        connect_jar.build_jar(tmp_path)
+    assert former.read_bytes() == b"older"

@@ -1,0 +1,135 @@
+"""Headers that nobody should send: the transform takes for copies what the index does, and everything else is kept."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from connect.mirror_cases import Copy, Headers, MirrorCases, Record
+from offset_sync.decode.mirror_headers import decode_identities
+from offset_sync.decode.place_header import confirmed, read_places
+
+pytestmark = [pytest.mark.xdist_group("connect"), pytest.mark.no_cover]
+ABSENT = b"absent"
+AT_MS = 1_700_000_000_000
+ORIGINS = [ABSENT, None, b"", b"dc2", "zürich".encode(), b"\xff", b"\xed\xa0\x80", b"x" * 249, b"x" * 250, b"x" * 4096]
+OFFSETS = [ABSENT, None, b"", b"5", b"0", b"007", b"-1", b"+1", b" 5", b"5.0", b"0x5", b"x", b"\xff", "٥".encode()]
+OFFSETS += [b"%d" % number for number in (2**62 - 1, 2**62, 2**63 - 1, 2**63, 10**19 - 1, 10**19)]
+OFFSETS += [b"0" * 19, b"0" * 20, b"1" * 4096, (5).to_bytes(8, "big")]
+PLACES = [ABSENT, None, b"", b"orders-3", b"orders-33", b"orders", b"3", b"-3", b"orders-3 ", b"Orders-3", b"orders-03"]
+PLACES += [b"orders-3@%d" % AT_MS, b"orders-3@%d" % (AT_MS + 1), b"orders-3@", b"orders-3@0%d" % AT_MS, b"\xff-3"]
+PLACES += [b"orders-3@1@%d" % AT_MS, b"@%d" % AT_MS, b"payments-3", b"x" * 4096, b"orders-3" + b" " * 300]
+
+
+def headers_of(origin: bytes | None, offset: bytes | None, place: bytes | None) -> Headers:
+    named = zip(("IDC", "Offset", "Place"), (origin, offset, place), strict=True)
+    return [(name, value) for name, value in named if value is not ABSENT]
+
+
+def is_mirrored(
+    origin: bytes | None, offset: bytes | None, place: bytes | None, *, has_place: bool, topic: str = "orders"
+) -> bool:
+    """Return what the index makes of a record of partition 3; no header and one without a value are the same to it."""
+    values = [pa.array([None if value is ABSENT else value], pa.binary()) for value in (origin, offset, place)]
+    found = decode_identities(values[0], values[1], "text")
+    if has_place:
+        found = confirmed(found, read_places(values[2], topic, 3, np.array([AT_MS])))
+    return bool(found.is_mirrored[0])
+
+
+def cases() -> list[tuple[bytes | None, bytes | None, bytes | None]]:
+    """Return every pair of odd values beside a good third one, and all three odd."""
+    beside_origin = [(b"dc2", offset, place) for offset, place in itertools.product(OFFSETS, PLACES)]
+    beside_offset = [(origin, b"5", place) for origin, place in itertools.product(ORIGINS, PLACES)]
+    beside_place = [(origin, offset, b"orders-3") for origin, offset in itertools.product(ORIGINS, OFFSETS)]
+    return [*beside_origin, *beside_offset, *beside_place]
+
+
+@pytest.mark.parametrize("place_header", ["Place", ""])
+def test_the_transform_takes_for_a_copy_what_the_index_takes_for_one(mirror: MirrorCases, place_header: str) -> None:
+    asked = cases()
+    wanted = [is_mirrored(*case, has_place=bool(place_header)) for case in asked]
+    assert 20 < sum(wanted) < len(wanted) - 100
+    answers = mirror.apply(*(Record(headers_of(*case), timestamp=AT_MS) for case in asked), place_header=place_header)
+    dropped = [answer.result is None for answer in answers]
+    assert [case for case, found, right in zip(asked, dropped, wanted) if found != right] == []
+
+
+def assert_reads_as_stamped(copy: Copy | None, topic: str = "orders", offset: int = 7) -> None:
+    """AssertionError unless the index reads of the copy that it is of this offset of dc1, in partition 3."""
+    assert copy is not None
+    origin, number, place = ([value] for value in copy.stamp())
+    found = decode_identities(pa.array(origin, pa.binary()), pa.array(number, pa.binary()), "text")
+    places = read_places(pa.array(place, pa.binary()), topic, 3, np.array([copy.timestamp]))
+    found = confirmed(found, places)
+    assert found.is_mirrored.tolist() == [True]
+    assert (found.origins[found.origin_code[0]], found.origin_offset[0]) == ("dc1", offset)
+    names = [name for name, _ in copy.headers]
+    assert [names.count(name) for name in ("IDC", "Offset", "Place")] == [1, 1, 1]
+
+
+def test_the_index_reads_what_was_stamped_whatever_stood_there_before(mirror: MirrorCases) -> None:
+    native = [case for case in cases() if not is_mirrored(*case, has_place=True)]
+    for answer in mirror.apply(*(Record(headers_of(*case), timestamp=AT_MS) for case in native)):
+        assert_reads_as_stamped(answer.result)
+
+
+@pytest.mark.parametrize("topic", ["orders", "a-b", "a-b-3", "a.b", "_x", "9"])
+@pytest.mark.parametrize("offset", [0, 9, 2**62 - 1])
+def test_the_index_reads_what_was_stamped_of_any_topic_and_offset(mirror: MirrorCases, topic: str, offset: int) -> None:
+    (answer,) = mirror.apply(Record(topic=topic, offset=offset))
+    assert_reads_as_stamped(answer.result, topic, offset)
+
+
+@pytest.mark.parametrize("place", [b"a-b-3", b"a-3", b"b-3", b"a-b-3-3", b"a-b"])
+def test_topics_with_dashes_are_told_apart_as_the_index_does(mirror: MirrorCases, place: bytes) -> None:
+    for topic in ("a-b", "a-b-3"):
+        (answer,) = mirror.apply(Record(headers_of(b"dc2", b"5", place), topic=topic, timestamp=AT_MS))
+        mirrored = is_mirrored(b"dc2", b"5", place, has_place=True, topic=topic)
+        assert (answer.result is None) == mirrored == (place == f"{topic}-3".encode())
+
+
+def test_of_a_header_that_repeats_the_last_counts(mirror: MirrorCases) -> None:
+    good, other = headers_of(b"dc2", b"5", b"orders-3"), headers_of(b"dc3", b"x", b"payments-0")
+    for name in range(3):
+        mended = [*good[:name], other[name], *good[name:]]
+        spoilt = [*good, (other[name][0], None if name == 0 else other[name][1])]
+        assert mirror.apply(Record(mended))[0].result is None
+        assert_reads_as_stamped(mirror.apply(Record(spoilt))[0].result)
+
+
+def test_a_header_of_a_megabyte_is_none_of_a_mirror(mirror: MirrorCases) -> None:
+    good, huge = [b"dc2", b"5", b"orders-3"], b"5" * 2**20
+    for name in range(3):
+        (answer,) = mirror.apply(Record(headers_of(*good[:name], huge, *good[name + 1 :])))
+        assert_reads_as_stamped(answer.result)
+
+
+def test_a_header_that_is_text_and_no_bytes_is_none_of_a_mirror(mirror: MirrorCases) -> None:
+    """Another transform in front may add one; ByteArrayConverter would end the task for it, and so it goes."""
+    for name in ("IDC", "Offset", "Place"):
+        (answer,) = mirror.apply(Record(headers_of(b"dc2", b"5", b"orders-3"), text=name))
+        assert answer.given.headers[-1] == (name, b"string")
+        assert_reads_as_stamped(answer.result)
+
+
+def test_what_is_odd_is_told_once_per_power_of_ten_and_cause_without_what_the_headers_say(mirror: MirrorCases) -> None:
+    before = len(mirror.logged())
+    handed_on = [Record(headers_of(b"dc2", b"5\nFAKE", b"orders-3"), offset=number) for number in range(30)]
+    elsewhere = [Record(headers_of(b"dc2", b"5", b"FAKE-3"), offset=number) for number in range(30)]
+    mirror.apply(*handed_on, *elsewhere, *(Record() for _ in range(5)))
+    lines = [line.partition("StampOrigin ")[2] for line in mirror.logged()[before:]]
+    places = ["orders-3 offset 0 of dc1", "orders-3 offset 9 of dc1"]
+    assert [line.partition(" has ")[0] for line in lines] == places * 2
+    assert [line.rpartition("(")[2] for line in lines] == ["1 so far)", "10 so far)"] * 2
+    assert all("stamped anew" in line and "FAKE" not in line for line in lines)
+
+
+def test_the_first_record_that_is_left_out_says_what_is_needed(mirror: MirrorCases) -> None:
+    before = len(mirror.logged())
+    mirror.apply(*(Record(headers_of(b"dc2", b"5", b"orders-3")) for _ in range(5)))
+    (line,) = mirror.logged()[before:]
+    assert "dropped: every pair of clusters needs a flow of its own" in line

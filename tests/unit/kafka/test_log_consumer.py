@@ -1,0 +1,47 @@
+"""Whoever waits for records is given what there is, and does not wait for more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from offset_sync.kafka.log_consumer import next_messages
+
+
+class Queue:
+    """What a consumer has fetched; it counts for how long it was made to wait."""
+
+    def __init__(self, *messages: str) -> None:
+        self.messages, self.waited_s = [*messages], 0.0
+
+    def poll(self, seconds: float) -> str | None:
+        if self.messages:
+            return self.messages.pop(0)
+        self.waited_s += seconds
+        return None
+
+    def consume(self, most: int, seconds: float) -> list[str]:
+        """As librdkafka does: wait until so many are there, or all of that time."""
+        taken, self.messages = self.messages[:most], self.messages[most:]
+        self.waited_s += seconds if len(taken) < most else 0.0
+        return taken
+
+
+def taken(queue: Any, most: int) -> Any:
+    return next_messages(queue, most, 0.5)
+
+
+def test_fewer_than_wanted_are_returned_at_once() -> None:
+    queue = Queue("a", "b")
+    assert taken(queue, 200) == ["a", "b"]
+    assert queue.waited_s == 0.0
+
+
+def test_not_more_than_wanted_are_taken() -> None:
+    queue = Queue("a", "b", "c")
+    assert (taken(queue, 2), taken(queue, 1)) == (["a", "b"], ["c"])
+
+
+def test_where_nothing_is_there_it_is_waited_for() -> None:
+    queue = Queue()
+    assert taken(queue, 200) == []
+    assert queue.waited_s == 0.5

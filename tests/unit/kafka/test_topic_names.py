@@ -1,0 +1,127 @@
+"""The doors to a cluster: streams go in, the cluster hears its own names, streams come out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from offset_sync.config.prefix_names import PrefixNames
+from offset_sync.config.rule_names import RuleNames, to_renaming
+from offset_sync.config.stream_names import SAME_NAMES, MirroredNames
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.leader_epochs import LeaderEpochs
+from offset_sync.kafka.range_reader import RangeReader
+from offset_sync.kafka.record_reader import RecordReader
+from offset_sync.kafka.topic_names import open_admin, open_epochs, open_ranges, open_reader
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import EpochChange, OffsetWrite, Rule, TopicPartition
+
+NAMES = MirroredNames(PrefixNames({"dc1": "dc1", "dc2": "dc2"}, "."))
+HERE, THERE = TopicPartition("orders", 3), TopicPartition("dc2.orders", 3)
+INSIDE = [TopicPartition("dc1.orders", 3), TopicPartition("dc2.orders", 3)]
+COMMITS = TopicPartition("__consumer_offsets", 7)
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the clients behind the doors were asked; each answers with what it was asked."""
+    found: list[Any] = []
+
+    def hear(answer: Any) -> Any:
+        def ask(_self: object, asked: Any, *more: Any) -> Any:
+            asked = asked if isinstance(asked, (dict, str)) or callable(asked) else list(asked)
+            found.append(asked)
+            return answer(asked, *more)
+
+        return ask
+
+    for name in ("describe", "unreadable", "ends"):
+        monkeypatch.setattr(ClusterAdmin, name, hear(lambda asked, *_: {each: each for each in asked}))
+    monkeypatch.setattr(
+        ClusterAdmin, "topics", lambda _self, _deadline: {"orders": 1, "heartbeats": 2, "dc2.orders": 3}
+    )
+    places = (HERE, THERE)
+    monkeypatch.setattr(
+        ClusterAdmin, "reaches", lambda _self, is_wanted, _: {p: 1 for p in places if is_wanted(p.topic)}
+    )
+    held = {"g": {HERE: 1, THERE: 2}, "h": ClusterError("dc1", "no")}
+    monkeypatch.setattr(ClusterAdmin, "committed_offsets", lambda _self, _groups, _deadline: held)
+    monkeypatch.setattr(
+        ClusterAdmin,
+        "write_offsets",
+        hear(
+            lambda asked, *_: {
+                g: {TopicPartition(w.topic, w.partition): None for w in some} for g, some in asked.items()
+            }
+        ),
+    )
+    monkeypatch.setattr(
+        ClusterAdmin,
+        "delete_offsets",
+        lambda _self, _group, asked, _deadline: found.append(asked) or dict.fromkeys(asked),
+    )
+    monkeypatch.setattr(RecordReader, "first_at", hear(lambda asked, *_: dict(asked)))
+    monkeypatch.setattr(RangeReader, "read", hear(lambda asked, *_: iter([list(asked)])))
+    monkeypatch.setattr(LeaderEpochs, "ends_in_time", hear(lambda asked, *_: dict.fromkeys(asked, 5)))
+    return found
+
+
+def test_a_cluster_is_asked_by_its_own_names_and_answers_with_streams(heard: list[Any]) -> None:
+    admin = open_admin("dc1", {}, NAMES)
+    assert set(admin.describe(["dc1.orders", "dc2.orders"])) == {"dc1.orders", "dc2.orders"}
+    assert set(admin.unreadable(["dc1.orders"])) == {"dc1.orders"}
+    assert set(admin.ends([*INSIDE, COMMITS])) == {*INSIDE, COMMITS}
+    assert [list(each) for each in heard] == [["orders", "dc2.orders"], ["orders"], [HERE, THERE, COMMITS]]
+    assert set(admin.topics()) == {"dc1.orders", "dc2.orders", "heartbeats at dc1"}
+    assert set(admin.reaches(lambda stream: stream == "dc1.orders")) == {INSIDE[0]}
+
+
+def test_groups_are_read_written_and_deleted_by_the_clusters_names(heard: list[Any]) -> None:
+    admin = open_admin("dc1", {}, NAMES)
+    found = admin.committed_offsets(["g", "h"])
+    assert found["g"] == dict(zip(INSIDE, (1, 2), strict=True))
+    assert isinstance(found["h"], ClusterError)
+    writes = [OffsetWrite("g", *place, 5, "", Rule.SET, None) for place in INSIDE]
+    assert admin.write_offsets({"g": writes}) == {"g": dict.fromkeys(INSIDE)}
+    assert [each.topic for each in heard[-1]["g"]] == ["orders", "dc2.orders"]
+    assert admin.delete_offsets("g", INSIDE) == dict.fromkeys(INSIDE)
+    assert list(heard[-1]) == [HERE, THERE]
+
+
+def test_records_and_leaders_are_asked_for_by_the_clusters_names(heard: list[Any]) -> None:
+    epochs = {INSIDE[0]: EpochChange(1, 2)}
+    assert open_epochs("dc1", {}, NAMES).ends(epochs) == {INSIDE[0]: 5}
+    assert open_reader("dc1", {}, NAMES).first_at({INSIDE[0]: 4}) == {INSIDE[0]: 4}
+    # Whoever cuts records into runs knows streams by itself, whoever has read them.
+    assert list(open_ranges("dc1", {}, NAMES).read({INSIDE[0]: (1, 2)})) == [[HERE]]  # type: ignore[dict-item]
+    assert [list(each) for each in heard] == [[HERE]] * 3
+
+
+def test_what_the_cluster_has_no_name_for_is_not_asked_for_though_another_topic_has_its_name(heard: list[Any]) -> None:
+    # dc2's own pay-eu: at dc1 that is what another stream is called.
+    rule = {"from": "dc1", "to": "dc2", "topics": "pay-.*", "name": "{topic}-replica"}
+    names = MirroredNames(RuleNames((to_renaming(rule, {}),), ("dc1", "dc2")))
+    stranger, own = names.inside("dc2", "pay-eu"), names.inside("dc1", "pay-eu")
+    assert (stranger, own) == ("pay-eu", "dc1/pay-eu")
+    admin, place = open_admin("dc1", {}, names), TopicPartition(stranger, 0)
+    assert admin.describe([stranger, own]).keys() == {own}
+    assert admin.ends([place, TopicPartition(own, 0)]).keys() == {TopicPartition(own, 0)}
+    writes = [OffsetWrite("g", topic, 0, 5, "", Rule.SET, None) for topic in (stranger, own)]
+    assert admin.write_offsets({"g": writes}) == {"g": {place: "UNKNOWN_TOPIC_OR_PART", TopicPartition(own, 0): None}}
+    assert [[each.topic for each in asked["g"]] for asked in heard if isinstance(asked, dict) and "g" in asked] == [
+        ["pay-eu"]
+    ]
+    assert admin.delete_offsets("g", [place]) == {place: None}
+    assert open_reader("dc1", {}, names).first_at({place: 4}) == {}
+    assert open_epochs("dc1", {}, names).ends_in_time({place: EpochChange(1, 2)}) == {}
+
+
+def test_with_the_same_names_there_is_no_door() -> None:
+    for opened, kind in (
+        (open_admin("dc1", {}, SAME_NAMES), ClusterAdmin),
+        (open_epochs("dc1", {}, SAME_NAMES), LeaderEpochs),
+        (open_reader("dc1", {}, SAME_NAMES), RecordReader),
+        (open_ranges("dc1", {}, SAME_NAMES), RangeReader),
+    ):
+        assert type(opened) is kind

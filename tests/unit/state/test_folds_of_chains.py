@@ -1,0 +1,61 @@
+"""What was folded while a stream had another name at a cluster is not believed: those commits are of another log."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from fakes.clusters import MemoryIndex
+from fakes.reconciler_site import config_of
+from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.lease import NoLease
+from offset_sync.state.start_folds import StartFolds
+from offset_sync.state.sync_state import SyncState
+from offset_sync.tables.catalog import OFFSET_COMMITS, TABLES
+from offset_sync.tables.local_store import LocalTables
+
+NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
+COMMIT = {
+    "cluster": "dc3",
+    "group_id": "g",
+    "topic": "dc2.dc1.orders",
+    "partition": 0,
+    "committed_offset": 7,
+    "metadata": "",
+    "is_tombstone": False,
+    "is_own": False,
+    "log_partition": 1,
+    "log_offset": 3,
+    "committed_at": NOON,
+    "captured_at": NOON,
+}
+
+
+def committed(folder: Path, copy_at_dc3: str) -> set[str]:
+    """Return the streams that a group stands in at dc3, as a start knows, which folds what it has read."""
+    config = config_of(
+        ["dc1", "dc2", "dc3"], mirror={"names": "mm2"}, tables={"root": f"{folder}/t", "checkpoints": f"{folder}/c"}
+    )
+    assert not config.names.problems({"dc3": [copy_at_dc3]})
+    tables = LocalTables(config.tables.root, config.names)
+    tables.create(TABLES)
+    if tables.version(OFFSET_COMMITS) == 0:
+        LocalTables(tables.root).append(OFFSET_COMMITS, pa.Table.from_pylist([COMMIT], OFFSET_COMMITS.arrow_schema))
+    state = SyncState(config, MemoryIndex())
+    folds: Any = StartFolds(tables, config, NoLease(threading.Event()))
+    folds.restore(state, CommitLogLives(tables))
+    genuine = state.offsets.clusters["dc3"].columns["genuine_offset"]
+    return {key.topic for row, key in enumerate(state.offsets.keys) if genuine[row] == 7}
+
+
+def test_a_commit_on_a_copy_that_came_by_another_way_is_none_on_the_one_of_now(tmp_path: Path) -> None:
+    assert committed(tmp_path, "dc2.dc1.orders") == {"dc1.orders"}
+    assert (tmp_path / "c" / "sync_offsets" / "folds").exists()
+    assert committed(tmp_path, "dc2.dc1.orders") == {"dc1.orders"}
+    assert committed(tmp_path, "dc1.orders") == {"dc2.dc1.orders at dc3"}
+    assert committed(tmp_path, "dc1.orders") == {"dc2.dc1.orders at dc3"}
+    assert committed(tmp_path, "dc2.dc1.orders") == {"dc1.orders"}

@@ -1,0 +1,147 @@
+"""The door to the tables: rows have the names of their clusters, and who asks knows streams."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from offset_sync.config.prefix_names import PrefixNames
+from offset_sync.config.stream_names import SAME_NAMES, MirroredNames, Names
+from offset_sync.tables.catalog import DRIVERS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
+from offset_sync.tables.local_store import LocalTables
+from offset_sync.tables.report_tables import CUTOVERS, SYNC_STATUS
+from offset_sync.tables.topic_names import CLUSTER_OF, renamed
+
+NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
+
+
+def mm2() -> Names:
+    return MirroredNames(PrefixNames({"dc1": "dc1", "dc2": "dc2"}, "."))
+
+
+def commits(*places: tuple[str, str]) -> pa.Table:
+    rows = [{"cluster": cluster, "topic": topic, "committed_offset": n} for n, (cluster, topic) in enumerate(places)]
+    return pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema)
+
+
+def names_in(rows: pa.Table) -> list[tuple[str, str]]:
+    rows = rows.sort_by("committed_offset")
+    return list(zip(rows.column("cluster").to_pylist(), rows.column("topic").to_pylist(), strict=True))
+
+
+INSIDE = [("dc1", "dc1.orders"), ("dc2", "dc1.orders"), ("dc2", "dc2.orders"), ("dc1", "heartbeats at dc1")]
+OUTSIDE = [("dc1", "orders"), ("dc2", "dc1.orders"), ("dc2", "orders"), ("dc1", "heartbeats")]
+
+
+def test_rows_are_written_with_the_names_of_their_clusters_and_read_as_streams(tmp_path: Path) -> None:
+    named, plain = LocalTables(str(tmp_path), mm2()), LocalTables(str(tmp_path))
+    named.create([OFFSET_COMMITS])
+    named.append(OFFSET_COMMITS, commits(*INSIDE))
+    assert names_in(plain.all_rows(OFFSET_COMMITS)) == OUTSIDE
+    version = named.version(OFFSET_COMMITS)
+    few = pa.concat_tables(named.batches(OFFSET_COMMITS, ["topic", "committed_offset"]))
+    assert few.sort_by("committed_offset").column("topic").to_pylist() == [topic for _, topic in INSIDE]
+    for rows in (
+        named.all_rows(OFFSET_COMMITS),
+        named.read_added(OFFSET_COMMITS, 0, version),
+        named.rows_since(OFFSET_COMMITS, None, version),
+        pa.concat_tables(named.batches(OFFSET_COMMITS)),
+        pa.concat_tables(named.batches(OFFSET_COMMITS, encoded=True)),
+    ):
+        assert names_in(rows) == INSIDE
+    assert names_in(named.rows_where(OFFSET_COMMITS, {"topic": "dc1.orders"})) == INSIDE[:2]
+    assert names_in(named.rows_where(OFFSET_COMMITS, {"topic": "orders"})) == []
+
+
+def test_with_the_same_names_rows_pass_as_they_are(tmp_path: Path) -> None:
+    tables = LocalTables(str(tmp_path), SAME_NAMES)
+    rows = commits(*OUTSIDE)
+    assert tables.inside(OFFSET_COMMITS, rows) is rows
+    assert tables.outside(OFFSET_COMMITS, rows) is rows
+    assert LocalTables(str(tmp_path), mm2()).inside(DRIVERS, rows) is rows
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string())])
+def test_names_are_looked_up_once_in_pieces_and_dictionaries_of_any_kind(kind: pa.DataType) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def name_of(cluster: str, topic: str) -> str:
+        asked.append((cluster, topic))
+        return f"{cluster} {topic}"
+
+    piece = commits(*OUTSIDE, *OUTSIDE).select(["cluster", "topic"])
+    turned = pa.table({name: piece.column(name).cast(kind) for name in piece.column_names})
+    found = renamed(pa.concat_tables([turned, turned.slice(3), turned.slice(0, 0)]), "cluster", name_of)
+    wanted = [f"{cluster} {topic}" for cluster, topic in [*OUTSIDE, *OUTSIDE, *OUTSIDE[3:], *OUTSIDE]]
+    assert found.column("topic").to_pylist() == wanted
+    assert found.schema.field("topic").type == kind
+    assert sorted(asked) == sorted(OUTSIDE)
+
+
+def answers(*rows: tuple[str, str | None]) -> pa.Table:
+    same = {"source_cluster": "dc1", "target_cluster": "dc2", "translated_at": NOON}
+    found = [{**same, "topic": topic, "stream": stream} for topic, stream in rows]
+    return pa.Table.from_pylist(found, OFFSET_TRANSLATIONS.arrow_schema)
+
+
+def test_answers_of_when_names_meant_something_else_are_not_taken_for_those_of_now(tmp_path: Path) -> None:
+    plain, named = LocalTables(str(tmp_path)), LocalTables(str(tmp_path), mm2())
+    plain.create([OFFSET_TRANSLATIONS])
+    plain.append(OFFSET_TRANSLATIONS, answers(("orders", None), ("orders", "orders"), ("orders", "dc1.orders")))
+    assert named.all_rows(OFFSET_TRANSLATIONS).column("topic").to_pylist() == ["dc1.orders"]
+    (part,) = named.batches(OFFSET_TRANSLATIONS, ["topic", "translated_at"])
+    assert part.column("topic").to_pylist() == ["dc1.orders"]
+
+
+def answered(topic: str, stream: str | None, target_topic: str | None) -> dict[str, object]:
+    same = {"source_cluster": "dc1", "target_cluster": "dc2", "translated_at": NOON}
+    return {**same, "topic": topic, "stream": stream, "target_topic": target_topic}
+
+
+@pytest.mark.parametrize(
+    ("names", "is_taken"),
+    [
+        (SAME_NAMES, [True, True, False, False, False]),
+        (mm2(), [False, False, True, False, True]),
+    ],
+)
+def test_answers_that_stand_under_another_name_at_the_target_are_left_out(
+    tmp_path: Path, names: Names, is_taken: list[bool]
+) -> None:
+    rows = [
+        answered("orders", None, None),
+        answered("orders", "orders", "orders"),
+        answered("orders", "dc1.orders", "dc1.orders"),
+        answered("orders", "dc1.orders", "dc1-orders"),
+        answered("dc2.orders", "dc2.orders", "orders"),
+    ]
+    plain, named = LocalTables(str(tmp_path)), LocalTables(str(tmp_path), names)
+    plain.create([OFFSET_TRANSLATIONS])
+    plain.append(OFFSET_TRANSLATIONS, pa.Table.from_pylist(rows, OFFSET_TRANSLATIONS.arrow_schema))
+    wanted = [row["target_topic"] for row, taken in zip(rows, is_taken, strict=True) if taken]
+    assert named.all_rows(OFFSET_TRANSLATIONS).column("target_topic").to_pylist() == wanted
+    (part,) = named.batches(OFFSET_TRANSLATIONS, ["topic", "translated_at"])
+    assert part.column_names == ["topic", "translated_at"]
+    assert part.num_rows == len(wanted)
+
+
+def test_answers_to_a_copy_that_came_by_another_way_are_left_out(tmp_path: Path) -> None:
+    names = MirroredNames(PrefixNames({"dc1": "dc1", "dc2": "dc2", "dc3": "dc3"}, "."))
+    row = answered("orders", "dc1.orders", "dc3.dc1.orders")
+    tables = LocalTables(str(tmp_path), names)
+    tables.create([OFFSET_TRANSLATIONS])
+    tables.append(
+        OFFSET_TRANSLATIONS,
+        pa.Table.from_pylist([{**row, "topic": "dc1.orders"}], OFFSET_TRANSLATIONS.arrow_schema),
+    )
+    assert tables.all_rows(OFFSET_TRANSLATIONS).num_rows == 0
+    assert names.stream("dc2", "dc3.dc1.orders") == "dc1.orders"
+    assert tables.all_rows(OFFSET_TRANSLATIONS).column("topic").to_pylist() == ["dc1.orders"]
+
+
+def test_every_table_with_a_topic_has_its_cluster_named_or_says_names_itself() -> None:
+    assert all({"topic", cluster} <= {*table.names} for table, cluster in CLUSTER_OF.items())
+    assert not {SYNC_STATUS, CUTOVERS} & CLUSTER_OF.keys()
