@@ -2,7 +2,7 @@
 
 The same load as ``latency.py``'s ``base``. The job is started by the command of ``spark-submit.sh``, with this file in
 the place of the script: each step is timed by the clock and by its thread's processor time, and Spark says how long its
-own steps took (``planned by Spark``: what a micro-batch takes outside of our function).
+own steps took.
 
     .venv/bin/python benchmarks/batch_profile.py [--trigger 1s] [--warm-up 20] [--seconds 30]
 """
@@ -21,6 +21,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,10 @@ STEPS = (
     ("  offset_commits, beside", "ingest.commit_ingester", "CommitIngester", "write"),
 )
 SPARKS_OWN = ("latestOffset", "getBatch", "queryPlanning", "walCommit", "commitOffsets", "triggerExecution")
+OF_THE_SOURCE = ("dc1", "dc1 to dc2", "history dc1_0")
+"""The threads of the cluster whose groups commit: its query, its direction, and what is written beside."""
+Timed = tuple[float, Mapping[str, int]]
+"""When a micro-batch of Spark's began, by the monotonic clock, and the milliseconds of its steps."""
 Spans = dict[str, list[tuple[float, float, float]]]
 """Begin, seconds and seconds of the thread's processor time, by step."""
 
@@ -103,17 +108,18 @@ def starter(trigger: str) -> Callable[[str, Path, Path], RunningJob]:
     return start
 
 
-def rows_of(spans: Mapping[str, Spans], progress: Mapping[str, list[Mapping[str, int]]], last_s: float) -> list[Any]:
-    """Return a row per cluster's query and step, of what began in the *last_s* seconds."""
+def rows_of(spans: Mapping[str, Spans], progress: Mapping[str, list[Timed]], last_s: float) -> list[Any]:
+    """Return a row per thread and step, of what began in the *last_s* seconds."""
     end = max(began for steps in spans.values() for timed in steps.values() for began, *_ in timed)
     rows = []
-    for thread in sorted(spans):
+    for thread in (each for each in OF_THE_SOURCE if each in spans):
         for step, *_ in STEPS:
             counted = [(took, used) for began, took, used in spans[thread].get(step, []) if began > end - last_s]
             if counted:
                 rows.append({"of": thread, "step": step, **_figures(counted)})
+        recent = [took for began, took in progress.get(thread, []) if began > end - last_s]
         for name in SPARKS_OWN:
-            durations = [(each[name] / 1000, float("nan")) for each in progress.get(thread, []) if name in each]
+            durations = [(each[name] / 1000, float("nan")) for each in recent if name in each]
             if durations:
                 rows.append({"of": thread, "step": f"Spark: {name}", **_figures(durations)})
     return rows
@@ -131,7 +137,7 @@ class Profile:
 
     def __init__(self) -> None:
         self.spans: dict[str, dict[str, list[tuple[float, float, float]]]] = defaultdict(lambda: defaultdict(list))
-        self.progress: dict[str, dict[int, Mapping[str, int]]] = defaultdict(dict)
+        self.progress: dict[str, dict[int, Timed]] = defaultdict(dict)
 
     def wrap(self, step: str, module: str, owner: str, method: str) -> None:
         """Have *method* timed."""
@@ -157,13 +163,15 @@ class Profile:
         """Note what Spark says of its micro-batches, until the process ends."""
         from pyspark.sql import SparkSession
 
+        since_epoch = time.time() - time.monotonic()
         while True:
             time.sleep(2.0)
             session = SparkSession.getActiveSession() or SparkSession._instantiatedSession
             for query in session.streams.active if session else ():
                 for each in query.recentProgress:
                     if "addBatch" in each.durationMs:  # else nothing was there
-                        self.progress[str(query.name).split()[-1]][each.batchId] = dict(each.durationMs)
+                        began = datetime.fromisoformat(each.timestamp.replace("Z", "+00:00")).timestamp() - since_epoch
+                        self.progress[str(query.name).split()[-1]][each.batchId] = began, dict(each.durationMs)
 
     def save(self, path: str) -> None:
         """Write it all down."""

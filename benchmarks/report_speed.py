@@ -50,6 +50,14 @@ By the timestamps that the two brokers give, while index_records and sync_offset
 `trigger_interval: 1s`. The brokers, the groups and a mirror share the two cores. `partitions`,
 `groups` and `index` are ten times the base, at the same number of commits a second.
 """,
+    "batch_profile": """### One micro-batch of `sync_offsets`
+
+The scenario `base` above, with a clock around each step (`benchmarks/batch_profile.py`). A dot stands
+before each part of the step above it. `cpu`: processor time of the thread that does it; the rest of
+a step is waiting, for a broker, for the disk or for a core. What Spark does itself comes before and
+after `micro-batch`. A commit waits half of `trigger_interval` for its micro-batch to begin, and
+then for all that comes before the request with its group, half of `commit` included.
+""",
 }
 
 
@@ -65,4 +73,7 @@ def speed_table(rows: Sequence[Mapping[str, Any]]) -> str:
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return f"{value:,}" if isinstance(value, (int, float)) else str(value)
+    if isinstance(value, (int, float)):
+        return f"{value:,}"
+    text = str(value)
+    return "· " * ((len(text) - len(text.lstrip())) // 2) + text.lstrip()

@@ -74,6 +74,7 @@ _SETTINGS: dict[str, object] = {
     "group.consumer.min.heartbeat.interval.ms": 200,
     "group.consumer.heartbeat.interval.ms": 500,
     "log.initial.task.delay.ms": 1000,
+    "log.retention.ms": -1,  # only where a topic wants it: tests write records with times of other days
     "log.retention.check.interval.ms": 2000,
     "log.segment.delete.delay.ms": 1000,
     "log.index.size.max.bytes": 1 << 20,
