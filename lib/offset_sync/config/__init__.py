@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from offset_sync.config.configuration import Config
 from offset_sync.config.load import load_config, parse_config
+from offset_sync.config.mirror import Mirror
 from offset_sync.config.secret import HIDDEN_NAMES
 from offset_sync.config.sections import (
     Cluster,
     Groups,
     Index,
     Metrics,
-    Mirror,
     Override,
     Strategy,
     Sync,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Literal
 
@@ -51,11 +50,6 @@ def _to_port(value: object) -> object:
     if not is_port:
         raise refused("is no port; write off, 0 for any free port, or 1 to 65535")
     return number
-
-
-def _to_rules(names: object) -> object:
-    """Freeze the list; its content is checked by the rules, item by item."""
-    return tuple(names) if isinstance(names, list) else names
 
 
 def _not_kerberos(mechanism: object) -> object:
@@ -111,22 +105,6 @@ class Cluster(Section):
     kafka: Options = {}
     spark: Options = {}
     admin: Options = {}
-
-
-class Mirror(Section):
-    """The headers the data mirror stamps on every record it copies; the third one only where it is named.
-
-    *names* says what it calls copies; rules are mappings with from, to, topics and name.
-    *identity*: whether they tell which record is which. By fingerprints of contents nothing is told yet.
-    """
-
-    identity: Literal["headers", "fingerprint"] = "headers"
-    origin_header: Text = "IDC"
-    offset_header: Text = "Offset"
-    place_header: str = ""
-    offset_encoding: Literal["text", "int64"] = "text"
-    names: Annotated[Literal["same", "mm2"] | tuple[Mapping[str, str], ...], PlainValidator(_to_rules)] = "same"
-    separator: Text = "."
 
 
 class Override(Section):

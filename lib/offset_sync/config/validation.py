@@ -11,9 +11,11 @@ from posixpath import normpath
 from typing import Any
 
 from offset_sync.config.client_options import bootstrap_problem, kerberos_problem, login_problem, option_problems
+from offset_sync.config.contents import identity_problems
+from offset_sync.config.mirror import Mirror
 from offset_sync.config.name_rules import name_problems
 from offset_sync.config.problem import KeyPath, Problem
-from offset_sync.config.sections import Cluster, Mirror, Section, Security, Tables
+from offset_sync.config.sections import Cluster, Section, Security, Tables
 from offset_sync.config.security_options import said_twice, security_problems
 
 _ALIAS = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -32,7 +34,7 @@ def rule_problems(tree: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _origin_problems(clusters)
     yield from _direction_problems(tree.get("directions", "all"), list(clusters))
     yield from _header_problems(_mapping(tree.get("mirror")))
-    yield from _identity_problems(_mapping(tree.get("mirror")))
+    yield from identity_problems(_mapping(tree.get("mirror")), _mapping(tree.get("topics")), list(clusters))
     yield from name_problems(_mapping(tree.get("mirror")), {alias: _mapping(each) for alias, each in clusters.items()})
     yield from _path_problems(_mapping(tree.get("tables")))
 
@@ -124,15 +126,6 @@ def _header_problems(mirror: Mapping[str, Any]) -> Iterator[Problem]:
         if name and name in named:
             yield Problem(("mirror", key), f"is the same as mirror.{named[name]}; name the other header")
         named[str(name)] = key
-
-
-def _identity_problems(mirror: Mapping[str, Any]) -> Iterator[Problem]:
-    # The rules are there (translate/fingerprint) and no job that reads fingerprints: nothing would ever be indexed.
-    if mirror.get("identity") == "fingerprint":
-        text = (
-            "fingerprint cannot be used yet, for no job compares contents; write headers and have the mirror stamp them"
-        )
-        yield Problem(("mirror", "identity"), text)
 
 
 def _path_problems(tables: Mapping[str, Any]) -> Iterator[Problem]:
