@@ -17,7 +17,7 @@ CLOCKS_APART_MS = 60_000
 class Word(IntEnum):
     """A word of the tables, as the code that arrays hold: ``State(code).name`` is what a column says.
 
-    Codes live in memory only, so a new word may stand anywhere.
+    Codes live in memory only, so a new word may stand anywhere; they count from 0, for arrays are looked up by them.
     """
 
     def __str__(self) -> str:
@@ -52,6 +52,9 @@ class State(Word):
     # Of offsets that were given to be translated, which no group has committed.
     TOPIC_NOT_INCLUDED = 17  # the configuration leaves it out, so it is not indexed
     PARTITION_MISSING = 18  # the topic has fewer partitions
+    # Of a mirror that stamps no headers, whose copies are told by their contents.
+    AMBIGUOUS = 19  # hardly any record has contents of its own
+    MIRROR_ALTERS_RECORDS = 20  # too many copies have the contents of no original
 
     @property
     def is_withheld(self) -> bool:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, State, TopicPartition
 from offset_sync.state.index_rows import int64s
-from offset_sync.tables.catalog import ARRIVED, BEGINS, ELECTED, LOG_INCARNATIONS, RECREATED, TRUNCATED
+from offset_sync.tables.catalog import ALIGNED, ARRIVED, BEGINS, DOUBTS, ELECTED, LOG_INCARNATIONS, RECREATED, TRUNCATED
 from offset_sync.tables.protocol import Tables
 from offset_sync.translate.index.incarnations import (
     Incarnation,
@@ -46,7 +46,13 @@ class KnownIncarnations:
         self._lives: dict[TopicPartition, dict[ClusterPartition, list[Incarnation]]] = {}
         self._epochs: dict[ClusterPartition, tuple[datetime, str, int]] = {}
         self._epoch_ends: dict[ClusterPartition, list[tuple[str, EpochEnd]]] = {}
+        self._doubts: dict[ClusterPartition, tuple[datetime, str]] = {}
         self._version: int | None = None
+
+    def doubt(self, log: ClusterPartition) -> State | None:
+        """Return why copies in *log* cannot be told by their contents; None where they can, or headers tell them."""
+        word = self._doubts[log][1] if log in self._doubts else ALIGNED
+        return None if word == ALIGNED else State[word]
 
     def of(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of *log* after its first, as they were noticed."""
@@ -64,6 +70,7 @@ class KnownIncarnations:
             partition: {log: list(lives) for log, lives in logs.items()} for partition, logs in self._lives.items()
         }
         found._epochs, found._version = dict(self._epochs), version
+        found._doubts = dict(self._doubts)
         found._epoch_ends = {log: list(ends) for log, ends in self._epoch_ends.items()}
         return found, found._take_in(rows)
 
@@ -73,6 +80,9 @@ class KnownIncarnations:
                 arrived = self._arrived.setdefault(_log_of(row), [])
                 arrived.append((epoch_ms(row["noticed_at"]), row["begins_at"]))
                 arrived.sort()
+            if row["reason"] in DOUBTS:
+                said = (row["noticed_at"], row["reason"])
+                self._doubts[_log_of(row)] = max(said, self._doubts.get(_log_of(row), said))
             if row["leader_epoch"] is None:
                 continue
             log, told = _log_of(row), (row["noticed_at"], row["topic_id"], row["leader_epoch"])

@@ -17,6 +17,7 @@ from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.snapshot import Commits, Index, Snapshot
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.given_offsets import GivenOffsets, of_former_lives, of_lost_records
+from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition import Translations, translate_partition, withhold_all, withhold_some
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.strategies import EXACT, Strategy
@@ -135,6 +136,15 @@ def what_stays(pair: Pair, question: Question, index: Index, keys: KeyRows) -> T
         return answers
     log = index.log(pair.source, *partition)
     return withhold_some(answers, memory.reasons(partition, keys, (key, question.given.offset), log))
+
+
+def watched_until_ms(log: LogIndex | None, log_end: int, now_ms: int) -> int:
+    """Return until when everything that came to the source's *log* is known, in ms; errs to earlier.
+
+    A hole ages only so long: where the index is behind, what fills the hole may have come and not been read yet.
+    """
+    is_behind = log is not None and log.frontier < log_end
+    return min(log.complete_until_ms, now_ms) if log is not None and is_behind else now_ms
 
 
 class Problems:

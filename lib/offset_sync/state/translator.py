@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -23,6 +24,7 @@ from offset_sync.state.translation import (
     Question,
     Translation,
     given_by,
+    watched_until_ms,
     what_holds,
     what_stays,
 )
@@ -178,7 +180,7 @@ class Translator:
         """Return the same for what *source* lacks: where its index is behind, what fills a hole may be there unread."""
         here = self.view(source, partition, snapshot)
         log_end = here.log_end if here is not None else int(NO_LIMIT)
-        watched_ms = _watched_until_ms(self._index.log(source, *partition), log_end, now_ms)
+        watched_ms = watched_until_ms(self._index.log(source, *partition), log_end, now_ms)
         return min(self.young_since_ms(now_ms), watched_ms - self._grace_ms)
 
     def _log(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
@@ -228,23 +230,18 @@ class Translator:
             return None
         start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
         known_to = snapshot.frontiers[ClusterPartition(cluster, *partition)]
-        is_cut = partition in said.cut
-        return PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, known_to, is_cut=is_cut)
+        found = PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, known_to)
+        return replace(found, is_cut=partition in said.cut, doubt=self._doubt(cluster, partition))
 
     def _remembered(self, cluster: str, partition: TopicPartition, there: PartitionMetadata) -> PartitionMetadata:
         indexed = self._index.partitions(cluster, partition.topic)
-        return last_known(self._topic_ids(cluster, partition), indexed, partition.partition, there)
+        known = last_known(self._topic_ids(cluster, partition), indexed, partition.partition, there)
+        return replace(known, doubt=self._doubt(cluster, partition))
+
+    def _doubt(self, cluster: str, partition: TopicPartition) -> State | None:
+        return self._index.doubt(ClusterPartition(cluster, *partition))
 
     def _topic_ids(self, cluster: str, partition: TopicPartition) -> Set[str]:
         """Return the ids of the topic that its index is of: of a log with several lives the last one counts."""
         lives = self._index.incarnations(ClusterPartition(cluster, *partition))
         return {lives[-1].topic_id} if lives else self._index.topic_ids(cluster, partition.topic)
-
-
-def _watched_until_ms(log: LogIndex | None, log_end: int, now_ms: int) -> int:
-    """Return until when everything that came to the source's *log* is known, in ms; errs to earlier.
-
-    A hole ages only so long: where the index is behind, what fills the hole may have come and not been read yet.
-    """
-    is_behind = log is not None and log.frontier < log_end
-    return min(log.complete_until_ms, now_ms) if log is not None and is_behind else now_ms

@@ -18,7 +18,7 @@ class PartitionMetadata:
     can tell. *partitions* counts those of the topic, *log_start* and *log_end* are offsets. *indexed_ids* are the
     topic ids the index has met. *frontier* is how far the index had read *before* the cluster was asked: by now it
     may well be past the log end we were told. *is_cut*: the log has lost records that the index had read, and may have
-    got others in their place.
+    got others in their place. *doubt* says why its copies cannot be told by their contents, if so.
     """
 
     topic_id: str | None
@@ -29,6 +29,7 @@ class PartitionMetadata:
     frontier: int = 0
     is_refused: bool = False
     is_cut: bool = False
+    doubt: State | None = None
 
 
 NOT_ASKED = PartitionMetadata(topic_id="", partitions=0, log_start=0, log_end=NO_LIMIT)
@@ -101,4 +102,4 @@ def reason_of(metadata: PartitionMetadata) -> State | None:
         return State.TOPIC_RECREATED
     if metadata.is_cut or metadata.frontier > metadata.log_end:
         return State.LOG_TRUNCATED
-    return None
+    return metadata.doubt
