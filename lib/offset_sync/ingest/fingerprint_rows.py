@@ -23,13 +23,17 @@ _COVERAGE, _RUN = -10, _ORIGIN
 
 
 class Decided(NamedTuple):
-    """What is decided of the copies of *log* from *begin* to below *end*, whose originals *origin* has produced."""
+    """What is decided of the copies of *log* from *begin* to below *end*, whose originals *origin* has produced.
+
+    What stood in the log at *complete_until* is decided; None: nobody knows.
+    """
 
     log: ClusterPartition
     origin: str
     begin: int
     end: int
     identities: Identities
+    complete_until: datetime | None = None
 
 
 def fingerprint_rows(found: Decided, at: datetime) -> pa.Table:
@@ -54,6 +58,7 @@ def fingerprint_rows(found: Decided, at: datetime) -> pa.Table:
         "origin": _texts(code, {_COVERAGE: alias, UNKNOWN_ORIGIN: ""}, found.origin),
         "origin_start": pa.array(of_origin),
         "indexed_at": pa.repeat(pa.scalar(at, _TIME), count),
+        "complete_until": pa.array([found.complete_until, *[None] * (count - 1)], _TIME),
         "bound": _texts(code, {at_most(_ORIGIN): AT_MOST, not_before(_ORIGIN): NOT_BEFORE}, None),
     }
     return record_runs(columns, count)

@@ -11,7 +11,15 @@ import pyarrow as pa
 
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
 from offset_sync.state.incarnations import epoch_ms
-from offset_sync.tables.catalog import ARRIVED, INDEXED_TOPICS, LOG_INCARNATIONS, READ_AGAIN, RECREATED, TRUNCATED
+from offset_sync.tables.catalog import (
+    ARRIVED,
+    DOUBTS,
+    INDEXED_TOPICS,
+    LOG_INCARNATIONS,
+    READ_AGAIN,
+    RECREATED,
+    TRUNCATED,
+)
 from offset_sync.tables.protocol import Tables
 
 logger = logging.getLogger(__name__)
@@ -145,6 +153,8 @@ class IncarnationLog:
         self._noticed_ms = max(self._noticed_ms, noticed_ms)
         if life.reason == ARRIVED:
             self.arrived_ms[life.log] = noticed_ms
+            return
+        if life.reason in DOUBTS:
             return
         if life.is_new:
             self.begun_ms[life.log.topic_partition] = noticed_ms
