@@ -34,6 +34,9 @@ from broker.unstamped_mirror import (
     produce_plain,
     read,
 )
+from offset_sync.config import load_config
+from offset_sync.jobs.check import find_all
+from offset_sync.jobs.checks.finding import Level
 from offset_sync_demo.kafka.clients import client_options
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
@@ -179,6 +182,36 @@ def test_no_answer_is_ahead_by_contents_and_at_the_tail_it_is_exact(stage: Stage
             assert is_exact, (group, answer, best, target_end)
     assert exact >= 0.8 * len(groups)
     assert not stage.installation.rows("offset_translations", outcome="WITHHELD")
+
+
+def test_a_new_start_goes_on_where_the_one_before_was(stage: Stage, load: Job) -> None:
+    before = stage.installation.rows("record_runs", cluster="dc2", topic=copy_of(PLAIN))
+    written = stage.end("dc1", PLAIN)
+    produce_plain(stage.clusters["dc1"], threading.Event(), records=200)
+    until(lambda: all_copied(stage) and stage.end("dc1", PLAIN) == written + 200)
+    assert stage.installation.index() == []
+    end = stage.end("dc2", copy_of(PLAIN))
+    assert stage.indexed_to("dc2", copy_of(PLAIN)) == end
+    after = [
+        row for row in stage.installation.rows("record_runs", cluster="dc2", topic=copy_of(PLAIN)) if row not in before
+    ]
+    assert {row["origin"] for row in after if row["length"]} == {"dc1"}
+    assert min(row["start_offset"] for row in after) > 0  # not from the beginning
+    assert stage.installation.maintain() == []
+    findings = find_all(load_config(stage.installation.config_file))
+    assert [each for each in findings if each.level is Level.FAIL] == []
+
+
+def test_what_is_indexed_at_once_is_the_same(stage: Stage, load: Job, tmp_path: Path) -> None:
+    text = stage.installation.config_file.read_text().replace(str(stage.installation.folder), str(tmp_path))
+    (tmp_path / "offset-sync.yaml").write_text(text)
+    once = Installation(tmp_path)
+    assert once.index() == []
+    found = [
+        {(row["origin"], row["origin_start"] - row["start_offset"], row["bound"]) for row in each if row["length"]}
+        for each in (where.rows("record_runs", topic=copy_of(PAID)) for where in (stage.installation, once))
+    ]
+    assert found[0] == found[1]
 
 
 def test_a_group_that_has_read_all_is_in_sync(stage: Stage, load: Job) -> None:

@@ -45,11 +45,11 @@ def mirror_maker(clusters: Clusters) -> str:
     return "".join(f"{name} = {value}\n" for name, value in settings.items())
 
 
-def produce_plain(cluster: EmbeddedCluster, stop: threading.Event) -> None:
+def produce_plain(cluster: EmbeddedCluster, stop: threading.Event, records: int = RECORDS) -> None:
     """Write records at a pace; every tenth looks like the one before: a producer sends again after a timeout."""
     producer = Producer(client_options(cluster.bootstrap_servers, linger_ms=5))
     at_ms = int(time.time() * 1000)
-    for number in range(RECORDS):
+    for number in range(records):
         twin = number - (number % 10 == 9)
         headers = [("trace", b"%d" % twin), ("empty", None)] if number % 3 else None
         key = None if twin % 7 == 0 else b"key %d" % (twin % 50)
