@@ -3,8 +3,8 @@
 A real broker holds records of 200 bytes, half of them mirrored, in stretches of 1 to --longest. ConsumerPerformance
 reads them twice, the second time counts. Then `index_records --once` reads them as in production, in micro-batches of
 which the first half warms the JVM up. Between them lie the stages: Spark reads the same topic and drops it after one
-step more each time. Only one of the two clusters has records; as in production it has its share of the task slots,
-which on local[*] is one per core.
+step more each time. Only one of the two clusters has records, and the other knows that it had the originals; as in
+production each has its share of the task slots, which on local[*] is one per core.
 
     .venv/bin/python benchmarks/indexing.py [--records 9000000] [--partitions 8] [--longest 200] [--seed 1]
 """
@@ -15,14 +15,16 @@ import argparse
 import multiprocessing
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import deltalake
 import numpy as np
 import pyarrow.compute as pc
 import yaml
-from confluent_kafka import Producer
+from confluent_kafka import OFFSET_END, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from indexing_stages import measure_stages
 from processes import peak_memory_mib
 from results import save
@@ -37,6 +39,7 @@ PRODUCERS = 2
 BATCHES = 6
 WARM_UP = 3
 VALUE = b"x" * 200
+ORIGINALS_AT_ONCE = 200_000
 
 
 def main() -> None:
@@ -52,7 +55,7 @@ def main() -> None:
     ):
         create_topic(clusters.values(), TOPIC, given.partitions)
         servers = clusters["dc1"].bootstrap_servers
-        fill(servers, given)
+        fill(servers, clusters["dc2"].bootstrap_servers, given)
         limit = [consume(servers, given.records) for _ in range(2)][-1]
         config = Path(name) / "indexing.yaml"
         write_config(config, clusters, Path(name))
@@ -68,32 +71,46 @@ def main() -> None:
     save("indexing", vars(given) | {"record bytes": len(VALUE)}, rows)
 
 
-def fill(servers: str, given: argparse.Namespace) -> None:
-    """Write the records into the topic, each process its own partitions."""
+class Share(NamedTuple):
+    """What one process writes: so many *records* into each of its *partitions*, and where their originals stood."""
+
+    servers: str
+    servers_of_origin: str
+    partitions: Sequence[int]
+    records: int
+    longest: int
+    seed: int
+
+
+def fill(servers: str, servers_of_origin: str, given: argparse.Namespace) -> None:
+    """Write the records into the topic, each process its own partitions.
+
+    Nothing is a copy of what was never written: the logs of the origin end where the originals of all copies would
+    have stood. They are deleted there, as old records are, so that only one cluster has anything to read.
+    """
+    each = given.records // given.partitions
     shares = [
-        (
-            servers,
-            list(range(n, given.partitions, PRODUCERS)),
-            given.records // given.partitions,
-            given.longest,
-            given.seed + n,
-        )
+        Share(servers, servers_of_origin, range(n, given.partitions, PRODUCERS), each, given.longest, given.seed + n)
         for n in range(PRODUCERS)
     ]
     with multiprocessing.get_context("spawn").Pool(PRODUCERS) as pool:
-        pool.starmap(produce, shares)
+        pool.map(produce, shares)
+    ends = [TopicPartition(TOPIC, number, OFFSET_END) for number in range(given.partitions)]
+    for deleted in AdminClient({"bootstrap.servers": servers_of_origin}).delete_records(ends).values():
+        deleted.result()
 
 
-def produce(servers: str, partitions: list[int], records: int, longest: int, seed: int) -> None:
-    """Write so many records into each partition: native and mirrored ones take turns."""
-    options = {"linger.ms": 20, "batch.size": 500_000, "queue.buffering.max.messages": 1_000_000}
-    producer = Producer({"bootstrap.servers": servers, "log_level": 0, **options})
-    random = np.random.default_rng(seed)
-    for partition in partitions:
+def produce(share: Share) -> None:
+    """Write a share: native and mirrored records take turns."""
+    options = {"linger.ms": 20, "batch.size": 500_000, "queue.buffering.max.messages": 1_000_000, "log_level": 0}
+    producer = Producer({"bootstrap.servers": share.servers, **options})
+    originals = Producer({"bootstrap.servers": share.servers_of_origin, **options})
+    random = np.random.default_rng(share.seed)
+    for partition in share.partitions:
         sent = origin = 0
         is_mirrored = False
-        while sent < records:
-            for _ in range(min(int(random.integers(1, longest + 1)), records - sent)):
+        while sent < share.records:
+            for _ in range(min(int(random.integers(1, share.longest + 1)), share.records - sent)):
                 headers = {"IDC": b"dc2", "Offset": b"%d" % origin} if is_mirrored else {}
                 producer.produce(TOPIC, VALUE, partition=partition, headers={**headers})
                 sent, origin = sent + 1, origin + is_mirrored
@@ -101,6 +118,11 @@ def produce(servers: str, partitions: list[int], records: int, longest: int, see
             is_mirrored = not is_mirrored
             origin += 3
         producer.flush()
+        for number in range(origin):
+            originals.produce(TOPIC, partition=partition)
+            if number % ORIGINALS_AT_ONCE == 0:
+                originals.flush()
+        originals.flush()
 
 
 def consume(servers: str, records: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from typing import NamedTuple, Protocol
 
@@ -94,12 +95,14 @@ class LogCheck:
     ) -> tuple[ClusterMetadata, Mapping[str, ClusterMetadata | ClusterError], datetime]:
         """Return what this cluster says of its logs, what all say, and the time for rows of what was *read*."""
         alias, moment = self._alias, self._incarnations.moment()
-        here = self._asked.own.fetch_each({alias: wanted})[alias]
+        origins = self._origins.origins(read.cut, read.kept)
+        with ThreadPoolExecutor(1) as beside:  # each answer takes several requests, one after the other
+            others = beside.submit(self._asked.others.fetch_each, origins)
+            here = self._asked.own.fetch_each({alias: wanted})[alias]
         if isinstance(here, ClusterError):
             raise here
         refuse_unknown(alias, here, read.start, read.end)
-        said: dict[str, ClusterMetadata | ClusterError] = {alias: here}
-        said |= self._asked.others.fetch_each(self._origins.origins(read.cut, read.kept))
+        said = {alias: here, **others.result()}
         read_to = {ClusterPartition(alias, *each): read.start.get((each.topic, each.partition), 0) for each in wanted}
         return here, said, self._incarnations.note(said, read_to, moment)
 

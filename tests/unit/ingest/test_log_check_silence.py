@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 
 import pytest
 
 from fakes.clusters import MemoryEnds
-from fakes.indexing import ORDERS, SECOND, Job, Plan
+from fakes.indexing import ORDERS, SECOND, Job, Plan, mirrored
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
@@ -28,6 +29,19 @@ def test_a_log_of_which_nothing_was_read_may_be_silent() -> None:
     job = Job(Plan({ORDERS: 0, SECOND: 5}, [{ORDERS: 2, SECOND: 5}]), without_ends={SECOND})
     job.index(0, (ORDERS, 0, None), (ORDERS, 1, None))
     assert ("orders", 0, 0, 2) in {run[:4] for run in job.runs()}
+
+
+def test_the_cluster_and_the_origins_of_its_copies_are_asked_side_by_side() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}]))
+    both, answer = threading.Barrier(2, timeout=10), job.fetch_each
+
+    def asked(wanted: dict[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata]:
+        both.wait()  # broken where one waits for the other's answer
+        return answer(wanted)
+
+    job.fetch_each = asked  # type: ignore[method-assign]
+    job.index(0, (ORDERS, 0, mirrored(3)))
+    assert ("orders", 0, 0, 1, "X", 3) in job.runs()
 
 
 def test_a_leader_that_does_not_say_where_an_epoch_ended_holds_up_no_other_cluster() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fakes.clusters import MemoryEnds
 from generators.hypothesis_strategies import law
 from offset_sync.ingest.origin_check import OriginCheck
+from offset_sync.ingest.refuted_runs import refute_beyond
 from offset_sync.ingest.run_builder import CUT_SCHEMA
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
@@ -67,6 +68,38 @@ def test_the_line_for_the_quarantine_says_how_many_records_it_stands_for() -> No
     (line,) = [row for row in OriginCheck("Y", ["X"]).refute(cut, said).to_pylist() if row["error"]]
     assert (line["start_offset"], line["length"]) == (2, 0)
     assert line["error"] == "origin offset 7 and the 1 after it: not in the log of X, which ends at 7"
+
+
+def test_every_log_is_judged_by_its_own_end_and_nothing_else_of_a_row_is_lost() -> None:
+    cut = pa.Table.from_pylist(
+        [
+            run(0, 4, "X", 5) | {"partition": 1, "min_timestamp_ms": 10, "max_timestamp_ms": 12},
+            run(0, 2, "X", 5) | {"min_timestamp_ms": 20, "max_timestamp_ms": 20},
+            run(2, 0, "X", 0) | {"origin": None, "length": 0, "error": "no digits", "offset_header": b"x"},
+            run(3, 1, "X", 6) | {"topic": "payments"},
+        ],
+        CUT_SCHEMA,
+    )
+    ends = {("X", "orders", 1): 7, ("X", "orders", 0): 3, ("X", "payments", 0): 7}
+    found = refute_beyond(cut, ends)
+    assert found.schema == CUT_SCHEMA
+    nothing = dict.fromkeys(CUT_SCHEMA.names)
+    assert sorted(found.to_pylist(), key=str) == sorted(
+        [
+            run(0, 2, "X", 5) | {"partition": 1, "min_timestamp_ms": 10, "max_timestamp_ms": 12},
+            run(2, 2, "", 2) | {"partition": 1, "min_timestamp_ms": 10, "max_timestamp_ms": 12},
+            run(0, 2, "", 0) | {"min_timestamp_ms": 20, "max_timestamp_ms": 20},
+            run(2, 0, "X", 0) | {"origin": None, "length": 0, "error": "no digits", "offset_header": b"x"},
+            run(3, 1, "X", 6) | {"topic": "payments"},
+            nothing
+            | {"topic": "orders", "partition": 1, "start_offset": 2, "length": 0}
+            | {"error": "origin offset 7 and the 1 after it: not in the log of X, which ends at 7"},
+            nothing
+            | {"topic": "orders", "partition": 0, "start_offset": 0, "length": 0}
+            | {"error": "origin offset 5 and the 1 after it: not in the log of X, which ends at 3"},
+        ],
+        key=str,
+    )
 
 
 def test_what_reaches_just_to_the_end_is_a_copy() -> None:
