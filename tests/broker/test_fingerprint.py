@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
-from broker.committed_offsets import commit, committed
+from broker.committed_offsets import admin_for, commit, committed
 from broker.crafted_logs import Clusters, create_topics
 from broker.installation import Installation, install, until
 from broker.job import Job
@@ -37,7 +36,7 @@ from broker.unstamped_mirror import (
 from offset_sync.config import load_config
 from offset_sync.jobs.check import find_all
 from offset_sync.jobs.checks.finding import Level
-from offset_sync_demo.kafka.clients import client_options
+from offset_sync.model.values import TopicPartition
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
@@ -68,15 +67,10 @@ class Stage:
         self.mirrors.append(mirror)
 
     def end(self, alias: str, topic: str) -> int:
-        """Return where a log ends; 0 where it is not there yet."""
-        options = client_options(self.clusters[alias].bootstrap_servers, group_id="ends")
-        consumer = Consumer(options)
-        try:
-            if topic not in consumer.list_topics(timeout=60).topics:
-                return 0
-            return int(consumer.get_watermark_offsets(TopicPartition(topic, 0), 60)[1])
-        finally:
-            consumer.close()
+        """Return where a log ends; 0 where it is not there, or has no leader yet."""
+        place = TopicPartition(topic, 0)
+        found = admin_for(self.clusters[alias]).ends([place])
+        return found[place].log_end if place in found else 0
 
     def indexed_to(self, alias: str, topic: str) -> int:
         rows = self.installation.rows("record_runs", cluster=alias, topic=topic)
