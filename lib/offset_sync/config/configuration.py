@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from offset_sync.config.client_options import to_librdkafka
+from offset_sync.config.contents import FINGERPRINT, source_of_all
 from offset_sync.config.duration import format_duration
 from offset_sync.config.error_messages import explain
 from offset_sync.config.mirror import Mirror
@@ -163,7 +164,7 @@ class Config(Section):
     def strategy_of(self, stream: str) -> Strategy:
         """Return how offsets of *stream* are translated; ``off`` too for one that is not included."""
         topics, topic = self.topics, self._names.origin_topic(stream)
-        if topic is None or topic.startswith("__"):
+        if topic is None or topic.startswith("__") or (self.is_by_contents and self.origin_of(stream) is None):
             return "off"
         if not is_match(topics.include, topic) or is_match(topics.exclude, topic):
             return "off"
@@ -182,6 +183,15 @@ class Config(Section):
     def has_copies(self) -> bool:
         """Whether any topic may be copied byte for byte."""
         return "identity" in {self.topics.strategy, *(each.strategy for each in self.topics.overrides)}
+
+    @property
+    def is_by_contents(self) -> bool:
+        """Whether copies are told by their contents: the mirror stamps no headers."""
+        return self.mirror.identity == FINGERPRINT
+
+    def origin_of(self, stream: str) -> str | None:
+        """Return the one cluster where *stream* is produced; None where any may, and headers tell."""
+        return self._names.home(stream) or source_of_all(self.mirror.flows)
 
     def is_timed(self, stream: str) -> bool:
         """Whether *stream* is translated, or checked, by timestamp: its runs also end where the timestamp changes."""

@@ -124,6 +124,18 @@ class IncarnationCheck:
         with self._lock:
             self._log.begin_after(at_ms)
 
+    def begun_ms(self, partition: TopicPartition) -> int:
+        """Return when the last life of any log of *partition* after its first was noticed, in ms; 0: there is none."""
+        with self._lock:
+            self._log.known(ClusterPartition("", *partition))  # the table is read once
+            return self._log.begun_ms.get(partition, 0)
+
+    def note_doubt(self, log: ClusterPartition, frontier: int, word: str) -> None:
+        """Write down, as one of ``catalog.DOUBTS``, whether copies in *log* can be told by contents, at *frontier*."""
+        with self._lock:
+            known = self._log.known(log)
+            self._log.write([Life(log, known.topic_id if known else "", None, frontier, word)])
+
     def to_read_again(self, alias: str) -> dict[TopicPartition, int]:
         """Return from where on logs of a cluster have to be read again, because they have other records since."""
         with self._lock:

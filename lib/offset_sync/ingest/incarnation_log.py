@@ -14,6 +14,7 @@ from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import (
     ARRIVED,
     COPIED,
+    DOUBTS,
     INDEXED_TOPICS,
     LOG_INCARNATIONS,
     READ_AGAIN,
@@ -171,6 +172,8 @@ class IncarnationLog:
             return
         if life.reason == COPIED:
             self.copied.add(life.log)
+            return
+        if life.reason in DOUBTS:
             return
         if life.is_new:
             if not life.begins_at:

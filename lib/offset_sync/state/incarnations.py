@@ -10,9 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, State, TopicPartition
 from offset_sync.state.index_rows import int64s
-from offset_sync.tables.catalog import ARRIVED, BEGINS, COPIED, ELECTED, LOG_INCARNATIONS, RECREATED, TRUNCATED, WRITTEN
+from offset_sync.tables.catalog import (
+    ALIGNED,
+    ARRIVED,
+    BEGINS,
+    COPIED,
+    DOUBTS,
+    ELECTED,
+    LOG_INCARNATIONS,
+    RECREATED,
+    TRUNCATED,
+    WRITTEN,
+)
 from offset_sync.tables.protocol import Tables
 from offset_sync.translate.index.incarnations import (
     Incarnation,
@@ -49,6 +60,7 @@ class KnownIncarnations:
         self._epoch_ends: dict[ClusterPartition, list[tuple[str, EpochEnd]]] = {}
         self._written: dict[ClusterPartition, list[tuple[int, int]]] = {}
         self._copied: dict[ClusterPartition, int] = {}
+        self._doubts: dict[ClusterPartition, tuple[datetime, str]] = {}
         self._version: int | None = None
 
     def is_copied(self, log: ClusterPartition) -> bool:
@@ -66,6 +78,11 @@ class KnownIncarnations:
             for at_ms, end in self._written.get(log, ())
         )
 
+    def doubt(self, log: ClusterPartition) -> State | None:
+        """Return why copies in *log* cannot be told by their contents; None where they can, or headers tell them."""
+        word = self._doubts[log][1] if log in self._doubts else ALIGNED
+        return None if word == ALIGNED else State[word]
+
     def of(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of *log* after its first, as they were noticed."""
         return self._lives.get(log.topic_partition, {}).get(log, ()) if self._lives else ()
@@ -82,6 +99,7 @@ class KnownIncarnations:
             partition: {log: list(lives) for log, lives in logs.items()} for partition, logs in self._lives.items()
         }
         found._epochs, found._version = dict(self._epochs), version
+        found._doubts = dict(self._doubts)
         found._epoch_ends = {log: list(ends) for log, ends in self._epoch_ends.items()}
         found._copied = dict(self._copied)
         found._written = {log: list(written) for log, written in self._written.items()}
@@ -97,6 +115,9 @@ class KnownIncarnations:
                 self._written.setdefault(_log_of(row), []).append((epoch_ms(row["noticed_at"]), row["begins_at"]))
             if row["reason"] == COPIED:
                 self._copied[_log_of(row)] = max(epoch_ms(row["noticed_at"]), self._copied.get(_log_of(row), 0))
+            if row["reason"] in DOUBTS:
+                said = (row["noticed_at"], row["reason"])
+                self._doubts[_log_of(row)] = max(said, self._doubts.get(_log_of(row), said))
             if row["leader_epoch"] is None:
                 continue
             log, told = _log_of(row), (row["noticed_at"], row["topic_id"], row["leader_epoch"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochEnd, State, TopicPartition
 from offset_sync.state.clock_offset import ClockOffset
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.key_index import KeyRows
@@ -44,6 +44,9 @@ class Index(Protocol):
 
     def is_written(self, log: ClusterPartition) -> bool:
         """Return whether a log, a copy byte for byte, has been written to."""
+
+    def doubt(self, log: ClusterPartition) -> State | None:
+        """Return why copies in a log cannot be told by their contents, if so."""
 
     def epoch_ends(self, log: ClusterPartition) -> Sequence[EpochEnd]:
         """Return where the records of a log's earlier leaders ended."""
