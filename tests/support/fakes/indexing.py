@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
-from offset_sync.model.values import EpochChange, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
@@ -71,8 +70,7 @@ class Job:
         self.progress = IndexProgress()
         cutter = RunBuilder("Y", {"IDC-X": "X"}, "text", str.isupper)
         clusters = dict.fromkeys(("X", "Y"), self)
-        reaches = partial(highest_indexed, self.tables)
-        incarnations = IncarnationCheck(self.tables, clusters, reaches, self.late_ms)  # type: ignore[arg-type]
+        incarnations = IncarnationCheck(self.tables, clusters, self.reaches, self.late_ms)  # type: ignore[arg-type]
         self.incarnations = incarnations
         logs = LogCheck("Y", Asked(self, self, self.reread), OriginCheck("Y", ["X", "Y"]), incarnations)  # type: ignore[arg-type]
         checks = Checks(self, logs)
@@ -102,6 +100,10 @@ class Job:
     def ends(self, epochs: dict[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
         """Say where leader epochs end."""
         return {each: self.epoch_ends[each.topic, each.partition] for each in epochs}
+
+    def reaches(self) -> dict[ClusterPartition, int]:
+        """Say how far logs are indexed, by what the table has."""
+        return highest_indexed(self.tables)  # type: ignore[arg-type]
 
     def reread(self, ranges: dict[TopicPartition, tuple[int, int]]) -> MemoryFrame:
         """Return what now stands in these ranges, of *read_again*."""

@@ -32,7 +32,8 @@ def test_a_log_of_which_nothing_was_read_may_be_silent() -> None:
 
 
 def test_the_cluster_and_the_origins_of_its_copies_are_asked_side_by_side() -> None:
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}]))
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 2}]))
+    job.index(0, (ORDERS, 0, mirrored(3)))  # before a log is read for the first time its own cluster is asked
     both, answer = threading.Barrier(2, timeout=10), job.fetch_each
 
     def asked(wanted: dict[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata]:
@@ -40,8 +41,8 @@ def test_the_cluster_and_the_origins_of_its_copies_are_asked_side_by_side() -> N
         return answer(wanted)
 
     job.fetch_each = asked  # type: ignore[method-assign]
-    job.index(0, (ORDERS, 0, mirrored(3)))
-    assert ("orders", 0, 0, 1, "X", 3) in job.runs()
+    job.index(1, (ORDERS, 1, mirrored(5)))
+    assert ("orders", 0, 1, 1, "X", 5) in job.runs()
 
 
 def test_a_leader_that_does_not_say_where_an_epoch_ended_holds_up_no_other_cluster() -> None:
