@@ -140,7 +140,9 @@ def test_executors_write_the_runs_of_large_micro_batches_and_none_comes_to_the_d
     first, second = whole["indexing"]["batches"]
     assert (first["version"], second["version"]) == (1, 2), "each is one entry"
     for batch in (first, second):
-        assert {name: count > 0 for name, count in batch["tasks"].items()} == {"driver": False, "0": True, "1": True}
+        tasks = dict(batch["tasks"])
+        assert tasks.pop("driver") == 0
+        assert sum(tasks.values()) > 0, "which executor is free is not for us to say"
     # As many for three times the records: those that tell that they are many, and a summary.
     assert first["collected"] == second["collected"] <= 20_001 + 20
     assert whole["indexing"]["logs"] == [[log, 120_000, 120_000, 119_999] for log in range(4)]
