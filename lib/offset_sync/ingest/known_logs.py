@@ -18,7 +18,7 @@ from offset_sync.ingest.batch_rows import is_of
 from offset_sync.ingest.kept_alignments import Kept
 from offset_sync.ingest.packed_rows import stretches_of
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.incarnations import lives_of
+from offset_sync.state.incarnation_rows import lives_of
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.row_groups import RowGroups, greatest_of_each, keys_at
 from offset_sync.tables.catalog import DOUBTS, LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECORD_RUNS

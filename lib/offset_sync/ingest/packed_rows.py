@@ -16,7 +16,7 @@ from offset_sync.ingest.map_batches import MapBatches, to_sql
 from offset_sync.ingest.run_builder import CUT_SCHEMA
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.incarnations import epoch_ms
+from offset_sync.state.incarnation_rows import epoch_ms
 from offset_sync.tables.catalog import RECORD_FINGERPRINTS
 from offset_sync.translate.fingerprint.records import Fingerprints
 from offset_sync.translate.fingerprint.stretches import Stretch

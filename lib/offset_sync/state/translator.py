@@ -229,8 +229,7 @@ class Translator:
             return None
         start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
         log = ClusterPartition(cluster, *partition)
-        known_to = snapshot.frontiers[log]
-        found = PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, known_to)
+        found = PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, snapshot.frontiers[log])
         doubt, is_written = self._index.doubt(log), self._is_written(log, partition.topic)
         return found._replace(is_cut=partition in said.cut, is_written=is_written, doubt=doubt)
 
