@@ -44,6 +44,8 @@ Commits = Mapping[tuple[str, int], tuple[np.ndarray, np.ndarray]]
 
 STEP = 3
 """Records that each group reads between two commits."""
+SPREAD = 10
+"""In so many parts the groups of a second commit: all at once they would keep their place in each interval."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ def batch_of(turn: Iterable[int], scenario: Scenario, offset: int) -> dict[str, 
 def commit_steadily(
     cluster: EmbeddedCluster, scenario: Scenario, first: int, warm_up: int, seconds: int, meter: Meter
 ) -> int:
-    """Commit every second for the groups whose turn it is; return from when on it counts, in milliseconds."""
+    """Commit over every second for the groups whose turn it is; return from when on it counts, in milliseconds."""
     admin = ClusterAdmin(cluster.alias, {"bootstrap.servers": cluster.bootstrap_servers})
     counted_from, started = 0, time.monotonic()
     for second in range(warm_up + seconds):
@@ -188,8 +190,10 @@ def commit_steadily(
             counted_from = int(time.time() * 1000)
             meter.start()
         turn = range(second % scenario.every_s, scenario.groups, scenario.every_s)
-        admin.write_offsets(batch_of(turn, scenario, first + (second // scenario.every_s + 1) * STEP))
-        time.sleep(max(0.0, started + second + 1 - time.monotonic()))
+        offset = first + (second // scenario.every_s + 1) * STEP
+        for part in range(SPREAD):
+            admin.write_offsets(batch_of(turn[part::SPREAD], scenario, offset))
+            time.sleep(max(0.0, started + second + (part + 1) / SPREAD - time.monotonic()))
     return counted_from
 
 
