@@ -18,6 +18,7 @@ from offset_sync.model.text import visible
 from offset_sync.model.values import Status
 from offset_sync.status.format import to_count, to_duration, to_range
 from offset_sync.status.health import DEFAULT_LIMITS, Limits, find_problems
+from offset_sync.status.render.mirror_maker import CAPTION, MirrorMakerRow, doubts, mirror_maker_rows
 from offset_sync.status.report import Report
 from offset_sync.status.rollup import AT_COST, GROUP, NO, NOW, PAIR, newest_drift, rank_statuses, roll_up
 
@@ -80,6 +81,7 @@ def render_table(
         if details:
             _print_details(console, rank_statuses(status), shown)
         _say(console, Text(f"\n{_CAPTION}", "dim"))
+        _print_mirror_maker(console, mirror_maker_rows(status), most)
 
 
 def _print_details(console: Console, ranked: pa.Table, groups: Sequence[Row]) -> None:
@@ -89,6 +91,18 @@ def _print_details(console: Console, ranked: pa.Table, groups: Sequence[Row]) ->
             is_here = pc.and_(is_here, pc.equal(ranked[name], group[name]))
         title = f"{visible(group['group_id'])}, {_pair(group)}"
         _print(console, title, _PARTITION_COLUMNS, ranked.filter(is_here).to_pylist())
+
+
+def _print_mirror_maker(console: Console, rows: Sequence[MirrorMakerRow], most: int) -> None:
+    """Print MirrorMaker's offsets beside ours; nothing where it has none."""
+    if not rows:
+        return
+    _print(console, "MirrorMaker's group sync beside ours", _MIRROR_MAKER_COLUMNS, [vars(row) | {"stands": row.stands} for row in rows[:most]])
+    if len(rows) > most:
+        _say(console, Text(f"… and {len(rows) - most:,} more groups", "dim"))
+    for line in doubts(rows):
+        _say(console, Text(f"? {line}", "yellow"))
+    _say(console, Text(f"\n{CAPTION}", "dim"))
 
 
 def _print(console: Console, title: str, columns: Sequence[_Column], rows: Sequence[Row]) -> None:
@@ -158,6 +172,10 @@ def _repeats(row: Row) -> Text:
     return Text(to_range(row["duplicates"], row["duplicates_at_most"]) + ("+" if is_unknown else ""))
 
 
+def _its_lost(row: Row) -> Text:
+    return Text(f"{row['lost']:,}" + ("+?" if row["unknown"] else ""), "bold red" if row["lost"] else "")
+
+
 def _stale(row: Row) -> Text:
     return Text(to_duration(row["staleness_ms"]) if row["staleness_ms"] else "")
 
@@ -200,7 +218,15 @@ _GROUP_RIGHT = (
     *_LATE,
 )
 _GROUP_COLUMNS = (*_GROUP_LEFT, *_GROUP_RIGHT)
-_GROUP_AND_PAIR_COLUMNS = (*_GROUP_LEFT, _Column("from → to", _pair_name), *_GROUP_RIGHT)
+_GROUP_AND_MIRROR_MAKER_COLUMNS = (
+    _name_column("group", "group_id"),
+    _Column("from → to", _pair_name),
+    _Column("checkpoints", lambda row: Text(f"{row['checkpoints']:,} of {row['partitions']:,}"), is_number=True),
+    _count_column("behind", "behind"),
+    _Column("lost", _its_lost, is_number=True),
+    _Column("stands", lambda row: Text(row["stands"])),
+)
+_PAIR_COLUMNS = (*_GROUP_LEFT, _Column("from → to", _pair_name), *_GROUP_RIGHT)
 _PARTITION_COLUMNS = (
     _STATUS_COLUMN,
     _Column("topic", _topic, ratio=3),
@@ -208,8 +234,17 @@ _PARTITION_COLUMNS = (
     _offset_column("source", "source_offset", is_only_wide=True),
     _offset_column("target", "target_offset"),
     _offset_column("wanted", "wanted_offset", is_only_wide=True),
+    *_MIRROR_MAKER_OFFSET,
     *_LAG_AND_COSTS,
     *_LATE,
+)
+_MIRROR_MAKER_COLUMNS = (
+    _name_column("group", "group_id"),
+    _Column("from → to", _pair_name),
+    _Column("checkpoints", lambda row: Text(f"{row['checkpoints']:,} of {row['partitions']:,}"), is_number=True),
+    _count_column("behind", "behind"),
+    _Column("lost", _its_lost, is_number=True),
+    _Column("stands", lambda row: Text(row["stands"])),
 )
 _PAIR_COLUMNS = (
     _Column("from → to", _pair_name, ratio=1),
