@@ -45,8 +45,8 @@ SYNC_STATUS = Table(
         "mirror_maker_behind | bigint | records the group would read again there beside those at wanted_offset; null: "
         "nobody can tell, or no checkpoint",
         "mirror_maker_lost | bigint | unread records of the target the group would never see there; null likewise",
-        "mirror_maker_doubt | string | why the commit at the source may be one of MirrorMaker's group sync; null: it is "
-        "none, or the row is of an earlier version",
+        "mirror_maker_doubt | string | why the commit at the source may be of MirrorMaker's group sync; null: it is "
+        "not, or the row is of an earlier version",
     ),
     is_replaced=True,
     later=(

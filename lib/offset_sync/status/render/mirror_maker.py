@@ -7,13 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+from rich.console import Console
+from rich.text import Text
 
+from offset_sync.model.text import visible
+from offset_sync.status.render.columns import Column, Row, count_column, name_column, pair_name, print_table, say
 from offset_sync.status.rollup import GROUP
 
 COLUMNS = (*GROUP, "mirror_maker_offset", "mirror_maker_behind", "mirror_maker_lost", "mirror_maker_doubt")
 CAPTION = """\
 behind   records the group would read again at MirrorMaker's offset, and not at ours
 lost     unread records that it would never see there
+         +: and more, nobody can tell
 stands   whose offset stands at the target: MirrorMaker's, ours, another one"""
 
 
@@ -83,6 +88,34 @@ def doubts(rows: Sequence[MirrorMakerRow]) -> list[str]:
             counts = groups[row.source_cluster, reason]
             counts[row.group_id] = counts.get(row.group_id, 0) + 1
     return [
-        f"{source}: {sum(counts.values()):,} commits, as of group {next(iter(counts))!a}: {reason}"
+        f"{visible(source)}: {sum(counts.values()):,} commits, as of group {visible(next(iter(counts)))}: {reason}"
         for (source, reason), counts in groups.items()
     ]
+
+
+def print_mirror_maker(console: Console, status: pa.Table, most: int) -> None:
+    """Print what MirrorMaker has said of at most *most* groups, beside ours; nothing where it has said nothing."""
+    rows = mirror_maker_rows(status)
+    if not rows:
+        return
+    cells = [vars(row) | {"stands": row.stands} for row in rows[:most]]
+    print_table(console, "MirrorMaker's offsets beside ours, worst first", _COLUMNS, cells)
+    if len(rows) > most:
+        say(console, Text(f"… and {len(rows) - most:,} more groups", "dim"))
+    for line in doubts(rows):
+        say(console, Text(f"? {line}", "yellow"))
+    say(console, Text(f"\n{CAPTION}", "dim"))
+
+
+def _lost(row: Row) -> Text:
+    return Text(f"{row['lost']:,}" + ("+" if row["unknown"] else ""), "bold red" if row["lost"] else "")
+
+
+_COLUMNS = (
+    name_column("group", "group_id"),
+    Column("from → to", pair_name, ratio=2),
+    Column("said of", lambda row: Text(f"{row['checkpoints']:,} of {row['partitions']:,}"), is_number=True),
+    count_column("behind", "behind"),
+    Column("lost", _lost, is_number=True),
+    Column("stands", lambda row: Text(row["stands"]), ratio=2),
+)
