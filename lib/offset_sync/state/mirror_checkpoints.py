@@ -129,14 +129,17 @@ class MirrorCheckpoints:
             for each, then in self._with_next(key)
         )
 
-    def may_explain(self, key: GroupPartition, offset: int) -> str | None:
-        """Return of which source's group sync a commit without leader epoch may be that no checkpoint explains.
+    def may_explain(self, key: GroupPartition, offset: int, at_ms: int) -> str | None:
+        """Return of which source's group sync a commit without leader epoch may be that was taken for somebody's own.
 
-        The checkpoint that it was written from may be gone from its log, or have come late. MirrorMaker goes back only
-        where the group does, so above all checkpoints it wrote nothing. Errs to a cluster that did not write it.
+        The checkpoint that it was written from may have come late, or be gone from its log, where a later one of a
+        greater offset stands. One that came after the commit and is not above it is its echo: MirrorMaker has read at
+        the other cluster what we brought there. Errs to a source that did not write it.
         """
+        latest_ms = at_ms + CLOCKS_APART_MS
         for source, by_key in self._known.items():
-            if any(each.offset >= offset for each in by_key.get(key, ())):
+            known = by_key.get(key, ())
+            if any(each.offset > offset or (each.offset == offset and each.at_ms <= latest_ms) for each in known):
                 return source
         return None
 

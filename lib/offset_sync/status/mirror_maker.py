@@ -55,7 +55,9 @@ def with_doubts(assessment: Assessment, said: MirrorCheckpoints | None, epoch: I
     doubt = np.full(len(assessment.keys), None, np.object_)
     if said is not None and said.is_there:
         for row in np.flatnonzero(epoch == ABSENT).tolist():
-            origin = said.may_explain(assessment.keys[row], int(assessment.source_offset[row]))
+            origin = said.may_explain(
+                assessment.keys[row], int(assessment.source_offset[row]), int(assessment.committed_at_ms[row])
+            )
             if origin is not None:
                 doubt[row] = f"may be written by MirrorMaker's group sync from {origin}, and not by the group"
     return replace(assessment, mirror_maker_doubt=doubt)
