@@ -77,7 +77,8 @@ def test_each_source_has_checkpoints_of_its_own() -> None:
 def test_a_rewind_of_the_group_is_followed_by_the_newest_checkpoint() -> None:
     known = said(checkpoint(100, NOW_MS - 2_000), checkpoint(40, NOW_MS - 1_000))
     newest = known.newest("X", KEY)
-    assert newest is not None and newest.offset == 40
+    assert newest is not None
+    assert newest.offset == 40
 
 
 def test_names_of_the_cluster_are_streams_inside() -> None:
