@@ -27,14 +27,8 @@ class TargetWriters:
         sync, seconds = config.sync, config.sync.commit_timeout.total_seconds()
         self.by_alias: dict[str, OffsetWriter] = {}
         for alias, at_once in self._at_once.items():
-            target = TargetWriter(
-                alias,
-                config.admin_options(alias),
-                sync.requests_in_flight,
-                seconds,
-                not run.is_writing,
-                names=config.names,
-            )
+            options, is_dry = config.admin_options(alias), not run.is_writing
+            target = TargetWriter(alias, options, sync.requests_in_flight, seconds, is_dry, names=config.names)
             writer = DistributedWriter(spark, target, run.lease, at_once)
             self.by_alias[alias] = WriteAheadWriter(alias, state, writer, intents) if run.is_writing else writer
 
