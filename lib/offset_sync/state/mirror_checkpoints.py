@@ -12,7 +12,8 @@ else, and without checkpoints it has no task. So such a commit has a checkpoint 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple, Protocol
 
@@ -28,6 +29,8 @@ from offset_sync.model.values import CLOCKS_APART_MS, GroupPartition, RecordCont
 logger = logging.getLogger(__name__)
 _LONGEST = 64
 """So many checkpoints of one key are remembered; a minute has no more of them unless it has one a second."""
+_REFUSED_S = 60.0
+"""So long a log that may not be read is not asked for again: each time brokers note that somebody has tried."""
 
 
 class StreamNames(Protocol):
@@ -63,13 +66,20 @@ class MirrorCheckpoints:
     *logs* are those of each source, of which at most one is there.
     """
 
-    def __init__(self, alias: str, logs: Mapping[str, Sequence[Checkpoints]], names: StreamNames) -> None:
+    def __init__(
+        self,
+        alias: str,
+        logs: Mapping[str, Sequence[Checkpoints]],
+        names: StreamNames,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.alias = alias
         self.refused: dict[str, str] = {}
         """Why a log cannot be read, by source: there may be none, and there may be a group sync unseen."""
         self.is_there = False
         """Whether any log was there when it was read."""
-        self._logs, self._names = logs, names
+        self._logs, self._names, self._now = logs, names, now
+        self._asked_again_at: dict[str, float] = {}
         self._known: dict[str, dict[GroupPartition, list[KnownCheckpoint]]] = {source: {} for source in logs}
 
     def refresh(self, deadline: float) -> None:
@@ -82,10 +92,13 @@ class MirrorCheckpoints:
                 self._read(source, log, deadline)
 
     def _read(self, source: str, log: Checkpoints, deadline: float) -> None:
+        if self._now() < self._asked_again_at.get(log.topic, 0.0):
+            return
         try:
             records = log.read(deadline)
         except NotAuthorizedError as refusal:
             self.refused[source] = str(refusal)
+            self._asked_again_at[log.topic] = self._now() + _REFUSED_S
             return
         self.refused.pop(source, None)
         if records is None:

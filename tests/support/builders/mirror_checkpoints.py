@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
@@ -61,9 +62,12 @@ class MemoryCheckpoints:
 
 
 def checkpoints_at(
-    alias: str, logs: Mapping[str, Sequence[MemoryCheckpoints]], names: Names = SAME_NAMES
+    alias: str,
+    logs: Mapping[str, Sequence[MemoryCheckpoints]],
+    names: Names = SAME_NAMES,
+    now: Callable[[], float] = time.monotonic,
 ) -> MirrorCheckpoints:
     """Return what is said at a cluster, with all of *logs* read."""
-    found = MirrorCheckpoints(alias, logs, names)
+    found = MirrorCheckpoints(alias, logs, names, now)
     found.refresh(1.0)
     return found

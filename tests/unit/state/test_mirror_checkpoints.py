@@ -99,9 +99,13 @@ def test_records_that_are_no_checkpoints_tell_nothing_and_are_named_once(caplog:
 
 def test_a_log_that_may_not_be_read_is_remembered_and_one_that_is_silent_is_an_error() -> None:
     log = MemoryCheckpoints(error=NotAuthorizedError("Y", "X.checkpoints.internal", "Read"))
-    known = checkpoints_at("Y", {"X": [log]})
+    now = [0.0]
+    known = checkpoints_at("Y", {"X": [log]}, now=lambda: now[0])
     assert "Read is not allowed" in known.refused["X"]
     assert not known.is_there
+    known.refresh(1.0)
+    assert log.reads == 1  # not asked for with each micro-batch
+    now[0] = 60.0
     log.error = TransientError("Y", "does not answer")
     with pytest.raises(TransientError):
         known.refresh(1.0)
