@@ -107,7 +107,7 @@ def _findings(config: Config, groups: Sequence[str], rights: OwnRights, brokers:
     readable = [each for each in stamped if "READ" in _allowed(topics.get(names.outside(alias, each)))]
     reader = open_reader(alias, options, names)
     yield from judge_sample(config, alias, sample_records(admin, reader, readable))
-    yield from judge_mirror_maker(config, admin)
+    yield from judge_mirror_maker(config, ClusterAdmin(alias, options))
     yield from judge_settings(config, alias, rights.settings(brokers[0]), len(brokers))
 
 

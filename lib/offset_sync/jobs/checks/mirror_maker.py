@@ -15,7 +15,10 @@ _GUIDE = "docs/mirrors.md, Moving over from MirrorMaker's group sync"
 
 
 def judge_mirror_maker(config: Config, admin: ClusterAdmin) -> Iterator[Finding]:
-    """Yield one line where checkpoints are, and one where it may not be asked; nothing where there are none."""
+    """Yield one line where checkpoints are, and one where it may not be asked; nothing where there are none.
+
+    *admin* asks by the cluster's own names, which are those of no streams.
+    """
     place = f"clusters.{admin.alias}"
     topics = [each for source in config.clusters if source != admin.alias for each in checkpoint_topics(config, source)]
     there, refused = [], []
