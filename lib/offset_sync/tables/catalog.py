@@ -107,7 +107,7 @@ OFFSET_COMMITS = Table(
         "committed_at | timestamp | the coordinator's clock at the commit",
         "expires_at | timestamp | when an old client wants it forgotten; null otherwise",
         "is_tombstone | boolean | the offset was deleted or has expired",
-        "is_own | boolean | Offset Sync wrote it",
+        "is_own | boolean | Offset Sync wrote it, or MirrorMaker's group sync: no word of the group",
         "log_partition | int | partition of __consumer_offsets",
         "log_offset | bigint | offset in that partition",
         "captured_at | timestamp | when Offset Sync read it; after every life of its log that was known then",
