@@ -82,7 +82,7 @@ bench-mm2: install ## Live beside the real MirrorMaker 2: what groups would read
 	@$(BENCH) benchmarks/report.py
 
 bench-speed: install ## Each part beside the limit of the same run, into docs/benchmarks.md
-	@for each in decode translate commit_rate append maintenance indexing latency; do \
+	@for each in decode translate commit_rate append maintenance indexing indexing_contents latency; do \
 		echo "== $$each"; $(BENCH) benchmarks/$$each.py || exit 1; done
 	@$(BENCH) benchmarks/report.py
 

@@ -13,9 +13,10 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from accuracy_contents import contents_log, is_of_one_origin
 from accuracy_index import bounds_of, partition_log
 from comparators import mirror_maker, replicator
 from numpy.typing import NDArray
@@ -60,6 +61,16 @@ WORKLOADS = (
         "50:50, late beyond the grace", 10, HALF, BOTH, (0.01, 0.1), late=(0.02, 1.5, 4.0), grace=1, is_beyond=True
     ),
     Workload("a third origin made anew", 10, THIRD, MESH_FROM_C, (0.01, 0.1), anew=("C", 0.5), grace=1),
+    Workload(
+        "100:0, equal timestamps, late within the grace",
+        10,
+        ONE,
+        BOTH,
+        (0.01, 0.1),
+        tick=0.2,
+        late=(0.02, 0.1, 0.8),
+        grace=1,
+    ),
 )
 
 
@@ -113,6 +124,7 @@ class Trial:
     target_log: PartitionLog
     bounds: Bounds
     committed: Ints
+    by_contents: tuple[PartitionLog, PartitionLog] | None
 
 
 def trial_of(workload: Workload, random: np.random.Generator) -> Trial:
@@ -126,7 +138,13 @@ def trial_of(workload: Workload, random: np.random.Generator) -> Trial:
         committed = random.integers(0, end + 1, COMMITS_PER_TRIAL)
     else:
         committed = np.array([max(0, end - workload.lag)])
-    return Trial(source, target, source_log, target_log, bounds_of(workload), np.sort(committed))
+    by_contents = None
+    if is_of_one_origin(workload, logs):
+        first = min(logs)
+        here, there = workload.move
+        native = source_log if here == first else contents_log(logs, here)
+        by_contents = native, contents_log(logs, there)
+    return Trial(source, target, source_log, target_log, bounds_of(workload), np.sort(committed), by_contents)
 
 
 def answers_of(trial: Trial, is_idle: bool) -> Iterator[tuple[str, Ints]]:
@@ -134,6 +152,9 @@ def answers_of(trial: Trial, is_idle: bool) -> Iterator[tuple[str, Ints]]:
     committed, source, target = trial.committed, trial.source_log, trial.target_log
     for name in ("exact", "timestamp", "header"):
         yield name, ours(trial, Strategy(name, LOOK_BACK, _FOR_EVER if is_idle else -1))
+    if trial.by_contents is not None:
+        told = replace(trial, source_log=trial.by_contents[0], target_log=trial.by_contents[1])
+        yield "fingerprint", ours(told, Strategy("exact", LOOK_BACK, -1))
     here, there = source.index.times or TimeIndex(), target.index.times or TimeIndex()
     yield (
         "timestamp, if obeyed",

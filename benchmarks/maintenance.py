@@ -145,6 +145,7 @@ class Week:
             now,
             now,
             pa.nulls(count),
+            pa.nulls(count),
         ]
         return pa.table(dict(zip(RECORD_RUNS.names, columns, strict=True))).cast(RECORD_RUNS.arrow_schema)
 

@@ -36,12 +36,14 @@ with an answer. *with loss*: share of the answers that skip a record the group h
 *repeats none*: share without a repeated record.
 
 `timestamp` and `header` are ours, as the product gives them: it refuses a topic on which they could
-lose records. "If obeyed" is the same rule without that. MirrorMaker 2 and Replicator are their
-published rules (`benchmarks/comparators.py`), also on topics for which they were never meant: it is
-what would happen. Where no strategy repeats nothing the logs cross: what lies between in another
-order has to be read again, or something is lost. *late within the grace* and *a third origin made
-anew* show what safety costs: what may still come, or be of either life, counts as unread. *Late
-beyond the grace* is not promised: there a record has passed for one that the mirror dropped.
+lose records. "If obeyed" is the same rule without that. *fingerprint* is `exact` with no headers:
+of logs with one origin, whose records have one of five values beside the time, contents tell what a
+copy is. MirrorMaker 2 and Replicator are their published rules (`benchmarks/comparators.py`), also
+on topics for which they were never meant: it is what would happen. Where no strategy repeats
+nothing the logs cross: what lies between in another order has to be read again, or something is
+lost. *late within the grace* and *a third origin made anew* show what safety costs: what may still
+come, or be of either life, counts as unread. *Late beyond the grace* is not promised: there a
+record has passed for one that the mirror dropped.
 
 ![Records lost and repeated by strategy and workload](benchmarks-accuracy.svg)
 """

@@ -18,6 +18,11 @@ Records of 200 bytes, half of them mirrored, in stretches of 1 to 200, 8 partiti
 The limit is Kafka's `ConsumerPerformance` on the same topic. The lower rows are the steps of the
 job, each with one more than the one above.
 """,
+    "indexing_contents": """### Indexing by contents, against headers
+
+The same two logs, originals of 200 bytes and a copy of each, read by a running `index_records` from
+the beginning until all is in the index: by headers, and with `mirror.identity: fingerprint`.
+""",
     "decode": """### Decoding `__consumer_offsets`
 
 Commit records read from Parquet, one process per core. The limit is the same scan without decoding.

@@ -155,5 +155,6 @@ def _table(cluster: int, topic: str, partition: int, columns: dict[str, Int64s],
         "max_timestamp": at,
         "indexed_at": pa.repeat(seen, count),
         "complete_until": pc.if_else(is_begin, complete, pa.scalar(None, complete.type)),
+        "bound": pa.nulls(count),
     }
     return pa.table(given).select(RECORD_RUNS.names).cast(RECORD_RUNS.arrow_schema)

@@ -81,6 +81,8 @@ def installation(secured: SecuredClusters, tmp_path_factory: pytest.TempPathFact
 def test_the_minimal_rights_pass_over_tls(installation: Installation) -> None:
     findings = find_all(load_config(installation.config_file))
     expected = dict.fromkeys(["connection", "topics", "commits", "own groups", "groups", "no other right"], "OK")
+    # Of a topic that may not be described nobody can tell whether it is there.
+    expected |= {"MirrorMaker": "SKIP"}
     assert told(findings, "dc2") == {**expected, "mirror headers": "OK", "broker settings": "SKIP"}
     # What dc1 produces carries no headers, and nothing is mirrored to it yet.
     assert told(findings, "dc1") == {**expected, "mirror headers": "WARN", "broker settings": "SKIP"}

@@ -67,7 +67,7 @@ def test_a_driver_that_begins_anew_in_its_process_goes_on_as_the_same_driver(
 
     monkeypatch.setattr(Renewal, "run", begin_anew_at_once)
     stop, epochs = threading.Event(), len(claims(installation))
-    arguments = argparse.Namespace(once=False, dry_run=False)
+    arguments = argparse.Namespace(once=False, dry_run=False, no_writes=False)
     with ThreadPoolExecutor(1) as pool:
         job = pool.submit(sync_offsets, load_config(installation.config_file), arguments, stop)
         for number, is_ready in enumerate(ready, 1):

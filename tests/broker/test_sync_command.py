@@ -79,6 +79,19 @@ def test_a_dry_run_leaves_everything_to_the_run_after_it(clusters: Clusters, reh
     assert sorted(row["group_id"] for row in rows) == sorted(GROUPS)
 
 
+def test_without_writes_all_is_written_down_and_no_cluster_is_touched(
+    clusters: Clusters, servers: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    watching = install(tmp_path_factory.mktemp("watching"), servers, [TOPIC])
+    before = commits_recorded(clusters["dc2"], TOPIC)
+    assert (watching.index(), watching.sync(no_writes=True), watching.sync(no_writes=True)) == ([], [], [])
+    assert commits_recorded(clusters["dc2"], TOPIC) == before
+    assert {row["group_id"] for row in watching.rows("offset_commits", topic=TOPIC)} == {*GROUPS}
+    assert {row["outcome"] for row in watching.translations(topic=TOPIC)} <= {"DRY_RUN", "UNCHANGED"}
+    watching.report()
+    assert {row["group_id"] for row in watching.rows("sync_status", topic=TOPIC)} == {*GROUPS}
+
+
 def test_a_cluster_that_does_not_answer_fails_alone_while_indexing(crippled: Installation) -> None:
     (failure,) = crippled.index()
     assert failure.startswith("clusters.dc9: ")

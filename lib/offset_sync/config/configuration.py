@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ByteSize,
     Field,
     ModelWrapValidatorHandler,
     PlainValidator,
@@ -22,13 +19,13 @@ from pydantic import (
 )
 
 from offset_sync.config.client_options import to_librdkafka
-from offset_sync.config.duration import format_duration
+from offset_sync.config.contents import FINGERPRINT, source_of_all
 from offset_sync.config.error_messages import explain
 from offset_sync.config.mirror import Mirror
 from offset_sync.config.name_patterns import is_match
 from offset_sync.config.name_rules import mirror_aliases, to_names
 from offset_sync.config.problem import KeyPath, Problem, first_per_path
-from offset_sync.config.secret import HIDDEN, Secret
+from offset_sync.config.redaction import shown
 from offset_sync.config.sections import (
     Cluster,
     Groups,
@@ -43,7 +40,6 @@ from offset_sync.config.sections import (
     Topics,
 )
 from offset_sync.config.security_options import to_java_security, to_librdkafka_security
-from offset_sync.config.size import format_size
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.config.topic_pattern import topic_pattern
 from offset_sync.config.validation import rule_problems
@@ -163,7 +159,7 @@ class Config(Section):
     def strategy_of(self, stream: str) -> Strategy:
         """Return how offsets of *stream* are translated; ``off`` too for one that is not included."""
         topics, topic = self.topics, self._names.origin_topic(stream)
-        if topic is None or topic.startswith("__"):
+        if topic is None or topic.startswith("__") or (self.is_by_contents and self.origin_of(stream) is None):
             return "off"
         if not is_match(topics.include, topic) or is_match(topics.exclude, topic):
             return "off"
@@ -182,6 +178,15 @@ class Config(Section):
     def has_copies(self) -> bool:
         """Whether any topic may be copied byte for byte."""
         return "identity" in self.topics.strategies
+
+    @property
+    def is_by_contents(self) -> bool:
+        """Whether copies are told by their contents: the mirror stamps no headers."""
+        return self.mirror.identity == FINGERPRINT
+
+    def origin_of(self, stream: str) -> str | None:
+        """Return the one cluster where *stream* is produced; None where any may, and headers tell."""
+        return self._names.home(stream) or source_of_all(self.mirror.flows)
 
     def is_timed(self, stream: str) -> bool:
         """Whether *stream* is translated, or checked, by timestamp: its runs also end where the timestamp changes."""
@@ -222,25 +227,7 @@ class Config(Section):
 
     def redacted(self) -> dict[str, Any]:
         """Return the effective configuration as plain values; ``***`` for secrets and whatever came from ``${…}``."""
-        return {name: self._shown(getattr(self, name), (name,)) for name in type(self).model_fields}
-
-    def _shown(self, value: object, path: KeyPath) -> object:
-        if path in self._hidden:
-            return HIDDEN
-        if isinstance(value, Secret):
-            return HIDDEN if value else ""
-        if isinstance(value, timedelta):
-            return format_duration(value)
-        if isinstance(value, ByteSize):
-            return format_size(value)
-        if isinstance(value, BaseModel):
-            names = [name for name in type(value).model_fields if name != "origin" or getattr(value, name)]
-            return {name: self._shown(getattr(value, name), (*path, name)) for name in names}
-        if isinstance(value, Mapping):
-            return {key: self._shown(item, (*path, key)) for key, item in value.items()}
-        if isinstance(value, tuple):
-            return [self._shown(item, (*path, index)) for index, item in enumerate(value)]
-        return value
+        return {name: shown(getattr(self, name), (name,), self._hidden) for name in type(self).model_fields}
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         yield from self.redacted().items()

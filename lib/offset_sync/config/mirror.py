@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PlainValidator, model_validator
 
+from offset_sync.config.contents import Contents
 from offset_sync.config.presets import OWN, PRESETS, Preset, preset_of
-from offset_sync.config.sections import Section, Text
+from offset_sync.config.sections import Text
 from offset_sync.decode.mirror_headers import Encoding
 from offset_sync.decode.stamps import OFFSET_HEADER, ORIGIN_HEADER, PARTITION_HEADER, PLACE_HEADER, TOPIC_HEADER
 
@@ -18,11 +19,12 @@ def _to_rules(names: object) -> object:
     return tuple(names) if isinstance(names, list) else names
 
 
-class Mirror(Section):
+class Mirror(Contents):
     """The headers the data mirror stamps on every record it copies; the third one only where it is named.
 
     What is not given is what the *preset* says. *pipelines* have the cluster that each begins at, for ``lenses-k2k``.
-    *names* says what it calls copies; rules are mappings with from, to, topics and name.
+    *names* says what it calls copies; rules are mappings with from, to, topics and name. Without
+    headers contents tell.
     """
 
     preset: Literal["offset-sync", "redpanda-migrator", "lenses-k2k"] = OWN

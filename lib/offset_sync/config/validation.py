@@ -11,6 +11,7 @@ from posixpath import normpath
 from typing import Any
 
 from offset_sync.config.client_options import bootstrap_problem, kerberos_problem, login_problem, option_problems
+from offset_sync.config.contents import identity_problems
 from offset_sync.config.name_rules import name_problems
 from offset_sync.config.presets import preset_of, preset_problems
 from offset_sync.config.problem import KeyPath, Problem
@@ -35,6 +36,7 @@ def rule_problems(tree: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _direction_problems(tree.get("directions", "all"), list(clusters))
     yield from _header_problems(mirror)
     yield from preset_problems(mirror, origins)
+    yield from identity_problems(mirror, _mapping(tree.get("topics")), list(clusters))
     yield from name_problems(mirror, {alias: _mapping(each) for alias, each in clusters.items()})
     are_named = mirror.get("names") == "mm2"
     yield from _original_problems(_mapping(tree.get("topics")), list(clusters), are_named=are_named)

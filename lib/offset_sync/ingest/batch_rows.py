@@ -63,7 +63,7 @@ def to_runs(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
         "indexed_at": _repeat_time(now, cut.num_rows),
         **{name: cut.column(name) for name in _RUN_COLUMNS},
     }
-    return _record_runs(columns, cut.num_rows)
+    return record_runs(columns, cut.num_rows)
 
 
 def _is_in_order(cut: pa.Table) -> bool:
@@ -123,10 +123,10 @@ def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.T
         "indexed_at": _repeat_time(read.at, len(edges)),
         "complete_until": pa.array(until, _TIME),
     }
-    return _record_runs(columns, len(edges))
+    return record_runs(columns, len(edges))
 
 
-def _record_runs(columns: Mapping[str, pa.Array | pa.ChunkedArray], count: int) -> pa.Table:
+def record_runs(columns: Mapping[str, pa.Array | pa.ChunkedArray], count: int) -> pa.Table:
     """Return *count* rows of ``record_runs``; columns that are not there are null."""
     arrays = [columns[name] if name in columns else pa.nulls(count, kind) for name, kind in _RECORD_RUNS]
     return pa.table(arrays, schema=RECORD_RUNS.arrow_schema)

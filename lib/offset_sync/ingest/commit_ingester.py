@@ -19,6 +19,7 @@ from offset_sync.ingest.commit_batch import CommitBatch, commit_rows, is_of_logs
 from offset_sync.ingest.commit_log_check import CommitLogs, Looked, UncheckedLogs
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
 from offset_sync.ingest.map_batches import map_batches
+from offset_sync.ingest.mirror_commits import NO_MIRROR_COMMITS, MirrorCommits
 from offset_sync.ingest.second_reader import ONLY_SPARK, OffsetRanges, RecordsAgain, ranges_of
 from offset_sync.ingest.unknown_versions import UnknownVersions
 from offset_sync.model.values import CONSUMER_OFFSETS
@@ -35,13 +36,14 @@ class Reading(NamedTuple):
     """Who is asked about what was read: *logs* whether it is still there. *again* reads what Spark cannot or has not.
 
     *lives* are those of the logs of commits, as the state knows them; without them a log has only one. *names* say
-    which streams the topics are.
+    which streams the topics are, *mirrors* which commits a mirror's group sync has made.
     """
 
     again: RecordsAgain = ONLY_SPARK
     logs: CommitLogs = UncheckedLogs()
     lives: CommitLogLives | None = None
     names: Names = SAME_NAMES
+    mirrors: MirrorCommits = NO_MIRROR_COMMITS
 
 
 class CommitIngester:
@@ -56,6 +58,7 @@ class CommitIngester:
         self._clusters = clusters
         self._reading = reading or Reading()
         self._lives = self._reading.lives or CommitLogLives(tables)
+        self.mirrors = self._reading.mirrors
         self._versions = UnknownVersions(alias, CONSUMER_OFFSETS)
         self._taken_in: int | None = None  # not known, and not looked at
         self._is_restored = False

@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping
 
-from offset_sync.ingest.incarnation_check import IncarnationCheck, Said
+from offset_sync.ingest.ends_of_epochs import Said
+from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
 

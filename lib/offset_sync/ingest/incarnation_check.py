@@ -10,29 +10,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
-from typing import Protocol
 
+from offset_sync.ingest.ends_of_epochs import EpochEnds, Said, ends_of_epochs
 from offset_sync.ingest.incarnation_log import IncarnationLog, Life
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochChange, TopicPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
-from offset_sync.state.incarnations import epoch_ms
+from offset_sync.state.incarnation_rows import epoch_ms
 from offset_sync.tables.catalog import ARRIVED, COPIED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED, WRITTEN
 from offset_sync.tables.store import TableStore
 
 
 class OvertakenError(ClusterError):
     """What a cluster said is older than what another query has noticed since: it has to be asked again."""
-
-
-class EpochEnds(Protocol):
-    """A cluster that is asked where leader epochs end, see :class:`offset_sync.kafka.leader_epochs.LeaderEpochs`."""
-
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> Mapping[TopicPartition, int]:
-        """Return the first offset after the records of each epoch; raise ClusterError where one is not answered."""
-
-
-Said = Mapping[str, "ClusterMetadata | ClusterError"]
 
 
 class IncarnationCheck:
@@ -75,7 +65,7 @@ class IncarnationCheck:
             self._refuse_overtaken(said, moment)
             asked = {log: self._epoch_of(log) for log, *_ in _logs(said) if self._is_questionable(log, said, read_to)}
         # Not under the lock, for that is of all clusters, and a leader may be silent.
-        ends_of_epoch = self._ends_of_epochs(asked, said)
+        ends_of_epoch = ends_of_epochs(self._epochs, asked, said)
         with self._lock:
             self._refuse_overtaken(said, moment)
             lives, reach = list[Life](), dict[ClusterPartition, int]()
@@ -123,6 +113,18 @@ class IncarnationCheck:
         """Have lives begin after *at_ms*: rows were written then, by somebody whose clock may have been ahead."""
         with self._lock:
             self._log.begin_after(at_ms)
+
+    def begun_ms(self, partition: TopicPartition) -> int:
+        """Return when the last life of any log of *partition* after its first was noticed, in ms; 0: there is none."""
+        with self._lock:
+            self._log.known(ClusterPartition("", *partition))  # the table is read once
+            return self._log.begun_ms.get(partition, 0)
+
+    def note_doubt(self, log: ClusterPartition, frontier: int, word: str) -> None:
+        """Write down, as one of ``catalog.DOUBTS``, whether copies in *log* can be told by contents, at *frontier*."""
+        with self._lock:
+            known = self._log.known(log)
+            self._log.write([Life(log, known.topic_id if known else "", None, frontier, word)])
 
     def to_read_again(self, alias: str) -> dict[TopicPartition, int]:
         """Return from where on logs of a cluster have to be read again, because they have other records since."""
@@ -180,27 +182,6 @@ class IncarnationCheck:
         if before.topic_id != metadata.topics[log.topic].topic_id:
             return False
         return before.leader_epoch != ends.leader_epoch or ends.log_end < self._reach_of(log, read_to)
-
-    def _ends_of_epochs(
-        self, asked: Mapping[ClusterPartition, int | None], said: Said
-    ) -> dict[ClusterPartition, int | None]:
-        """Return where the epoch ends that was known of each log, None where none was.
-
-        Raises ClusterError where a leader that has just said where its log ends does not answer that: whatever was read
-        meanwhile would be of a life that nobody knows. Errs to waiting.
-        """
-        found: dict[ClusterPartition, int | None] = dict.fromkeys(asked)
-        for cluster in {log.cluster for log in asked}:
-            logs, metadata = {log.topic_partition: log for log in asked if log.cluster == cluster}, said[cluster]
-            assert isinstance(metadata, ClusterMetadata)
-            epochs = {
-                each: EpochChange(epoch, now if (now := metadata.ends[each].leader_epoch) is not None else epoch)
-                for each, log in logs.items()
-                if (epoch := asked[log]) is not None
-            }
-            answers = self._epochs[cluster].ends(epochs) if epochs else {}
-            found |= {logs[each]: end for each, end in answers.items()}
-        return found
 
     def _lives(
         self,

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
-from offset_sync.state.incarnations import epoch_ms
+from offset_sync.state.incarnation_rows import epoch_ms
 from offset_sync.tables.catalog import (
     ARRIVED,
     COPIED,
+    DOUBTS,
     INDEXED_TOPICS,
     LOG_INCARNATIONS,
     READ_AGAIN,
@@ -171,6 +172,8 @@ class IncarnationLog:
             return
         if life.reason == COPIED:
             self.copied.add(life.log)
+            return
+        if life.reason in DOUBTS:
             return
         if life.is_new:
             if not life.begins_at:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -37,6 +38,9 @@ _ALWAYS = {
 }
 
 
+NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
+
+
 def read_mirrored_records(spark: SparkSession, config: Config, alias: str, without: Collection[str] = ()) -> DataFrame:
     """Stream ``topic, partition, offset, timestamp`` and the two raw mirror headers of every included topic."""
     return with_mirror_headers(read_whole_records(spark, config, alias, without), config.mirror)
@@ -46,6 +50,17 @@ def read_mirrored_ranges(
     spark: SparkSession, config: Config, alias: str, ranges: Mapping[TopicPartition, OffsetRange]
 ) -> DataFrame:
     """Return what :func:`read_mirrored_records` does, once, from each partition's first offset to below its second."""
+    return with_mirror_headers(read_whole_ranges(spark, config, alias, ranges), config.mirror)
+
+
+def read_whole_ranges(
+    spark: SparkSession,
+    config: Config,
+    alias: str,
+    ranges: Mapping[TopicPartition, OffsetRange],
+    options: Mapping[str, str] = NO_OPTIONS,
+) -> DataFrame:
+    """Return what :func:`read_whole_records` does, once, from each partition's first offset to below its second."""
     by_edge = [
         {
             topic: {str(p): ranges[TopicPartition(topic, p)][edge] for t, p in ranges if t == topic}
@@ -53,10 +68,11 @@ def read_mirrored_ranges(
         }
         for edge in (0, 1)
     ]
-    records = (
+    return (
         spark.read.format("kafka")
         .options(**_ALWAYS)
         .options(**config.spark_options(alias))
+        .options(**options)
         .option("assign", json.dumps({topic: [int(p) for p in edges] for topic, edges in by_edge[0].items()}))
         .option("includeHeaders", "true")
         .option("startingOffsets", json.dumps(by_edge[0]))
@@ -64,7 +80,6 @@ def read_mirrored_ranges(
         .option("failOnDataLoss", "false")
         .load()
     )
-    return with_mirror_headers(records, config.mirror)
 
 
 def with_mirror_headers(records: DataFrame, mirror: Mirror) -> DataFrame:
@@ -80,8 +95,16 @@ def _last_header(name: str) -> Column:
     return F.substring(F.get(from_last["value"], index.cast("int")), 1, HEADER_BYTES)
 
 
-def read_whole_records(spark: SparkSession, config: Config, alias: str, without: Collection[str] = ()) -> DataFrame:
+def read_whole_records(
+    spark: SparkSession,
+    config: Config,
+    alias: str,
+    without: Collection[str] = (),
+    options: Mapping[str, str] = NO_OPTIONS,
+) -> DataFrame:
     """Stream every record of every included topic but those named in *without*, with all that Kafka has of it.
+
+    *options* of Spark's source are over all others.
 
     Retention may overtake a slow index. That is no loss: what a log has deleted cannot be skipped there, and at the
     source it counts as a hole. So a gap is read over (failOnDataLoss=false); truncation and recreation are detected
@@ -91,6 +114,7 @@ def read_whole_records(spark: SparkSession, config: Config, alias: str, without:
         spark.readStream.format("kafka")
         .options(**_ALWAYS)
         .options(**config.spark_options(alias))
+        .options(**options)
         .option("subscribePattern", config.topic_pattern(without, alias))
         .option("includeHeaders", "true")
         .option("startingOffsets", config.index.starting)

@@ -57,6 +57,7 @@ class KeptRuns(NamedTuple):
             "max_timestamp": F.timestamp_millis("max_timestamp_ms"),
             "indexed_at": F.lit(at),
             "complete_until": F.lit(None),
+            "bound": F.lit(None),
         }
         return _as_table(self._believed().where(F.col("error").isNull()), RECORD_RUNS, named)
 

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.ingest.full_disk import with_full_disk
 from offset_sync.ingest.held_function import HeldFunction
+from offset_sync.ingest.query_catch_up import has_caught_up
 from offset_sync.ingest.query_errors import failure_of, first_line
 from offset_sync.ingest.query_start import QueryStart, QueryStarter
 from offset_sync.model.errors import TakenOverError
@@ -52,9 +53,7 @@ class _Supervised:
     def has_caught_up(self) -> bool:
         if self.error is not None or self.start is not None:
             return False
-        if self.query is None:
-            return self.was_started  # nothing is there
-        return self.query.isActive and _has_caught_up(self.query)
+        return self.was_started if self.query is None else self.query.isActive and has_caught_up(self.query)
 
 
 class QuerySupervisor:
@@ -107,8 +106,9 @@ class QuerySupervisor:
         return self.errors()
 
     def failures(self) -> list[str]:
-        """Return one line for each query that failed; queries are named after their clusters."""
-        return [f"clusters.{name}: {e.removeprefix(f'clusters.{name}: ')}" for name, e in self.errors().items()]
+        """Return one line for each query that failed; queries are named after their clusters, and what they read."""
+        errors = [(_cluster_of(name), error) for name, error in self.errors().items()]
+        return [f"clusters.{alias}: {error.removeprefix(f'clusters.{alias}: ')}" for alias, error in errors]
 
     def run_until_stopped(self, every_poll: Callable[[], None] = lambda: None) -> None:
         """Keep every query running until it is time to end; a failed one waits longer each time."""
@@ -131,12 +131,18 @@ class QuerySupervisor:
         """Return the present error of every query that is not running."""
         return {name: with_full_disk(s.error, self._folders) for name, s in self._queries.items() if s.error}
 
-    def restart(self, name: str, patience_seconds: float = 10.0) -> None:
-        """Have a query end between two micro-batches and started again: what it was started with has changed.
+    def have_all_failed(self) -> bool:
+        """Return whether no query can read its log now."""
+        return len(self.errors()) == len(self._queries)
 
-        It is not waited for. Past *patience_seconds* the micro-batch in hand is interrupted.
+    def restart(self, alias: str, patience_seconds: float = 10.0) -> None:
+        """Have the queries of a cluster end between two micro-batches and started again: their start has changed.
+
+        They are not waited for. Past *patience_seconds* the micro-batch in hand is interrupted.
         """
-        self._queries[name].ends_by = time.monotonic() + patience_seconds
+        for name, supervised in self._queries.items():
+            if _cluster_of(name) == alias:
+                supervised.ends_by = time.monotonic() + patience_seconds
 
     def stop(self, patience_seconds: float = 60.0) -> None:
         """End all queries, letting the micro-batch in hand finish; past *patience_seconds* it is interrupted."""
@@ -229,6 +235,10 @@ class QuerySupervisor:
         logger.error("query %s failed, next try in %.0f s: %s", name, wait, why)
 
 
+def _cluster_of(name: str) -> str:
+    return name.partition(" ")[0]  # no alias has a space
+
+
 def _let_end(query: StreamingQuery, deadline: float) -> None:
     while query.isActive:
         if not query.status["isTriggerActive"] or time.monotonic() > deadline:
@@ -238,11 +248,3 @@ def _let_end(query: StreamingQuery, deadline: float) -> None:
 
 def _is_no_stop(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], StopRequestedError))
-
-
-def _has_caught_up(query: StreamingQuery) -> bool:
-    progress = query.lastProgress
-    if progress is None:
-        # A log without anything new makes no progress report.
-        return not query.status["isDataAvailable"] and query.status["message"].startswith("Waiting for")
-    return all(source["endOffset"] == source["latestOffset"] for source in progress["sources"])

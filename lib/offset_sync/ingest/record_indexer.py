@@ -8,7 +8,7 @@ and where an append is missing, because a checkpoint or a table was set back, th
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timezone
 from functools import partial
@@ -18,13 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from offset_sync.config.stream_names import Names
 from offset_sync.ingest.batch_rows import ReadBatch, coverage, is_of, to_quarantine, to_runs
-from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.kept_runs import Cut, KeptRuns, cut_by_tasks, release_all
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.ingest.map_batches import are_few, few_rows, has_executors, in_its_share, map_batches
-from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder
+from offset_sync.ingest.run_builder import CUT_SCHEMA
 from offset_sync.ingest.second_reader import ONLY_SPARK, OffsetRanges, RecordsAgain, ranges_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.state import failpoints
@@ -65,14 +66,35 @@ class Checks(NamedTuple):
     again: RecordsAgain = ONLY_SPARK
 
 
+class Builder(Protocol):
+    """Makes rows of the records of one cluster, in tasks; see :class:`RunBuilder`."""
+
+    @property
+    def alias(self) -> str:
+        """The cluster."""
+
+    @property
+    def aliases(self) -> set[str]:
+        """All clusters."""
+
+    @property
+    def names(self) -> Names:
+        """Which stream a topic is."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the rows of the record batches of one task."""
+
+
 class RecordIndexer:
-    """Writes the micro-batches of one cluster's query, when *checks* have answered."""
+    """Writes the micro-batches of one cluster's query, when *checks* have answered; *builder* makes *schema*."""
+
+    schema = CUT_SCHEMA
 
     def __init__(
         self,
         tables: TableStore,
         checkpoint: Checkpoint,
-        builder: RunBuilder,
+        builder: Builder,
         checks: Checks,
         progress: IndexProgress,
     ) -> None:
@@ -85,7 +107,7 @@ class RecordIndexer:
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
         """Index one micro-batch; may be repeated at any point, the tables then hold it once all the same."""
-        start, end = self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id)
+        start, end = self._offsets(batch_id)
         self._record_incarnations(sorted({topic for topic, _ in end}), datetime.now(timezone.utc))
         self._checks.logs.before_reading(start, end)
         with ExitStack() as made:
@@ -98,9 +120,16 @@ class RecordIndexer:
         self._checks.logs.was_read_again(read)
         self._progress.advance(self._builder.alias, start, end, count)
 
+    def _offsets(self, batch_id: int) -> tuple[Offsets, Offsets]:
+        """Return from where to where the micro-batch reads."""
+        return self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id)
+
+    def _writer(self, batch_id: int) -> tuple[str, int]:
+        return (f"index_records-{self._checkpoint.query_id()}", batch_id)
+
     def _write(self, read: ReadBatch, batch_id: int) -> int:
         """Write down what was *read*; return how many records the runs have."""
-        writer = (f"index_records-{self._checkpoint.query_id()}", batch_id)
+        writer = self._writer(batch_id)
         cut, malformed = read.cut, QUARANTINE.no_rows
         if cut.column("error").null_count < cut.num_rows:
             is_run = pc.is_null(cut.column("error"))
@@ -146,7 +175,7 @@ class RecordIndexer:
     def _cut(self, made: ExitStack, records: DataFrame, ranges: OffsetRanges) -> Cut:
         """Return the runs of *records*, which are those of *ranges*; what tasks keep of them is theirs until *made*."""
         found = self._checks.again.map(
-            partial(self._by_spark, records, ranges), self._builder, CUT_SCHEMA, lambda: ranges
+            partial(self._by_spark, records, ranges), self._builder, self.schema, lambda: ranges
         )
         if not isinstance(found, Cut):
             return Cut(found)
@@ -161,7 +190,7 @@ class RecordIndexer:
 
     def ranges(self, batch_id: int) -> OffsetRanges:
         """Return what a micro-batch reads."""
-        return ranges_of(self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id))
+        return ranges_of(*self._offsets(batch_id))
 
     def try_rows(self, rows: pa.RecordBatch) -> None:
         """Cut *rows* as those of a micro-batch, and write nothing."""

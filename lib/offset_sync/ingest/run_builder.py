@@ -89,7 +89,7 @@ class RunBuilder:
         """Cut the record batches of one task; rows of a partition come in offset order, partition after partition."""
         carried: tuple[str, int, list[str], RunColumns] | None = None
         for batch in batches:
-            for part in _by_partition(batch):
+            for part in by_partition(batch):
                 partition = part.column("partition")[0].as_py()
                 topic = self.names.inside(self.alias, part.column("topic")[0].as_py())
                 runs, origins, malformed = self._cut(part, topic, [] if carried is None else carried[2])
@@ -113,8 +113,8 @@ class RunBuilder:
 
         Codes go on from *known*, so that a carried run can be compared with the runs that follow it.
         """
-        offset = _int64(part.column("offset"))
-        timestamp_ms = _int64(part.column("timestamp").cast(pa.timestamp("us", tz="UTC"))) // 1000
+        offset = int64_values(part.column("offset"))
+        timestamp_ms = int64_values(part.column("timestamp").cast(pa.timestamp("us", tz="UTC"))) // 1000
         if (original := self.copies.original(topic)) is not None:
             # Byte for byte, so each record is that of the original at the same offset, whatever its headers say.
             names = list(dict.fromkeys([*known, self.alias, original]))
@@ -141,7 +141,7 @@ class RunBuilder:
         return runs, names, _malformed_rows(part, topic, reasons)
 
 
-def _by_partition(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def by_partition(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Cut a batch where topic or partition changes; a task may read several partitions one after the other."""
     if batch.num_rows == 0:
         return
@@ -196,6 +196,7 @@ def _part(runs: RunColumns, chosen: slice) -> RunColumns:
     return RunColumns(*(getattr(runs, name)[chosen] for name in _RUN_COLUMNS))
 
 
-def _int64(column: pa.Array) -> NDArray[np.int64]:
+def int64_values(column: pa.Array) -> NDArray[np.int64]:
+    """Return a column of numbers or times as an array."""
     values: NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return values

@@ -158,6 +158,24 @@ def offset_records(chunk: Chunk) -> pa.RecordBatch:
     )
 
 
+def content_rows(chunk: Chunk) -> pa.RecordBatch:
+    """Return records with all that Kafka has of them, by the columns of its source."""
+    headers = [None if not record.headers else _pairs(record) for _, record in chunk]
+    return _batch(
+        chunk,
+        {
+            "topic": pa.array([place.topic for place, _ in chunk], pa.string()),
+            "key": pa.array([record.key for _, record in chunk], pa.binary()),
+            "value": pa.array([record.value for _, record in chunk], pa.binary()),
+            "headers": pa.array(headers, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+        },
+    )
+
+
+def _pairs(record: RecordContent) -> list[dict[str, str | bytes | None]]:
+    return [{"key": key, "value": value} for key, value in record.headers]
+
+
 class MirroredRecords:
     """Makes the columns of ``read_mirrored_records``."""
 

@@ -17,6 +17,7 @@ from offset_sync.config import Config
 from offset_sync.jobs.checks.broker_settings import judge_settings
 from offset_sync.jobs.checks.cluster_ids import ask_ids, judge_id, with_ids
 from offset_sync.jobs.checks.finding import Finding, Level
+from offset_sync.jobs.checks.mirror_maker import judge_mirror_maker
 from offset_sync.jobs.checks.mirror_sample import judge_sample, sample_records
 from offset_sync.jobs.checks.places import check_places
 from offset_sync.jobs.checks.rights import COMMITS, OWN_GROUP, ToldRights, judge_rights
@@ -106,6 +107,7 @@ def _findings(config: Config, groups: Sequence[str], rights: OwnRights, brokers:
     readable = [each for each in stamped if "READ" in _allowed(topics.get(names.outside(alias, each)))]
     reader = open_reader(alias, options, names)
     yield from judge_sample(config, alias, sample_records(admin, reader, readable))
+    yield from judge_mirror_maker(config, ClusterAdmin(alias, options))
     yield from judge_settings(config, alias, rights.settings(brokers[0]), len(brokers))
 
 

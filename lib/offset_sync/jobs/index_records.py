@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import threading
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
-from offset_sync.config.stream_names import Names
 from offset_sync.ingest.checkpoint import Checkpoint, NamedCheckpoint
 from offset_sync.ingest.copy_check import CopyCheck
 from offset_sync.ingest.failing_batches import FailingBatches
@@ -24,13 +22,14 @@ from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import Copies, RunBuilder
-from offset_sync.ingest.second_reader import MirroredRecords, OffsetRanges, SecondReader
+from offset_sync.ingest.second_reader import MirroredRecords, SecondReader
 from offset_sync.ingest.topic_access import TopicAccess
+from offset_sync.jobs.index_contents import ContentQueries
 from offset_sync.jobs.index_output import IndexOutput
+from offset_sync.jobs.index_parts import ORIGIN_DEADLINE_S, IndexParts, called
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.topic_names import open_admin, open_epochs, open_ranges
-from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_ids import with_asked_ids
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.fenced_tables import FencedTables
@@ -40,8 +39,6 @@ from offset_sync.state.lease import Lease, held
 from offset_sync.tables.store import TableStore
 
 _POLL_S = 0.2
-_ORIGIN_DEADLINE_S = 1.0
-"""An origin that is silent for longer is believed, and not asked again for some seconds: no index waits for another."""
 
 
 class TimedTopics:
@@ -86,7 +83,7 @@ def index_records(config: Config, arguments: argparse.Namespace, stop: threading
 
 def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) -> Sequence[str]:
     tables = FencedTables(spark, config.tables.root, lease, config.names)
-    queries = QuerySupervisor(lease.stop, folders=(config.tables.root, config.tables.checkpoints))
+    queries = _supervisor(config, lease)
     options = {alias: config.admin_options(alias) for alias in config.clusters}
     admins = {alias: open_admin(alias, each, config.names) for alias, each in options.items()}
     learn_names(config, admins)
@@ -100,23 +97,40 @@ def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) 
     are_copied = original if config.has_copies else None
     incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables, are_copied), late_ms)
     copies = CopyCheck(original, incarnations)
-    parts = _Parts(spark, tables, queries, progress, admins, incarnations, copies, lease, is_once)
-    for alias, admin in admins.items():
-        queries.add(alias, _RecordQuery(config, admin, access, parts))
+    parts = IndexParts(spark, tables, queries, progress, admins, incarnations, copies, lease, is_once)
+    contents = ContentQueries(config, access, parts) if config.is_by_contents else None
+    if contents is not None:
+        contents.add_to(queries)
+    else:
+        for alias, admin in admins.items():
+            queries.add(alias, _RecordQuery(config, admin, access, parts))
 
     def every_poll() -> None:
-        if queries.have_caught_up() and len(queries.errors()) < len(admins):
+        if queries.have_caught_up() and not queries.have_all_failed():
             output.caught_up()
 
     output.start()
     if is_once:
-        queries.run_once()
+        failures = _run_once(queries) if contents is None else contents.run_once(lambda: _supervisor(config, lease))
         output.end()
-        return queries.failures() + access.refusals()
+        return failures + access.refusals()
     watching = threading.Thread(target=_watch_rights, args=(access, queries, lease.stop), name="rights", daemon=True)
     watching.start()
-    queries.run_until_stopped(every_poll)
+    end = contents.begin() if contents is not None else lambda: None
+    try:
+        queries.run_until_stopped(every_poll)
+    finally:
+        end()
     return []
+
+
+def _supervisor(config: Config, lease: Lease) -> QuerySupervisor:
+    return QuerySupervisor(lease.stop, folders=(config.tables.root, config.tables.checkpoints))
+
+
+def _run_once(queries: QuerySupervisor) -> list[str]:
+    queries.run_once()
+    return queries.failures()
 
 
 def _watch_rights(access: TopicAccess, queries: QuerySupervisor, stop: threading.Event) -> None:
@@ -126,24 +140,10 @@ def _watch_rights(access: TopicAccess, queries: QuerySupervisor, stop: threading
             queries.restart(alias)
 
 
-class _Parts(NamedTuple):
-    """What the queries of all clusters share."""
-
-    spark: SparkSession
-    tables: TableStore
-    queries: QuerySupervisor
-    progress: IndexProgress
-    admins: Mapping[str, ClusterAdmin]
-    incarnations: IncarnationCheck
-    copies: CopyCheck
-    lease: Lease
-    is_once: bool
-
-
 class _RecordQuery:
     """The query of one cluster."""
 
-    def __init__(self, config: Config, admin: ClusterAdmin, access: TopicAccess, parts: _Parts) -> None:
+    def __init__(self, config: Config, admin: ClusterAdmin, access: TopicAccess, parts: IndexParts) -> None:
         self._config, self._admin, self._access, self._parts = config, admin, access, parts
         reader = open_ranges(admin.alias, config.admin_options(admin.alias), config.names)
         self._again = SecondReader(admin.alias, reader, MirroredRecords(config.mirror))
@@ -183,13 +183,8 @@ class _RecordQuery:
         parts, alias, config = self._parts, self._admin.alias, self._config
         asked = Asked(
             MetadataFetcher(parts.admins, DEADLINE_S),
-            MetadataFetcher(parts.admins, _ORIGIN_DEADLINE_S),
-            lambda ranges: read_mirrored_ranges(parts.spark, config, alias, _called(config.names, alias, ranges)),
+            MetadataFetcher(parts.admins, ORIGIN_DEADLINE_S),
+            lambda ranges: read_mirrored_ranges(parts.spark, config, alias, called(config.names, alias, ranges)),
         )
         origins = OriginCheck(alias, config.clusters, Originals(config))
         return LogCheck(alias, asked, origins, parts.incarnations, parts.copies)
-
-
-def _called(names: Names, alias: str, ranges: OffsetRanges) -> OffsetRanges:
-    """Return *ranges* of streams by what the cluster calls them."""
-    return {TopicPartition(names.outside(alias, topic), number): each for (topic, number), each in ranges.items()}

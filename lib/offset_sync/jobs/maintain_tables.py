@@ -14,15 +14,16 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
-from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.jobs.begins_table import to_begins
 from offset_sync.jobs.retire_elections import RetireElections
+from offset_sync.jobs.retire_fingerprints import retire_fingerprints
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.commit_log_ends import commit_log_ends
 from offset_sync.kafka.topic_names import open_admin
 from offset_sync.model.errors import ClusterError, TakenOverError
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.index_pages import IndexPages
@@ -33,10 +34,10 @@ from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_RUNS, TABLES
+from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_FINGERPRINTS, RECORD_RUNS, TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.files import AtLeast
-from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
+from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.report_tables import REPORT_TABLES
 from offset_sync.tables.store import TableStore
 
@@ -110,6 +111,8 @@ class MaintainJob:
             self._maintainer.prepare(path, table)
         if table is RECORD_RUNS:
             cut, failures = self._cut_runs(lease)
+        if table is RECORD_FINGERPRINTS:
+            cut = retire_fingerprints(self._config, self._tables, self._maintainer, datetime.now(timezone.utc))
         if table is LOG_INCARNATIONS:
             cut = self._elections.cut(self._maintainer, datetime.now(timezone.utc))
         if not table.is_replaced and before.files > 1:
@@ -208,12 +211,3 @@ def fetch_metadata(config: Config, admins: Mapping[str, ClusterAdmin]) -> Metada
     partitions = [TopicPartition(name, number) for name, count in topics.items() for number in range(count)]
     answering = [alias for alias in admins if alias not in errors]
     return {**errors, **MetadataFetcher(admins, _DEADLINE_SECONDS).fetch(answering, partitions)}
-
-
-def to_begins(begins: Mapping[ClusterPartition, int], names: Names = SAME_NAMES) -> pa.Table:
-    """Return the same as rows of :data:`BEGINS_SCHEMA`, by the names that topics have at their clusters."""
-    rows = [
-        {**log._asdict(), "topic": names.outside(log.cluster, log.topic), "begin": begin}
-        for log, begin in begins.items()
-    ]
-    return pa.Table.from_pylist(rows, BEGINS_SCHEMA)

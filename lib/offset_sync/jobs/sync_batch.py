@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.commit_batch import CommitBatch
 from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.model.values import CLOCKS_APART_MS, GroupPartition
 from offset_sync.state import failpoints
+from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Recorded, SyncState
 from offset_sync.translate.index.runs import Int64s
@@ -85,9 +88,15 @@ class SyncBatch:
 
     def _record(self, batch: CommitBatch) -> Recorded:
         records, last = batch.commit_records, self._last
-        recorded = self._state.record(self._alias, batch.keys, records)
+        recorded = self._state.record(self._alias, batch.keys, records, self._is_copied(batch.keys, records))
         if last is not None and last[0] == batch.batch_id and np.array_equal(last[1], records.log_offset):
             # It failed and comes again: which commits are ours was known then, and is forgotten since.
             return last[2]
         self._last = batch.batch_id, records.log_offset, recorded
         return recorded
+
+    def _is_copied(self, keys: Sequence[GroupPartition], records: CommitRecords) -> NDArray[np.bool_]:
+        """Return which of *records* a mirror's group sync has written; the state's lock is not held while it asks."""
+        state = self._state
+        ahead_ms = state.offsets.clusters[self._alias].clock_offset.at_most(CLOCKS_APART_MS)
+        return self._ingester.mirrors.of(keys, records, state.is_foreign(self._alias, keys, records), ahead_ms)

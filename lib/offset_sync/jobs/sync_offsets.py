@@ -25,7 +25,7 @@ from offset_sync.jobs.metrics.sync_collector import CountedHistory, SyncMetrics
 from offset_sync.jobs.renewal import Renewal
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.jobs.sync_batch import SyncBatch, after
-from offset_sync.jobs.sync_run import Run, driving, following, rehearsing
+from offset_sync.jobs.sync_run import Run, following, opened
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.jobs.target_writers import TargetWriters
 from offset_sync.kafka.error_codes import NotAuthorizedError
@@ -56,8 +56,7 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
     try:
         tables = TableStore(spark, config.tables.root)
         tables.create()
-        opened = rehearsing(stop) if arguments.dry_run else driving(config, tables, stop)
-        with opened as run:
+        with opened(config, tables, arguments, stop) as run:
             while not arguments.once and not stop.is_set():
                 SyncJob(config, spark, run, is_once=False).run()
             return SyncJob(config, spark, run, is_once=True).run() if arguments.once else []
@@ -69,7 +68,7 @@ class SyncJob:
     """Puts the parts together: a query per cluster, the reconcile loop beside them, the history behind them.
 
     A dry run takes nothing from a job beside it: it reads on from where that one has read, keeps what it sees to
-    itself, and writes its plan into offset_translations and nothing else.
+    itself, and writes its plan into offset_translations alone.
     """
 
     def __init__(self, config: Config, spark: SparkSession, run: Run, *, is_once: bool) -> None:
@@ -93,7 +92,7 @@ class SyncJob:
         history = CountedHistory(self._history, self._metrics)
         self._writers = TargetWriters(config, spark, run, self._state, self._intents)
         self._reconciler = Reconciler(config, self._state, fetcher, self._writers.by_alias, history)
-        targets = {} if run.is_dry else {a: FencedDeleter(admin, run.lease) for a, admin in self._admins.items()}
+        targets = {a: FencedDeleter(admin, run.lease) for a, admin in self._admins.items()} if run.is_writing else {}
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, targets, self._metrics)
         seen = UnwrittenTables(spark, config.tables.root, names=names) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,18 +19,32 @@ _LOOK_S = 60.0
 
 @dataclass(frozen=True)
 class Run:
-    """What a dry run has of its own: no lease, and *checkpoints* in another place."""
+    """What a dry run has of its own: no lease, and *checkpoints* in another place.
+
+    Where it is not *is_writing*, no cluster is written to; what is seen and answered is written down by all but a dry
+    run.
+    """
 
     lease: Lease
     checkpoints: str
     is_dry: bool
+    is_writing: bool
+
+
+def opened(
+    config: Config, tables: TableStore, arguments: argparse.Namespace, stop: threading.Event
+) -> AbstractContextManager[Run]:
+    """Return the run that *arguments* ask for."""
+    if arguments.dry_run:
+        return rehearsing(stop)
+    return driving(config, tables, stop, is_writing=not arguments.no_writes)
 
 
 @contextmanager
-def driving(config: Config, tables: TableStore, stop: threading.Event) -> Iterator[Run]:
+def driving(config: Config, tables: TableStore, stop: threading.Event, *, is_writing: bool) -> Iterator[Run]:
     """Claim the job for as long as it runs."""
     with held(Lease(tables, "sync_offsets", stop)) as lease:
-        yield Run(lease, config.tables.checkpoints, is_dry=False)
+        yield Run(lease, config.tables.checkpoints, is_dry=False, is_writing=is_writing)
 
 
 @contextmanager
@@ -37,7 +52,7 @@ def rehearsing(stop: threading.Event) -> Iterator[Run]:
     """Have a place for the checkpoints of a dry run, which claims nothing."""
     # Nothing but this process reads or writes them, wherever the tables lie and the tasks run.
     with tempfile.TemporaryDirectory(prefix="offset-sync-dry-run-") as folder:
-        yield Run(NoLease(stop), Path(folder).as_uri(), is_dry=True)
+        yield Run(NoLease(stop), Path(folder).as_uri(), is_dry=True, is_writing=False)
 
 
 def following(stop: threading.Event) -> threading.Event:

@@ -20,18 +20,17 @@ from offset_sync.sync.write_ahead import WriteAheadWriter
 
 
 class TargetWriters:
-    """One writer for each cluster of *config*, in *by_alias*; a dry run's write nothing down."""
+    """One writer for each cluster of *config*, in *by_alias*; those of a run that writes to no cluster note nothing."""
 
     def __init__(self, config: Config, spark: SparkSession, run: Run, state: SyncState, intents: IntentLog) -> None:
         self._at_once = {alias: GroupsAtOnce(alias, partial(config.java_options, alias)) for alias in config.clusters}
         sync, seconds = config.sync, config.sync.commit_timeout.total_seconds()
         self.by_alias: dict[str, OffsetWriter] = {}
         for alias, at_once in self._at_once.items():
-            target = TargetWriter(
-                alias, config.admin_options(alias), sync.requests_in_flight, seconds, run.is_dry, names=config.names
-            )
+            options, is_dry = config.admin_options(alias), not run.is_writing
+            target = TargetWriter(alias, options, sync.requests_in_flight, seconds, is_dry, names=config.names)
             writer = DistributedWriter(spark, target, run.lease, at_once)
-            self.by_alias[alias] = writer if run.is_dry else WriteAheadWriter(alias, state, writer, intents)
+            self.by_alias[alias] = WriteAheadWriter(alias, state, writer, intents) if run.is_writing else writer
 
     @contextmanager
     def closed_at_the_end(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ CLOCKS_APART_MS = 60_000
 class Word(IntEnum):
     """A word of the tables, as the code that arrays hold: ``State(code).name`` is what a column says.
 
-    Codes live in memory only, so a new word may stand anywhere.
+    Codes live in memory only, so a new word may stand anywhere; they count from 0, for arrays are looked up by them.
     """
 
     def __str__(self) -> str:
@@ -54,6 +54,9 @@ class State(Word):
     PARTITION_MISSING = 18  # the topic has fewer partitions
     # Of committed offsets again.
     COPY_WRITTEN = 19  # a copy, byte for byte, holds records that its original lacks (strategy identity)
+    # Of a mirror that stamps no headers, whose copies are told by their contents.
+    AMBIGUOUS = 20  # hardly any record has contents of its own
+    MIRROR_ALTERS_RECORDS = 21  # too many copies have the contents of no original
 
     @property
     def is_withheld(self) -> bool:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.model.values import ABSENT
-from offset_sync.state.incarnations import lives_of
+from offset_sync.state.incarnation_rows import lives_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS
 from offset_sync.tables.protocol import Tables
 from offset_sync.translate.index.runs import Int64s

@@ -78,15 +78,19 @@ class ClusterOffsets:
         """
         self.own_writes.begin(key, offset, now_ms - self.clock_offset.at_most(now_ms))
 
-    def record(self, records: CommitRecords, now_ms: int | None = None) -> NDArray[np.bool_]:
+    def record(
+        self, records: CommitRecords, now_ms: int | None = None, is_copied: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.bool_]:
         """Take in *records*, read *now_ms*, and return which are our own; records read before change nothing.
 
-        A record is our own by its tag, or because we have written that value there.
+        A record is our own by its tag, or because we have written that value there. Those that *is_copied* says a
+        mirror's group sync has written count as if they had our tag: nobody has read a record by them.
         """
         if now_ms is not None and len(records.key):
             self.clock_offset.observe(int(records.committed_at_ms.max()), now_ms)
         is_new = records.log_offset > self.columns["log_offset"][records.key]
-        is_own = self._own(records, is_new)
+        is_tagged = _is_tagged(records) if is_copied is None else _is_tagged(records) | is_copied
+        is_own = self._own(records, is_new, is_tagged)
         self._take_in(records, is_own, is_new)
         return is_own
 
@@ -114,8 +118,16 @@ class ClusterOffsets:
         self._record_genuine(records, is_new & ~is_own & ~records.is_tombstone & (records.offset >= 0))
         return last
 
-    def _own(self, records: CommitRecords, is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        is_own = _is_tagged(records)
+    def is_foreign(self, records: CommitRecords) -> NDArray[np.bool_]:
+        """Return which of *records* have neither our tag nor a value that we have written and not read back."""
+        is_known = self.own_writes.holds(records.key, records.offset)
+        is_known |= (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
+        return ~(is_known | _is_tagged(records))
+
+    def _own(
+        self, records: CommitRecords, is_new: NDArray[np.bool_], is_tagged: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        is_own = is_tagged.copy()
         # What was read before is judged by what stands: we have forgotten what we wrote before that.
         is_own |= ~is_new & (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
         is_own[is_new] = self.own_writes.confirm(

@@ -12,34 +12,38 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.incarnations import lives_of
-from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_RUNS
+from offset_sync.state.incarnation_rows import lives_of
+from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_FINGERPRINTS, RECORD_RUNS
 from offset_sync.tables.protocol import Tables
 from offset_sync.translate.index.incarnations import Incarnation
 
-_RUN = ["cluster", "origin", "topic", "partition", "start_offset", "origin_start", "length"]
-_ENDS = (("origin", "origin_start"), ("cluster", "start_offset"))
-"""A run has records of two logs: of the one that they were produced in, and of the one that it was read from."""
+_ENDS = {
+    RECORD_RUNS: ("indexed_at", (("origin", "origin_start"), ("cluster", "start_offset"))),
+    RECORD_FINGERPRINTS: ("read_at", (("cluster", "start_offset"),)),
+}
+"""When a row was written, and of which logs it has records: a run of the log that they were produced in, too."""
+_LOG = ["topic", "partition", "length"]
 _COMMIT = ["cluster", "log_partition", "log_offset", "captured_at"]
 
 
 def highest_indexed(tables: Tables, are_copied: Callable[[str], object] | None = None) -> dict[ClusterPartition, int]:
-    """Return, by log, the first offset above all records of it that ``record_runs`` has; reads the whole table.
+    """Return, by log, the first offset above all records of it that are indexed; reads two whole tables.
 
     Of a log with several lives only what was indexed in the last one counts. Of topics that *are_copied* byte for byte
     (None: there are none) only the log itself counts: a copy that was written to tells nothing of its original.
     """
     lives, found = lives_of(tables.all_rows(LOG_INCARNATIONS)), dict[ClusterPartition, int]()
-    for rows in tables.batches(RECORD_RUNS, [*_RUN, "indexed_at"] if lives else _RUN, encoded=True):
-        for owner, start in _ENDS:
-            is_wanted = pc.greater(rows.column("length"), 0).to_numpy() & ~_is_earlier(rows, owner, lives)
-            if owner == "origin" and are_copied is not None:
-                is_wanted &= _is_told(rows, are_copied)
-            end = pc.add(rows.column(start), rows.column("length"))
-            for (cluster, topic, partition), highest in _highest(rows, [owner, "topic", "partition"], end, is_wanted):
-                if cluster:  # else nobody knows whose records they are
-                    log = ClusterPartition(cluster, topic, partition)
-                    found[log] = max(highest, found.get(log, highest))
+    for table, (at, ends) in _ENDS.items():
+        names = [*_LOG, *(name for end in ends for name in end), *([at] if lives else [])]
+        for rows in tables.batches(table, names, encoded=True):
+            for owner, start in ends:
+                is_wanted = pc.greater(rows.column("length"), 0).to_numpy() & ~_is_earlier(rows, owner, at, lives)
+                if owner == "origin" and are_copied is not None:
+                    is_wanted &= _is_told(rows, are_copied)
+                end = pc.add(rows.column(start), rows.column("length"))
+                for log, highest in _highest(rows, [owner, *_LOG[:2]], end, is_wanted):
+                    if log[0]:  # else nobody knows whose records they are
+                        found[ClusterPartition(*log)] = max(highest, found.get(ClusterPartition(*log), highest))
     return found
 
 
@@ -56,14 +60,14 @@ def highest_captured(tables: Tables, lives: CommitLogLives) -> dict[ClusterParti
 
 
 def _is_earlier(
-    rows: pa.Table, owner: str, lives: Collection[tuple[ClusterPartition, Incarnation]]
+    rows: pa.Table, owner: str, at: str, lives: Collection[tuple[ClusterPartition, Incarnation]]
 ) -> NDArray[np.bool_]:
     """Return which runs were indexed before their log began its last life; *owner* is the column with its cluster."""
     found = np.zeros(rows.num_rows, np.bool_)
     for log, life in lives:
         is_of_log = pc.and_(pc.equal(rows.column(owner), log.cluster), pc.equal(rows.column("topic"), log.topic))
         is_of_log = pc.and_(is_of_log, pc.equal(rows.column("partition"), log.partition))
-        indexed_ms = rows.column("indexed_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
+        indexed_ms = rows.column(at).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
         found |= is_of_log.to_numpy() & (indexed_ms <= life.noticed_ms)
     return found
 

@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochEnd, State, TopicPartition
+from offset_sync.state.incarnation_rows import epoch_ms, lives_of, log_of
 from offset_sync.state.index_rows import int64s
-from offset_sync.tables.catalog import ARRIVED, BEGINS, COPIED, ELECTED, LOG_INCARNATIONS, RECREATED, TRUNCATED, WRITTEN
+from offset_sync.tables.catalog import (
+    ALIGNED,
+    ARRIVED,
+    BEGINS,
+    COPIED,
+    DOUBTS,
+    ELECTED,
+    LOG_INCARNATIONS,
+    TRUNCATED,
+    WRITTEN,
+)
 from offset_sync.tables.protocol import Tables
 from offset_sync.translate.index.incarnations import (
     Incarnation,
@@ -25,7 +36,6 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs
 
 _PLACE = ["cluster", "topic", "partition"]
-_BEGINNINGS = frozenset({RECREATED, TRUNCATED})
 
 
 class Lost(NamedTuple):
@@ -49,6 +59,7 @@ class KnownIncarnations:
         self._epoch_ends: dict[ClusterPartition, list[tuple[str, EpochEnd]]] = {}
         self._written: dict[ClusterPartition, list[tuple[int, int]]] = {}
         self._copied: dict[ClusterPartition, int] = {}
+        self._doubts: dict[ClusterPartition, tuple[datetime, str]] = {}
         self._version: int | None = None
 
     def is_copied(self, log: ClusterPartition) -> bool:
@@ -66,6 +77,11 @@ class KnownIncarnations:
             for at_ms, end in self._written.get(log, ())
         )
 
+    def doubt(self, log: ClusterPartition) -> State | None:
+        """Return why copies in *log* cannot be told by their contents; None where they can, or headers tell them."""
+        word = self._doubts[log][1] if log in self._doubts else ALIGNED
+        return None if word == ALIGNED else State[word]
+
     def of(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of *log* after its first, as they were noticed."""
         return self._lives.get(log.topic_partition, {}).get(log, ()) if self._lives else ()
@@ -82,6 +98,7 @@ class KnownIncarnations:
             partition: {log: list(lives) for log, lives in logs.items()} for partition, logs in self._lives.items()
         }
         found._epochs, found._version = dict(self._epochs), version
+        found._doubts = dict(self._doubts)
         found._epoch_ends = {log: list(ends) for log, ends in self._epoch_ends.items()}
         found._copied = dict(self._copied)
         found._written = {log: list(written) for log, written in self._written.items()}
@@ -90,16 +107,19 @@ class KnownIncarnations:
     def _take_in(self, rows: pa.Table) -> set[TopicPartition]:
         for row in rows.to_pylist():
             if row["reason"] == ARRIVED:
-                arrived = self._arrived.setdefault(_log_of(row), [])
+                arrived = self._arrived.setdefault(log_of(row), [])
                 arrived.append((epoch_ms(row["noticed_at"]), row["begins_at"]))
                 arrived.sort()
             if row["reason"] == WRITTEN:
-                self._written.setdefault(_log_of(row), []).append((epoch_ms(row["noticed_at"]), row["begins_at"]))
+                self._written.setdefault(log_of(row), []).append((epoch_ms(row["noticed_at"]), row["begins_at"]))
             if row["reason"] == COPIED:
-                self._copied[_log_of(row)] = max(epoch_ms(row["noticed_at"]), self._copied.get(_log_of(row), 0))
+                self._copied[log_of(row)] = max(epoch_ms(row["noticed_at"]), self._copied.get(log_of(row), 0))
+            if row["reason"] in DOUBTS:
+                said = (row["noticed_at"], row["reason"])
+                self._doubts[log_of(row)] = max(said, self._doubts.get(log_of(row), said))
             if row["leader_epoch"] is None:
                 continue
-            log, told = _log_of(row), (row["noticed_at"], row["topic_id"], row["leader_epoch"])
+            log, told = log_of(row), (row["noticed_at"], row["topic_id"], row["leader_epoch"])
             self._epochs[log] = max(told, self._epochs.get(log, told))
             if row["reason"] in (ELECTED, TRUNCATED):
                 end = EpochEnd(row["leader_epoch"], row["begins_at"])
@@ -210,26 +230,3 @@ def to_edges(known: Mapping[int, int]) -> Runs:
     start = np.array([place for place, at_ms in known.items() if at_ms >= 0], np.int64)
     at_ms = np.array([at_ms for at_ms in known.values() if at_ms >= 0], np.int64)
     return Runs.of(start, np.zeros(len(start)), np.zeros(len(start)), start, at_ms)
-
-
-def lives_of(rows: pa.Table, *, of_commits: bool = False) -> list[tuple[ClusterPartition, Incarnation]]:
-    """Return the lives that begin in rows of ``log_incarnations``: of topics, or *of_commits*."""
-    if _BEGINNINGS.isdisjoint(rows.column("reason").to_pylist()):
-        return []
-    return [
-        (
-            _log_of(row),
-            Incarnation(row["begins_at"], epoch_ms(row["noticed_at"]), row["topic_id"], row["reason"] == RECREATED),
-        )
-        for row in rows.to_pylist()
-        if row["reason"] in _BEGINNINGS and (row["topic"] == CONSUMER_OFFSETS) == of_commits
-    ]
-
-
-def _log_of(row: Mapping[str, Any]) -> ClusterPartition:
-    return ClusterPartition(row["cluster"], row["topic"], row["partition"])
-
-
-def epoch_ms(at: datetime) -> int:
-    """Return a time in milliseconds since the epoch."""
-    return round(at.timestamp() * 1000)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 
 from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.bounded_rows import split_bounds, without_bounds
 from offset_sync.state.incarnations import KnownIncarnations, Lost, to_edges
 from offset_sync.state.index_rows import IndexRows, readable, with_gaps
 from offset_sync.translate.index.log_index import LogIndex
@@ -29,7 +30,7 @@ class IndexLogs:
         """Take in *rows* of a log, which are in order; what a cut has taken of them is lost."""
         edges = NO_RUNS
         if lives.concern(of_log):
-            runs = readable(rows.runs)
+            runs = readable(without_bounds(rows).runs)
             self.lose(of_log, lives.lost(of_log, runs))
             edges = to_edges(lives.known_to_the_cut(of_log, runs))
         self.take_in_part(of_log, rows, lives, edges, is_timed=is_timed)
@@ -43,14 +44,20 @@ class IndexLogs:
         self, of_log: ClusterPartition, rows: IndexRows, lives: KnownIncarnations, edges: Runs, *, is_timed: bool
     ) -> None:
         """Take in some *rows* of a log, which are in order, and *edges* that lie among them."""
+        rows, unrecognised = (without_bounds(rows), None) if lives.concern(of_log) else split_bounds(rows)
         runs, kept = readable(rows.runs), rows.length
         if lives.concern(of_log):
             kept, runs = lives.live(of_log, runs, edges)
-        if len(runs) == 0:
+        starts = [int(each.start[0]) for each in (runs, unrecognised) if each is not None and len(each)]
+        if not starts:
             return
         log = self.logs.get(of_log)
         if log is None:
-            log = self._begin(of_log, int(runs.start[0]))
+            log = self._begin(of_log, min(starts))
+        if unrecognised is not None:
+            log.note_unrecognised(unrecognised)
+        if len(runs) == 0:
+            return
         whole = with_gaps(runs, log.frontier)
         if whole.length.sum() > runs.length.sum():
             logger.warning("clusters.%s: %s-%d: not all of it is in the index; what lacks is repeated", *of_log)

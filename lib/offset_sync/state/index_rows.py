@@ -9,17 +9,19 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.equal_columns import same_everywhere, taken, together
 from offset_sync.state.row_order import ascends, by_offset, narrow
-from offset_sync.tables.catalog import BEGINS
+from offset_sync.tables.catalog import AT_MOST, BEGINS, NOT_BEFORE
+from offset_sync.translate.index.bounds import with_bounds
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
 
 TIMES = ("indexed_at", "min_timestamp", "max_timestamp", "complete_until")
-COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", *TIMES]
+COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", "bound", *TIMES]
 UNTIMED = [name for name in COLUMNS if name not in ("min_timestamp", "max_timestamp")]
 """What is read where no topic is translated by timestamp."""
 _WORTH_A_STRETCH = 256
@@ -163,8 +165,10 @@ class RowReader:
         if is_timed.any():
             times = (_milliseconds(rows.column(name)) for name in ("min_timestamp", "max_timestamp"))
             least_ms, most_ms = (np.where(is_timed[log], each, 0) for each in times)
-        known = np.array([self._code(name) for name in codes], np.int64)
-        columns = (start, length, known[origin], origin_start, seen_ms, least_ms, most_ms, complete_ms)
+        known = np.array([self._code(name) for name in codes], np.int64)[origin]
+        if (bound := rows.column("bound")).null_count < len(bound):
+            known = with_bounds(known, *(_is(bound, name) for name in (AT_MOST, NOT_BEFORE)))
+        columns = (start, length, known, origin_start, seen_ms, least_ms, most_ms, complete_ms)
         return IndexRows(log, *columns)
 
     def _logs_of(self, rows: pa.Table) -> Int64s:
@@ -195,6 +199,11 @@ def _encoded(column: pa.ChunkedArray) -> tuple[list[str], Int64s]:
     encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
     index: Int64s = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return encoded.dictionary.to_pylist(), index
+
+
+def _is(column: pa.ChunkedArray, value: str) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = pc.fill_null(pc.equal(column, value), False).to_numpy()
+    return found
 
 
 def readable(rows: Runs) -> Runs:

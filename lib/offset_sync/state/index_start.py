@@ -10,6 +10,7 @@ from functools import partial
 import pyarrow as pa
 
 from offset_sync.model.values import ClusterPartition
+from offset_sync.state.bounded_rows import without_bounds
 from offset_sync.state.incarnations import KnownIncarnations, to_edges
 from offset_sync.state.index_logs import IndexLogs
 from offset_sync.state.index_pages import IndexPages
@@ -73,7 +74,7 @@ class IndexStart:
         for rows in self._rows.in_order(frozenset(concerned)) if concerned else ():
             for number, of_log in rows.by_log():
                 if number in concerned:
-                    place, runs = self._reader.logs[number], readable(of_log.runs)
+                    place, runs = self._reader.logs[number], readable(without_bounds(of_log).runs)
                     found.lose(place, lives.lost(place, runs))
                     edges = self._edges.setdefault(place, {})
                     self._edges[place] = lives.known_to_the_cut(place, runs) | edges

@@ -122,6 +122,12 @@ class OwnWrites:
                 confirmed[key_id] = value if is_own[row] and not is_tagged[row] else NOTHING
         return is_own
 
+    def holds(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
+        """Return which of these values are pending; shapes (records,). Nothing is taken for read back by that."""
+        pending = self._pending
+        pairs = zip(key.tolist(), offset.tolist(), strict=True)
+        return np.fromiter((value in pending.get(key_id, ()) for key_id, value in pairs), np.bool_, len(key))
+
     def _is_pending(self, key_id: int, value: int, at_ms: int) -> bool:
         """Return whether we wrote *value*; it and what we wrote before it are pending no longer."""
         pending = self._pending.get(key_id, [])

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochEnd, State, TopicPartition
 from offset_sync.state.clock_offset import ClockOffset, system_now_ms
 from offset_sync.state.incarnations import KnownIncarnations
 from offset_sync.state.index_logs import IndexLogs
@@ -182,6 +182,10 @@ class RecordIndex:
     def is_written(self, log: ClusterPartition) -> bool:
         """Return whether *log*, a copy byte for byte, has been written to, as far as the tables know."""
         return self._incarnations.is_written(log)
+
+    def doubt(self, log: ClusterPartition) -> State | None:
+        """Return why copies in *log* cannot be told by their contents, if so; as far as the tables know."""
+        return self._incarnations.doubt(log)
 
     def epoch_ends(self, log: ClusterPartition) -> Sequence[EpochEnd]:
         """Return where the records of a log's earlier leaders ended."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochEnd, State, TopicPartition
 from offset_sync.state.clock_offset import ClockOffset
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
@@ -44,6 +45,9 @@ class Index(Protocol):
 
     def is_written(self, log: ClusterPartition) -> bool:
         """Return whether a log, a copy byte for byte, has been written to."""
+
+    def doubt(self, log: ClusterPartition) -> State | None:
+        """Return why copies in a log cannot be told by their contents, if so."""
 
     def epoch_ends(self, log: ClusterPartition) -> Sequence[EpochEnd]:
         """Return where the records of a log's earlier leaders ended."""
@@ -109,11 +113,15 @@ class Commits:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the clusters said, and how far the index had read before they were asked, *asked_at_ms* by our clock."""
+    """What the clusters said, and how far the index had read before they were asked, *asked_at_ms* by our clock.
+
+    *checkpoints* are what MirrorMaker has said at clusters. They are shown, and no answer rests on them.
+    """
 
     metadata: MetadataByCluster
     frontiers: Mapping[ClusterPartition, int]
     asked_at_ms: int = int(NO_LIMIT)
+    checkpoints: Mapping[str, MirrorCheckpoints] = field(default_factory=dict)
 
     def epoch_end(self, cluster: str, partition: TopicPartition) -> list[EpochEnd]:
         """Return where the records of the leaders ended that a log had when it was indexed, if it has another now."""

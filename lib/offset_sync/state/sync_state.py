@@ -47,11 +47,25 @@ class SyncState:
         self.last_translations = {pair: LastTranslations(sources[pair[0]]) for pair in config.pairs()}
         self.unread = UnreadLogs()
 
-    def record(self, alias: str, keys: Sequence[GroupPartition], records: CommitRecords) -> Recorded:
-        """Take in commit records of the cluster *alias*, in log order; *keys* are theirs, one each."""
+    def is_foreign(self, alias: str, keys: Sequence[GroupPartition], records: CommitRecords) -> NDArray[np.bool_]:
+        """Return which of commit records that are to be taken in are not known as our own; *keys* are theirs."""
+        with self.lock:
+            return self.offsets.clusters[alias].is_foreign(records.with_key(self.offsets.ids(keys)))
+
+    def record(
+        self,
+        alias: str,
+        keys: Sequence[GroupPartition],
+        records: CommitRecords,
+        is_copied: NDArray[np.bool_] | None = None,
+    ) -> Recorded:
+        """Take in commit records of the cluster *alias*, in log order; *keys* are theirs, one each.
+
+        *is_copied*: a mirror's group sync has written them, and not a consumer.
+        """
         with self.lock:
             rows = self.offsets.ids(keys)
-            is_own = self.offsets.clusters[alias].record(records.with_key(rows), self.now_ms())
+            is_own = self.offsets.clusters[alias].record(records.with_key(rows), self.now_ms(), is_copied)
             self.unread.note_brought(alias, rows[~is_own & ~records.is_tombstone & (records.offset >= 0)])
             return Recorded(rows, is_own)
 

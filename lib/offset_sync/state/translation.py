@@ -138,6 +138,15 @@ def what_stays(pair: Pair, question: Question, index: Index, keys: KeyRows) -> T
     return withhold_some(answers, memory.reasons(partition, keys, (key, question.given.offset), log))
 
 
+def watched_until_ms(log: LogIndex | None, log_end: int, now_ms: int) -> int:
+    """Return until when everything that came to the source's *log* is known, in ms; errs to earlier.
+
+    A hole ages only so long: where the index is behind, what fills the hole may have come and not been read yet.
+    """
+    is_behind = log is not None and log.frontier < log_end
+    return min(log.complete_until_ms, now_ms) if log is not None and is_behind else now_ms
+
+
 class Problems:
     """What is wrong with partitions, each logged once as long as it stays the same."""
 
@@ -152,12 +161,3 @@ class Problems:
             is_known, self._known[what] = self._known.get(what) == repr(problem), repr(problem)
         if not is_known:
             logger.error("%s cannot be translated", what, exc_info=problem)
-
-
-def watched_until_ms(log: LogIndex | None, log_end: int, now_ms: int) -> int:
-    """Return until when everything that came to the source's *log* is known, in ms; errs to earlier.
-
-    A hole ages only so long: where the index is behind, what fills the hole may have come and not been read yet.
-    """
-    is_behind = log is not None and log.frontier < log_end
-    return min(log.complete_until_ms, now_ms) if log is not None and is_behind else now_ms

@@ -228,19 +228,21 @@ class Translator:
         if ends is None and partition.partition < topic.partitions:
             return None
         start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
-        known_to = snapshot.frontiers[ClusterPartition(cluster, *partition)]
-        found = PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, known_to)
-        return found._replace(is_cut=partition in said.cut, is_written=self._is_written(cluster, partition))
+        log = ClusterPartition(cluster, *partition)
+        found = PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, snapshot.frontiers[log])
+        doubt, is_written = self._index.doubt(log), self._is_written(log, partition.topic)
+        return found._replace(is_cut=partition in said.cut, is_written=is_written, doubt=doubt)
 
     def _remembered(self, cluster: str, partition: TopicPartition, there: PartitionMetadata) -> PartitionMetadata:
         ids, indexed = self._topic_ids(cluster, partition), self._index.partitions(cluster, partition.topic)
-        known = last_known(ids, indexed, partition.partition, there)
-        return known._replace(is_written=self._is_written(cluster, partition))
+        known, log = last_known(ids, indexed, partition.partition, there), ClusterPartition(cluster, *partition)
+        return known._replace(is_written=self._is_written(log, partition.topic), doubt=self._index.doubt(log))
 
-    def _is_written(self, cluster: str, partition: TopicPartition) -> bool:
-        log, original = ClusterPartition(cluster, *partition), self._original_of(partition.topic)
+    def _is_written(self, log: ClusterPartition, topic: str) -> bool:
+        original = self._original_of(topic)
         # With another strategy now, what was read off the offsets would be believed.
-        return self._index.is_copied(log) if original is None else original != cluster and self._index.is_written(log)
+        is_copy = original not in (None, log.cluster)
+        return self._index.is_copied(log) if original is None else is_copy and self._index.is_written(log)
 
     def _topic_ids(self, cluster: str, partition: TopicPartition) -> Set[str]:
         """Return the ids of the topic that its index is of: of a log with several lives the last one counts."""

@@ -18,6 +18,7 @@ from offset_sync.state.translator import Translator
 from offset_sync.status.assessment import Assessment, Bools
 from offset_sync.status.log_comparison import NO_END, LogComparison, LogPair, compare_logs
 from offset_sync.status.measure import has_log_end, log_end, measure
+from offset_sync.status.mirror_maker import checkpoint_offsets, with_checkpoints
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.strategies import is_stamped
@@ -54,11 +55,15 @@ class _Pair:
 
 
 class _Positions(NamedTuple):
-    """Commits of one partition at the source, and where their groups stand at the target; shapes (commits,)."""
+    """Commits of one partition at the source, and where their groups stand at the target; shapes (commits,).
+
+    *mirror_maker_offset* is where MirrorMaker would have them there, ABSENT where it says nothing.
+    """
 
     commits: Commits
     target_offset: Int64s
     has_target_offset: Bools
+    mirror_maker_offset: Int64s
 
 
 @dataclass(frozen=True)
@@ -101,10 +106,11 @@ class Assessor:
             origin_names = {index.code(alias): alias for alias in self._config.clusters}
             keys = [offsets.keys[key] for key in commits.key.tolist()]
             places = list(self._state.keys.slices(commits.key))
+        said = checkpoint_offsets(snapshot.checkpoints.get(target), source, keys)
         pair = _Pair(source, target, snapshot, now_ms, origin_names)
         parts = []
         for place, rows in places:
-            positions = _Positions(commits.take(rows), target_offset[rows], has_target_offset[rows])
+            positions = _Positions(commits.take(rows), target_offset[rows], has_target_offset[rows], said[rows])
             parts.append(self._assess_partition(pair, place, positions))
         joined = Assessment.joined(parts)
         return replace(joined, source=source, target=target, keys=keys, committed_at_ms=commits.at_ms)
@@ -151,7 +157,8 @@ class Assessor:
         self._translator.compute(asked.translation)
         answers = self._translator.answers(asked.translation)
         comparison = self._comparison(asked, positions.commits.offset)
-        return comparison, measure(asked.logs, comparison, positions.commits, answers, *positions[1:])
+        measured = measure(asked.logs, comparison, positions.commits, answers, *positions[1:3])
+        return comparison, with_checkpoints(measured, asked.logs, answers, positions.mirror_maker_offset)
 
     def _keep(self, asked: _Asked, comparison: LogComparison, assessment: Assessment) -> None:
         """Remember what was found, and the positions of records that were made for it."""

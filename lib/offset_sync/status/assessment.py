@@ -78,6 +78,11 @@ class Assessment:
     mirror_gaps: Int64s  # records of the target that the source will never get
     mirror_lag_by_origin: NDArray[np.object_]
     origin_share: NDArray[np.object_]
+    # What MirrorMaker makes of the source's commit, if anything: it is shown, and nothing follows from it.
+    mirror_maker_offset: Int64s = field(default_factory=_numbers)  # ABSENT: it has said nothing of the partition
+    mirror_maker_behind: Int64s = field(default_factory=_numbers)  # repeated there beside what the translation costs
+    mirror_maker_lost: Int64s = field(default_factory=_numbers)  # unread below it; ABSENT as before: nobody can tell
+    mirror_maker_doubt: NDArray[np.object_] = field(default_factory=_texts)  # None where the commit is no sync of its
     # Filled in once the partitions of the pair are joined.
     source: str = ""
     target: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 
 from offset_sync.config import Config
@@ -11,8 +12,13 @@ from offset_sync.kafka.topic_names import open_admin, open_epochs, open_reader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import EpochChange, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
+from offset_sync.state.checkpoint_logs import open_checkpoints
 from offset_sync.state.known_names import learn_names
+from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import Index, MetadataByCluster
+
+logger = logging.getLogger(__name__)
+_CHECKPOINTS_S = 10.0
 
 
 class ClusterQueries:
@@ -29,6 +35,7 @@ class ClusterQueries:
         self._group_states = {alias: GroupStates(alias, each) for alias, each in options.items()}
         self._readers = {alias: open_reader(alias, each, config.names) for alias, each in options.items()}
         self._epochs = {alias: open_epochs(alias, each, config.names) for alias, each in options.items()}
+        self._checkpoints = {alias: open_checkpoints(config, alias, each) for alias, each in self._admins.items()}
         self._fetcher = checked_metadata(config, self._admins, index)
 
     def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
@@ -60,6 +67,19 @@ class ClusterQueries:
             group_id: answer if isinstance(answer, ClusterError) else {one: each.offset for one, each in answer.items()}
             for group_id, answer in answers.items()
         }
+
+    def mirror_checkpoints(self, aliases: Collection[str]) -> Mapping[str, MirrorCheckpoints]:
+        """Return what MirrorMaker has said by now at each cluster; of one that does not answer what was read before."""
+        found = {}
+        for alias in aliases:
+            if alias in self._given_up:
+                continue
+            found[alias] = self._checkpoints[alias]
+            try:
+                found[alias].refresh(_CHECKPOINTS_S)
+            except ClusterError as error:
+                logger.warning("MirrorMaker's checkpoints are not up to date: %s", error)
+        return found
 
     def commit_log_ends(self, alias: str) -> Sequence[int | None] | ClusterError:
         """Return the log end of each partition of ``__consumer_offsets``, None of one without a leader."""

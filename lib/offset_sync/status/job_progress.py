@@ -37,7 +37,12 @@ class CheckpointProgress:
         self._patience_s = patience_s
         root = config.tables.checkpoints
         self._sync = {alias: Checkpoint(files, f"{root}/sync_offsets/{alias}") for alias in config.clusters}
-        self._index = {alias: Checkpoint(files, f"{root}/index_records/{alias}") for alias in config.clusters}
+        # Where contents tell what a copy is one query reads originals and another one copies.
+        kinds = (".originals", ".copies") if config.is_by_contents else ("",)
+        index = f"{root}/index_records/"
+        self._index = {
+            alias: [Checkpoint(files, f"{index}{alias}{kind}") for kind in kinds] for alias in config.clusters
+        }
         self._stuck_at: dict[str, int | None] = {}
         self._has_said = False
 
@@ -46,7 +51,7 @@ class CheckpointProgress:
         asked = {alias: self._commit_logs.commit_log_ends(alias) for alias in self._sync}
         ends = {alias: each for alias, each in asked.items() if not isinstance(each, ClusterError)}
         self._wait(ends)
-        silent = {alias: _silent_ms(checkpoint, now_ms) for alias, checkpoint in self._index.items()}
+        silent = {alias: _silent_ms(checkpoints, now_ms) for alias, checkpoints in self._index.items()}
         return JobProgress({alias: _lag(self._sync[alias], each, now_ms) for alias, each in ends.items()}, silent)
 
     def _wait(self, ends: Mapping[str, Sequence[int | None]]) -> None:
@@ -72,7 +77,7 @@ class CheckpointProgress:
 
 def _lag(checkpoint: Checkpoint, ends: Sequence[int | None], now_ms: int) -> StreamLag:
     unread = _unread(checkpoint, checkpoint.last_committed(), ends)
-    return StreamLag(unread, _silent_ms(checkpoint, now_ms) if any(unread.values()) else 0, len(ends))
+    return StreamLag(unread, _silent_ms([checkpoint], now_ms) if any(unread.values()) else 0, len(ends))
 
 
 def _unread(checkpoint: Checkpoint, batch_id: int | None, ends: Sequence[int | None]) -> dict[int, int]:
@@ -84,6 +89,7 @@ def _unread(checkpoint: Checkpoint, batch_id: int | None, ends: Sequence[int | N
     }
 
 
-def _silent_ms(checkpoint: Checkpoint, now_ms: int) -> int:
-    at_ms = checkpoint.last_sign_ms()
-    return max(0, now_ms - at_ms) if at_ms is not None else 0
+def _silent_ms(checkpoints: Sequence[Checkpoint], now_ms: int) -> int:
+    """Return for how long no query has moved; of one that never has nobody can tell."""
+    signs = [at_ms for each in checkpoints if (at_ms := each.last_sign_ms()) is not None]
+    return max(0, now_ms - max(signs)) if signs else 0

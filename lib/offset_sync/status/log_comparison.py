@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
 
+from offset_sync.translate.index.bounds import origin_of
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s
 from offset_sync.translate.partition_log import PartitionMetadata
@@ -116,7 +118,7 @@ def compare_logs(logs: LogPair, committed: Int64s) -> LogComparison:
 def _missing_by_origin(logs: LogPair) -> Iterator[tuple[int, ReplicationGap]]:
     """Yield, with its origin, what the target lacks of what others have produced."""
     source, target = logs.source, logs.target
-    for origin in sorted((source.origins | {logs.source_origin}) - {logs.target_origin, UNKNOWN_ORIGIN}):
+    for origin in sorted(_known(source.origins | {logs.source_origin}) - {logs.target_origin}):
         yield from ((origin, gap) for gap in replication_gaps(origin, source, target, logs.young_since_ms))
     # Their headers cannot be read, so they are taken for the source's own that the target lacks.
     yield logs.source_origin, ReplicationGap(OffsetRanges.none(), OffsetRanges(*source.unknown_ranges))
@@ -136,8 +138,13 @@ def _missing_by_time(logs: LogPair) -> Iterator[tuple[int, ReplicationGap]]:
 
 def _missing_at_source(logs: LogPair) -> Iterator[ReplicationGap]:
     """Yield what the target has and the source lacks."""
-    for origin in logs.target.origins - {logs.source_origin, UNKNOWN_ORIGIN}:
+    for origin in _known(logs.target.origins) - {logs.source_origin}:
         yield from replication_gaps(origin, logs.target, logs.source, logs.young_since_ms)
+
+
+def _known(codes: AbstractSet[int]) -> set[int]:
+    """Return the origins whose records have an identity; of those that are only bounded nobody can tell what lacks."""
+    return {code for code in codes if code > UNKNOWN_ORIGIN}
 
 
 def _origin_shares(logs: LogPair) -> dict[str, float]:
@@ -154,6 +161,6 @@ def _by_name(logs: LogPair, counts: Mapping[int, int]) -> dict[str, int]:
     """Return *counts* by alias; origins that are no cluster of ours are summed as ``?``."""
     named: dict[str, int] = {}
     for origin in sorted(counts):
-        name = logs.origin_names.get(origin, "?")
+        name = logs.origin_names.get(origin_of(origin), "?")
         named[name] = named.get(name, 0) + counts[origin]
     return named

@@ -31,7 +31,7 @@ def measure(
     committed = commits.offset
     source_end, target_end = log_end(logs.source_metadata), log_end(logs.target_metadata)
     beyond_index, missing_beyond_index = _beyond_index(logs, committed, source_end)
-    repeats, skipped = _cost(logs, committed, answers, target_offset, has_target_offset)
+    repeats, skipped = cost_at(logs, committed, answers, target_offset, has_target_offset)
     not_mirrored = comparison.not_mirrored.count_from(committed) + missing_beyond_index
     deleted = comparison.deleted.count_from(committed)
     unindexed_source = np.maximum(beyond_index, max(0, source_end - logs.source.frontier))
@@ -45,7 +45,7 @@ def measure(
         lost=answers.lost + skipped + not_mirrored + deleted,
         target_offset=target_offset,
         has_target_offset=has_target_offset,
-        is_outside=has_target_offset & _is_outside(logs.target_metadata, target_offset),
+        is_outside=has_target_offset & is_outside(logs.target_metadata, target_offset),
         repeats=repeats,
         skipped=skipped,
         unread=logs.source.paged.records_from(committed, logs.source.frontier) + beyond_index,
@@ -104,10 +104,13 @@ def _beyond_index(logs: LogPair, committed: Int64s, source_end: int) -> tuple[In
     return count, missing
 
 
-def _cost(
+def cost_at(
     logs: LogPair, committed: Int64s, answers: Translations, target_offset: Int64s, has_target_offset: Bools
 ) -> tuple[Int64s, Int64s]:
-    """Return what the group repeats and skips at *target_offset*, compared with the translation."""
+    """Return what each group repeats and skips at *target_offset*, compared with the translation; 0 without both.
+
+    Repeats are negative where what the group would skip was read by it.
+    """
     repeats, skipped = np.zeros(len(committed), np.int64), np.zeros(len(committed), np.int64)
     is_elsewhere = ~IS_WITHHELD[answers.state] & has_target_offset & (answers.wanted != target_offset)
     rows = np.flatnonzero(is_elsewhere)
@@ -129,7 +132,7 @@ def _cost(
     return repeats, skipped
 
 
-def _is_outside(metadata: PartitionMetadata | None, offset: Int64s) -> Bools:
+def is_outside(metadata: PartitionMetadata | None, offset: Int64s) -> Bools:
     """Return where the log does not hold *offset*: a consumer would start where its own options say."""
     if metadata is None:
         return np.zeros(len(offset), np.bool_)

@@ -13,12 +13,14 @@ from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, ClusterPartition, Status, TopicPartition
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import Commits, MetadataByCluster, Snapshot, frontiers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
 from offset_sync.status.assess import Assessor
 from offset_sync.status.assessment import Assessment, Bools
 from offset_sync.status.classify import classify, needs_comparison
+from offset_sync.status.mirror_maker import with_doubts
 from offset_sync.status.record_comparison import RecordPair
 from offset_sync.status.rows import Rows, joined_rows, to_columns
 from offset_sync.status.staleness import ReportStaleness
@@ -32,6 +34,9 @@ class AskedClusters(Fetcher, Protocol):
 
     def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         """Return the groups of a cluster that have members now."""
+
+    def mirror_checkpoints(self, aliases: Collection[str]) -> Mapping[str, MirrorCheckpoints]:
+        """Return what MirrorMaker has said by now at each cluster where it says anything."""
 
 
 class CatchUp(Protocol):
@@ -91,7 +96,8 @@ class StatusReporter:
             metadata = self._clusters.fetch([target, *commits], partitions)
             context = ReportContext(self._clusters.active_groups(target), progress, now_ms)
             self._catch_up.wait(metadata)
-            snapshot = Snapshot(metadata, known_to)
+            said = self._clusters.mirror_checkpoints([each for each in metadata if not _is_silent(metadata, each)])
+            snapshot = Snapshot(metadata, known_to, checkpoints=said)
             for source, each in commits.items():
                 rows.append(to_columns(self._assess(source, target, each, snapshot, context), self._config.names))
         return joined_rows(rows)
@@ -111,7 +117,7 @@ class StatusReporter:
         self, source: str, target: str, commits: Commits, snapshot: Snapshot, context: ReportContext
     ) -> Assessment:
         measured = self._assessor.assess(source, target, commits, snapshot, context.now_ms)
-        current = self._with_present(measured, context)
+        current = self._with_doubts(self._with_present(measured, context), snapshot.checkpoints)
         classified = classify(current, to_ms(self._config.status.stalled_after))
         return self._with_comparison(classified)
 
@@ -137,6 +143,12 @@ class StatusReporter:
             sync_silent_ms=np.full(count, progress.sync_silent_ms(*pair)),
             index_silent_ms=staleness.waiting_ms(key, is_unindexed, still_ms, now_ms),
         )
+
+    def _with_doubts(self, assessment: Assessment, checkpoints: Mapping[str, MirrorCheckpoints]) -> Assessment:
+        """Say where the commit that counts may be one of MirrorMaker's, so that another cluster may be the owner."""
+        with self._state.lock:
+            epoch = self._state.offsets.clusters[assessment.source].columns["genuine_epoch"][assessment.key]
+        return with_doubts(assessment, checkpoints.get(assessment.source), epoch)
 
     def _unread_commits(self, assessment: Assessment, progress: JobProgress) -> tuple[Int64s, Bools]:
         """Return how many unread commits may concern each group, and whether that is known.
@@ -170,3 +182,7 @@ class StatusReporter:
             if difference is not None:
                 status[row], reason[row] = Status.MIRRORING, difference
         return replace(assessment, status=status, reason=reason)
+
+
+def _is_silent(metadata: MetadataByCluster, alias: str) -> bool:
+    return isinstance(metadata[alias], ClusterError)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
-from offset_sync.model.values import State, Status
+from offset_sync.model.values import ABSENT, State, Status
 from offset_sync.status.assessment import Assessment, Bools
 from offset_sync.translate.index.runs import Int64s
 
@@ -53,6 +53,10 @@ def to_columns(assessment: Assessment, names: Names = SAME_NAMES) -> Rows:
         "is_target_active": _where(one.is_activity_known, one.is_target_active),
         "stream": [topic for _, topic, _ in one.keys],
         "target_topic": [names.topic(one.target, topic) for _, topic, _ in one.keys],
+        "mirror_maker_offset": _where(one.mirror_maker_offset != ABSENT, one.mirror_maker_offset),
+        "mirror_maker_behind": _where(one.mirror_maker_behind != ABSENT, one.mirror_maker_behind),
+        "mirror_maker_lost": _where(one.mirror_maker_lost != ABSENT, one.mirror_maker_lost),
+        "mirror_maker_doubt": one.mirror_maker_doubt.tolist(),
     }
 
 

@@ -23,6 +23,9 @@ _TEXTS = {
     "anew where the strategy is another one now",
     State.NO_REFERENCE: "the topic's strategy finds nothing to go by; wait for mirrored records, or choose exact",
     State.TRANSLATION_FAILED: "an error in Offset Sync itself; the log has its stack trace, please report it",
+    State.AMBIGUOUS: "less than one copy in 1,000 has contents of its own; have the mirror stamp headers",
+    State.MIRROR_ALTERS_RECORDS: "more than one copy in 1,000 has the contents of no original: the mirror alters "
+    "records (see mirror.keeps), or somebody else writes to the copy; have the mirror stamp headers",
     State.LOG_TRUNCATED: "a log has lost records that were indexed; let index_records read it again",
 }
 

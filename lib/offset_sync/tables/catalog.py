@@ -6,9 +6,14 @@ from offset_sync.tables.definition import Table, columns
 
 BEGINS = -1
 """The origin_start of the row that says from where a micro-batch has read a partition."""
+AT_MOST, NOT_BEFORE = "target", "source"
+"""What a row of ``record_runs`` says where a record's identity is only known by bounds."""
 RECREATED, TRUNCATED = "TOPIC_RECREATED", "LOG_TRUNCATED"
 READ_AGAIN, ARRIVED, ELECTED, WRITTEN, COPIED = "READ_AGAIN", "ARRIVED", "ELECTED", "WRITTEN", "COPIED"
 """Reasons of rows of ``log_incarnations``; of all seven the first two begin a life."""
+ALIGNED, NOT_INDEXED, AMBIGUOUS, ALTERED = "ALIGNED", "NOT_INDEXED", "AMBIGUOUS", "MIRROR_ALTERS_RECORDS"
+"""More of them, of copies that are told by their contents: whether they can be told, the newest counts."""
+DOUBTS = (ALIGNED, NOT_INDEXED, AMBIGUOUS, ALTERED)
 RECORD_RUNS = Table(
     "record_runs",
     "Runs: stretches of a log in which offset and origin offset grow together. A row of length 0 is no run: it says "
@@ -26,10 +31,32 @@ RECORD_RUNS = Table(
         "indexed_at | timestamp | when the index saw the run",
         "complete_until | timestamp | where origin_start is -1: what stood in the log at this moment is indexed; null: "
         "not known",
+        "bound | string | null: the identities are known; target: they are at most origin_start and so on, and count "
+        "only where this log is the target; source: no record, but originals from origin_start on may stand as late as "
+        "start_offset and so on",
     ),
     cluster_by=("topic", "partition", "start_offset"),
     is_cut=True,
-    later=("complete_until",),
+    later=("complete_until", "bound"),
+)
+RECORD_FINGERPRINTS = Table(
+    "record_fingerprints",
+    "Fingerprints of records, where the mirror stamps no headers: hashes of all that a copy has of its original. A row "
+    "is of a stretch of a log, of records or none; a micro-batch's rows leave nothing out. Kept for as long as the "
+    "mirror may send again.",
+    columns(
+        "cluster | string | alias of the cluster whose log this is",
+        "topic | string | topic",
+        "partition | int | partition",
+        "start_offset | bigint | first offset of the stretch",
+        "length | bigint | offsets in it",
+        "offsets | binary | those of the records, 8 bytes each, little-endian; null: each offset has one",
+        "fingerprints | binary | of the records, likewise",
+        "read_at | timestamp | when it was read",
+        "complete_until | timestamp | what stood in the log at this moment is read up to here; null: not known",
+    ),
+    cluster_by=("topic", "partition", "start_offset"),
+    is_cut=True,
 )
 INDEXED_TOPICS = Table(
     "indexed_topics",
@@ -57,7 +84,9 @@ LOG_INCARNATIONS = Table(
         "records of the leaders before (ELECTED), or the original (WRITTEN)",
         "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: that was read since; ARRIVED: from begins_at on "
         "no copy is of an earlier life of its origin's log; WRITTEN: a copy, byte for byte, had records that its "
-        "original lacked; COPIED: indexed as such a copy, whatever it holds; ELECTED or null: the log goes on",
+        "original lacked; COPIED: indexed as such a copy, whatever it holds; ELECTED or null: the log goes on; of "
+        "copies told by their contents, up to the next such row: ALIGNED; AMBIGUOUS, MIRROR_ALTERS_RECORDS and "
+        "NOT_INDEXED: withheld",
         "noticed_at | timestamp | when this was noticed; what was indexed or captured of this log later is of this "
         "life",
     ),
@@ -78,7 +107,7 @@ OFFSET_COMMITS = Table(
         "committed_at | timestamp | the coordinator's clock at the commit",
         "expires_at | timestamp | when an old client wants it forgotten; null otherwise",
         "is_tombstone | boolean | the offset was deleted or has expired",
-        "is_own | boolean | Offset Sync wrote it",
+        "is_own | boolean | Offset Sync wrote it, or MirrorMaker's group sync: no word of the group",
         "log_partition | int | partition of __consumer_offsets",
         "log_offset | bigint | offset in that partition",
         "captured_at | timestamp | when Offset Sync read it; after every life of its log that was known then",
@@ -157,6 +186,7 @@ DRIVERS = Table(
 )
 TABLES = (
     RECORD_RUNS,
+    RECORD_FINGERPRINTS,
     INDEXED_TOPICS,
     LOG_INCARNATIONS,
     OFFSET_COMMITS,

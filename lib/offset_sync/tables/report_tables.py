@@ -40,9 +40,23 @@ SYNC_STATUS = Table(
         "stream | string | what topic and its copies are called alike, with the same names topic; null in rows of "
         "earlier versions: topic",
         "target_topic | string | what it is called at the target; null: nothing there, or stream is null too: topic",
+        "mirror_maker_offset | bigint | MirrorMaker's newest checkpoint: where its group sync would have the group at "
+        "the target; null: it has none, or none could be read, or the row is of an earlier version",
+        "mirror_maker_behind | bigint | records the group would read again there beside those at wanted_offset; null: "
+        "nobody can tell, or no checkpoint",
+        "mirror_maker_lost | bigint | unread records of the target the group would never see there; null likewise",
+        "mirror_maker_doubt | string | why the commit at the source may be of MirrorMaker's group sync; null: it is "
+        "not, or the row is of an earlier version",
     ),
     is_replaced=True,
-    later=("stream", "target_topic"),
+    later=(
+        "stream",
+        "target_topic",
+        "mirror_maker_offset",
+        "mirror_maker_behind",
+        "mirror_maker_lost",
+        "mirror_maker_doubt",
+    ),
 )
 SYNC_DRIFT = Table(
     "sync_drift",

@@ -14,6 +14,7 @@ from offset_sync.tables.catalog import (
     OFFSET_COMMITS,
     OFFSET_TRANSLATIONS,
     QUARANTINE,
+    RECORD_FINGERPRINTS,
     RECORD_RUNS,
 )
 from offset_sync.tables.definition import Table
@@ -21,7 +22,9 @@ from offset_sync.tables.definition import Table
 Renamed = Callable[[str, str], str]
 """Takes the alias of a cluster and what is called there or inside; returns the other of the two."""
 CLUSTER_OF = {
-    **dict.fromkeys((RECORD_RUNS, INDEXED_TOPICS, LOG_INCARNATIONS, OFFSET_COMMITS, QUARANTINE), "cluster"),
+    **dict.fromkeys(
+        (RECORD_RUNS, RECORD_FINGERPRINTS, INDEXED_TOPICS, LOG_INCARNATIONS, OFFSET_COMMITS, QUARANTINE), "cluster"
+    ),
     OFFSET_TRANSLATIONS: "source_cluster",
 }
 """Which column says where a row's ``topic`` is called so, by table."""

@@ -19,7 +19,8 @@ class PartitionMetadata(NamedTuple):
     topic ids the index has met. *frontier* is how far the index had read *before* the cluster was asked: by now it
     may well be past the log end we were told. *is_cut*: the log has lost records that the index had read, and may have
     got others in their place. *is_written*: it was a copy, byte for byte, and has got records of its own; or its index
-    is that of a copy, and it is taken for none any more.
+    is that of a copy, and it is taken for none any more. *doubt* says why its copies cannot be told by their contents,
+    if so.
     """
 
     topic_id: str | None
@@ -31,6 +32,7 @@ class PartitionMetadata(NamedTuple):
     is_refused: bool = False
     is_cut: bool = False
     is_written: bool = False
+    doubt: State | None = None
 
 
 NOT_ASKED = PartitionMetadata(topic_id="", partitions=0, log_start=0, log_end=NO_LIMIT)
@@ -103,4 +105,4 @@ def reason_of(metadata: PartitionMetadata) -> State | None:
         return State.TOPIC_RECREATED
     if metadata.is_cut or metadata.frontier > metadata.log_end:
         return State.LOG_TRUNCATED
-    return State.COPY_WRITTEN if metadata.is_written else None
+    return State.COPY_WRITTEN if metadata.is_written else metadata.doubt

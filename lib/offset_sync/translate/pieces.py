@@ -16,6 +16,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.translate.bounded_places import needs_of_bounded, raised
+from offset_sync.translate.index.bounds import origin_of
+from offset_sync.translate.index.latest_places import LatestPlaces, cut_at
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins, records_below
 from offset_sync.translate.index.stretches import repeated
@@ -84,31 +87,34 @@ def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
     visible after *young_since_ms* may still be filled, so its records count as missing at the source; and what nobody
     could identify there may be what fills it. Errs to unread: so does everything else that is not known to be there.
     """
-    parts: list[tuple[NDArray[np.intp], Pieces]] = []
-    for origin in distinct_origins(runs.origin):
-        index = (runs.origin == origin).nonzero()[0]
-        mine = runs.take(index) if len(index) < len(runs) else runs
-        if origin == source.origin:
-            parts.append((index, _native(mine)))
-        elif origin == UNKNOWN_ORIGIN:
-            parts.append((index, _malformed(mine)))
+    parts: list[Pieces] = []
+    for code in distinct_origins(runs.origin):
+        of_code, origin = (runs.origin == code).nonzero()[0], origin_of(code)
+        mine = runs.take(of_code) if len(of_code) < len(runs) else runs
+        if origin == source.origin:  # of a bounded one the greatest place that it can have there
+            parts.append(_native(mine))
+        elif code == UNKNOWN_ORIGIN:
+            parts.append(_malformed(mine))
+        elif code != origin:
+            needs, is_young = needs_of_bounded(mine, origin, source.index, young_since_ms)
+            parts.append(_one_by_one(mine, needs, is_young))
         else:
             low, high = int(mine.origin_start.min()), int((mine.origin_start + mine.length).max())
             positions = source.index.positions(origin, low, high)
-            row, pieces = _mirrored(mine, positions, source.index.last_unknown, young_since_ms)
-            parts.append((index[row], pieces))
+            from_origin, pieces = _mirrored(mine, positions, source.index.last_unknown, young_since_ms)
+            latest = source.index.unrecognised.of(origin).between(low, high)
+            parts.append(_raised(pieces, from_origin, latest) if len(latest) else pieces)
     return _in_log_order(parts)
 
 
-def _in_log_order(parts: list[tuple[NDArray[np.intp], Pieces]]) -> Pieces:
+def _in_log_order(parts: list[Pieces]) -> Pieces:
     if len(parts) == 1:
-        return parts[0][1]
+        return parts[0]
     if not parts:
         return NO_PIECES
-    pieces = [part for _, part in parts]
-    joined = {name: np.concatenate([getattr(part, name) for part in pieces]) for name in _COLUMNS}
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
     order = joined["start"].argsort(kind="stable")
-    copies = sum(part.unknown_copies for part in pieces)
+    copies = sum(part.unknown_copies for part in parts)
     return Pieces(**{name: values[order] for name, values in joined.items()}, unknown_copies=copies)
 
 
@@ -122,10 +128,31 @@ def _malformed(runs: Runs) -> Pieces:
     return Pieces(runs.start, runs.length, np.full(len(runs), NO_LIMIT, np.int64), no, no, ~no, no)
 
 
-def _mirrored(
-    runs: Runs, positions: OriginPositions, last_unknown: int, young_since_ms: int
-) -> tuple[NDArray[np.intp], Pieces]:
-    """Cut runs of one origin at the segments of that origin in the source's log; return each piece's run too.
+def _one_by_one(runs: Runs, needs: Int64s, is_young: NDArray[np.bool_]) -> Pieces:
+    """Return each record of *runs* as a piece, of those whose original is only known to be one of several."""
+    start = (runs.start - (np.cumsum(runs.length) - runs.length)).repeat(runs.length) + np.arange(len(needs))
+    no, is_unknown = np.zeros(len(needs), np.bool_), needs >= NO_LIMIT
+    one = np.ones(len(needs), np.int64)
+    return Pieces(start, one, needs, no, is_unknown, no, is_young, unknown_copies=int(is_unknown.sum()))
+
+
+def _raised(pieces: Pieces, from_origin: Int64s, latest: LatestPlaces) -> Pieces:
+    """Return pieces with holes cut where the source may hold a record that nobody recognised, and raised to there."""
+    row = np.flatnonzero(~pieces.is_linear & ~pieces.is_unknown)
+    part, skipped, length, needs, is_linear = raised(from_origin[row], pieces.length[row], pieces.needs[row], latest)
+    others = np.flatnonzero(pieces.is_linear | pieces.is_unknown)
+    at = row[part]
+    columns = {name: np.concatenate((getattr(pieces, name)[others], getattr(pieces, name)[at])) for name in _COLUMNS}
+    new = slice(len(others), None)
+    columns["start"][new] += skipped
+    columns["length"][new], columns["needs"][new], columns["is_linear"][new] = length, needs, is_linear
+    order = np.argsort(columns["start"], kind="stable")
+    ordered = {name: values[order] for name, values in columns.items()}
+    return Pieces(**ordered, unknown_copies=pieces.unknown_copies)
+
+
+def _mirrored(runs: Runs, positions: OriginPositions, last_unknown: int, young_since_ms: int) -> tuple[Int64s, Pieces]:
+    """Cut runs of one origin at the segments of that origin in the source's log; return where each piece begins there.
 
     The origin's offsets alternate between gaps and segments: interval ``2j`` is the gap before segment j, ``2j + 1``
     the segment itself, and the last interval holds the records that are not at the source yet.
@@ -137,18 +164,7 @@ def _mirrored(
         int(positions.start.searchsorted(run_end.max(), "left")) + 1,
     )
     seg_start, shift = positions.start[near], positions.position[near] - positions.start[near]
-    edges = np.empty(2 * len(seg_start) + 2, np.int64)
-    edges[0], edges[1:-1:2], edges[2:-1:2], edges[-1] = -NO_LIMIT, seg_start, positions.end[near], NO_LIMIT
-    low, high = edges[:-1], edges[1:]
-    first = low.searchsorted(runs.origin_start, "right") - 1
-    count = low.searchsorted(run_end, "left") - first
-    row = np.arange(len(runs)).repeat(count)
-    interval = (first - count.cumsum() + count).repeat(count) + np.arange(len(row))
-
-    from_origin: Int64s = np.maximum(low[interval], runs.origin_start[row])
-    length: Int64s = np.minimum(high[interval], run_end[row]) - from_origin
-    if not (kept := length > 0).all():
-        row, interval, from_origin, length = row[kept], interval[kept], from_origin[kept], length[kept]
+    row, interval, from_origin, length = cut_at(runs.origin_start, run_end, seg_start, positions.end[near])
     segment, is_segment = interval // 2, interval % 2 == 1
     needs = np.full(len(row), int(NO_LIMIT), np.int64)
     needs[is_segment] = shift[segment[is_segment]] + from_origin[is_segment]
@@ -164,4 +180,4 @@ def _mirrored(
     # Of what a cut has taken, and of a hole that nothing else shows, the source may have another copy.
     is_unknown = needs >= NO_LIMIT
     copies = repeated(from_origin[is_unknown], length[is_unknown])
-    return row, Pieces(start, length, needs, is_segment, is_unknown, no, is_young, copies)
+    return from_origin, Pieces(start, length, needs, is_segment, is_unknown, no, is_young, copies)

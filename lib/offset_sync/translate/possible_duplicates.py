@@ -6,7 +6,8 @@ one it is nobody can tell. So at most as many are read as there are such places 
     source X   x0 ?  x2 z4 | x4 ..       commit 6, indexed up to 4: the places are 1, 4 and 5
     target Y   x0 y0 z5 y1               y0, z5 and y1 may be read, each of them at one of the three places
 
-A record that a cut has taken from the source stands there no more, and may have been read before.
+A record that a cut has taken from the source stands there no more, and may have been read before. So may one of which
+only bounds are known, and one that nobody recognised at the source.
 """
 
 from __future__ import annotations
@@ -36,6 +37,12 @@ def possible_duplicates(window: ReadWindow, committed: Int64s, source: LogIndex)
             places = beyond + unreadable + window.unknown_copies + _copies_unread(window.pieces, committed)
             at_most = np.minimum(places, at_most)
         may_be_read = np.where(unreadable > 0, at_most, may_be_read)
+    uncertain: Int64s | int = window.bounded
+    if source.unrecognised.records:
+        copies = _copies_unread(window.pieces, committed) if window.pieces is not None else window.unread()
+        uncertain = uncertain + source.unrecognised.records + copies
+    if window.bounded or source.unrecognised.records:
+        may_be_read = np.minimum(may_be_read + uncertain, window.unread())
     if source.lost_records:
         may_be_read = np.minimum(may_be_read + source.lost_records, window.unread())
     total: Int64s = may_be_read + window.malformed_left

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.translate.index.bounds import at_most
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Runs, records_below
@@ -22,6 +23,7 @@ from offset_sync.translate.index.stretches import Stretches, in_a_row
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
 from offset_sync.translate.read_records import count_read
+from offset_sync.translate.sure_stretches import read_for_sure
 
 Bools = NDArray[np.bool_]
 _NO_STRETCHES = Stretches.of(NO_RUNS, 0, 0)
@@ -64,45 +66,6 @@ class TargetView:
         return paged.page(page) if page < len(paged.pages) else paged.tail
 
 
-def read_for_sure(
-    view: TargetView, committed: Int64s, source: PartitionLog, young_since_ms: int
-) -> tuple[Bools, Bools]:
-    """Return of which stretches groups have read everything, and of which nothing; shapes (stretches, commits).
-
-    A record is unread if its origin offset is above all that stand below the commit at the source, in any order; and
-    read if it is not, and below all that stand at or above the commit. What may still fill a hole counts for neither.
-    """
-    stretches = view.stretches
-    everything = np.ones((len(stretches), len(committed)), np.bool_)
-    nothing = everything.copy()
-    for origin, span in stretches.spans.items():
-        has_any = (span.records > 0)[:, None]
-        if origin == UNKNOWN_ORIGIN:
-            everything &= ~has_any
-            continue
-        safe, most = _read_to(origin, committed, source, young_since_ms)
-        everything &= ~has_any | (span.high[:, None] <= safe[None, :])
-        nothing &= ~has_any | (span.low[:, None] > most[None, :])
-    return everything, nothing & ~everything
-
-
-def _read_to(origin: int, committed: Int64s, source: PartitionLog, young_since_ms: int) -> tuple[Int64s, Int64s]:
-    """Return up to which offset of *origin* each group has read for certain, and at most; shapes (commits,)."""
-    if origin == source.origin:
-        return committed - 1, committed - 1
-    known = source.index.stretches()
-    span = known.span(origin)
-    highest_to = np.concatenate(([-1], np.maximum.accumulate(span.high)))
-    lowest_from = np.concatenate((np.minimum.accumulate(span.low[::-1])[::-1], [NO_LIMIT]))
-    most = highest_to[known.start.searchsorted(committed, "left")]
-    young = (known.seen_ms > young_since_ms).nonzero()[0]
-    settled_to = int(known.start[young[0]]) if len(young) else int(NO_LIMIT)
-    passed = known.below(np.minimum(committed, settled_to))
-    safe = np.minimum(highest_to[passed], lowest_from[passed] - 1)
-    safe = np.minimum(safe, source.index.lost_from(origin) - 1)
-    return np.where(committed <= source.index.last_unknown, -1, safe), most
-
-
 class ReadWindow:
     """What groups have read of *target* at or above *window_start*; arrays have shape (commits,), other counts are int.
 
@@ -110,7 +73,8 @@ class ReadWindow:
     records before it. *read* counts all that is read, *read_deleted* what of it lies below the log start. There are
     *deleted* records, of which *unknown* ones the source may hold beyond its index, and of those that are not deleted
     *unknown_left*, *malformed_left* that nobody could identify, and *readable_left* others. *unknown_copies* counts
-    unknown records of which there is another copy, or more than that. *pieces* only where all of it is in memory.
+    unknown records of which there is another copy, or more than that, *bounded* ones of which only bounds are known.
+    *pieces* only where all of it is in memory.
     """
 
     def __init__(
@@ -123,6 +87,7 @@ class ReadWindow:
         self.below, self.read, self.read_deleted = np.zeros((3, len(committed)), np.int64)
         self.records = self.deleted = 0
         self.unknown = self.unknown_left = self.unknown_copies = self.malformed_left = self.readable_left = 0
+        self.bounded = 0
         self.has_young_hole = False
         self.pieces: Pieces | None = None
         if self._view.is_whole:
@@ -149,7 +114,7 @@ class ReadWindow:
 
     def _go_through(self) -> None:
         stretches = self._view.stretches
-        everything, nothing = read_for_sure(self._view, self._committed, self._source, self._young_since_ms)
+        everything, nothing = read_for_sure(self._view.stretches, self._committed, self._source, self._young_since_ms)
         is_cut = (stretches.first_record < self._log_start) & (stretches.end > self._log_start)
         some: Bools = ~(everything | nothing) | is_cut[:, None]
         everything &= ~some
@@ -190,6 +155,8 @@ class ReadWindow:
         below = pieces.length.cumsum() - pieces.length
         self._stop(waiting, pieces.start[piece] + into, before + below[piece] + into)
         self._count(pieces, gone)
+        if len(runs) and runs.origin.min() < UNKNOWN_ORIGIN:
+            self.bounded += int(runs.length[runs.origin < UNKNOWN_ORIGIN].sum())
         return pieces
 
     def _stop(self, rows: NDArray[Any], offset: Int64s, below: Int64s) -> None:
@@ -209,13 +176,14 @@ class ReadWindow:
 
     def _count_others(self, stretches: Stretches, others: Bools, is_beyond: Bools, is_deleted: Bools) -> None:
         """Count what was not looked at, and the copies between stretches."""
-        malformed = stretches.span(UNKNOWN_ORIGIN).records
+        malformed, spans = stretches.span(UNKNOWN_ORIGIN).records, stretches.spans
         foreign = np.zeros(len(stretches), np.int64)
-        for origin in stretches.spans.keys() - {UNKNOWN_ORIGIN, self._source.origin}:
+        for origin in spans.keys() - {UNKNOWN_ORIGIN, self._source.origin, at_most(self._source.origin)}:
             span = stretches.span(origin)
             foreign += span.records
             reach = np.concatenate(([-1], np.maximum.accumulate(span.high)[:-1]))
             self.unknown_copies += int(np.minimum(np.maximum(reach - span.low + 1, 0), span.records).sum())
+        self.bounded += sum(int(each.records[others].sum()) for code, each in spans.items() if code < UNKNOWN_ORIGIN)
         unknown = foreign * (others & is_beyond)
         self.records += int(stretches.records[others].sum())
         self.deleted += int(stretches.records[others & is_deleted].sum())

@@ -7,7 +7,8 @@ The source's segments of an origin less the target's, by identity::
     pending    x4 x5 (not mirrored yet)
 
 A record that the mirror has passed may still come for a while, as in ``pieces``; so long it is pending. Errs to too
-many: what the target's index has not read yet counts as missing.
+many: what the target's index has not read yet counts as missing. Where copies are told by their contents, a record with
+the contents of some copy is there, though nobody knows whether that copy is of it.
 
 Of logs that lie in pages it is found window by window of origin offsets, each of which meets few pages of either log.
 """
@@ -129,6 +130,9 @@ def replication_gaps(
         mine, near = _between(here, low, end), _between(there, low, end)
         first, last = np.maximum(here.start[mine], low), np.minimum(here.end[mine], end)
         row, gap, first, last = _without(first, last, there.start[near], there.end[near])
+        if len(alike := target.unrecognised.of(origin).between(low, end)):
+            part, _, first, last = _without(first, last, alike.start, alike.end)
+            row, gap = row[part], gap[part]
         start = here.position[mine][row] + (first - here.start[mine][row])
         gap += near.start
         is_beyond = gap == len(there)

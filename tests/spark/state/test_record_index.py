@@ -28,7 +28,11 @@ def batch(rng: random.Random, ends: dict[tuple[str, str, int], int]) -> pa.Table
             length, origin = rng.randint(0, 9), rng.choice(["X", "Y", ""])
             rows.append(
                 dict(
-                    zip(RECORD_RUNS.names, (*place, start, length, origin, start + 100, *[NOW] * 3, None), strict=True)
+                    zip(
+                        RECORD_RUNS.names,
+                        (*place, start, length, origin, start + 100, *[NOW] * 3, None, None),
+                        strict=True,
+                    )
                 )
             )
             ends[place] = start + length

@@ -27,7 +27,7 @@ NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
 
 
 def run(start: int, cluster: str = "dc1", length: int = 10) -> pa.Table:
-    row = (cluster, "orders", 0, start, length, "dc1", start, NOW, NOW, NOW, None)
+    row = (cluster, "orders", 0, start, length, "dc1", start, NOW, NOW, NOW, None, None)
     return pa.Table.from_pylist([dict(zip(RECORD_RUNS.names, row, strict=True))], RECORD_RUNS.arrow_schema)
 
 

@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from offset_sync.tables.catalog import GROUP_EVENTS, LOG_INCARNATIONS, RECORD_RUNS, TABLES
+from offset_sync.tables.catalog import GROUP_EVENTS, LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECORD_RUNS, TABLES
 from offset_sync.tables.create import create_elsewhere, create_table
 from offset_sync.tables.definition import Table
 from offset_sync.tables.delta.lock import table_lock
@@ -65,12 +65,13 @@ def test_every_table_has_the_columns_and_types_of_the_contract(tables: TableStor
         assert ", ".join(found) == table.ddl
 
 
-def test_every_table_but_the_two_that_are_cut_is_append_only_and_remembers_its_writers_for_long(
+def test_every_table_but_those_that_are_cut_is_append_only_and_remembers_its_writers_for_long(
     tables: TableStore,
 ) -> None:
     for table in TABLES:
         properties = delta(tables, table).metadata().configuration
-        assert properties["delta.appendOnly"] == ("false" if table in (RECORD_RUNS, LOG_INCARNATIONS) else "true")
+        is_cut = table in (RECORD_RUNS, RECORD_FINGERPRINTS, LOG_INCARNATIONS)
+        assert properties["delta.appendOnly"] == str(not is_cut).lower()
         assert properties["delta.setTransactionRetentionDuration"] == "interval 90 days"
 
 

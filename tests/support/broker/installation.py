@@ -65,9 +65,9 @@ class Installation:
         """Run ``index_records --once`` here; return its failures."""
         return self._run(index_records)
 
-    def sync(self, *, dry_run: bool = False) -> list[str]:
+    def sync(self, *, dry_run: bool = False, no_writes: bool = False) -> list[str]:
         """Run ``sync_offsets --once`` here; return its failures."""
-        return self._run(sync_offsets, dry_run=dry_run)
+        return self._run(sync_offsets, dry_run=dry_run, no_writes=no_writes)
 
     def maintain(self) -> list[str]:
         """Run ``maintain_tables --once`` here; return its failures."""
@@ -80,7 +80,7 @@ class Installation:
 
     def _run(self, job: Callable[..., Any], **options: Any) -> list[str]:
         self._give_tables()
-        arguments = argparse.Namespace(**{"once": True, "dry_run": False} | options)
+        arguments = argparse.Namespace(**{"once": True, "dry_run": False, "no_writes": False} | options)
         return list(job(load_config(self.config_file), arguments, threading.Event()))
 
     def _give_tables(self) -> None:

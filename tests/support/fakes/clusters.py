@@ -158,7 +158,6 @@ class MemoryCluster:
 
 
 def place_of(write: OffsetWrite) -> TopicPartition:
-    """Return the partition that *write* is for."""
     return TopicPartition(write.topic, write.partition)
 
 
@@ -182,6 +181,8 @@ class MemoryIndex:
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first."""
         return self.lives.get(log, [])
+
+    def doubt(self, log: ClusterPartition) -> None: ...
 
     def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
         """Return under which leader epoch a log was looked at, as far as a test says so."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from generators.mirrored_logs import CLUSTERS
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.status.record_comparison import RecordPair
 from offset_sync.status.reporter import StatusReporter
@@ -38,6 +39,7 @@ class StatusSite(Site):
     changed: set[tuple[str, int]] = field(default_factory=set)
     compared: list[RecordPair] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
+    checkpoints: dict[str, MirrorCheckpoints] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.records: dict[tuple[str, TopicPartition], Log] = {}
@@ -55,6 +57,10 @@ class StatusSite(Site):
     def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         """Answer for a cluster's coordinators."""
         return self.active.get(alias, set())
+
+    def mirror_checkpoints(self, aliases: Collection[str]) -> Mapping[str, MirrorCheckpoints]:
+        """Answer for MirrorMaker."""
+        return {alias: self.checkpoints[alias] for alias in aliases if alias in self.checkpoints}
 
     def wait(self, metadata: MetadataByCluster) -> None:
         """Let time pass between the answers of the clusters and the report."""

@@ -119,6 +119,7 @@ def test_an_unknown_key_is_refused_and_the_nearest_known_one_named(changes: dict
         ({"mirror": {"offset_encoding": "utf8"}}, "mirror.offset_encoding"),
         ({"mirror": {"place_header": "IDC"}}, "mirror.place_header"),
         ({"mirror": {"place_header": "Offset"}}, "mirror.place_header"),
+        ({"mirror": {"identity": "contents"}}, "mirror.identity"),
         ({"sync": {"deletes": "keep"}}, "sync.deletes"),
         ({"sync": {"requests_in_flight": 0}}, "sync.requests_in_flight"),
         ({"sync": {"requests_in_flight": True}}, "sync.requests_in_flight"),

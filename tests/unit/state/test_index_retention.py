@@ -11,7 +11,7 @@ import pytest
 
 from builders.index_rows import add, begin, edge, life, run, topic
 from fakes.tables import MemoryTables
-from offset_sync.jobs.maintain_tables import to_begins
+from offset_sync.jobs.begins_table import to_begins
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata

@@ -31,6 +31,8 @@ def test_two_sound_partitions_are_translated() -> None:
         ({"frontier": 101}, State.LOG_TRUNCATED),
         ({"log_end": 99}, State.LOG_TRUNCATED),
         ({"partitions": 5}, State.PARTITIONS_DIFFER),
+        ({"doubt": State.AMBIGUOUS}, State.AMBIGUOUS),
+        ({"doubt": State.AMBIGUOUS, "frontier": 101}, State.LOG_TRUNCATED),
     ],
 )
 def test_a_reason_on_either_side_withholds(changed: dict[str, object], expected: State) -> None:

@@ -2,6 +2,7 @@
 -- commit at the cluster that it then belonged to, what stood at the target, and what follows from the two. Nobody can
 -- tell the cost where the target held somebody else's commit, or where the newest answer was withheld for more than
 -- an outage: then what stands there may mean other records. A group that had no commit by then has no row.
+-- Copies of which contents do not tell the original count as not mirrored.
 --
 -- moment | timestamp | when the source would have died
 -- source_cluster | string | where the group had committed last by then
@@ -115,7 +116,7 @@ indexed AS (
     max(origin_start + length) AS reached, min(origin_start) AS begins
   FROM record_runs LEFT JOIN called
     ON called.cluster = record_runs.cluster AND called.topic = record_runs.topic
-  WHERE length > 0
+  WHERE length > 0 AND bound IS NULL
   GROUP BY
     record_runs.cluster, coalesce(called.stream, record_runs.topic), partition, origin, indexed_at
 ),

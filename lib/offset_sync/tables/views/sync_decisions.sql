@@ -55,6 +55,8 @@ SELECT
       WHEN 'NO_REFERENCE' THEN 'withheld: the strategy of the topic finds nothing to go by'
       WHEN 'OWNER_UNKNOWN' THEN 'withheld: a cluster that could not be read since the start may hold a newer commit'
       WHEN 'TRANSLATION_FAILED' THEN 'withheld: translating this partition failed; the log of sync_offsets says how'
+      WHEN 'AMBIGUOUS' THEN 'withheld: hardly any record has contents of its own, and the mirror stamps no headers'
+      WHEN 'MIRROR_ALTERS_RECORDS' THEN 'withheld: copies have other contents than their originals'
       WHEN 'TOPIC_NOT_INCLUDED' THEN 'withheld: the configuration leaves the topic out'
       WHEN 'PARTITION_MISSING' THEN 'withheld: the topic has fewer partitions'
       ELSE 'withheld: ' || state

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from offset_sync.translate.index.growable_array import GrowingArray, shallow
 from offset_sync.translate.index.indexing_times import IndexingTimes
+from offset_sync.translate.index.latest_places import Unrecognised
+from offset_sync.translate.index.lost_copies import LostCopies
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.paged_runs import PagedRuns, PageStore, in_log_order, meets
 from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins
@@ -27,8 +28,8 @@ class LogIndex:
     grown anew, and nobody can tell from here which of them holds, so nothing of it may be translated any more. *times*
     exists for topics that are translated by timestamp. *grew_at_ms* is when the last record was indexed,
     *indexing_times* when the others were. What stood in the log at *complete_until_ms* is indexed; errs to earlier.
-    *last_unknown* is the last offset of which nobody knows the record, -1: there is none. *lost_records* were taken by
-    cuts; a group may have read them before.
+    *last_unknown* is the last offset of which nobody knows the record, -1: there is none. *lost* are copies that
+    cuts took, *lost_records* how many those and others are; a group may have read them before.
     """
 
     def __init__(self, begin: int = 0) -> None:
@@ -38,15 +39,13 @@ class LogIndex:
         self._reorders = 0
         self._first_runs: dict[int, Runs] = {}
         self._unknown, self._unknown_runs = (GrowingArray(), GrowingArray()), 0
-        self._lost: list[Runs] = []
-        self.begin = begin
-        self.frontier = begin
+        self.lost, self.unrecognised = LostCopies(), Unrecognised()
+        self.begin = self.frontier = begin
         self.is_contradicted = False
         self.times: TimeIndex | None = None
         self.origins: set[int] = set()
         self.grew_at_ms = self.complete_until_ms = 0
-        self.last_unknown = -1
-        self.lost_records = 0
+        self.last_unknown, self.lost_records = -1, 0
         self.indexing_times = IndexingTimes()
 
     @property
@@ -121,9 +120,13 @@ class LogIndex:
             mine, reach = fresh.origin == origin, self._reach.get(origin, -1)
             start = fresh.origin_start[mine]
             reach_before = np.maximum.accumulate(np.concatenate(([reach], start + fresh.length[mine])))
-            if origin != UNKNOWN_ORIGIN and (start < reach_before[:-1]).any():
+            if origin > UNKNOWN_ORIGIN and (start < reach_before[:-1]).any():
                 self._reorders += 1
             self._reach[origin] = int(reach_before[-1])
+
+    def note_unrecognised(self, rows: Runs) -> None:
+        """Take in where originals may stand that nobody recognises, before what is indexed together with them."""
+        self._reorders += self.unrecognised.add(rows, self._reach)
 
     def let_go(self, pages: int, page_runs: int, store: PageStore) -> None:
         """Give the oldest runs in memory to *store*, in so many *pages*; raises OSError where it has no room."""
@@ -155,26 +158,12 @@ class LogIndex:
         What nobody could identify may be any record that this log lacks. To be called before anybody asks for
         positions: a log that was cut is taken in anew.
         """
-        self._lost.append(copies)
+        self.lost.add(copies)
         self.lost_records += int(copies.length.sum()) + own_records
         for origin, end in zip(copies.origin.tolist(), (copies.origin_start + copies.length).tolist(), strict=True):
             self._reach[origin] = max(end, self._reach.get(origin, -1))
         if (copies.origin == UNKNOWN_ORIGIN).any():
             self.last_unknown = NO_LIMIT
-
-    def _positions_of(self, origin: int) -> OriginPositions:
-        """Return the positions of what was lost of *origin*: beyond any that the log may have."""
-        positions = OriginPositions()
-        for copies in self._lost:
-            of_origin = copies.take(np.asarray(copies.origin == origin))
-            positions.extend(replace(of_origin, start=np.full(len(of_origin), NO_LIMIT)))
-        return positions
-
-    def lost_from(self, origin: int) -> int:
-        """Return the lowest offset of *origin* that this log has lost; NO_LIMIT: none."""
-        return min(
-            (int(c.origin_start[c.origin == origin].min(initial=NO_LIMIT)) for c in self._lost), default=NO_LIMIT
-        )
 
     def positions(self, origin: int, low: int = -NO_LIMIT, high: int = NO_LIMIT) -> OriginPositions:
         """Return where the records ``[low, high)`` of *origin* stand in this log, and what is next above them.
@@ -188,14 +177,14 @@ class LogIndex:
         is_above = pages.span(origin).high[wanted].max() >= high
         if not is_above or (len(newest) and newest.start[0] < high and newest.end[-1] > low):
             parts.append(self._runs.tail)
-        runs, found = in_log_order(parts), self._positions_of(origin)
+        runs, found = in_log_order(parts), self.lost.positions(origin)
         found.extend(runs.take(np.asarray(runs.origin == origin)))
         return found
 
     def _newest_positions(self, origin: int) -> OriginPositions:
         known = self._positions.get(origin)
         if known is None:
-            known = self._positions_of(origin), self._runs.tail_begin
+            known = self.lost.positions(origin), self._runs.tail_begin
         positions, done = known
         if done < self.frontier:
             fresh = self._runs.tail.from_offset(done)
@@ -215,6 +204,7 @@ class LogIndex:
         found._positions = {origin: (known.view(), done) for origin, (known, done) in self._positions.items()}
         found._unknown = (self._unknown[0].view(), self._unknown[1].view())
         found._first_runs, found._reach = dict(self._first_runs), dict(self._reach)
+        found.unrecognised = self.unrecognised.view()
         found.origins, found.indexing_times = set(self.origins), shallow(self.indexing_times)
         found.times = self.times.view() if self.times is not None else None
         return found

@@ -128,21 +128,27 @@ def first_occurrences(
 ) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     """Cut overlapping ranges ``[start, end)`` into disjoint ones; where some overlap, the lowest in the log wins.
 
-    In any order, shape (ranges,) each. All starts and ends together cut the line into elementary intervals, and in
-    each of them the range that comes first in the log wins. :func:`_lowest_cover` finds all winners at once, in
-    O(n log n) whatever overlaps what.
+    In any order, shape (ranges,) each.
     """
-    order = np.argsort(position, kind="stable")
-    start, end, position, seen_ms = start[order], end[order], position[order], seen_ms[order]
+    low, high, won = disjoint_ranges(start, end, np.argsort(position, kind="stable"))
+    return low, high, position[won] + (low - start[won]), seen_ms[won]
+
+
+def disjoint_ranges(start: Int64s, end: Int64s, order: NDArray[np.intp]) -> tuple[Int64s, Int64s, NDArray[np.intp]]:
+    """Return disjoint ranges by ascending offset and which of ``[start, end)`` each is of: the first in *order*.
+
+    Shapes (ranges,); *order* has all their numbers. All starts and ends together cut the line into elementary
+    intervals, and in each of them one range wins. :func:`_lowest_cover` finds all winners at once, in O(n log n)
+    whatever overlaps what.
+    """
+    start, end = start[order], end[order]
     cuts = np.unique(np.concatenate((start, end)))
     winner = _lowest_cover(np.searchsorted(cuts, start), np.searchsorted(cuts, end), len(cuts) - 1)
     covered = np.flatnonzero(winner < len(start))
     won = winner[covered]
     is_first = np.concatenate(([True], (won[1:] != won[:-1]) | (covered[1:] != covered[:-1] + 1)))
     is_last = np.concatenate((is_first[1:], [True]))
-    won = won[is_first]
-    low, high = cuts[covered[is_first]], cuts[covered[is_last] + 1]
-    return low, high, position[won] + (low - start[won]), seen_ms[won]
+    return cuts[covered[is_first]], cuts[covered[is_last] + 1], order[won[is_first]]
 
 
 def _lowest_cover(left: NDArray[np.intp], right: NDArray[np.intp], size: int) -> NDArray[np.intp]:

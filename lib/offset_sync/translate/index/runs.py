@@ -110,7 +110,24 @@ class Runs:
         # Runs here are joined as far as they can be, so one that is confirmed lies inside a single one of them.
         is_same = (self.end[at] >= end) & (self.origin[at] == others.origin)
         is_same &= self.origin_start[at] - self.start[at] == others.origin_start - others.start
-        return bool(is_same.all())
+        if is_same.all():
+            return True
+        row = np.flatnonzero(~is_same)
+        return self._bear_out(others.take(row), start[row], end[row])
+
+    def _bear_out(self, others: Runs, start: Int64s, end: Int64s) -> bool:
+        """Return the same where bounds say less than is known, on either side: then they do not say anything else."""
+        if not ((self.origin < UNKNOWN_ORIGIN).any() or (others.origin < UNKNOWN_ORIGIN).any()):
+            return False
+        first, last = self.end.searchsorted(start, "right"), self.start.searchsorted(end, "left")
+        count = last - first
+        row = np.arange(len(start)).repeat(count)
+        at = (first - count.cumsum() + count).repeat(count) + np.arange(len(row))
+        is_same = self.origin[at] == others.origin[row]
+        is_same &= (self.origin_start - self.start)[at] == (others.origin_start - others.start)[row]
+        is_same |= (self.origin[at] < UNKNOWN_ORIGIN) | (others.origin[row] < UNKNOWN_ORIGIN)
+        covered = np.minimum(self.end[at], end[row]) - np.maximum(self.start[at], start[row])
+        return bool(is_same.all()) and int(covered.sum()) == int((end - start).sum())
 
     def _from_inside(self, cut: Int64s) -> Runs:
         """Return the runs without their first *cut* records, shape (runs,)."""

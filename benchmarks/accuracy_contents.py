@@ -1,0 +1,54 @@
+"""What contents alone tell of a history's copies, for the accuracy benchmark: rows of the index without any header.
+
+Of one origin's logs only. Each record has one of five values beside its timestamp, as a sensor's reading may have.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from workloads import ClusterLog, Workload
+
+from offset_sync.translate.fingerprint.aligner import Aligner, AlignerState, Batch
+from offset_sync.translate.fingerprint.index_rows import to_runs, unrecognised
+from offset_sync.translate.fingerprint.reach import Reach
+from offset_sync.translate.fingerprint.records import Fingerprints, Settings
+from offset_sync.translate.index.bounds import origin_of
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
+
+_VALUES = 5
+_MIX = np.int64(-7046029254386353131)
+_SETTINGS = Settings()
+
+
+def is_of_one_origin(workload: Workload, logs: dict[str, ClusterLog]) -> bool:
+    """Return whether contents can tell copies at all: everything is produced at the first cluster, in one life."""
+    return workload.anew is None and all((log.origin == 0).all() for log in logs.values())
+
+
+def contents_log(logs: dict[str, ClusterLog], cluster: str) -> PartitionLog:
+    """Return a log of copies as the product sees it once all that has come is aligned with what the first one has."""
+    originals, copies = logs[min(logs)], logs[cluster]
+    aligner, index = Aligner(AlignerState(0, Reach(0)), _SETTINGS), LogIndex()
+    batch = Batch(_hashed(originals), len(originals.origin), _hashed(copies), len(copies.origin))
+    nothing = Fingerprints.of([], [])
+    for now_ms in (0, _SETTINGS.hold_ms + 1):
+        found = aligner.advance(batch, now_ms)
+        places = unrecognised(found, 0, 0)
+        if len(places):
+            codes = [origin_of(code) for code in places.origin.tolist()]
+            zero = np.zeros(len(places))
+            index.note_unrecognised(Runs.of(places.start, places.length, codes, places.origin_start, zero))
+        index.extend(to_runs(found, 0, 0), aligner.state.frontier)
+        batch = batch._replace(originals=nothing, copies=nothing)
+    metadata = PartitionMetadata("id", 1, 0, index.frontier, frozenset({"id"}), index.frontier)
+    return PartitionLog(index, sorted(logs).index(cluster), metadata)
+
+
+def _hashed(log: ClusterLog) -> Fingerprints:
+    """Return the fingerprint of each record: of its time and its value."""
+    scattered = (log.origin_offset + 1) * _MIX
+    value: NDArray[np.int64] = ((scattered ^ (scattered >> 31)) * _MIX >> 20) % _VALUES
+    return Fingerprints.of(np.arange(len(log.origin)), (log.at_ms * _VALUES + value) * _MIX)

@@ -1,0 +1,48 @@
+"""What ``maintain_tables`` removes from ``record_fingerprints``, see :mod:`offset_sync.state.retired_fingerprints`."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from offset_sync.config import Config
+from offset_sync.ingest.kept_alignments import KeptAlignments
+from offset_sync.jobs.begins_table import to_begins
+from offset_sync.model.values import ClusterPartition
+from offset_sync.state.retired_fingerprints import needed_from
+from offset_sync.tables.catalog import RECORD_FINGERPRINTS
+from offset_sync.tables.maintenance import PARTITION, Maintainer
+from offset_sync.tables.store import TableStore
+
+logger = logging.getLogger(__name__)
+
+
+def retire_fingerprints(config: Config, tables: TableStore, maintainer: Maintainer, now: datetime) -> int:
+    """Remove what nobody needs at *now* and was read longer ago than ``mirror.resend_window``; return how many rows.
+
+    Nothing where headers tell what a copy is, and where it is not worth it.
+    """
+    if not config.is_by_contents:
+        return 0
+    # Before the rows: what is kept by then is needed by who goes on from there, or from a later one.
+    kept = KeptAlignments(tables.files, config.tables.checkpoints).read()
+    logs: set[ClusterPartition] = set()
+    for rows in tables.batches(RECORD_FINGERPRINTS, list(PARTITION)):
+        for row in rows.group_by(list(PARTITION)).aggregate([]).to_pylist():
+            logs.add(ClusterPartition(row["cluster"], row["topic"], row["partition"]))
+    needed = needed_from(logs, {log: each.state for log, each in kept.items()}, config.origin_of)
+    if not needed:
+        return 0
+    begins = tables.spark.createDataFrame(to_begins(needed, config.names))
+    old_before = now - config.mirror.resend_window
+    return maintainer.remove(tables.path(RECORD_FINGERPRINTS), lambda rows: _with_old(rows, begins, old_before))
+
+
+def _with_old(rows: DataFrame, begins: DataFrame, old_before: datetime) -> DataFrame:
+    """Return *rows* of the table with ``is_cut``; a log that is not among the *begins* keeps all of its rows."""
+    is_below = F.col("start_offset") + F.col("length") <= F.col("begin")
+    marked = rows.join(F.broadcast(begins), list(PARTITION), "left")
+    return marked.withColumn("is_cut", F.coalesce(is_below & (F.col("read_at") < F.lit(old_before)), F.lit(False)))

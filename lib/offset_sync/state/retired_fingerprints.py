@@ -1,0 +1,32 @@
+"""Which fingerprints nobody needs any more: of copies that are decided, and of originals too old to be sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from offset_sync.model.values import ClusterPartition
+from offset_sync.translate.fingerprint.aligner import AlignerState
+from offset_sync.translate.index.origin_positions import NO_LIMIT
+
+
+def needed_from(
+    logs: Collection[ClusterPartition],
+    states: Mapping[ClusterPartition, AlignerState],
+    origin_of: Callable[[str], str | None],
+) -> dict[ClusterPartition, int]:
+    """Return from where on the fingerprints of each of *logs* are needed, by the *states* of the logs of copies.
+
+    Of originals what any log of copies goes on with; nothing where none is aligned. Logs of copies that are not aligned
+    yet are left out: all of theirs are needed.
+    """
+    of_originals: dict[ClusterPartition, int] = {}
+    for log, state in states.items():
+        if (origin := origin_of(log.topic)) is not None:
+            originals = ClusterPartition(origin, *log.topic_partition)
+            needed = state.reach.first_needed
+            of_originals[originals] = min(needed, of_originals.get(originals, needed))
+    found = {log: states[log].frontier for log in logs if log in states}
+    for log in logs:
+        if origin_of(log.topic) == log.cluster:
+            found[log] = of_originals.get(log, int(NO_LIMIT))
+    return found

@@ -1,0 +1,1 @@
+"""Copies without headers: which originals a record may be of, told by fingerprints of the contents."""

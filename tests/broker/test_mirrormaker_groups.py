@@ -1,0 +1,106 @@
+"""Moving over from the real MirrorMaker 2's group sync: start beside it, compare, switch it off, take over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from broker.committed_offsets import Partition, commit
+from broker.crafted_logs import Clusters, create_topics
+from broker.installation import install, until
+from broker.mirrored_site import SHARES, MirroredSite
+from offset_sync_demo.load.producer import TopicLoad
+from offset_sync_demo.load.stamping_mirror import StampingMirror
+from offset_sync_demo.load.workload import Producers
+
+pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(900)]
+
+PARTITIONS = {"stock": 2}
+GROUPS = [f"{name}-dc1" for name in SHARES]
+ONE_WAY = {
+    "dc2->dc1.enabled": "false",
+    **{f"emit.{kind}.enabled": "true" for kind in ("checkpoints", "offset-syncs", "heartbeats")},
+    **{f"emit.{kind}.interval.seconds": "1" for kind in ("checkpoints", "heartbeats")},
+    "offset-syncs.topic.replication.factor": "1",
+    "refresh.groups.interval.seconds": "1",
+}
+GROUP_SYNC = {**ONE_WAY, "sync.group.offsets.enabled": "true", "sync.group.offsets.interval.seconds": "1"}
+
+
+@pytest.fixture(scope="module")
+def site(
+    soiled_clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[MirroredSite]:
+    folder = tmp_path_factory.mktemp("groups")
+    for cluster in soiled_clusters.values():
+        create_topics(cluster, PARTITIONS)
+    mirror = StampingMirror(soiled_clusters, {"dc1": [*PARTITIONS], "dc2": [*PARTITIONS]}, folder / "mirror")
+    mirror.start(GROUP_SYNC)
+    producers = Producers(soiled_clusters, [TopicLoad("stock", 2, 200.0)], {"stock": {}})
+    producers.start()
+    servers = {alias: each.bootstrap_servers for alias, each in soiled_clusters.items()}
+    installation = install(folder / "jobs", servers, [*PARTITIONS], mirror={"place_header": "Place"})
+    yield MirroredSite(soiled_clusters, mirror, producers, installation, PARTITIONS)
+    mirror.kill()
+    producers.stop(2.0)
+
+
+def read_on(site: MirroredSite) -> None:
+    """Produce at dc1 for a while, and let its groups commit there what they have read by then."""
+    before = sum(site.ends_of("dc1").values())
+    site.producers.set_share({"dc1": 1.0})
+    until(lambda: sum(site.ends_of("dc1").values()) > before + 500, 120.0)
+    site.come_to_rest()
+    ends = site.ends_of("dc1")
+    shares = {group: SHARES[group.removesuffix("-dc1")] for group in GROUPS}
+    offsets = {group: {place: int(end * share) for place, end in ends.items()} for group, share in shares.items()}
+    commit(site.clusters["dc1"], offsets)
+    site.homes |= dict.fromkeys(GROUPS, "dc1")
+
+
+def at_target(site: MirroredSite) -> dict[tuple[str, Partition], int]:
+    return {(group, place): at for group, by in site.held("dc2").items() for place, at in by.items()}
+
+
+def rows_by_place(site: MirroredSite) -> dict[tuple[str, Partition], dict[str, Any]]:
+    site.installation.report()
+    rows = site.installation.rows("sync_status", target_cluster="dc2")
+    return {(row["group_id"], (row["topic"], row["partition"])): row for row in rows}
+
+
+def test_beside_us_its_group_sync_reverses_no_ownership(site: MirroredSite) -> None:
+    read_on(site)
+    tails = [("tail-dc1", place) for place in site.places]
+    until(lambda: at_target(site).keys() >= set(tails), 120.0)
+    before = at_target(site)
+    assert (site.installation.index(), site.installation.sync(no_writes=True)) == ([], [])
+    written = site.installation.rows("offset_commits", cluster="dc2")
+    assert {row["group_id"] for row in written} >= {"tail-dc1"}
+    assert {(row["is_own"], row["leader_epoch"]) for row in written} == {(True, None)}
+    assert {row["source_cluster"] for row in site.installation.translations()} == {"dc1"}
+    assert at_target(site) == before
+
+
+def test_a_report_has_its_offsets_beside_ours_with_what_they_cost(site: MirroredSite) -> None:
+    rows, logs = rows_by_place(site), site.logs()
+    assert {row["source_cluster"] for row in rows.values()} == {"dc1"}
+    stands = at_target(site)
+    said = {where: row for where, row in rows.items() if row["mirror_maker_offset"] is not None}
+    assert said.keys() >= {("tail-dc1", place) for place in site.places}
+    for where, row in said.items():
+        its, ours, ids = row["mirror_maker_offset"], row["wanted_offset"], logs["dc2", where[1]].offsets
+        assert stands[where] == its
+        assert row["mirror_maker_behind"] == sum(its <= offset < ours for offset in ids)
+        assert row["mirror_maker_lost"] == 0
+        assert row["mirror_maker_doubt"] is None
+
+
+def test_switched_off_it_leaves_the_groups_to_us_and_they_are_exact(site: MirroredSite) -> None:
+    site.mirror.stop()
+    site.mirror.start(ONE_WAY)
+    read_on(site)
+    site.sync()
+    assert site.inexact() == []
+    assert {row["target_offset"] == row["wanted_offset"] for row in rows_by_place(site).values()} == {True}

@@ -1,0 +1,110 @@
+"""MirrorMaker's offsets beside ours, in the terminal."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from generators.reports import HOSTILE_NAMES, REPORTED_AT
+from offset_sync.status.render.mirror_maker import doubts, mirror_maker_rows
+from offset_sync.status.render.terminal import render_table
+from offset_sync.status.report import Report
+from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
+
+DOUBT = "may be written by MirrorMaker's group sync from dc1, and not by the group"
+
+
+def row(partition: int = 0, group: str = "g", **columns: Any) -> dict[str, Any]:
+    return {
+        "source_cluster": "dc1",
+        "target_cluster": "dc2",
+        "group_id": group,
+        "topic": "orders",
+        "partition": partition,
+        "status": "InSync",
+        "state": "EXACT",
+        "duplicates": 0,
+        "lost": 0,
+        "wanted_offset": 100,
+        "target_offset": 100,
+        **columns,
+    }
+
+
+def said(offset: int, behind: int | None, lost: int | None) -> dict[str, Any]:
+    return {"mirror_maker_offset": offset, "mirror_maker_behind": behind, "mirror_maker_lost": lost}
+
+
+def table(*rows: dict[str, Any]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), SYNC_STATUS.arrow_schema)
+
+
+def printed(status: pa.Table, width: int = 80, *, most: int = 20, details: bool = False) -> str:
+    stream = io.StringIO()
+    report = Report(status, SYNC_DRIFT.arrow_schema.empty_table(), REPORTED_AT)
+    render_table(report, Console(file=stream, width=width), most=most, details=details)
+    return stream.getvalue()
+
+
+def test_where_it_has_said_nothing_nothing_is_shown() -> None:
+    assert mirror_maker_rows(table(row())) == []
+    assert "MirrorMaker" not in printed(table(row()), details=True)
+
+
+def test_partitions_of_a_group_are_added_up() -> None:
+    status = table(row(0, **said(90, 10, 0)), row(1, **said(130, 0, 30)), row(2), row(3, **said(95, 5, 0)))
+    (found,) = mirror_maker_rows(status)
+    assert (found.partitions, found.checkpoints, found.behind, found.lost, found.unknown) == (4, 3, 15, 30, 0)
+
+
+def test_whose_offsets_stand_at_the_target_is_counted_and_the_same_one_is_ours() -> None:
+    status = table(
+        row(0, **said(90, 10, 0), target_offset=90),
+        row(1, **said(90, 10, 0), target_offset=100),
+        row(2, **said(100, 0, 0), target_offset=100),
+        row(3, **said(90, 10, 0), target_offset=7),
+        row(4, **said(90, 10, 0), target_offset=None),
+    )
+    (found,) = mirror_maker_rows(status)
+    assert found.stands == "1 its, 2 ours, 1 other"
+
+
+def test_what_nobody_can_tell_is_not_added_and_shown() -> None:
+    status = table(row(0, **said(90, None, None), wanted_offset=None), row(1, **said(90, 10, 3)))
+    (found,) = mirror_maker_rows(status)
+    assert (found.behind, found.lost, found.unknown) == (10, 3, 1)
+    assert "3+" in printed(status)
+
+
+def test_the_group_that_would_lose_most_comes_first() -> None:
+    rows = [row(group="a", **said(0, 500, 0)), row(group="b", **said(0, 0, 2)), row(group="c", **said(0, 900, 0))]
+    assert [each.group_id for each in mirror_maker_rows(table(*rows))] == ["b", "c", "a"]
+
+
+def test_a_doubt_is_named_with_its_cluster_and_the_first_group() -> None:
+    rows = mirror_maker_rows(table(row(0, mirror_maker_doubt=DOUBT), row(1, mirror_maker_doubt=DOUBT)))
+    assert doubts(rows) == [f"dc1: 2 commits, as of group g: {DOUBT}"]
+
+
+@pytest.mark.parametrize("width", [80, 120, 160])
+def test_it_fits_the_terminal_with_any_names(width: int) -> None:
+    rows = [row(group=name, **said(90, 1_234_567, 7), mirror_maker_doubt=DOUBT) for name in HOSTILE_NAMES]
+    lines = printed(table(*rows), width, details=True, most=1000).splitlines()
+    assert max(map(cell_len, lines)) <= width
+
+
+def test_no_more_groups_are_shown_than_asked_for() -> None:
+    rows = [row(group=f"group-{number}", **said(90, number, 0)) for number in range(5)]
+    section = printed(table(*rows), most=2).split("MirrorMaker's offsets")[1]
+    assert [name for name in ("group-4", "group-3", "group-2") if name in section] == ["group-4", "group-3"]
+    assert "3 more groups" in section
+
+
+def test_details_have_its_offsets_where_there_is_room() -> None:
+    status = table(row(0, **said(90, 10, 0)), row(1))
+    assert "MirrorMaker's" in printed(status, 160, details=True).split("Groups, worst first")[1].split("lag  ")[0]
