@@ -181,8 +181,12 @@ class LogCheck:
             first, end = read.start.get((each.topic, each.partition), 0), read.end.get(each, 0)
             if each in ends and each not in read.again and max(first, offset) < end:
                 ranges[each] = OffsetRange(max(first, ends[each].log_start), min(end, ends[each].log_end))
+        if not ranges:
+            return read
         some = {each: each_range for each, each_range in ranges.items() if each_range.start < each_range.end}
-        return self._replaced(read, ranges, some, cut, is_again=False) if ranges else read
+        # The query goes on behind what was lost. What comes there below that it may never read: nobody is to miss it.
+        places = {(each.topic, each.partition): max(read.start.get(each, 0), ranges[each].end) for each in ranges}
+        return self._replaced(read._replace(end={**read.end, **places}), ranges, some, cut, is_again=False)
 
     def _replaced(
         self,

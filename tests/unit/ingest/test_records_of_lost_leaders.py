@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fakes.clusters import MemoryEnds
 from fakes.indexing import ORDERS, Job, Plan, mirrored
 from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.model.values import TopicPartition
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import LOG_INCARNATIONS, TRUNCATED
 
 
@@ -101,3 +104,26 @@ def test_copies_that_a_leader_lost_between_a_crash_and_the_repetition_are_read_a
     lives = job.tables.rows(LOG_INCARNATIONS, "begins_at", "reason")
     assert (11, TRUNCATED) in lives
     assert [run[2:] for run in job.runs() if run[4] == "X" and run[5] + run[3] > 150] == [(11, 1, "X", 150)]
+
+
+def test_what_the_next_leader_writes_where_the_lost_records_stood_is_missed_and_nobody_has_read_it() -> None:
+    """The query goes on behind the lost records; where the new log has grown beyond that, it never reads them."""
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 15}, {ORDERS: 18}]))
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}
+    job.index(0, *((ORDERS, offset, None) for offset in range(10)))
+    job.logs, job.epoch_ends = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=2)}}, {ORDERS: 10}
+    job.read_again = [(ORDERS, 10, None), (ORDERS, 11, None)]
+    job.index(1, *((ORDERS, offset, mirrored(offset)) for offset in range(10, 15)))
+    assert highest(job) == 12
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 18, leader_epoch=2)}}
+    job.index(2, *((ORDERS, offset, None) for offset in range(15, 18)))
+    tables: Any = job.tables
+    index = RecordIndex(tables)
+    index.refresh()
+    log = index.log("Y", *ORDERS)
+    assert log is not None
+    assert [each.tolist() for each in log.unknown_ranges] == [[12], [3]]
+
+
+def highest(job: Job) -> int:
+    return max(start + length for _, _, start, length, *_ in job.runs())
