@@ -71,7 +71,7 @@ class MemoryTables:
     dies_at: Table | None = None
     batch_rows: int = 1_000
     _reversed: dict[int, tuple[pa.Table, pa.Table]] = field(default_factory=dict)
-    _whole: dict[str, tuple[int, pa.Table]] = field(default_factory=dict)
+    _whole: dict[str, tuple[int, pa.Table | None, pa.Table]] = field(default_factory=dict)
 
     def write_by_tasks(self, table: Table, frames: Sequence[MemoryFrame]) -> None:
         """Write nothing: no micro-batch here is so large that its rows stay with tasks."""
@@ -99,11 +99,13 @@ class MemoryTables:
     def all_rows(self, table: Table) -> pa.Table:
         """Return all rows."""
         version, known = self.version(table), self._whole.get(table.name)
-        if known is None or known[0] != version:
-            known = self._whole[table.name] = version, self.read_added(table, 0, version).combine_chunks()
+        last = self.versions[table.name][-1] if version else None
+        # A table that was set back may come to as many versions again.
+        if known is None or known[0] != version or known[1] is not last:
+            known = self._whole[table.name] = version, last, self.read_added(table, 0, version).combine_chunks()
         else:
             self.reads.append((table.name, 0, version))
-        return known[1]
+        return known[2]
 
     def read_added(self, table: Table, after: int, until: int) -> pa.Table:
         """Return the rows of versions in ``(after, until]``, in an order of no meaning."""
