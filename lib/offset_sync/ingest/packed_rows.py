@@ -67,9 +67,12 @@ def _stretches(
 
 
 def range_rows(log: ClusterPartition, wanted: OffsetRange, builder: MapBatches, records: DataFrame) -> pa.Table:
-    """Return rows of the table for *records* of *log*, which are all in the *wanted* range."""
-    packed = records.coalesce(1).mapInArrow(builder, to_sql(PACKED_SCHEMA)).toArrow()
+    """Return rows of the table for *records* of *log*, which are all in the *wanted* range and not read yet.
+
+    Of a life that is noticed while they are read they may be or not: they count as read before it.
+    """
     place, at = (log.topic, log.partition), datetime.now(timezone.utc)
+    packed = records.coalesce(1).mapInArrow(builder, to_sql(PACKED_SCHEMA)).toArrow()
     return fingerprint_rows_of(ReadBatch(packed, {place: wanted.start}, {place: wanted.end}, at), log.cluster)
 
 

@@ -11,11 +11,13 @@ from pyspark.sql import functions as F
 from offset_sync.config import Config
 from offset_sync.ingest.kept_alignments import KeptAlignments
 from offset_sync.jobs.begins_table import to_begins
-from offset_sync.model.values import ClusterPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.incarnations import lives_of
 from offset_sync.state.retired_fingerprints import needed_from
-from offset_sync.tables.catalog import RECORD_FINGERPRINTS
+from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_FINGERPRINTS
 from offset_sync.tables.maintenance import PARTITION, Maintainer
 from offset_sync.tables.store import TableStore
+from offset_sync.translate.fingerprint.aligner import AlignerState
 
 logger = logging.getLogger(__name__)
 
@@ -28,17 +30,31 @@ def retire_fingerprints(config: Config, tables: TableStore, maintainer: Maintain
     if not config.is_by_contents:
         return 0
     # Before the rows: what is kept by then is needed by who goes on from there, or from a later one.
-    kept = KeptAlignments(tables.files, config.tables.checkpoints).read()
+    states = _states(config, tables)
     logs: set[ClusterPartition] = set()
     for rows in tables.batches(RECORD_FINGERPRINTS, list(PARTITION)):
         for row in rows.group_by(list(PARTITION)).aggregate([]).to_pylist():
             logs.add(ClusterPartition(row["cluster"], row["topic"], row["partition"]))
-    needed = needed_from(logs, {log: each.state for log, each in kept.items()}, config.origin_of)
+    logs = {log for log in logs if log.cluster in config.clusters}
+    needed = needed_from(logs, states, config.origin_of)
     if not needed:
         return 0
     begins = tables.spark.createDataFrame(to_begins(needed, config.names))
     old_before = now - config.mirror.resend_window
     return maintainer.remove(tables.path(RECORD_FINGERPRINTS), lambda rows: _with_old(rows, begins, old_before))
+
+
+def _states(config: Config, tables: TableStore) -> dict[ClusterPartition, AlignerState]:
+    """Return how far logs of copies are aligned, of those that there are, and in the life that is known now."""
+    kept = KeptAlignments(tables.files, config.tables.checkpoints).read()
+    begun_ms: dict[TopicPartition, int] = {}
+    for log, life in lives_of(tables.all_rows(LOG_INCARNATIONS)):
+        begun_ms[log.topic_partition] = max(life.noticed_ms, begun_ms.get(log.topic_partition, 0))
+    return {
+        log: each.state
+        for log, each in kept.items()
+        if log.cluster in config.clusters and each.lives_ms == begun_ms.get(log.topic_partition, 0)
+    }
 
 
 def _with_old(rows: DataFrame, begins: DataFrame, old_before: datetime) -> DataFrame:

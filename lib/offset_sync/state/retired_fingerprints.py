@@ -16,14 +16,14 @@ def needed_from(
 ) -> dict[ClusterPartition, int]:
     """Return from where on the fingerprints of each of *logs* are needed, by the *states* of the logs of copies.
 
-    Of originals what any log of copies goes on with; nothing where none is aligned. Logs of copies that are not aligned
-    yet are left out: all of theirs are needed.
+    Of originals what any log of copies goes on with: all of them as long as one of those is not aligned, nothing where
+    there is none. Logs of copies that are not aligned yet are left out: all of theirs are needed.
     """
     of_originals: dict[ClusterPartition, int] = {}
-    for log, state in states.items():
-        if (origin := origin_of(log.topic)) is not None:
-            originals = ClusterPartition(origin, *log.topic_partition)
-            needed = state.reach.first_needed
+    for log in {*logs, *states}:
+        if (origin := origin_of(log.topic)) not in (None, log.cluster):
+            originals = ClusterPartition(str(origin), *log.topic_partition)
+            needed = states[log].reach.first_needed if log in states else 0
             of_originals[originals] = min(needed, of_originals.get(originals, needed))
     found = {log: states[log].frontier for log in logs if log in states}
     for log in logs:

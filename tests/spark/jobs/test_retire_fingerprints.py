@@ -15,7 +15,7 @@ from offset_sync.config import Config
 from offset_sync.ingest.kept_alignments import Kept, KeptAlignments
 from offset_sync.jobs.retire_fingerprints import retire_fingerprints
 from offset_sync.model.values import ClusterPartition
-from offset_sync.tables.catalog import RECORD_FINGERPRINTS
+from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECREATED
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.fingerprint.aligner import AlignerState
@@ -24,8 +24,8 @@ from offset_sync.translate.fingerprint.reach import Reach
 pytestmark = pytest.mark.spark
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 OLD, YOUNG = NOW - timedelta(hours=2), NOW - timedelta(minutes=30)
-COPIES = ClusterPartition("dc2", "dc1.orders", 0)
-"""By its stream, which is also what dc2 calls it."""
+COPIES, FORMER = ClusterPartition("dc2", "dc1.orders", 0), ClusterPartition("dc1", "dc2.orders", 0)
+"""By its stream, which is also what the cluster calls it; the other was made anew since it was aligned."""
 
 
 def row(cluster: str, topic: str, start: int, read_at: datetime) -> dict[str, Any]:
@@ -56,18 +56,21 @@ def left(tables: TableStore) -> dict[tuple[str, str], list[int]]:
 def test_what_is_needed_or_young_stays(spark: SparkSession, config: Config) -> None:
     tables = TableStore(spark, config.tables.root, names=config.names)
     plain = TableStore(spark, config.tables.root)
-    tables.create([RECORD_FINGERPRINTS])
+    tables.create([RECORD_FINGERPRINTS, LOG_INCARNATIONS])
     plain.append(RECORD_FINGERPRINTS, pa.Table.from_pylist(ROWS, RECORD_FINGERPRINTS.arrow_schema))
     state = AlignerState(40, Reach(0, 60, 15))
-    KeptAlignments(tables.files, config.tables.checkpoints).write({COPIES: Kept(state, 0)})
+    states = {COPIES: Kept(state, 0), FORMER: Kept(state, 0), COPIES._replace(cluster="gone"): Kept(state, 0)}
+    KeptAlignments(tables.files, config.tables.checkpoints).write(states)
+    life = {**FORMER._asdict(), "topic_id": "2", "begins_at": 0, "reason": RECREATED, "noticed_at": OLD}
+    tables.append(LOG_INCARNATIONS, pa.Table.from_pylist([life], LOG_INCARNATIONS.arrow_schema))
     maintainer = Maintainer(spark, timedelta(hours=2))
     maintainer.prepare(tables.path(RECORD_FINGERPRINTS), RECORD_FINGERPRINTS)
-    assert retire_fingerprints(config, tables, maintainer, NOW) == 5
+    assert retire_fingerprints(config, tables, maintainer, NOW) == 3
     assert left(plain) == {
         ("dc1", "orders"): [10, 20, 30],  # from 15 on
         ("dc2", "dc1.orders"): [20, 30],  # all are decided, and two are young
-        ("dc2", "orders"): [20, 30],  # nobody copies it, so only the young ones
-        ("dc1", "dc2.orders"): [0, 10, 20, 30],  # not aligned yet
+        ("dc2", "orders"): [0, 10, 20, 30],  # with all of these it is aligned
+        ("dc1", "dc2.orders"): [0, 10, 20, 30],  # not aligned yet in its present life
     }
     assert retire_fingerprints(config, tables, maintainer, NOW) == 0
 

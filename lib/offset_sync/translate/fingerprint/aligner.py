@@ -40,7 +40,7 @@ class AlignerState:
     """All that is to be kept of a partition to go on later; does not change once it is made.
 
     Who goes on reads the copies again from *frontier*, the first one that is not decided, and the originals from
-    ``reach.first_needed`` on. An older state does as well. What stood in the copies' log at *complete_ms* is read.
+    ``reach.first_needed`` on. An older state does as well. What stood in the copies' log at *complete_ms* is decided.
     """
 
     frontier: int
@@ -72,13 +72,14 @@ class Aligner:
         self._settings = settings
         self._window = OriginalWindow()
         self._pending = Pending.none()
+        self._complete: list[tuple[int, int]] = []
 
     def advance(self, batch: Batch, now_ms: int) -> Identities:
         """Take in what was read, and return what can be decided; all of it lies below ``state.frontier`` then.
 
         Copies come in the order of their log. Those behind the last unique one are kept back, ``hold_ms`` at most.
         """
-        reach = self.state.reach.at(self.state.complete_ms, self._settings)
+        reach = self.state.reach.at(self._settings)
         self.state = replace(self.state, reach=reach)
         self._window.append(batch.originals)
         # Of what is kept back any original that it may have is still to be found.
@@ -92,7 +93,9 @@ class Aligner:
         self._pending = at_hand.take(slice(count, None))
         frontier = int(self._pending.offset[0]) if len(self._pending) else batch.copies_end
         counts = self.state.counts.plus(count, int(copies.is_unique.sum()), int((found.kind == Kind.ALIEN).sum()))
-        complete_ms = max(self.state.complete_ms, batch.complete_ms)
+        self._complete.append((batch.copies_end, batch.complete_ms))
+        complete_ms = max([self.state.complete_ms, *(at_ms for end, at_ms in self._complete if end <= frontier)])
+        self._complete = [each for each in self._complete if each[0] > frontier]
         self.state = replace(self.state, frontier=frontier, counts=counts, complete_ms=complete_ms)
         return found
 
@@ -109,17 +112,18 @@ class Aligner:
         waited = int(copies.read_ms.searchsorted(now_ms - self._settings.hold_ms, "right"))
         return max(int(unique[-1]) + 1 if len(unique) else 0, waited)
 
-    def _aligned(self, copies: Pending, newest: int, now_ms: int) -> Decisions:
-        """Decide *copies* by rules 1, 2, 3 and 5; *newest* is the last one at hand."""
+    def _aligned(self, copies: Pending, newest_copy: int, now_ms: int) -> Decisions:
+        """Decide *copies* by rules 1, 2, 3 and 5; *newest_copy* is the last one at hand."""
         state, settings = self.state, self._settings
         near = Neighbours.of(copies, np.flatnonzero(~copies.is_unique), state.anchor)
-        watch = state.watch.seen(near.anchors, newest, settings.reorder_window)
+        watch = state.watch.seen(near.anchors, newest_copy, settings.reorder_window)
         decided = Decisions.by_count(copies)
         if settings.keeps_order:
             decided.certify(near, watch, self._window, settings.reorder_window)
         if not settings.keeps_timestamps:
             decided.cut_to_near(near, self._window, settings)
-        reach = state.reach.advanced(int(near.anchors.original.max(initial=_NONE)), now_ms, settings)
+        newest = int(near.anchors.original.max(initial=_NONE))
+        reach = state.reach.advanced(newest, state.complete_ms, now_ms, settings)
         self.state = replace(state, reach=reach, anchor=near.anchors.last, watch=watch)
         return decided
 
@@ -127,7 +131,7 @@ class Aligner:
         """Decide *copies* that may be of originals from before all that is known: by rules 3, 4 and 5."""
         before, told = self.state.reach, np.flatnonzero(copies.count <= 1)
         original = np.where(copies.count == 1, copies.least, _NONE)[told]
-        reach, first = before.searched(original, now_ms, self._settings)
+        reach, first = before.searched(original, self.state.complete_ms, now_ms, self._settings)
         self.state = replace(self.state, reach=reach)
         found_at = 0 if before.newest >= 0 else int(np.append(told, len(copies))[first])
         return Decisions.before_it_is_found(copies, before.begin, found_at)

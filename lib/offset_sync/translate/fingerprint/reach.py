@@ -24,7 +24,8 @@ class Reach:
 
     The originals are known from *begin* on. *newest* is the greatest that was copied for certain, -1: none yet. *floor*
     is the oldest that can still come. *marks* are moments, in ms, with the newest of then. *row* are the last originals
-    of copies that came in ascending order one after the other.
+    of copies that came in ascending order one after the other. The copy of *newest* was written at *newest_ms* or
+    later, 0: nobody knows.
     """
 
     begin: int
@@ -32,6 +33,7 @@ class Reach:
     floor: int = 0
     marks: tuple[tuple[int, int], ...] = ()
     row: tuple[int, ...] = ()
+    newest_ms: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -43,32 +45,34 @@ class Reach:
         """The first original that has to be known to go on."""
         return max(self.begin, self.floor)
 
-    def at(self, written_ms: int, settings: Settings) -> Reach:
-        """Return the same with the floor for copies that were written at *written_ms* or later; it never falls.
+    def at(self, settings: Settings) -> Reach:
+        """Return the same with the floor for copies that come behind that of the newest original; it never falls.
 
-        When they are read says nothing: of a backlog that is hours old the mirror had not come further when it wrote.
+        How late they come says nothing. A mirror that stood still for hours goes back from where it was before that,
+        and takes its time until it has sent all of it again.
         """
         if self.newest < 0:
             return self
-        old = [newest for at_ms, newest in self.marks if at_ms <= written_ms - settings.resend_ms]
+        old = [newest for at_ms, newest in self.marks if at_ms <= self.newest_ms - settings.resend_ms]
         floor = max(self.floor, self.newest - settings.resend_records, *old[-1:])
         return replace(self, floor=floor, marks=self.marks[max(len(old) - 1, 0) :])
 
-    def advanced(self, newest: int, now_ms: int, settings: Settings) -> Reach:
-        """Return the same after a copy of *newest* was seen."""
+    def advanced(self, newest: int, since_ms: int, now_ms: int, settings: Settings) -> Reach:
+        """Return the same after a copy of *newest* was seen that was written at *since_ms* or later."""
         if newest <= self.newest:
             return self
         marks = self.marks
         if not marks or now_ms - marks[-1][0] >= settings.resend_ms // _MARKS:
             marks = (*marks, (now_ms, newest))
-        return replace(self, newest=newest, marks=marks)
+        return replace(self, newest=newest, newest_ms=since_ms, marks=marks)
 
-    def searched(self, original: Int64s, now_ms: int, settings: Settings) -> tuple[Reach, int]:
+    def searched(self, original: Int64s, since_ms: int, now_ms: int, settings: Settings) -> tuple[Reach, int]:
         """Look for the mirror among copies in their order: the only *original* of each, ABSENT where it has none.
 
-        Copies that may be of several say nothing and are left out. Returns what is known then, and the number of the
-        first copy from which on the mirror was there, or how many copies there are. Only whole rows of
-        ``Settings.entry`` copies count, and of each its first original: a few that only look alike make none.
+        They were written at *since_ms* or later. Copies that may be of several say nothing and are left out. Returns
+        what is known then, and the number of the first copy from which on the mirror was there, or how many copies
+        there are. Only whole rows of ``Settings.entry`` copies count, and of each its first original: a few that only
+        look alike make none.
         """
         value = np.concatenate((np.array(self.row, np.int64), original))
         before = len(self.row)
@@ -85,5 +89,5 @@ class Reach:
         if len(whole) == 0:
             return replace(self, row=row), len(original)
         newest = int(value[start[whole] + (rows[whole] - 1) * settings.entry].max())
-        found = replace(self.advanced(newest, now_ms, settings), row=row)
+        found = replace(self.advanced(newest, since_ms, now_ms, settings), row=row)
         return found, max(int(start[whole[0]]) - before, 0)

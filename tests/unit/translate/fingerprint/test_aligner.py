@@ -174,13 +174,41 @@ def test_originals_that_cannot_come_again_are_forgotten() -> None:
 def test_what_was_sent_again_while_nobody_read_is_found_however_late_it_is_read(complete_ms: int) -> None:
     settings = Settings(resend_records=10**9, resend_ms=1_000, hold_ms=0)
     aligner = Aligner(AlignerState(0, Reach(0)), settings)
-    log = Fingerprints.of(np.arange(50), np.arange(50) + 1_000)
-    aligner.advance(Batch(log, 50, log, 50, complete_ms), 100)
-    # Written just after, read hours later; and once what stood there is read, it cannot come any more.
+    log = Fingerprints.of(np.arange(52), np.arange(52) + 1_000)
+    first = Fingerprints(log.offset[:50], log.fingerprint[:50])
+    aligner.advance(Batch(log, 52, first, 50, complete_ms), 100)
+    # Written just after, read hours later; and once it has come further for so long, it cannot come any more.
     nothing, again = Fingerprints.of([], []), Fingerprints.of([50, 51], [1_010, 1_011])
-    assert told(aligner.advance(Batch(nothing, 50, again, 52, 36 * complete_ms), 10**7)) == ["50=10", "51=11"]
-    more = aligner.advance(Batch(nothing, 50, Fingerprints.of([52], [1_012]), 53, 0), 2 * 10**7)
-    assert told(more) == (["52?"] if complete_ms else ["52=12"])
+    assert told(aligner.advance(Batch(nothing, 52, again, 52, 36 * complete_ms), 10**7)) == ["50=10", "51=11"]
+    more = Fingerprints.of([52, 53], [1_012, 1_050])
+    assert told(aligner.advance(Batch(nothing, 52, more, 54, 37 * complete_ms), 2 * 10**7)) == ["52=12", "53=50"]
+    more = aligner.advance(Batch(nothing, 52, Fingerprints.of([54], [1_013]), 55, 0), 3 * 10**7)
+    assert told(more) == (["54?"] if complete_ms else ["54=13"])
+
+
+def test_a_mirror_that_stood_still_for_long_goes_back_and_takes_its_time_until_it_was_there_before() -> None:
+    settings = Settings(resend_records=10**9, resend_ms=1_000, hold_ms=0)
+    aligner = Aligner(AlignerState(0, Reach(0)), settings)
+    log, nothing = Fingerprints.of(np.arange(50), np.arange(50) % 45 + 1_000), Fingerprints.of([], [])
+    copies = Fingerprints(log.offset[:45], log.fingerprint[:45])
+    aligner.advance(Batch(Fingerprints(log.offset[:45], log.fingerprint[:45]), 45, copies, 45, 100), 100)
+    aligner.advance(Batch(Fingerprints(log.offset[45:], log.fingerprint[45:]), 50, nothing, 45, 0), 200)
+    # It died just after, and hours later it sends 0 and 1 once more, slowly: 45 and 46 look the same.
+    for at, original in ((45, 0), (46, 1)):
+        copy = Fingerprints.of([at], [1_000 + original])
+        found = aligner.advance(Batch(nothing, 50, copy, at + 1, 10**7 * at), 10**7 * at)
+        assert told(found) == [f"{at}:{original}-{original + 45}"]
+
+
+def test_who_goes_on_with_what_was_kept_back_does_not_take_it_for_later_than_it_is() -> None:
+    settings = Settings(resend_records=10**9, resend_ms=1_000, hold_ms=10**9)
+    log = letters("abcdebfg")
+    aligner = Aligner(AlignerState(0, Reach(0)), settings)
+    aligner.advance(Batch(log, 8, letters("acde"), 4, 1_000), 1_000)
+    # "b" was written just after, and after it hours went by before this was read, with nothing to tell which it is.
+    aligner.advance(Batch(letters(""), 8, letters("b", 4), 5, 10**7), 10**7)
+    state = aligner.state
+    assert (state.frontier, state.complete_ms) == (4, 1_000)
 
 
 def test_who_goes_on_from_a_state_that_was_kept_says_the_same() -> None:
