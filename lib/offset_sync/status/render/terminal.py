@@ -60,8 +60,8 @@ def render_table(
 ) -> None:
     """Print the report, at most *most* groups; with *details* also the partitions of each of these.
 
-    Fits 80 columns and shows more in a wider terminal. Names are folded, never cut, and cannot bring markup or
-    control characters. What is printed is not coloured unless *console* is a terminal.
+    Fits 80 columns and shows more in a wider terminal; why a row is not in sync stands below its table in a narrow one.
+    Names are folded, never cut, and cannot bring markup or control characters. What is printed is not coloured unless *console* is a terminal.
     """
     status = report.status
     problems = find_problems(status, report.drift, limits)
@@ -75,6 +75,7 @@ def render_table(
         _print(console, "Pairs of clusters", _PAIR_COLUMNS, pairs)
         shown = groups.slice(0, most).to_pylist()
         _print(console, "Groups, worst first", _GROUP_COLUMNS if len(pairs) == 1 else _GROUP_AND_PAIR_COLUMNS, shown)
+        _say_why(console, shown, lambda row: f"{visible(row['group_id'])}, {_pair(row)}")
         if groups.num_rows > most:
             _say(console, Text(f"… and {groups.num_rows - most:,} more groups", "dim"))
         if details:
@@ -88,7 +89,17 @@ def _print_details(console: Console, ranked: pa.Table, groups: Sequence[Row]) ->
         for name in PAIR:
             is_here = pc.and_(is_here, pc.equal(ranked[name], group[name]))
         title = f"{visible(group['group_id'])}, {_pair(group)}"
-        _print(console, title, _PARTITION_COLUMNS, ranked.filter(is_here).to_pylist())
+        partitions = ranked.filter(is_here).to_pylist()
+        _print(console, title, _PARTITION_COLUMNS, partitions)
+        _say_why(console, partitions, lambda row: f"{visible(row['topic'])}-{row['partition']}")
+
+
+def _say_why(console: Console, rows: Sequence[Row], name: Callable[[Row], str]) -> None:
+    """Print the reason of each row that has one, where the terminal is too narrow for the column."""
+    if console.width < WIDE:
+        for row in rows:
+            if row["reason"]:
+                _say(console, Text(f"{name(row)}: {visible(row['reason'])}"))
 
 
 def _print(console: Console, title: str, columns: Sequence[_Column], rows: Sequence[Row]) -> None:
