@@ -52,10 +52,10 @@ class CutoverProcedure:
         """Return what would happen to each group; writes nothing."""
         here, there = (self._clusters.active_groups(alias) for alias in (self._source, self._target))
         statuses, elsewhere = self._clusters.partition_statuses(groups), self._clusters.owned_elsewhere(groups)
-        plans = []
+        streams, plans = self._clusters.committed_streams(groups), []
         for group_id in groups:
             activities = _activity(group_id, here), _activity(group_id, there)
-            plan = GroupPlan(group_id, *activities, statuses.get(group_id, []))
+            plan = GroupPlan(group_id, *activities, statuses.get(group_id, []), streams=streams.get(group_id, {}))
             plan.blocking += self._target_reasons(plan, there)
             if mode is Mode.PLANNED:
                 plan.blocking += self._source_reasons(plan, here)

@@ -3,69 +3,44 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
 from offset_sync.config import Config
 from offset_sync.config.load import parse_config
+from tools.mirror_steps import (
+    PAGE,
+    REPO,
+    WAYS,
+    configuration_tree,
+    mirror_properties,
+    read_properties,
+    single_broker_lines,
+)
 
-REPO = Path(__file__).resolve().parents[3]
-PAGE = (REPO / "docs" / "mirrors-steps.md").read_text()
-WAYS = ("A", "B", "C")
-RECIPE = "conf/mirrors/two-clusters.properties"
+RECIPE = read_properties((REPO / "conf" / "mirrors" / "two-clusters.properties").read_text())
 LEFT_OUT = {"A": (), "B": ("policy.class",), "C": ("policy.class", "transforms", "plugin.path")}
 
 
-def blocks(kind: str = "") -> list[str]:
-    """Return the blocks of code of one kind, in order."""
-    return re.findall(rf"^ *```{kind}\n(.*?)^ *```$", PAGE, re.DOTALL | re.MULTILINE)
-
-
-def commands_of(way: str) -> str:
-    """Return the commands that make mm2.properties."""
-    (block,) = (each for each in blocks() if "> mm2.properties" in each)
-    return re.split(r"^# [A-C]\n", block, flags=re.MULTILINE)[1 + WAYS.index(way)]
-
-
-def properties(text: str) -> dict[str, str]:
-    """Return the settings that stand in a file of properties, without those that are comments."""
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    return {key: value for key, _, value in (line.partition(" = ") for line in lines)}
-
-
-def made(way: str, folder: Path) -> str:
-    """Run the page's commands in a copy of what they need; return mm2.properties."""
-    (folder / "conf").symlink_to(REPO / "conf")
-    subprocess.run(["bash", "-ec", commands_of(way)], cwd=folder, check=True)
-    return (folder / "mm2.properties").read_text()
-
-
 def configuration(way: str) -> Config:
-    """Return what the page says of Offset Sync's configuration: the first block is A's, others replace `mirror`."""
-    first, *others = map(yaml.safe_load, blocks("yaml"))
-    return parse_config({**first, **(others[WAYS.index(way) - 1] if way != "A" else {})}, {})
+    return parse_config(configuration_tree(way), {})
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_commands_leave_out_of_the_recipe_what_the_way_does_not_have_and_nothing_else(
     way: str, tmp_path: Path
 ) -> None:
-    recipe = properties((REPO / RECIPE).read_text())
-    kept = {key: value for key, value in recipe.items() if not any(word in key for word in LEFT_OUT[way])}
-    assert properties(made(way, tmp_path)) == kept
-    assert len(recipe) - len(kept) == {"A": 0, "B": 1, "C": 7}[way]
+    kept = {key: value for key, value in RECIPE.items() if not any(word in key for word in LEFT_OUT[way])}
+    assert read_properties(mirror_properties(way, tmp_path)) == kept
+    assert len(RECIPE) - len(kept) == {"A": 0, "B": 1, "C": 7}[way]
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_last_four_lines_are_what_a_cluster_of_one_broker_needs(way: str, tmp_path: Path) -> None:
     assert "the `#` of its last four lines" in re.sub(r"\s+", " ", PAGE)
-    lines = made(way, tmp_path).splitlines()[-4:]
-    assert all(line.startswith("#") for line in lines)
     names = {"replication.factor", *(f"{kind}.storage.replication.factor" for kind in ("config", "offset", "status"))}
-    assert properties("\n".join(line[1:] for line in lines)) == dict.fromkeys(names, "1")
+    assert single_broker_lines(mirror_properties(way, tmp_path)) == dict.fromkeys(names, "1")
 
 
 def test_the_configurations_are_taken_and_differ_in_names_and_in_what_tells_copies() -> None:
@@ -76,16 +51,15 @@ def test_the_configurations_are_taken_and_differ_in_names_and_in_what_tells_copi
     assert {each.names.topic("dc2", "dc1.orders") for each in (b, c)} == {"dc1.orders"}
 
 
-def test_mirror_maker_and_offset_sync_are_told_the_same_clusters_and_topics() -> None:
-    recipe = properties((REPO / RECIPE).read_text())
-    for way in WAYS:
-        config = configuration(way)
-        assert ", ".join(config.clusters) == recipe["clusters"]
-        servers = {alias: str(each.kafka["bootstrap.servers"]) for alias, each in config.clusters.items()}
-        assert servers == {alias: recipe[f"{alias}.bootstrap.servers"] for alias in config.clusters}
-        streams = [config.names.stream("dc1", topic) or "" for topic in ("orders", "pay-eu")]
-        assert [config.is_topic_included(stream) for stream in streams] == [True, True]
-        assert recipe["topics"] == "orders, pay-.*"
+@pytest.mark.parametrize("way", WAYS)
+def test_mirror_maker_and_offset_sync_are_told_the_same_clusters_and_topics(way: str) -> None:
+    config = configuration(way)
+    assert ", ".join(config.clusters) == RECIPE["clusters"]
+    servers = {alias: str(each.kafka["bootstrap.servers"]) for alias, each in config.clusters.items()}
+    assert servers == {alias: RECIPE[f"{alias}.bootstrap.servers"] for alias in config.clusters}
+    assert RECIPE["topics"] == "orders, pay-.*"
+    streams = [config.names.stream("dc1", topic) or "" for topic in ("orders", "pay-eu")]
+    assert [config.is_topic_included(stream) for stream in streams] == [True, True]
 
 
 def test_a_move_is_planned_applied_and_verified_and_the_way_back_is_written_out() -> None:

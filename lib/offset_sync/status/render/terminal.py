@@ -61,7 +61,8 @@ def render_table(
     """Print the report, at most *most* groups; with *details* also the partitions of each of these.
 
     Fits 80 columns and shows more in a wider terminal; why a row is not in sync stands below its table in a narrow one.
-    Names are folded, never cut, and cannot bring markup or control characters. What is printed is not coloured unless *console* is a terminal.
+    Names are folded, never cut, and cannot bring markup or control characters. What is printed is not coloured unless
+    *console* is a terminal.
     """
     status = report.status
     problems = find_problems(status, report.drift, limits)
