@@ -68,17 +68,23 @@ class LiveClusters:
         """Return, per group, the status of the partitions whose newest commit is the source's."""
         rows = self._live.report_groups(groups, system_now_ms())
         found: dict[str, list[PartitionStatus]] = {}
-        there = self._committed_there(groups)
-        for each in _to_statuses(rows, self._source, self._target, there):
+        for each in _to_statuses(rows, self._source, self._target):
             found.setdefault(each.group_id, []).append(each)
         return found
 
-    def _committed_there(self, groups: Collection[str]) -> set[GroupPartition]:
-        """Return which partitions the groups themselves have committed at the target."""
+    def committed_streams(self, groups: Collection[str]) -> dict[str, dict[str, bool]]:
+        """Return, per group, the streams it has itself committed at either cluster, and whether at the target."""
+        offsets, found = self._state.offsets, dict[str, dict[str, bool]]()
         with self._state.lock:
-            keys, offsets = self._live.keys_of(groups), self._state.offsets
-            genuine = offsets.clusters[self._target].columns["genuine_offset"][keys]
-            return {offsets.keys[key] for key in keys[genuine >= 0].tolist()}
+            keys = self._included_keys(groups)
+            here, there = (
+                offsets.clusters[alias].columns["genuine_offset"][keys] >= 0 for alias in (self._source, self._target)
+            )
+            for key, is_there in zip(keys[here | there].tolist(), there[here | there].tolist(), strict=True):
+                group_id, stream, _ = offsets.keys[key]
+                known = found.setdefault(group_id, {})
+                known[stream] = known.get(stream, False) or is_there
+        return found
 
     def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:
         """Return, per group, the clusters that hold its newest commit of some partition and are not the source."""
@@ -166,15 +172,12 @@ class LiveClusters:
         return found
 
 
-def _to_statuses(
-    rows: Rows, source: str, target: str, committed_there: Collection[GroupPartition]
-) -> Iterable[PartitionStatus]:
+def _to_statuses(rows: Rows, source: str, target: str) -> Iterable[PartitionStatus]:
     for row in (dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)):
         if (row["source_cluster"], row["target_cluster"]) == (source, target):
-            key = GroupPartition(row["group_id"], row["stream"], row["partition"])
             yield PartitionStatus(
                 group_id=row["group_id"],
-                topic_partition=key.topic_partition,
+                topic_partition=TopicPartition(row["stream"], row["partition"]),
                 status=Status.of(row["status"]),
                 reason=row["reason"],
                 state=State[row["state"]],
@@ -184,7 +187,6 @@ def _to_statuses(
                 duplicates=row["duplicates"],
                 lost=row["lost"],
                 not_mirrored=row["not_mirrored"],
-                has_committed_there=key in committed_there,
             )
 
 

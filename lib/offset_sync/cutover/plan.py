@@ -56,7 +56,7 @@ class Activity(Enum):
 class PartitionStatus:
     """One partition of a group between the two clusters; the fields are columns of sync_status.
 
-    *topic_partition* is of the stream. *has_committed_there*: the group itself has committed it at the target before.
+    *topic_partition* is of the stream.
     """
 
     group_id: str
@@ -70,7 +70,6 @@ class PartitionStatus:
     duplicates: int | None
     lost: int | None
     not_mirrored: int
-    has_committed_there: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,21 +108,25 @@ class CutoverStep:
 
 @dataclass
 class GroupPlan:
-    """What a move of one group would come to; with any *blocking* reason it is not made."""
+    """What a move of one group would come to; with any *blocking* reason it is not made.
+
+    *streams* are all that it has committed at either cluster, each with whether it has itself done so at the target.
+    """
 
     group_id: str
     at_source: Activity
     at_target: Activity
     partitions: list[PartitionStatus]
     blocking: list[str] = field(default_factory=list)
+    streams: Mapping[str, bool] = field(default_factory=dict)
 
     def subscriptions(self, names: Names, target: str) -> dict[str, bool]:
-        """Return what its topics are called at the *target*, and whether it has ever committed each there."""
-        known: dict[str, bool] = {}
-        for each in self.partitions:
-            if (topic := names.topic(target, each.topic_partition.topic)) is not None:
-                known[topic] = known.get(topic, False) or each.has_committed_there
-        return dict(sorted(known.items()))
+        """Return what its topics are called at the *target*, and whether it has ever committed each there.
+
+        Those of which nothing is to be moved too: without them it would skip what is produced from now on.
+        """
+        found = ((names.topic(target, stream), is_known) for stream, is_known in self.streams.items())
+        return dict(sorted((topic, is_known) for topic, is_known in found if topic is not None))
 
     @property
     def duplicates(self) -> int:
@@ -147,6 +150,9 @@ class CutoverClusters(Protocol):
 
     def owned_elsewhere(self, groups: Collection[str]) -> Mapping[str, list[str]]:
         """Return, per group, the clusters that hold its newest commit of some partition and are not the source."""
+
+    def committed_streams(self, groups: Collection[str]) -> Mapping[str, Mapping[str, bool]]:
+        """Return, per group, the streams it has itself committed at either cluster, and whether at the target."""
 
     def forget_ends(self) -> None:
         """Let :meth:`unread` ask anew where the logs end; between two calls it counts up to the same ends."""

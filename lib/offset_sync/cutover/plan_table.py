@@ -43,7 +43,7 @@ def _print_subscriptions(plans: Sequence[GroupPlan], target: str, console: Conso
     """Print under which names each group goes on, and which of them it has never had a commit of its own for."""
     for plan in plans:
         topics = plan.subscriptions(names, target)
-        if not topics:
+        if not plan.partitions or not topics:  # nothing of it is to be moved
             continue
         subscribes = f"{visible(plan.group_id)} subscribes at {visible(target)} to: {', '.join(map(visible, topics))}"
         console.print(Text(subscribes), soft_wrap=True)

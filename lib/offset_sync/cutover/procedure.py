@@ -31,6 +31,7 @@ from offset_sync.model.values import Status, TopicPartition
 _PAUSE_S = 1.0
 _PATIENCE_S = 30.0
 """How long the jobs may take to read what was committed."""
+_WITHHELD = 'what to do is in docs/operations.md, "Withheld, by reason"'
 
 
 class CutoverProcedure:
@@ -51,10 +52,10 @@ class CutoverProcedure:
         """Return what would happen to each group; writes nothing."""
         here, there = (self._clusters.active_groups(alias) for alias in (self._source, self._target))
         statuses, elsewhere = self._clusters.partition_statuses(groups), self._clusters.owned_elsewhere(groups)
-        plans = []
+        streams, plans = self._clusters.committed_streams(groups), []
         for group_id in groups:
             activities = _activity(group_id, here), _activity(group_id, there)
-            plan = GroupPlan(group_id, *activities, statuses.get(group_id, []))
+            plan = GroupPlan(group_id, *activities, statuses.get(group_id, []), streams=streams.get(group_id, {}))
             plan.blocking += self._target_reasons(plan, there)
             if mode is Mode.PLANNED:
                 plan.blocking += self._source_reasons(plan, here)
@@ -138,10 +139,9 @@ class CutoverProcedure:
             reasons.append(f"some of its newest commits are at {others}; stop it there and move it first")
         withheld = [each for each in plan.partitions if each.status is Status.WITHHELD]
         if withheld:
-            first = withheld[0]
-            reasons.append(
-                f"{self._name(first.topic_partition)} is withheld: {first.reason} ({len(withheld)} partitions)"
-            )
+            first, count = withheld[0], len(withheld)
+            name = self._name(first.topic_partition)
+            reasons.append(f"{name} is withheld: {first.reason} ({count} partitions); {_WITHHELD}")
         return reasons
 
     def _check(self, plans: Sequence[GroupPlan]) -> dict[str, str]:
@@ -224,6 +224,7 @@ class CutoverProcedure:
             Status.BEHIND: "repeat apply",
             Status.STALLED: "start what has stopped, then verify again",
             Status.TARGET_ACTIVE: f"stop the group's members at {self._target}",
+            Status.WITHHELD: _WITHHELD,
         }
         return remedies.get(partition.status, "see docs/operations.md")
 

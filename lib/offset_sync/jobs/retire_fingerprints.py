@@ -12,7 +12,7 @@ from offset_sync.config import Config
 from offset_sync.ingest.kept_alignments import KeptAlignments
 from offset_sync.jobs.begins_table import to_begins
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.incarnations import lives_of
+from offset_sync.state.incarnation_rows import lives_of
 from offset_sync.state.retired_fingerprints import needed_from
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_FINGERPRINTS
 from offset_sync.tables.maintenance import PARTITION, Maintainer

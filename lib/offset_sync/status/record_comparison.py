@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,6 +19,9 @@ _REMEMBERED = 200_000
 BUDGET_S = 10.0
 """A report waits this long for comparisons, and for at most one round of reads more."""
 _TOO_MANY = "its next record is still to be compared: there are many"
+_KEPT = {"timestamps": "timestamp_ms", "headers": "headers"}
+"""By what ``mirror.keeps`` says of copies without stamps: the field that is the same."""
+_SAID = {"timestamp_ms": "another timestamp", "headers": "other headers"}
 
 
 class RecordSource(Protocol):
@@ -43,6 +46,8 @@ class RecordPair:
 
 class RecordComparer:
     """Compares by identity, timestamp, key and value; a pair that was the same once is not read again.
+
+    Where the mirror stamps nothing there is no identity in a record, and all that it keeps is compared.
 
     Where there is more to compare than *budget_s* seconds allow, the rest is not called the same this time. *renewed*
     returns the configuration with what is known of origins now.
@@ -96,16 +101,15 @@ class RecordComparer:
                 return f"its next record at {alias} could not be read to compare it"
             records.append(record)
         here, there = records
+        if self._config.is_by_contents:
+            return _difference_in(here, there, ("key", "value", *(_KEPT[each] for each in self._config.mirror.keeps)))
         where = pair.topic_partition
         identities = self._identity(pair.source, where, here), self._identity(pair.target, where, there)
         if None in identities:
             return "the next record's headers cannot be read"
         if identities[0] != identities[1]:
             return "the next record is another one on each side"
-        for name in ("timestamp_ms", "key", "value"):
-            if getattr(here, name) != getattr(there, name):
-                return f"the next record has another {name.removesuffix('_ms')} on each side"
-        return None
+        return _difference_in(here, there, ("timestamp_ms", "key", "value"))
 
     def _identity(self, alias: str, where: TopicPartition, record: RecordContent) -> tuple[str, int] | None:
         """Return (origin, offset there), None for a record whose headers cannot be read."""
@@ -121,6 +125,11 @@ class RecordComparer:
             return alias, record.offset
         name = found.origins[int(found.origin_code[0])]
         return identities.origins.get(name, name), int(found.origin_offset[0])
+
+
+def _difference_in(here: RecordContent, there: RecordContent, fields: Iterable[str]) -> str | None:
+    differing = (name for name in fields if getattr(here, name) != getattr(there, name))
+    return next((f"the next record has {_SAID.get(name, f'another {name}')} on each side" for name in differing), None)
 
 
 def _rounds(pairs: Collection[RecordPair]) -> Iterator[list[RecordPair]]:

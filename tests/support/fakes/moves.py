@@ -42,6 +42,9 @@ class FakeClusters:
     def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:
         return {group: self.elsewhere[group] for group in groups if group in self.elsewhere}
 
+    def committed_streams(self, groups: Collection[str]) -> dict[str, dict[str, bool]]:
+        return {group: {ORDERS.topic: False} for group in groups}
+
     def forget_ends(self) -> None:
         self.ends_forgotten += 1
 

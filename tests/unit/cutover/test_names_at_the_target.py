@@ -32,27 +32,36 @@ def of(stream: str, partition: int = 0, **changes: Any) -> PartitionStatus:
     return replace(GOOD, topic_partition=TopicPartition(stream, partition), **changes)
 
 
-def printed(names: Names, *partitions: PartitionStatus) -> str:
+def printed(names: Names, streams: dict[str, bool], *partitions: PartitionStatus) -> str:
     out = io.StringIO()
-    plan = GroupPlan("g", Activity.INACTIVE, Activity.INACTIVE, list(partitions))
+    plan = GroupPlan("g", Activity.INACTIVE, Activity.INACTIVE, list(partitions), streams=streams)
     print_plan([plan], THERE, Console(file=out, width=100), names)
     return out.getvalue()
 
 
 def test_a_plan_says_what_to_subscribe_to_and_what_the_group_itself_has_never_committed_there() -> None:
-    said = printed(mm2(), of("dc1.orders"), of("dc2.orders"), of("dc2.orders", 1, has_committed_there=True))
+    said = printed(mm2(), {"dc2.orders": True, "dc1.orders": False}, of("dc1.orders"), of("dc2.orders"))
     assert "g subscribes at dc2 to: dc1.orders, orders\n" in said
     assert "it has never committed dc1.orders there itself" in said
 
 
 def test_who_has_committed_all_of_it_there_before_is_told_no_more_than_the_names() -> None:
-    said = printed(mm2(), of("dc1.orders", has_committed_there=True))
+    said = printed(mm2(), {"dc1.orders": True}, of("dc1.orders"))
     assert "g subscribes at dc2 to: dc1.orders\n" in said
     assert "never" not in said
 
 
+def test_a_stream_of_which_nothing_is_to_be_moved_is_subscribed_to_all_the_same() -> None:
+    said = printed(mm2(), {"dc1.orders": True, "dc2.orders": True}, of("dc1.orders"))
+    assert "g subscribes at dc2 to: dc1.orders, orders\n" in said
+
+
+def test_of_a_group_that_is_not_there_no_names_are_said() -> None:
+    assert "subscribes" not in printed(mm2(), {"dc1.orders": True})
+
+
 def test_with_the_same_names_nothing_is_said_of_them() -> None:
-    assert "subscribes" not in printed(SAME_NAMES, of("orders"))
+    assert "subscribes" not in printed(SAME_NAMES, {"orders": True}, of("orders"))
 
 
 def test_what_fails_is_called_as_both_sides_call_it() -> None:

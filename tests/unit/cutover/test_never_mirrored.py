@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
 from typing import Any
 
-import numpy as np
 import pytest
 
 from builders.logs import log
+from fakes.live_tables import LiveTables
 from fakes.reconciler_site import Site, config_of
 from offset_sync.cutover import live_clusters
 from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import Direction
-from offset_sync.state.key_index import KeyRows
-
-
-class Live:
-    """What the tables say of groups, by a site in memory."""
-
-    def __init__(self, site: Site) -> None:
-        self.state, self.clusters = site.state, site
-
-    def keys_of(self, groups: Collection[str]) -> KeyRows:
-        """Return the rows of all keys of *groups*."""
-        return np.array([n for n, key in enumerate(self.state.offsets.keys) if key[0] in groups], np.intp)
 
 
 def test_unread_records_that_the_target_lacks_are_told_without_holding_the_lock(
@@ -52,7 +39,7 @@ def test_unread_records_that_the_target_lacks_are_told_without_holding_the_lock(
         return gaps(*given)
 
     monkeypatch.setattr(live_clusters, "replication_gaps", watch)
-    live: Any = Live(site)
+    live: Any = LiveTables(site)
     clusters = LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations)
     found = clusters.never_mirrored(["readers", "others"])
     assert {group: [each.split()[:2] for each in told] for group, told in found.items()} == {

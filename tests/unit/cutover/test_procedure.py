@@ -56,7 +56,7 @@ SILENT = ClusterError("X", "no answer")
         (FakeClusters(elsewhere={"g": ["Z"]}), "some of its newest commits are at Z; stop it there and move it first"),
         (
             FakeClusters([[replace(GOOD, status=Status.WITHHELD, reason="TOPIC_RECREATED")]]),
-            "orders-0 is withheld: TOPIC_RECREATED",
+            "orders-0 is withheld: TOPIC_RECREATED (1 partitions); what to do is in docs/operations.md",
         ),
     ],
 )
@@ -153,7 +153,7 @@ def test_verifying_is_patient_after_a_commit_and_says_what_to_do() -> None:
         Status.BEHIND: "repeat apply",
         Status.STALLED: "start what has stopped",
         Status.TARGET_ACTIVE: "stop the group's members at Y",
-        Status.WITHHELD: "docs/operations.md",
+        Status.WITHHELD: "Withheld, by reason",
     }
     for status, remedy in remedies.items():
         (line,) = Move(FakeClusters([[replace(GOOD, status=status, reason="so")]])).cutover.verify(["g"])

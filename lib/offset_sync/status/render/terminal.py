@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timezone
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from offset_sync.model.values import Status
 from offset_sync.status.format import to_count, to_duration, to_range
 from offset_sync.status.health import DEFAULT_LIMITS, Limits, find_problems
 from offset_sync.status.render.columns import (
+    WIDE,
     Column,
     Row,
     count_column,
@@ -53,8 +54,9 @@ def render_table(
 ) -> None:
     """Print the report, at most *most* groups; with *details* also the partitions of each of these.
 
-    Fits 80 columns and shows more in a wider terminal. Names are folded, never cut, and cannot bring markup or
-    control characters. What is printed is not coloured unless *console* is a terminal.
+    Fits 80 columns and shows more in a wider terminal; why a row is not in sync stands below its table in a narrow one.
+    Names are folded, never cut, and cannot bring markup or control characters. What is printed is not coloured unless
+    *console* is a terminal.
     """
     status = report.status
     problems = find_problems(status, report.drift, limits)
@@ -69,6 +71,7 @@ def render_table(
         shown = groups.slice(0, most).to_pylist()
         columns = _GROUP_COLUMNS if len(pairs) == 1 else _GROUP_AND_PAIR_COLUMNS
         print_table(console, "Groups, worst first", columns, shown)
+        _say_why(console, shown, lambda row: f"{visible(row['group_id'])}, {pair_of(row)}")
         if groups.num_rows > most:
             say(console, Text(f"… and {groups.num_rows - most:,} more groups", "dim"))
         if details:
@@ -86,6 +89,15 @@ def _print_details(console: Console, ranked: pa.Table, groups: Sequence[Row]) ->
         rows = ranked.filter(is_here).to_pylist()
         is_said = any(row["mirror_maker_offset"] is not None for row in rows)
         print_table(console, title, _PARTITION_COLUMNS + (_MIRROR_MAKER if is_said else ()), rows)
+        _say_why(console, rows, lambda row: f"{visible(row['topic'])}-{row['partition']}")
+
+
+def _say_why(console: Console, rows: Sequence[Row], name: Callable[[Row], str]) -> None:
+    """Print the reason of each row that has one, where the terminal is too narrow for the column."""
+    if console.width < WIDE:
+        for row in rows:
+            if row["reason"]:
+                say(console, Text(f"{name(row)}: {visible(row['reason'])}"))
 
 
 def _with_drift(pairs: pa.Table, drift: pa.Table) -> list[Row]:

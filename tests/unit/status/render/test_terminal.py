@@ -42,6 +42,10 @@ def printed(
     return stream.getvalue()
 
 
+def without_blanks(text: str) -> str:
+    return re.sub(r"\s", "", text)
+
+
 @pytest.mark.parametrize("width", [80, 100, 160])
 @pytest.mark.parametrize("status", [STATUS, TWO_PAIRS], ids=["one pair", "two pairs"])
 def test_no_line_is_wider_than_the_terminal(status: pa.Table, width: int) -> None:
@@ -61,6 +65,16 @@ def test_every_group_is_shown_whole_worst_first() -> None:
 def test_a_long_name_is_folded_not_cut() -> None:
     text = printed(STATUS.filter(pc.equal(STATUS["group_id"], "x" * 249)))
     assert text.count("x") - text.count("exact") >= 249
+
+
+def test_in_a_narrow_terminal_and_in_a_pipe_the_reasons_stand_below_the_tables() -> None:
+    told = STATUS.filter(pc.is_valid(STATUS["reason"]))
+    chosen = told.filter(pc.equal(told["group_id"], told["group_id"][0]))
+    for details, rows in [(False, roll_up(chosen, GROUP)), (True, chosen)]:
+        reasons = {reason for reason in rows["reason"].to_pylist() if reason}
+        assert reasons
+        text = without_blanks(printed(chosen, 80, details=details))
+        assert [reason for reason in reasons if ":" + without_blanks(visible(reason)) not in text] == []
 
 
 def test_a_wider_terminal_shows_more() -> None:
