@@ -15,11 +15,11 @@ from offset_sync.ingest.second_reader import SecondReader, offset_records
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.range_reader import RangeReader
+from offset_sync.state.checkpoint_logs import open_checkpoints
 from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.highest_indexed import highest_captured
-from offset_sync.state.mirror_checkpoints import open_checkpoints
 from offset_sync.tables.store import TableStore
 
 

@@ -17,12 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple, Protocol
 
-from offset_sync.config import Config
-from offset_sync.config.checkpoint_topics import checkpoint_topics
 from offset_sync.decode.cursor import DecodeError
 from offset_sync.decode.mirror_checkpoints import MirrorCheckpoint, decode_checkpoint
-from offset_sync.kafka.checkpoint_log import CheckpointLog
-from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.error_codes import NotAuthorizedError
 from offset_sync.model.values import CLOCKS_APART_MS, GroupPartition, RecordContent
 
@@ -160,14 +156,3 @@ class MirrorCheckpoints:
         for by_key in self._known.values():
             known = by_key.get(key, ())
             yield from zip_longest(known, known[1:])
-
-
-def open_checkpoints(config: Config, alias: str, admin: ClusterAdmin) -> MirrorCheckpoints:
-    """Return what MirrorMaker may have said at the cluster *alias*, of which nothing is read yet."""
-    options = config.admin_options(alias)
-    logs = {
-        source: [CheckpointLog(admin, options, topic) for topic in checkpoint_topics(config, source)]
-        for source in config.clusters
-        if source != alias
-    }
-    return MirrorCheckpoints(alias, logs, config.names)

@@ -12,8 +12,9 @@ from offset_sync.kafka.topic_names import open_admin, open_epochs, open_reader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import EpochChange, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
+from offset_sync.state.checkpoint_logs import open_checkpoints
 from offset_sync.state.known_names import learn_names
-from offset_sync.state.mirror_checkpoints import MirrorCheckpoints, open_checkpoints
+from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import Index, MetadataByCluster
 
 logger = logging.getLogger(__name__)
