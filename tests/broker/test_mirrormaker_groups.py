@@ -117,6 +117,7 @@ def test_switched_off_it_leaves_the_groups_to_us_and_they_are_exact(site: Mirror
     site.mirror.stop()
     site.mirror.start(ONE_WAY)
     read_on(site)
-    site.sync()
+    for _ in range(2):  # the second pass reads what the first one writes at dc2: no job runs that would
+        site.sync()
     assert site.inexact() == []
     assert {row["target_offset"] == row["wanted_offset"] for row in rows_by_place(site).values()} == {True}
