@@ -37,7 +37,7 @@ class NoMirrorCommits:
 
     def of(self, keys: Sequence[GroupPartition], records: CommitRecords, is_foreign: Bools, ahead_ms: int) -> Bools:
         """Return that none is."""
-        return np.zeros(len(records.key), np.bool_)
+        return np.zeros(len(keys), np.bool_)
 
 
 NO_MIRROR_COMMITS: MirrorCommits = NoMirrorCommits()
@@ -64,11 +64,12 @@ class ToldByCheckpoints:
         """
         is_asked = is_foreign & ~records.is_tombstone & (records.offset >= 0) & (records.leader_epoch == ABSENT)
         found, rows = np.zeros(len(is_asked), np.bool_), np.flatnonzero(is_asked).tolist()
+        until_ms = self._now_ms() + int(LATE_S * 1000)
         while rows:
             self._checkpoints.refresh(READ_S)
             left = [row for row in rows if not self._explains(keys[row], records, row)]
             found[list(set(rows) - set(left))] = True
-            if not self._checkpoints.is_there:
+            if not self._checkpoints.is_there or self._now_ms() >= until_ms:
                 break
             since_ms = self._now_ms() - ahead_ms - int(LATE_S * 1000)
             rows = [row for row in left if records.committed_at_ms[row] > since_ms]

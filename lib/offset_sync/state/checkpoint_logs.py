@@ -1,4 +1,4 @@
-"""The logs of MirrorMaker's checkpoints that the configuration leads to."""
+"""MirrorMaker's checkpoints at a real cluster; apart from what is known of them, which needs no client of Kafka's."""
 
 from __future__ import annotations
 

@@ -83,9 +83,10 @@ def test_a_rewind_of_the_group_is_followed_by_the_newest_checkpoint() -> None:
 
 def test_names_of_the_cluster_are_streams_inside() -> None:
     names: Names = to_names("mm2", ".", {"X": "X", "Y": "Y"})
-    known = checkpoints_at("Y", {"X": [MemoryCheckpoints([checkpoint(100, NOW_MS, topic="X.orders")])]}, names)
+    back = {"Y": [MemoryCheckpoints([checkpoint(100, NOW_MS, topic="orders")])]}  # which X calls its own
+    known = checkpoints_at("X", back, names)
     assert known.explains(GroupPartition("g", "X.orders", 0), 100, "", NOW_MS)
-    assert not known.explains(KEY, 100, "", NOW_MS)
+    assert not explains(known, 100)
 
 
 def test_records_that_are_no_checkpoints_tell_nothing_and_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
