@@ -1,0 +1,126 @@
+"""MirrorMaker 2's own topics, by which it shows, and whether it writes offsets of groups itself. Pure but for one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from offset_sync.config import Config
+from offset_sync.decode.cursor import DecodeError
+from offset_sync.decode.mirror_checkpoints import MirrorCheckpoint, decode_checkpoint
+from offset_sync.jobs.checks.finding import Finding, Level, Lines, some
+from offset_sync.jobs.checks.newest import AskedLogs
+from offset_sync.kafka.partition_answer import Committed
+from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
+from offset_sync.state.committed_offsets import OWN_TAG
+
+CHECK = "MirrorMaker"
+_OWN = re.compile(
+    r"mm2-offset-syncs[._-].+[._-]internal|mm2-(configs|offsets|status)[._-].+[._-]internal"
+    r"|.+[._-]checkpoints[._-]internal|heartbeats"
+)
+_CHECKPOINTS = re.compile(r".+[._-]checkpoints[._-]internal")
+_MOST_CHECKPOINTS = 500
+_MOST_GROUPS = 100
+
+
+@dataclass(frozen=True)
+class GroupSync:
+    """*topics* are those of checkpoints that have records, *unread* those of which none could be read.
+
+    *checkpoints* are the newest ones, by group and place. Of these groups *committed* is what the cluster holds.
+    """
+
+    topics: Collection[str] = ()
+    unread: Collection[str] = ()
+    checkpoints: Mapping[tuple[str, TopicPartition], int] | None = None
+    committed: Mapping[str, Mapping[TopicPartition, Committed]] | None = None
+
+
+def is_own_topic(name: str, aliases: Iterable[str]) -> bool:
+    """Return whether MirrorMaker has made the topic for itself; *aliases* are what it may call clusters."""
+    bare = next((name[len(each) + 1 :] for each in aliases if re.match(rf"{re.escape(each)}[._-]", name)), name)
+    return _OWN.fullmatch(name) is not None or bare == "heartbeats"
+
+
+def read_checkpoints(
+    cluster: AskedLogs, own: Mapping[str, str], readable: Collection[str], inside: Callable[[str], str]
+) -> GroupSync:
+    """Return what checkpoints at a cluster say, and what it holds of their groups.
+
+    *own* are names of MirrorMaker's topics by stream, *inside* says which stream the cluster calls so.
+    """
+    topics = {stream: name for stream, name in own.items() if _CHECKPOINTS.fullmatch(name)}
+    unread = [name for stream, name in topics.items() if stream not in readable]
+    places = [TopicPartition(stream, 0) for stream in topics if stream in readable]
+    try:
+        ends = {place: each for place, each in cluster.ends(places).items() if each.log_end > each.log_start}
+        ranges = {
+            place: OffsetRange(max(each.log_start, each.log_end - _MOST_CHECKPOINTS), each.log_end)
+            for place, each in ends.items()
+        }
+        read = cluster.tails(ranges).records if ranges else {}
+        newest: dict[tuple[str, TopicPartition], int] = {}
+        for record in (record for records in read.values() for record in records):
+            if (found := _decoded(record.content.key, record.content.value)) is not None:
+                newest[found.group_id, TopicPartition(inside(found.topic), found.partition)] = found.offset
+        groups = sorted({group for group, _ in newest})[:_MOST_GROUPS]
+        committed = cluster.group_offsets(groups) if groups else {}
+    except ClusterError:
+        return GroupSync(unread=list(topics.values()))
+    return GroupSync([topics[place.topic] for place in ends], unread, newest, committed)
+
+
+def judge_mirrormaker(config: Config, alias: str, own: Mapping[str, str], found: GroupSync) -> Iterator[Finding]:
+    """Yield what MirrorMaker's *own* topics at a cluster show, names by stream; nothing where there is none."""
+    lines = Lines(f"clusters.{alias}", CHECK)
+    if not own:
+        return
+    if included := [name for stream, name in own.items() if config.is_topic_included(stream)]:
+        text = "MirrorMaker's own, and included: nothing of it is ever mirrored; add it to topics.exclude"
+        yield lines.of(Level.WARN, included, text)
+    synced = _synced(config, alias, found)
+    if synced:
+        count = f"{len(synced)} of {len(found.checkpoints or ())}"
+        text = f"offsets of {some({group for group, _ in synced})} are those of its checkpoints ({count})"
+        text = f"{text}: either the groups have read up to there here too, or it writes offsets of groups, which nobody"
+        remedy = "can tell from the groups' own; set sync.group.offsets.enabled=false in the mirror"
+        yield lines.of(Level.WARN, found.topics, f"{text} {remedy}")
+    elif found.unread:
+        text = "cannot be read, so nobody can tell whether it writes offsets of groups; have"
+        yield lines.of(Level.SKIP, found.unread, f"{text} sync.group.offsets.enabled=false in the mirror")
+    elif found.topics:
+        text = "it makes checkpoints, and no offset of a group is one of them: no sync of groups of its own shows"
+        yield lines.of(Level.OK, found.topics, text)
+    else:
+        yield lines.of(Level.OK, own.values(), "no checkpoint of a group here, so it has no sync of groups of its own")
+
+
+def _synced(config: Config, alias: str, found: GroupSync) -> list[tuple[str, TopicPartition]]:
+    """Return the checkpoints that stand as offsets of groups, and are none of ours.
+
+    Errs to none where the metadata of commits is carried over, for ours then look like any other.
+    """
+    is_told = config.sync.metadata == "tag" or alias not in {target for _, target in config.pairs()}
+    held = found.committed or {}
+    return [
+        (group, place)
+        for (group, place), offset in (found.checkpoints or {}).items()
+        if is_told
+        and offset > 0
+        and (each := held.get(group, {}).get(place)) is not None
+        and each.offset == offset
+        and each.metadata != OWN_TAG
+    ]
+
+
+def _decoded(key: bytes | None, value: bytes | None) -> MirrorCheckpoint | None:
+    if key is None or value is None:
+        return None
+    try:
+        return decode_checkpoint(key, value)
+    except DecodeError:
+        return None
