@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -35,7 +36,7 @@ class Kind(NamedTuple):
 
     headers: Callable[[int], Headers] = lambda _number: []
     copies: Sequence[int] = range(COUNT)
-    settings: dict[str, str] = {}
+    settings: Mapping[str, str] = MappingProxyType({})
     partitions: tuple[int, int] = (1, 1)
 
 

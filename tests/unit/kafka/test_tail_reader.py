@@ -64,13 +64,15 @@ class Client:
         self.messages, self.assigned, self.wanted = messages, list[list[Any]](), list[Any]()
 
     def poll(self, seconds: float) -> Message | None:
-        if self.messages:
-            return self.messages.pop(0)
+        if taken := self.consume(1, seconds):
+            return taken[0]
         time.sleep(min(seconds, 0.01))
         return None
 
     def consume(self, most: int, seconds: float) -> list[Message]:
-        taken, self.messages = self.messages[:most], self.messages[most:]
+        assigned = {(each.topic, each.partition) for each in self.assigned[-1]}
+        taken = [each for each in self.messages if (each.topic(), each.partition()) in assigned][:most]
+        self.messages = [each for each in self.messages if each not in taken]
         return taken
 
     def assign(self, partitions: list[Any]) -> None:

@@ -14,7 +14,7 @@ from offset_sync.jobs.checks.stamps import Stamp, StampedTopic
 from offset_sync.jobs.checks.unstamped_copies import Unstamped
 
 CHECK = "mirror headers"
-_CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
+_CONVERTER = "set the connector's header.converter to org.apache.kafka.connect.converters.ByteArrayConverter"
 Topics = Mapping[str, StampedTopic]
 """By stream."""
 Chosen = Callable[[Stamp], bool]
@@ -105,7 +105,7 @@ def _wrapped(mine: Sequence[StampedTopic], lines: Lines) -> Iterator[Finding]:
     if found := _having(mine, lambda each: bool(each.wrapped)):
         count, of_all = _counts(found, lambda each: bool(each.wrapped))
         first = next(each.wrapped for topic in found.values() for each in topic.stamps if each.wrapped)
-        text = f"{first}, in {count} of {of_all}: a wrong header converter; set the connector's header.converter to"
+        text = f"{first}, in {count} of {of_all}: a wrong header converter;"
         yield lines.of(Level.FAIL, found, f"{text} {_CONVERTER} (docs/mirrors.md), and let these expire")
 
 

@@ -36,9 +36,7 @@ def test_a_mirror_that_does_what_the_file_says_is_told_so() -> None:
 
 def test_flows_of_the_same_names_are_looked_at_too_and_each_cluster_for_itself() -> None:
     flows = [["dc1", "dc2"], ["dc1", "dc3"]]
-    config = known_config(
-        ("dc1", "dc2", "dc3"), mirror={"identity": "fingerprint", "flows": flows, "exclusive": True}
-    )
+    config = known_config(("dc1", "dc2", "dc3"), mirror={"identity": "fingerprint", "flows": flows, "exclusive": True})
     logs = {"dc1": {"orders": ORIGINALS}, "dc2": {"orders": copied(ORIGINALS)}, "dc3": {"orders": moved(ORIGINALS)}}
     found = check_mirrors(config, asked(config, logs)).clusters
     levels = {alias: [each[:4] for each in found_at(found, alias) if CHECK in each] for alias in found}

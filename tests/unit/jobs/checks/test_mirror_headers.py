@@ -162,7 +162,8 @@ def test_a_preset_that_is_spelled_out_is_not_advised() -> None:
 def test_what_redpanda_migrator_brought_from_elsewhere_fails_with_the_remedy() -> None:
     known = known_config(mirror={"preset": "redpanda-migrator"}).with_origins({"dc1": "id-1", "dc2": "id-2"})
     other = {**REDPANDA, "redpanda-migrator-provenance": b"id-0"}
-    for headers, words in ((REDPANDA, "OK"), (other, "'id-0' is of no cluster"), (MIRRORED, "mirror.preset offset-sync")):
+    cases = ((REDPANDA, "OK"), (other, "'id-0' is of no cluster"), (MIRRORED, "mirror.preset offset-sync"))
+    for headers, words in cases:
         found = [each for each in said_at("dc2", known, {"dc1": {}, "dc2": of(headers)}) if CHECK in each]
         assert words in found[0]
 
