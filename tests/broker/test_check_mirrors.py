@@ -129,7 +129,7 @@ def test_each_kind_of_copies_is_told(clusters: Clusters, tmp_path: Path) -> None
         "WARN copies: appended: copies have times of their own (message.timestamp.type=LogAppendTime)",
         "OK copies: linked: byte for byte the same at the 50 offsets looked at",
         "FAIL copies: written: written-0 ends 3 offsets behind its original",
-        f"WARN MirrorMaker: {CHECKPOINTS}: offsets of synced are those of its checkpoints (1 of 1)",
+        f"WARN MirrorMaker: {CHECKPOINTS}: the offsets of synced are those of its checkpoints (1 of 1)",
     ):
         assert expected in dc2, dc2
     assert "OK mirror headers: appended, stamped, wider: produced here" in "\n".join(lines(findings, "clusters.dc1"))
@@ -147,7 +147,7 @@ def test_copies_without_headers_are_held_against_what_the_file_promises(clusters
     findings = find_all(load_config(install(tmp_path, servers_of(clusters), [*BY_CONTENTS], mirror=mirror).config_file))
     told = [each for each in lines(findings, "clusters.dc2") if " copies: " in each]
     assert [each.partition(",")[0] for each in told] == [
-        "FAIL copies: dc1.late: 120 of 120 copies have times of their own (message.timestamp.type=LogAppendTime)",
+        "FAIL copies: dc1.late: 120 of 120 have times of their own (message.timestamp.type=LogAppendTime)",
         "FAIL copies: dc1.extra: 120 of 120 have other headers than their originals (via added); leave headers out of "
         "mirror.keeps and begin with new tables",
         "WARN copies: dc1.mixed: 2 of 120 come behind later ones",

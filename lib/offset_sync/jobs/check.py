@@ -20,7 +20,7 @@ from offset_sync.config.problem import path_text
 from offset_sync.jobs.checks.broker_settings import judge_settings
 from offset_sync.jobs.checks.cluster_ids import ask_ids, judge_id, with_ids
 from offset_sync.jobs.checks.cluster_logs import ClusterLogs
-from offset_sync.jobs.checks.finding import Finding, Level
+from offset_sync.jobs.checks.finding import Finding, Level, check_by_check
 from offset_sync.jobs.checks.mirrors import AskedCluster, check_mirrors
 from offset_sync.jobs.checks.places import check_places
 from offset_sync.jobs.checks.rights import COMMITS, OWN_GROUP, ToldRights, judge_rights
@@ -71,7 +71,7 @@ def find_all(config: Config) -> list[Finding]:
         checked = dict(zip(rights, pool.map(check_one, rights.values(), brokers.values()), strict=True))
     mirrors = check_mirrors(known, {alias: each.asked for alias, each in checked.items() if each.asked is not None})
     of_clusters = (
-        [*each.findings, *mirrors.clusters.get(alias, ()), *judge_id(config, alias, ids)]
+        check_by_check([*each.findings, *mirrors.clusters.get(alias, ()), *judge_id(config, alias, ids)])
         for alias, each in checked.items()
     )
     warned = (Finding(Level.WARN, path_text(each.path), "configuration", each.text) for each in cautions(config))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -47,6 +47,12 @@ class Lines:
         """Return what *text* says of *topics*, which are named in front of it."""
         named = tuple(sorted(topics))
         return Finding(level, self.place, self.check, f"{some(named)}: {text}" if named else text, named)
+
+
+def check_by_check(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings of each check together, in the order in which checks come up."""
+    checks = list(dict.fromkeys(each.check for each in findings))
+    return sorted(findings, key=lambda each: checks.index(each.check))
 
 
 def some(names: Iterable[str], most: int = 3) -> str:

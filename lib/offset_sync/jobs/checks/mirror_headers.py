@@ -37,7 +37,8 @@ def judge_headers(
         return
     mine = list(topics[alias].values())
     yield from _wrong(config, mine, lines)
-    yield from _right(config, alias, mine, topics, unstamped, lines)
+    yield from _right(config, mine, lines)
+    yield from _bare(config, alias, topics, unstamped, lines)
     yield from _nothing(seen, mine, lines)
 
 
@@ -56,39 +57,49 @@ def _wrong(config: Config, mine: Sequence[StampedTopic], lines: Lines) -> Iterat
         yield lines.of(Level.WARN, named, f"the origin {text}" if len(unknown) == 1 else f"the origins {text}")
 
 
-def _right(
-    config: Config,
-    alias: str,
-    mine: Sequence[StampedTopic],
-    topics: Mapping[str, Topics],
-    unstamped: Unstamped,
-    lines: Lines,
-) -> Iterator[Finding]:
+def _right(config: Config, mine: Sequence[StampedTopic], lines: Lines) -> Iterator[Finding]:
     known = config.origins()
     if stamped := {topic.name: topic for topic in mine if topic.origins & known.keys()}:
         count, of_all = _counts(stamped, lambda each: each.origin in known)
         text = f"stamped, from {some({each for topic in stamped.values() for each in topic.origins & known.keys()})}"
         yield lines.of(Level.OK, stamped, f"{text}; {count} of {of_all} records looked at")
-    bare = {t.name: t for t in mine if t.stamps and all(each.is_native for each in t.stamps)}
-    bare = {name: topic for name, topic in bare.items() if topic.stream not in unstamped}
-    timed = {name for name, topic in bare.items() if config.strategy_of(topic.stream) == "timestamp"}
-    if timed:
-        yield lines.of(Level.SKIP, timed, "none has headers, and strategy timestamp does without")
-    origins = {origin for origin, each in known.items() if each == alias}
-    at_home = {name for name, topic in bare.items() if _is_copied(topic.stream, alias, origins, topics)} - timed
-    if at_home:
-        yield lines.of(Level.OK, at_home, "produced here; the copies elsewhere are stamped")
-    if none := {name: topic for name, topic in bare.items() if name not in timed | at_home}:
-        count = sum(len(topic.stamps) for topic in none.values())
-        text = f"none of {count} records looked at has {' and '.join(_names(config.mirror))}"
-        remedy = "right only if nothing is mirrored to this cluster yet, else set mirror right"
-        yield lines.of(Level.WARN, none, f"{text}; {remedy}")
+    # Into a topic that is named for another cluster nobody writes but the mirror.
+    strange = {n: t for n, t in stamped.items() if t.has_natives and config.names.home(t.stream) is not None}
+    if strange:
+        count, of_all = _counts(strange, lambda each: each.is_native)
+        text = f"{count} of {of_all} have no headers, so they are unread by everyone: written by somebody else than the"
+        yield lines.of(Level.WARN, strange, f"{text} mirror, or before it stamped")
 
 
-def _is_copied(stream: str, alias: str, origins: set[str], topics: Mapping[str, Topics]) -> bool:
-    """Whether others have stamped copies of what is produced at *alias*, and nothing that it should have copies of."""
+def _bare(
+    config: Config, alias: str, topics: Mapping[str, Topics], unstamped: Unstamped, lines: Lines
+) -> Iterator[Finding]:
+    """Yield what is to be said of topics without any header: in most cases that depends on other clusters."""
+    bare = [t for t in topics[alias].values() if t.stamps and all(each.is_native for each in t.stamps)]
+    by_verdict: dict[tuple[Level, str], dict[str, StampedTopic]] = {}
+    for topic in bare:
+        if topic.stream not in unstamped:
+            verdict = _verdict_of_bare(config, alias, topic.stream, topics)
+            by_verdict.setdefault(verdict, {})[topic.name] = topic
+    for (level, text), found in by_verdict.items():
+        count = sum(len(topic.stamps) for topic in found.values())
+        yield lines.of(level, found, text.format(f"none of {count} records looked at has {_names(config.mirror)}"))
+
+
+def _verdict_of_bare(config: Config, alias: str, stream: str, topics: Mapping[str, Topics]) -> tuple[Level, str]:
+    if config.strategy_of(stream) == "timestamp":
+        return Level.SKIP, "none has headers, and strategy timestamp does without"
+    if config.names.home(stream) is not None:
+        remedy = "have the mirror stamp them (docs/mirrors.md), or tell them by contents (docs/mirrors-contents.md)"
+        return Level.FAIL, f"{{}}, and by their name they are copies, so they are unread by everyone; {remedy}"
     others = [each[stream] for at, each in topics.items() if at != alias and stream in each]
-    return any(each.origins & origins for each in others) and not any(each.has_natives for each in others)
+    if not any(each.has_natives for each in others):
+        own = {origin for origin, each in config.origins().items() if each == alias}
+        if any(each.origins & own for each in others):
+            return Level.OK, "produced here; the copies elsewhere are stamped"
+        if any(each.stamps for each in others):
+            return Level.SKIP, "produced here, it seems; what is wrong with the copies is told where they are"
+    return Level.WARN, "{}; right only if nothing is mirrored to this cluster yet, else set mirror right"
 
 
 def _nothing(seen: SeenLogs, mine: Sequence[StampedTopic], lines: Lines) -> Iterator[Finding]:
@@ -165,5 +176,5 @@ def _counts(topics: Mapping[str, StampedTopic], is_one: Chosen) -> tuple[int, in
     return sum(is_one(each) for each in stamps), len(stamps)
 
 
-def _names(mirror: Mirror) -> tuple[str, str]:
-    return mirror.origin_header, mirror.offset_header
+def _names(mirror: Mirror) -> str:
+    return f"{mirror.origin_header} and {mirror.offset_header}"

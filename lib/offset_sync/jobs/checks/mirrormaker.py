@@ -85,7 +85,7 @@ def judge_mirrormaker(config: Config, alias: str, own: Mapping[str, str], found:
     synced = _synced(config, alias, found)
     if synced:
         count = f"{len(synced)} of {len(found.checkpoints or ())}"
-        text = f"offsets of {some({group for group, _ in synced})} are those of its checkpoints ({count})"
+        text = f"the offsets of {some({group for group, _ in synced})} are those of its checkpoints ({count})"
         text = f"{text}: either the groups have read up to there here too, or it writes offsets of groups, which nobody"
         remedy = "can tell from the groups' own; set sync.group.offsets.enabled=false in the mirror"
         yield lines.of(Level.WARN, found.topics, f"{text} {remedy}")

@@ -33,11 +33,12 @@ def judge_partitions(config: Config, partitions: Partitions) -> Iterator[Finding
 
 
 def judge_presence(config: Config, alias: str, partitions: Partitions) -> Iterator[Finding]:
-    """Yield which streams of others the cluster *alias* has not, but for those that the file names in full."""
+    """Yield which streams of others the cluster *alias* has not, but for those that are told with its rights."""
     others = {each for pair in config.pairs() if alias in pair for each in pair} - {alias}
     there = {stream for each in others for stream in partitions.get(each, {})}
-    if alias in partitions and (absent := there - partitions[alias].keys() - {*config.named_topics()}):
-        names = {_name(config, stream) for stream in absent}
+    told = {each for each in config.named_topics() if config.names.home(each) in (None, alias)}
+    if alias in partitions and (absent := there - partitions[alias].keys() - told):
+        names = {config.names.outside(alias, stream) for stream in absent}
         text = "at another cluster and not here; nothing of it is synced before it is created and mirrored"
         yield Lines(f"clusters.{alias}", "topics").of(Level.WARN, names, text)
 

@@ -56,9 +56,11 @@ def test_a_topic_is_right_without_headers_where_it_is_produced_and_only_there() 
     # What dc2 produces as well should be here.
     logs["dc2"] = {"orders": [*stamped(ORDERS), record(20, value=b"own")]}
     assert "WARN mirror headers: orders: none of 20" in "".join(said_at("dc1", known_config(), logs))
-    # Stamped with the origin of another cluster it says nothing of what dc1 produces.
+    # What is wrong with the copies is told where they are.
     logs["dc2"] = {"orders": stamped(ORDERS, b"dc3")}
-    assert "WARN mirror headers: orders: none of 20" in "".join(said_at("dc1", known_config(("dc1", "dc2")), logs))
+    assert "SKIP mirror headers: orders: produced here, it seems" in "".join(said_at("dc1", known_config(), logs))
+    logs["dc2"] = {"orders": []}
+    assert "WARN mirror headers: orders: none of 20" in "".join(said_at("dc1", known_config(), logs))
 
 
 def test_copies_without_headers_are_told_by_the_same_records_at_both() -> None:
@@ -212,6 +214,15 @@ def test_a_copy_of_another_origin_than_its_name_says_fails_with_the_remedy() -> 
     found = at_dc2({"dc1.orders": of({**MIRRORED, "IDC": b"IDC1"})["orders"]}, mirror={"names": "mm2"})[0]
     assert "first dc1.orders-0 at offset 0: another origin than the topic is named for" in found
     assert "set clusters.….origin to what the mirror writes, and mirror.names" in found
+
+
+def test_in_a_topic_that_is_named_for_another_cluster_all_records_have_to_be_stamped() -> None:
+    prefixed = {"mirror": {"names": "mm2"}}
+    (found,) = at_dc2({"dc1.orders": copied(ORDERS)}, {"orders": ORDERS}, **prefixed)
+    assert found.startswith("FAIL dc1.orders: none of 20 records looked at has IDC and Offset, and by their name they")
+    found = at_dc2({"dc1.orders": [*stamped(ORDERS), record(20)]}, {"orders": ORDERS}, **prefixed)[1]
+    assert found.startswith("WARN dc1.orders: 1 of 21 have no headers, so they are unread by everyone")
+    assert len(at_dc2({"dc1.orders": stamped(ORDERS)}, {"orders": ORDERS}, **prefixed)) == 1
 
 
 def test_a_line_about_many_topics_names_the_first_ones_and_json_has_them_all() -> None:

@@ -76,8 +76,8 @@ def test_checkpoints_that_stand_as_offsets_of_groups_are_told() -> None:
     topics = {"dc1.checkpoints.internal": CHECKPOINTS}
     (found,) = at_dc2(topics, {"billing": {PLACE: Committed(9, "")}})
     assert found.startswith(
-        "WARN dc1.checkpoints.internal: offsets of billing are those of its checkpoints (1 of 2): either the groups "
-        "have read up to there here too, or it writes offsets of groups"
+        "WARN dc1.checkpoints.internal: the offsets of billing are those of its checkpoints (1 of 2): either the "
+        "groups have read up to there here too, or it writes offsets of groups"
     )
     assert found.endswith("set sync.group.offsets.enabled=false in the mirror")
 

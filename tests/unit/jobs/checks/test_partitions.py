@@ -40,3 +40,11 @@ def test_a_topic_that_a_cluster_lacks_is_told_there() -> None:
     # What is named in full is told with the rights; what is not included is nobody's.
     for topics in ({"include": ["orders", "pay"]}, {"include": ["orders"]}):
         assert [each for each in said_at("dc2", known_config(topics=topics), logs) if "topics: " in each] == []
+
+
+def test_a_copy_that_lacks_is_told_by_the_name_that_it_would_have() -> None:
+    logs: dict[str, Any] = {"dc1": {"orders": ()}, "dc2": {"pay": ()}}
+    for include in (["orders", "pay"], [".*"]):
+        config = known_config(topics={"include": include}, mirror={"names": "mm2"})
+        assert "WARN topics: dc1.orders: at another cluster" in "".join(said_at("dc2", config, logs))
+        assert "WARN topics: dc2.pay: at another cluster" in "".join(said_at("dc1", config, logs))
