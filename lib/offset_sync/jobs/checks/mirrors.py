@@ -53,17 +53,18 @@ def check_mirrors(config: Config, clusters: Mapping[str, AskedCluster]) -> Mirro
     topics = {alias: stamped_topics(config, each) for alias, each in seen.items() if not config.is_by_contents}
     unstamped = unstamped_copies(config, new_natives(topics))
     pairs = with_originals(config, asked, seen, topics)
-    later = _later_ends(config, asked, seen)
+    answering = [alias for alias, each in seen.items() if not each.error]
+    later = _later_ends(config, {alias: asked[alias] for alias in answering}, seen)
     contents = _contents(config, asked, seen)
-    syncs = _group_syncs(config, clusters, own)
+    syncs = _group_syncs(config, {alias: clusters[alias] for alias in answering}, own)
     found = {
         alias: [
             *judge_presence(config, alias, included),
             *judge_headers(config, mine, topics, unstamped),
             *judge_pairs(config, mine, pairs.get(alias, [])),
-            *judge_copies(config, alias, at_the_same_offsets(config, seen, later, alias)),
+            *judge_copies(config, mine, at_the_same_offsets(config, seen, later, alias)),
             *contents.get(alias, ()),
-            *judge_mirrormaker(config, alias, own[alias], syncs[alias]),
+            *judge_mirrormaker(config, alias, own[alias], syncs.get(alias, GroupSync())),
         ]
         for alias, mine in seen.items()
     }

@@ -53,8 +53,9 @@ def at_the_same_offsets(
     return found
 
 
-def judge_copies(config: Config, alias: str, found: Mapping[TopicPartition, SameOffsets]) -> Iterator[Finding]:
-    """Yield whether the copies at *alias* are what strategy ``identity`` takes them for."""
+def judge_copies(config: Config, mine: SeenLogs, found: Mapping[TopicPartition, SameOffsets]) -> Iterator[Finding]:
+    """Yield whether the copies at a cluster are what strategy ``identity`` takes them for."""
+    alias = mine.alias
     lines = Lines(f"clusters.{alias}", "copies")
     named = {place: config.names.outside(alias, place.topic) for place in found}
     wrong: set[str] = set()
@@ -69,6 +70,10 @@ def judge_copies(config: Config, alias: str, found: Mapping[TopicPartition, Same
     if bad:
         yield _differing(bad, named, lines)
         wrong |= {named[each] for each in bad}
+    there = {stream for stream in mine.partitions if config.original_of(stream) not in (None, alias)}
+    if none := {config.names.outside(alias, each) for each in there - {place.topic for place in found}}:
+        text = "nothing stands at the same offsets of copy and original yet, or one of them did not answer in time"
+        yield lines.of(Level.SKIP, none, text)
     if right := {*named.values()} - wrong:
         count = sum(each.count for place, each in found.items() if named[place] in right)
         yield lines.of(Level.OK, right, f"byte for byte the same at the {count} offsets looked at")

@@ -34,6 +34,13 @@ def test_a_mirror_that_does_what_the_file_says_is_told_so() -> None:
     assert "SKIP mirror headers: not looked at: contents tell what a copy is (mirror.identity)" in skipped
 
 
+def test_records_that_come_again_are_told_by_their_times_alone() -> None:
+    twins = [record(offset, value=b"value %d" % (offset // 2)) for offset in range(100)]
+    assert at_dc2(copied(twins), twins) == [
+        "OK 100 copies have originals, and order and timestamps and headers hold as the file says"
+    ]
+
+
 def test_flows_of_the_same_names_are_looked_at_too_and_each_cluster_for_itself() -> None:
     flows = [["dc1", "dc2"], ["dc1", "dc3"]]
     config = known_config(("dc1", "dc2", "dc3"), mirror={"identity": "fingerprint", "flows": flows, "exclusive": True})

@@ -70,5 +70,11 @@ def test_an_original_that_grows_while_it_is_asked_is_no_copy_that_was_written_to
     assert [each[:2] for each in found if CHECK in each] == ["OK"]
 
 
-def test_nothing_is_said_where_nothing_stands_at_the_same_offset() -> None:
-    assert at_dc2(copied(ORIGINALS[:5]), natives(10, 90)) == []
+def test_where_nothing_stands_at_the_same_offset_or_the_original_is_silent_the_topic_is_named() -> None:
+    (found,) = at_dc2(copied(ORIGINALS[:5]), natives(10, 90))
+    assert found.startswith("SKIP orders: nothing stands at the same offsets of copy and original yet, or one of them")
+    config = known_config(**LINKED)
+    clusters = asked(config, {"dc1": {"orders": ORIGINALS}, "dc2": {"orders": ORIGINALS}}, is_silent={"dc1": True})
+    found_here = check_mirrors(config, clusters).clusters
+    assert [each[:4] for each in found_at(found_here, "dc2") if CHECK in each] == ["SKIP"]
+    assert [each for each in found_at(found_here, "dc1") if CHECK in each] == []

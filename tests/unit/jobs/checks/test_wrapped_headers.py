@@ -41,4 +41,5 @@ def test_what_is_right_or_of_nobody_is_not_wrapped() -> None:
 
 def test_a_long_value_is_neither_parsed_nor_shown_whole() -> None:
     assert wrapped_origin(base64.b64encode(b"dc1" * 1000), KNOWN) == ""
+    assert wrapped_origin(json.dumps({"schema": "x" * 1_000, "payload": "dc1"}).encode(), KNOWN) == ""
     assert len(wrapped_origin(json.dumps({"schema": "x" * 500, "payload": "dc1"}).encode(), KNOWN)) < 100
