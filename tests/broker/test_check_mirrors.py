@@ -113,7 +113,8 @@ def _checkpoint(clusters: Clusters) -> Iterator[None]:
     """What MirrorMaker would have said of a group; no other test shall find it."""
     emit_checkpoint(clusters["dc2"], "synced", "stamped", 7)
     yield
-    admin_of(clusters["dc2"]).delete_topics([CHECKPOINTS])[CHECKPOINTS].result(120)
+    admin = admin_of(clusters["dc2"])
+    admin.delete_topics([CHECKPOINTS])[CHECKPOINTS].result(120)
 
 
 @pytest.mark.usefixtures("_checkpoint")
