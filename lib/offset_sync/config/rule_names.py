@@ -168,6 +168,20 @@ def irreversible(names: RuleNames) -> Iterator[tuple[int, str]]:
                 break
 
 
+def is_copied_on(names: RuleNames) -> bool:
+    """Return whether what one rule has renamed may be renamed once more on its way to a third cluster.
+
+    Errs to yes, where patterns do not tell which topics they mean.
+    """
+    rules = [each for each in names.rules if not each.is_same]
+    for first in rules:
+        copies = {f"{first.prefix}{each}{first.suffix}" for each in _examples(first.topics)}
+        onward = [each for each in rules if each.source == first.target and each.target != first.source]
+        if any(not copies or any(is_match([then.topics], each) for each in copies) for then in onward):
+            return True
+    return False
+
+
 def _examples(pattern: str) -> set[str]:
     """Return some names that *pattern* matches."""
     plain = pattern.replace("\\.", ".")

@@ -8,24 +8,28 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
 from rich.console import Console
 
 from offset_sync.config import Config
+from offset_sync.config.cautions import cautions
+from offset_sync.config.checkpoint_topics import checkpoint_topics
+from offset_sync.config.problem import path_text
 from offset_sync.jobs.checks.broker_settings import judge_settings
 from offset_sync.jobs.checks.cluster_ids import ask_ids, judge_id, with_ids
-from offset_sync.jobs.checks.finding import Finding, Level
-from offset_sync.jobs.checks.mirror_maker import judge_mirror_maker
-from offset_sync.jobs.checks.mirror_sample import judge_sample, sample_records
+from offset_sync.jobs.checks.cluster_logs import ClusterLogs
+from offset_sync.jobs.checks.finding import Finding, Level, check_by_check
+from offset_sync.jobs.checks.mirrors import AskedCluster, check_mirrors
 from offset_sync.jobs.checks.places import check_places
 from offset_sync.jobs.checks.rights import COMMITS, OWN_GROUP, ToldRights, judge_rights
 from offset_sync.jobs.checks.show import print_json, show_findings
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.kafka.own_rights import OwnRights
-from offset_sync.kafka.topic_names import open_admin, open_reader
+from offset_sync.kafka.topic_names import open_admin
 from offset_sync.model.errors import ClusterError, ConfigError
 from offset_sync.state.known_names import learn_names
 
@@ -37,6 +41,7 @@ _MOST_CLUSTERS_AT_ONCE = 8
 def check_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add what the command takes, and return *parser*."""
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.set_defaults(tells_cautions=True)
     return parser
 
 
@@ -53,7 +58,7 @@ def check(config: Config, arguments: argparse.Namespace, stop: threading.Event) 
 
 
 def find_all(config: Config) -> list[Finding]:
-    """Return what was found, cluster by cluster, then the tables' places."""
+    """Return what was found, cluster by cluster, then between clusters, then the tables' places."""
     rights = {alias: OwnRights(alias, config.admin_options(alias)) for alias in config.clusters}
     with ThreadPoolExecutor(_MOST_CLUSTERS_AT_ONCE) as pool:
         brokers = dict(zip(rights, pool.map(partial(_brokers, config), rights.values()), strict=True))
@@ -62,10 +67,16 @@ def find_all(config: Config) -> list[Finding]:
         groups = {each for found in pool.map(OwnRights.groups, answering) for each in found}
         # All clusters are asked for the groups of all: what is synced is not there yet at a new target.
         asked = [*sorted(filter(config.is_group_included, groups))[:_MOST_GROUPS], OWN_GROUP]
-        check_one = partial(_check_cluster, with_ids(config, ids), asked)
-        by_cluster = dict(zip(rights, pool.map(check_one, rights.values(), brokers.values()), strict=True))
-    of_clusters = ([*found, *judge_id(config, alias, ids)] for alias, found in by_cluster.items())
-    return [*chain.from_iterable(of_clusters), *check_places(config, os.environ)]
+        known = with_ids(config, ids)
+        check_one = partial(_check_cluster, known, asked)
+        checked = dict(zip(rights, pool.map(check_one, rights.values(), brokers.values()), strict=True))
+    mirrors = check_mirrors(known, {alias: each.asked for alias, each in checked.items() if each.asked is not None})
+    of_clusters = (
+        check_by_check([*each.findings, *mirrors.clusters.get(alias, ()), *judge_id(config, alias, ids)])
+        for alias, each in checked.items()
+    )
+    warned = (Finding(Level.WARN, path_text(each.path), "configuration", each.text) for each in cautions(config))
+    return [*chain.from_iterable(of_clusters), *mirrors.between, *warned, *check_places(config, os.environ)]
 
 
 def _brokers(config: Config, rights: OwnRights) -> list[int] | str:
@@ -77,38 +88,47 @@ def _brokers(config: Config, rights: OwnRights) -> list[int] | str:
         return str(error)
 
 
-def _check_cluster(
-    config: Config, groups: Sequence[str], rights: OwnRights, brokers: Sequence[int] | str
-) -> list[Finding]:
-    place, findings = f"clusters.{rights.alias}", list[Finding]()
+@dataclass
+class _Checked:
+    """What was found at one cluster, and whom to ask for its records; None where it does not answer."""
+
+    findings: list[Finding] = field(default_factory=list)
+    asked: AskedCluster | None = None
+
+
+def _check_cluster(config: Config, groups: Sequence[str], rights: OwnRights, brokers: Sequence[int] | str) -> _Checked:
+    place, checked = f"clusters.{rights.alias}", _Checked()
     error = brokers if isinstance(brokers, str) else ""
     if not isinstance(brokers, str):
         try:
-            for finding in _findings(config, groups, rights, brokers):
-                findings.append(finding)  # one by one: what was found before an error counts
+            for finding in _findings(config, groups, rights, brokers, checked):
+                checked.findings.append(finding)  # one by one: what was found before an error counts
         except ClusterError as failure:
             error = str(failure)
     if error:
-        findings.append(Finding(Level.FAIL, place, "connection", error.removeprefix(f"{place}: ")))
-    return findings
+        checked.findings.append(Finding(Level.FAIL, place, "connection", error.removeprefix(f"{place}: ")))
+    return checked
 
 
-def _findings(config: Config, groups: Sequence[str], rights: OwnRights, brokers: Sequence[int]) -> Iterator[Finding]:
-    alias = rights.alias
-    options = config.admin_options(alias)
-    admin, names = open_admin(alias, options, config.names), config.names
-    included = [name for name in admin.topics() if config.is_topic_included(name)]
+def _findings(
+    config: Config, groups: Sequence[str], rights: OwnRights, brokers: Sequence[int], checked: _Checked
+) -> Iterator[Finding]:
+    alias, names = rights.alias, config.names
+    admin = open_admin(alias, config.admin_options(alias), names)
+    there = {name: each.partitions for name, each in admin.topics().items()}
     yield from _clashes(config, admin)
     yield Finding(Level.OK, f"clusters.{alias}", "connection", _connection(config, alias, len(brokers)))
-    asked = (names.called(alias, each) for each in (*included, *config.named_topics(), COMMITS))
-    topics = rights.of_topics(dict.fromkeys(each for each in asked if each is not None))
-    yield from judge_rights(config, ToldRights(alias, rights.of_cluster(), topics, rights.of_groups(groups)))
-    stamped = [each for each in included if not config.original_of(each)]
-    readable = [each for each in stamped if "READ" in _allowed(topics.get(names.outside(alias, each)))]
-    reader = open_reader(alias, options, names)
-    yield from judge_sample(config, alias, sample_records(admin, reader, readable))
-    yield from judge_mirror_maker(config, ClusterAdmin(alias, options))
+    checkpoints = [name for each in config.clusters if each != alias for name in checkpoint_topics(config, each)]
+    asked = (names.called(alias, each) for each in (*there, *config.named_topics(), COMMITS))
+    rights_on = rights.of_topics(dict.fromkeys([*(each for each in asked if each is not None), *checkpoints]))
+    included = {*filter(config.is_topic_included, there), *config.named_topics()}
+    wanted = {names.outside(alias, each) for each in included} | {COMMITS}
+    told = {name: each for name, each in rights_on.items() if name in wanted}
+    yield from judge_rights(config, ToldRights(alias, rights.of_cluster(), told, rights.of_groups(groups)))
     yield from judge_settings(config, alias, rights.settings(brokers[0]), len(brokers))
+    readable = [each for each in there if "READ" in _allowed(rights_on.get(names.outside(alias, each)))]
+    hidden = [name for name in checkpoints if isinstance(rights_on.get(name), ClusterError)]
+    checked.asked = AskedCluster(ClusterLogs(config, admin), there, readable, hidden)
 
 
 def _clashes(config: Config, admin: ClusterAdmin) -> Iterator[Finding]:

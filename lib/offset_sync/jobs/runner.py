@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from offset_sync import __version__
 from offset_sync.config import Config, load_config
+from offset_sync.config.cautions import cautions
 from offset_sync.ingest.full_disk import is_of_full_disk, with_full_disk
 from offset_sync.ingest.query_errors import first_line
 from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
@@ -58,6 +59,8 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
         tell(str(error), log_format)
         return BAD_ARGUMENTS
     logger.info("%s", start_line(function.__name__, config))
+    for each in () if getattr(arguments, "tells_cautions", False) else cautions(config):
+        logger.warning("%s", each)
     if failpoint := os.environ.get(failpoints.VARIABLE):
         logger.warning("%s=%s is set: this process will kill itself there", failpoints.VARIABLE, failpoint)
     is_endless = not getattr(arguments, "once", True)

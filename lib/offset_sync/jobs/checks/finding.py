@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -19,16 +19,40 @@ class Level(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """*place* is a cluster's path or a key of the configuration; *text* says what was found, and the remedy."""
+    """*place* is a cluster's path or a key of the configuration; *text* says what was found, and the remedy.
+
+    *topics* are all those that it is about, where it is about topics; the text may name the first ones only.
+    """
 
     level: Level
     place: str
     check: str
     text: str
+    topics: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {"level": self.level.value, "place": self.place, "check": self.check, "text": self.text}
+        found = {"level": self.level.value, "place": self.place, "check": self.check, "text": self.text}
+        return {**found, "topics": list(self.topics)} if self.topics else found
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Makes the findings of one check at one place that are about topics."""
+
+    place: str
+    check: str
+
+    def of(self, level: Level, topics: Iterable[str], text: str) -> Finding:
+        """Return what *text* says of *topics*, which are named in front of it."""
+        named = tuple(sorted(topics))
+        return Finding(level, self.place, self.check, f"{some(named)}: {text}" if named else text, named)
+
+
+def check_by_check(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings of each check together, in the order in which checks come up."""
+    checks = list(dict.fromkeys(each.check for each in findings))
+    return sorted(findings, key=lambda each: checks.index(each.check))
 
 
 def some(names: Iterable[str], most: int = 3) -> str:

@@ -44,7 +44,11 @@ def judge_rights(config: Config, told: ToldRights) -> Iterator[Finding]:
 def _topics(config: Config, told: ToldRights) -> Iterator[Finding]:
     place, topics = f"clusters.{told.alias}", {name: each for name, each in told.topics.items() if name != COMMITS}
     names = config.names
-    named = [each for each in config.named_topics() if names.is_same or names.home(each) in (None, told.alias)]
+    known = config.named_topics()
+    # Where names have prefixes a topic of that name is produced at one cluster perhaps, and its copy is here.
+    copied = {names.origin_topic(each) for each in known if names.outside(told.alias, each) in topics}
+    named = [each for each in known if names.is_same or names.home(each) in (None, told.alias)]
+    named = [each for each in named if names.is_same or names.origin_topic(each) not in copied]
     absent = [name for each in named if (name := names.outside(told.alias, each)) not in topics]
     if absent:
         text = f"{some(absent)}: not there; nothing of it is synced before it is created and mirrored"

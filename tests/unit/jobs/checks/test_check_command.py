@@ -13,7 +13,7 @@ import yaml
 from rich.console import Console
 
 from offset_sync.config import parse_config
-from offset_sync.jobs.checks.finding import Finding, Level
+from offset_sync.jobs.checks.finding import Finding, Level, check_by_check
 from offset_sync.jobs.checks.places import check_places
 from offset_sync.jobs.checks.show import print_json, show_findings
 
@@ -40,6 +40,11 @@ def test_findings_are_shown_place_by_place_and_cannot_move_the_cursor() -> None:
     assert "\x1b" not in out.getvalue()
     assert lines[-1] == "1 OK, 1 WARN, 1 FAIL"
     assert max(map(len, lines)) <= 80
+
+
+def test_the_lines_of_a_check_stand_together() -> None:
+    of_checks = [Finding(Level.OK, "clusters.dc1", name, "") for name in ("topics", "commits", "topics", "copies")]
+    assert [each.check for each in check_by_check(of_checks)] == ["topics", "topics", "commits", "copies"]
 
 
 def test_json_says_whether_anything_fails() -> None:
@@ -88,12 +93,21 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
-def test_clusters_that_do_not_answer_end_with_1_and_need_no_java(config_file: Path) -> None:
+def test_clusters_that_do_not_answer_end_with_1_and_need_no_java(config_file: Path, tmp_path: Path) -> None:
+    three = tree(tmp_path)
+    clusters = three["clusters"]
+    assert isinstance(clusters, dict)
+    clusters["dc3"] = clusters["dc1"]
+    config_file.write_text(yaml.safe_dump({**three, "mirror": {"names": "mm2"}}))
     ended = run("--conf", str(config_file), "--json")
     assert ended.returncode == 1, ended.stderr
-    assert ended.stderr.splitlines()[-1] == "2 of 4 checks failed"
+    assert ended.stderr.splitlines()[-1] == "3 of 6 checks failed"
     told = json.loads(ended.stdout)["findings"]
-    assert [each["check"] for each in told if each["level"] == "FAIL"] == ["connection", "connection"]
+    assert [each["check"] for each in told if each["level"] == "FAIL"] == ["connection"] * 3
+    # What works and cannot be verified is among the findings, and not in the log as well.
+    (warned,) = [each for each in told if each["level"] == "WARN"]
+    assert (warned["place"], warned["check"]) == ("mirror.place_header", "configuration")
+    assert "WARNING" not in ended.stderr
 
 
 def test_bad_arguments_end_with_2(config_file: Path, tmp_path: Path) -> None:

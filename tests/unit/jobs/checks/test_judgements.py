@@ -98,6 +98,13 @@ def test_what_is_not_there_yet_is_no_failure() -> None:
     assert found["WARN topics"].startswith("orders: not there")
 
 
+def test_with_prefixes_a_topic_that_is_produced_elsewhere_need_not_be_here() -> None:
+    prefixed = {"mirror": {"names": "mm2"}}
+    found = rights({"topics": {"dc1.orders": READ, COMMITS: READ}}, **prefixed)
+    assert found == {}
+    assert rights({"topics": {COMMITS: READ}}, **prefixed)["WARN topics"].startswith("orders: not there")
+
+
 def settings(found: dict[str, str] | str, brokers: int = 1, **sections: Any) -> dict[str, str]:
     return wrong(judge_settings(config(**sections), "dc2", found, brokers))
 

@@ -1,0 +1,164 @@
+"""The command check on real brokers with a topic of each kind: what it says of the mirror, and in how long.
+
+No mirror runs: copies are written as mirrors write them.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import pytest
+from confluent_kafka import Producer
+
+from broker.committed_offsets import commit
+from broker.crafted_logs import Clusters, Headers, create_topics
+from broker.installation import install
+from offset_sync.config import load_config
+from offset_sync.jobs.check import find_all
+from offset_sync.jobs.checks.finding import Finding
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of, client_options
+
+pytestmark = [pytest.mark.broker, pytest.mark.in_order, pytest.mark.timeout(300)]
+
+COUNT, FIRST_MS = 120, int(time.time() * 1000) - 60_000
+CHECKPOINTS = "dc1.checkpoints.internal"
+APPENDED = {"message.timestamp.type": "LogAppendTime"}
+
+
+class Kind(NamedTuple):
+    """A topic of which dc2 has copies: their headers, of which records, and how both clusters' topics are made."""
+
+    headers: Callable[[int], Headers] = lambda _number: []
+    copies: Sequence[int] = range(COUNT)
+    settings: Mapping[str, str] = MappingProxyType({})
+    partitions: tuple[int, int] = (1, 1)
+
+
+def by_stamp(origin: bytes = b"dc1", wrap: Callable[[bytes], bytes] = bytes) -> Callable[[int], Headers]:
+    return lambda number: [("IDC", wrap(origin)), ("Offset", wrap(b"%d" % number))]
+
+
+def by_migrator(number: int) -> Headers:
+    return [("redpanda-migrator-provenance", b"id"), ("redpanda-migrator-offset", number.to_bytes(8, "big"))]
+
+
+BY_HEADERS = {
+    "stamped": Kind(by_stamp()),
+    "bare": Kind(),
+    "wrapped": Kind(by_stamp(wrap=base64.b64encode)),
+    "unknown": Kind(by_stamp(b"dc9")),
+    "migrated": Kind(by_migrator),
+    "appended": Kind(by_stamp(), settings=APPENDED),
+    "wider": Kind(by_stamp(), partitions=(1, 2)),
+    "linked": Kind(),
+    "written": Kind(copies=range(COUNT + 3)),
+}
+BY_CONTENTS = {
+    "kept": Kind(),
+    "late": Kind(settings=APPENDED),
+    "extra": Kind(lambda _number: [("via", b"mirror")]),
+    "mixed": Kind(copies=[*range(50), 52, 50, 51, *range(53, COUNT)]),
+}
+
+
+def prepare(clusters: Clusters, kinds: dict[str, Kind], named: Callable[[str], str] = str) -> None:
+    for name, kind in kinds.items():
+        create_topics(clusters["dc1"], {name: kind.partitions[0]})
+        create_topics(clusters["dc2"], {named(name): kind.partitions[1]}, kind.settings)
+    write(clusters["dc1"], {name: [(number, []) for number in range(COUNT)] for name in kinds})
+    copies = {named(name): [(each, kind.headers(each)) for each in kind.copies] for name, kind in kinds.items()}
+    write(clusters["dc2"], copies)
+
+
+def write(cluster: EmbeddedCluster, records: dict[str, list[tuple[int, Headers]]]) -> None:
+    """Write records of these numbers, which have the same content and time wherever they are written."""
+    producer = Producer(client_options(cluster.bootstrap_servers, enable_idempotence=True, linger_ms=5))
+    for topic, numbered in records.items():
+        for number, headers in numbered:
+            content: dict[str, Any] = {"value": b"%d" % number, "timestamp": FIRST_MS + number, "headers": headers}
+            producer.produce(topic, partition=0, **content)
+    assert producer.flush(120) == 0
+
+
+def checkpoint(group: bytes, topic: bytes, offset: int) -> tuple[bytes, bytes]:
+    """Return key and value as MirrorMaker writes them."""
+    parts = [len(each).to_bytes(2, "big") + each for each in (group, topic)]
+    return b"".join(parts) + bytes(4), bytes(10) + offset.to_bytes(8, "big") + bytes(2)
+
+
+def emit_checkpoint(cluster: EmbeddedCluster, group: str, topic: str, offset: int) -> None:
+    create_topics(cluster, {CHECKPOINTS: 1})
+    producer = Producer(client_options(cluster.bootstrap_servers))
+    key, value = checkpoint(group.encode(), topic.encode(), offset)
+    producer.produce(CHECKPOINTS, value, key)
+    assert producer.flush(120) == 0
+
+
+def lines(findings: Sequence[Finding], place: str) -> list[str]:
+    return [f"{each.level.value} {each.check}: {each.text}" for each in findings if each.place == place]
+
+
+def servers_of(clusters: Clusters) -> dict[str, str]:
+    return {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
+
+
+@pytest.fixture
+def _checkpoint(clusters: Clusters) -> Iterator[None]:
+    """What MirrorMaker would have said of a group; no other test shall find it."""
+    emit_checkpoint(clusters["dc2"], "synced", "stamped", 7)
+    yield
+    admin = admin_of(clusters["dc2"])
+    admin.delete_topics([CHECKPOINTS])[CHECKPOINTS].result(120)
+
+
+@pytest.mark.usefixtures("_checkpoint")
+def test_each_kind_of_copies_is_told(clusters: Clusters, tmp_path: Path) -> None:
+    prepare(clusters, BY_HEADERS)
+    commit(clusters["dc2"], {"synced": {("stamped", 0): 7}})
+    overrides = [{"topics": ["linked", "written"], "strategy": "identity", "origin": "dc1"}]
+    config = load_config(
+        install(tmp_path, servers_of(clusters), [*BY_HEADERS], topics={"overrides": overrides}).config_file
+    )
+    began = time.monotonic()
+    findings = find_all(config)
+    took = time.monotonic() - began
+    dc2 = "\n".join(lines(findings, "clusters.dc2"))
+    for expected in (
+        "OK mirror headers: appended, stamped, wider: stamped, from dc1; 150 of 150 records looked at",
+        "FAIL mirror headers: wrapped: IDC is ZGMx, base64 of dc1, in 50 of 50",
+        "WARN mirror headers: unknown: the origin dc9: no cluster has this origin",
+        "WARN mirror headers: migrated: 50 of 50 have redpanda-migrator-provenance",
+        "OK copies: stamped, wider: copies have time, key and value of the records that their stamps name",
+        "WARN copies: appended: copies have times of their own (message.timestamp.type=LogAppendTime)",
+        "OK copies: linked: byte for byte the same at the 50 offsets looked at",
+        "FAIL copies: written: written-0 ends 3 offsets behind its original",
+        f"WARN MirrorMaker: {CHECKPOINTS}: the offsets of synced are those of its checkpoints (1 of 1)",
+    ):
+        assert expected in dc2, dc2
+    assert "OK mirror headers: appended, stamped, wider: produced here" in "\n".join(lines(findings, "clusters.dc1"))
+    (bare,) = lines(findings, "mirror")
+    assert bare.startswith("FAIL mirror headers: bare: dc1 and dc2 have the same records without IDC")
+    differing, alike = lines(findings, "topics")
+    assert differing.startswith("FAIL partitions: wider: 1 at dc1, 2 at dc2")
+    assert alike.startswith("OK partitions: appended, bare, linked and 5 more")
+    assert took < 20
+
+
+def test_copies_without_headers_are_held_against_what_the_file_promises(clusters: Clusters, tmp_path: Path) -> None:
+    prepare(clusters, BY_CONTENTS, lambda name: f"dc1.{name}")
+    mirror = {"identity": "fingerprint", "names": "mm2"}
+    findings = find_all(load_config(install(tmp_path, servers_of(clusters), [*BY_CONTENTS], mirror=mirror).config_file))
+    told = [each for each in lines(findings, "clusters.dc2") if " copies: " in each]
+    assert [each.partition(",")[0] for each in told] == [
+        "FAIL copies: dc1.late: 120 of 120 have times of their own (message.timestamp.type=LogAppendTime)",
+        "FAIL copies: dc1.extra: 120 of 120 have other headers than their originals (via added); leave headers out of "
+        "mirror.keeps and begin with new tables",
+        "WARN copies: dc1.mixed: 2 of 120 come behind later ones",
+        "OK copies: dc1.kept: 120 copies have originals",
+    ]

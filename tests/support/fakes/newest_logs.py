@@ -1,0 +1,154 @@
+"""Logs of clusters in memory, as the command check asks for them; a silent cluster answers nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from offset_sync.config import Config, parse_config
+from offset_sync.jobs.checks.finding import Finding
+from offset_sync.jobs.checks.mirrors import AskedCluster, check_mirrors
+from offset_sync.kafka.partition_answer import Committed
+from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.tail_reader import TailRecord, Tails
+from offset_sync.kafka.topic_metadata import LogEnds
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import RecordContent, TopicPartition
+
+Headers = Mapping[str, bytes]
+
+
+def record(
+    offset: int,
+    headers: Headers | None = None,
+    *,
+    value: bytes | None = None,
+    at_ms: int | None = None,
+    is_appended: bool = False,
+) -> TailRecord:
+    """Return a record whose value and time follow from its offset unless they are given."""
+    value = b"value %d" % offset if value is None else value
+    at_ms = 1_000 + offset if at_ms is None else at_ms
+    return TailRecord(RecordContent(offset, at_ms, b"key", value, tuple((headers or {}).items())), is_appended)
+
+
+def natives(count: int, first: int = 0) -> list[TailRecord]:
+    """Return records of a producer."""
+    return [record(offset) for offset in range(first, first + count)]
+
+
+def copied(originals: Sequence[TailRecord], headers: Headers | None = None, first: int = 0) -> list[TailRecord]:
+    """Return copies of *originals* in this order, with the same headers on each beside their own."""
+    found = []
+    for offset, original in enumerate(originals, first):
+        content = original.content
+        added = (*content.headers, *(headers or {}).items())
+        found.append(TailRecord(RecordContent(offset, content.timestamp_ms, content.key, content.value, added)))
+    return found
+
+
+def stamped(originals: Sequence[TailRecord], origin: bytes = b"dc1", first: int = 0) -> list[TailRecord]:
+    """Return copies of *originals* that bear IDC and Offset."""
+    return [
+        copied([each], {"IDC": origin, "Offset": b"%d" % each.content.offset}, offset)[0]
+        for offset, each in enumerate(originals, first)
+    ]
+
+
+@dataclass
+class MemoryLogs:
+    """One cluster by streams. It notes the *ranges* that it was asked for.
+
+    *late* are logs that do not come in time.
+    """
+
+    alias: str
+    logs: Mapping[TopicPartition, Sequence[TailRecord]]
+    committed: Mapping[str, Mapping[TopicPartition, Committed]] = field(default_factory=dict)
+    starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    late: frozenset[TopicPartition] = frozenset()
+    is_silent: bool = False
+    ranges: list[tuple[TopicPartition, OffsetRange, bool]] = field(default_factory=list)
+
+    def ends(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, LogEnds]:
+        self._answer()
+        found = {}
+        for place in {*places} & self.logs.keys():
+            records = self.logs[place]
+            end = records[-1].content.offset + 1 if records else 0
+            found[place] = LogEnds(self.starts.get(place, records[0].content.offset if records else 0), end)
+        return found
+
+    def tails(self, ranges: Mapping[TopicPartition, OffsetRange], *, is_committed: bool = True) -> Tails:
+        self._answer()
+        self.ranges += [(place, each, is_committed) for place, each in ranges.items()]
+        found = {
+            place: [each for each in self.logs[place] if wanted.start <= each.content.offset < wanted.end]
+            for place, wanted in ranges.items()
+            if place not in self.late
+        }
+        return Tails(found, self.late & ranges.keys())
+
+    def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        self._answer()
+        at = {p: [r.content.offset for r in self.logs[p] if r.content.timestamp_ms >= t] for p, t in times.items()}
+        return {place: offsets[0] for place, offsets in at.items() if offsets}
+
+    def group_offsets(self, groups: Sequence[str]) -> dict[str, Mapping[TopicPartition, Committed]]:
+        self._answer()
+        return {group: self.committed[group] for group in groups if group in self.committed}
+
+    def _answer(self) -> None:
+        if self.is_silent:
+            raise ClusterError(self.alias, "no answer")
+
+
+def known_config(aliases: Sequence[str] = ("dc1", "dc2"), **sections: Any) -> Config:
+    """Return a configuration of these clusters."""
+    clusters = {alias: {"kafka": {"bootstrap.servers": f"{alias}:1"}} for alias in aliases}
+    return parse_config({"clusters": clusters, "topics": {"include": [".*"]}, **sections}, {})
+
+
+def asked(
+    config: Config, logs: Mapping[str, Mapping[str, Sequence[TailRecord]]], **more: Mapping[str, Any]
+) -> dict[str, AskedCluster]:
+    """Return clusters with *logs*: by cluster and by what it calls a log, ``orders`` (partition 0) or ``orders/1``.
+
+    *more* are other fields of :class:`MemoryLogs`, by cluster.
+    """
+    clusters = {}
+    for alias, named in logs.items():
+        streams = {place_of(config, alias, name): records for name, records in named.items()}
+        counts: dict[str, int] = {}
+        for place in streams:
+            counts[place.topic] = max(counts.get(place.topic, 0), place.partition + 1)
+        source = MemoryLogs(alias, streams, **{name: each[alias] for name, each in more.items() if alias in each})
+        clusters[alias] = AskedCluster(source, counts, list(counts))
+    return clusters
+
+
+def place_of(config: Config, alias: str, name: str) -> TopicPartition:
+    """Return the log that *alias* calls so, by stream."""
+    topic, _, partition = name.partition("/")
+    return TopicPartition(config.names.inside(alias, topic), int(partition or 0))
+
+
+def found_at(findings: Mapping[str, Sequence[Finding]] | Sequence[Finding], alias: str = "") -> list[str]:
+    """Return the findings at a cluster, or all, as ``LEVEL check: text``."""
+    chosen = findings if not isinstance(findings, Mapping) else findings[alias]
+    return [f"{each.level.value} {each.check}: {each.text}" for each in chosen]
+
+
+def said_at(
+    alias: str, config: Config, logs: Mapping[str, Mapping[str, Sequence[TailRecord]]], **more: Mapping[str, Any]
+) -> list[str]:
+    """Return what is found at a cluster with these *logs*."""
+    return found_at(check_mirrors(config, asked(config, logs, **more)).clusters, alias)
+
+
+def said_between(
+    config: Config, logs: Mapping[str, Mapping[str, Sequence[TailRecord]]], **more: Mapping[str, Any]
+) -> list[str]:
+    """Return what is found between clusters with these *logs*."""
+    return found_at(check_mirrors(config, asked(config, logs, **more)).between)

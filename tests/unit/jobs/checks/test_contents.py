@@ -1,0 +1,126 @@
+"""What the newest copies show of a mirror without headers: order, what it keeps, and whether copies are copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from fakes.newest_logs import asked, copied, found_at, known_config, natives, record, said_at
+from offset_sync.jobs.checks.mirrors import check_mirrors
+from offset_sync.kafka.tail_reader import TailRecord
+
+CHECK = "copies: "
+ORIGINALS = natives(100)
+WITH_HEADERS = [record(offset, {"trace": b"%d" % offset}) for offset in range(100)]
+
+
+def at_dc2(copies: Sequence[TailRecord], originals: Sequence[TailRecord] = ORIGINALS, **mirror: Any) -> list[str]:
+    config = known_config(mirror={"identity": "fingerprint", "names": "mm2", **mirror})
+    found = said_at("dc2", config, {"dc1": {"orders": originals}, "dc2": {"dc1.orders": copies}})
+    return [each.replace(CHECK, "").replace("dc1.orders: ", "") for each in found if CHECK in each]
+
+
+def moved(records: Sequence[TailRecord], is_appended: bool = False) -> list[TailRecord]:
+    return [TailRecord(replace(each.content, timestamp_ms=9_000), is_appended) for each in records]
+
+
+def test_a_mirror_that_does_what_the_file_says_is_told_so() -> None:
+    right = "OK 100 copies have originals, and order and timestamps and headers hold as the file says"
+    assert at_dc2(copied(ORIGINALS)) == [right]
+    assert at_dc2(copied(WITH_HEADERS), WITH_HEADERS) == [right]
+    assert at_dc2(copied(ORIGINALS), order="any") == ["OK 100 copies have originals, and keeps hold as the file says"]
+    skipped = said_at("dc2", known_config(mirror={"identity": "fingerprint", "names": "mm2"}), {"dc1": {}, "dc2": {}})
+    assert "SKIP mirror headers: not looked at: contents tell what a copy is (mirror.identity)" in skipped
+
+
+def test_records_that_come_again_are_told_by_their_times_alone() -> None:
+    twins = [record(offset, value=b"value %d" % (offset // 2)) for offset in range(100)]
+    assert at_dc2(copied(twins), twins) == [
+        "OK 100 copies have originals, and order and timestamps and headers hold as the file says"
+    ]
+
+
+def test_flows_of_the_same_names_are_looked_at_too_and_each_cluster_for_itself() -> None:
+    flows = [["dc1", "dc2"], ["dc1", "dc3"]]
+    config = known_config(("dc1", "dc2", "dc3"), mirror={"identity": "fingerprint", "flows": flows, "exclusive": True})
+    logs = {"dc1": {"orders": ORIGINALS}, "dc2": {"orders": copied(ORIGINALS)}, "dc3": {"orders": moved(ORIGINALS)}}
+    found = check_mirrors(config, asked(config, logs)).clusters
+    levels = {alias: [each[:4] for each in found_at(found, alias) if CHECK in each] for alias in found}
+    assert levels == {"dc1": [], "dc2": ["OK c"], "dc3": ["FAIL"]}
+
+
+def test_times_that_are_promised_and_not_kept_fail() -> None:
+    (found,) = at_dc2(moved(ORIGINALS))
+    assert found.startswith("FAIL 100 of 100 have other times than their originals, so none is told by contents; leave")
+    (appended,) = at_dc2(moved(ORIGINALS, is_appended=True))
+    assert "message.timestamp.type=LogAppendTime" in appended
+    assert "set it to CreateTime" in appended
+    assert [each[:3] for each in at_dc2(moved(ORIGINALS), keeps=["headers"])] == ["OK "]
+
+
+def test_headers_that_are_promised_and_not_kept_fail_and_a_preset_that_would_do_is_named() -> None:
+    (found,) = at_dc2(copied(ORIGINALS, {"via": b"x"}))
+    assert found.startswith("FAIL 100 of 100 have other headers than their originals (via added); leave headers out of")
+    assert "preset" not in found
+    (found,) = at_dc2(copied(ORIGINALS, {"IDC": b"dc1", "Offset": b"1"}))
+    assert "leave mirror.identity out: these are those of mirror.preset offset-sync" in found
+    assert [each[:3] for each in at_dc2(copied(ORIGINALS, {"via": b"x"}), keeps=["timestamps"])] == ["OK "]
+
+
+def test_what_is_kept_and_not_promised_is_advised() -> None:
+    (found,) = [each for each in at_dc2(copied(ORIGINALS), keeps=["headers"]) if each.startswith("WARN")]
+    assert "all 100 copies looked at have timestamps of their originals, which mirror.keeps leaves out" in found
+    found = at_dc2(copied(WITH_HEADERS), WITH_HEADERS, keeps=["timestamps"])[0]
+    assert "have headers of their originals, which mirror.keeps leaves out" in found
+    # Where originals have no headers nothing shows.
+    assert [each[:3] for each in at_dc2(copied(ORIGINALS), keeps=["timestamps"])] == ["OK "]
+    assert [each[:3] for each in at_dc2(copied(ORIGINALS[:4]), keeps=["headers"])] == ["OK "]
+
+
+def test_order_that_is_promised_and_broken_is_told_and_sending_again_is_no_break() -> None:
+    broken = [*ORIGINALS[:50], ORIGINALS[52], ORIGINALS[50], ORIGINALS[51], *ORIGINALS[53:]]
+    (found,) = at_dc2(copied(broken))
+    assert found.startswith("WARN 2 of 100 come behind later ones, first at offset 51; set mirror.order: any")
+    assert [each[:3] for each in at_dc2(copied(broken), order="any")] == ["OK "]
+    again = [*ORIGINALS[20:60], *ORIGINALS[5:]]  # also of what came before the first copy here
+    assert [each[:3] for each in at_dc2(copied(again))] == ["OK "]
+
+
+def test_copies_of_nothing_between_others_are_told_and_those_outside_of_what_was_read_are_not() -> None:
+    changed = [record(3, value=b"own"), record(4, value=b"own")]
+    (found,) = at_dc2(copied([*ORIGINALS[:50], *changed, *ORIGINALS[50:]]))
+    assert found.startswith("WARN 2 of 102 have key and value of no original, first at offset 50: unread by everyone")
+    older = [record(1, value=b"older"), *ORIGINALS[:20], record(2, value=b"newer")]
+    assert [each[:3] for each in at_dc2(copied(older))] == ["OK "]
+    again = [*ORIGINALS[:20], record(1, value=b"expired"), *ORIGINALS[5:20]]
+    assert [each[:3] for each in at_dc2(copied(again))] == ["OK "]
+
+
+def test_a_mirror_that_lags_is_looked_at_around_the_time_of_its_copies() -> None:
+    many = natives(5_000)
+    assert [each[:3] for each in at_dc2(copied(many[1_000:1_500]), many)] == ["OK "]
+
+
+def test_copies_of_which_no_original_is_found_are_told() -> None:
+    altered = [record(each.content.offset, value=b"other %d" % each.content.offset) for each in ORIGINALS]
+    (found,) = at_dc2(altered)
+    assert found.startswith("WARN none of 100 copies has key and value of one of 100 originals of that time")
+    beats = [record(offset, value=b"beat", at_ms=5) for offset in range(20)]
+    (found,) = at_dc2(beats, beats)
+    assert found.startswith("WARN hardly any has a key and value of its own")
+
+
+def test_where_nothing_can_be_compared_the_reason_is_told() -> None:
+    assert at_dc2([]) == ["SKIP no record there yet"]
+    assert at_dc2(copied(ORIGINALS), []) == [
+        "SKIP its origin has none of these records any more, or did not answer in time"
+    ]
+
+
+def test_originals_are_read_as_the_mirror_copies_them_and_copies_as_consumers_do() -> None:
+    config = known_config(mirror={"identity": "fingerprint", "names": "mm2"})
+    clusters = asked(config, {"dc1": {"orders": ORIGINALS}, "dc2": {"dc1.orders": copied(ORIGINALS)}})
+    check_mirrors(config, clusters)
+    committed = {a: {c for _, _, c in each.logs.ranges} for a, each in clusters.items()}  # type: ignore[attr-defined]
+    assert committed == {"dc1": {False}, "dc2": {True}}

@@ -1,0 +1,234 @@
+"""What the command check makes of the headers of the newest records, topic by topic, and of the clusters' own ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fakes.newest_logs import asked, copied, known_config, natives, record, said_at, said_between, stamped
+from offset_sync.jobs.checks.cluster_ids import judge_id
+from offset_sync.jobs.checks.finding import Level
+from offset_sync.jobs.checks.mirrors import check_mirrors
+from offset_sync.kafka.tail_reader import TailRecord
+from offset_sync.model.errors import ClusterError
+
+CHECK = "mirror headers: "
+ORDERS = natives(20)
+MIRRORED = {"IDC": b"dc1", "Offset": b"7"}
+REDPANDA = {"redpanda-migrator-provenance": b"id-1", "redpanda-migrator-offset": (7).to_bytes(8, "big")}
+LENSES = {"k2k_pipeline": b"one", "k2k_offset": b"7", "k2k_topic": b"orders", "k2k_partition": b"0"}
+OF_LENSES: dict[str, Any] = {"mirror": {"preset": "lenses-k2k", "pipelines": {"one": "dc1"}}}
+PLACED: dict[str, Any] = {"mirror": {"place_header": "Place"}}
+RULES = [{"from": "dc1", "to": "dc2", "topics": "orders", "name": "{topic}.copy"}]
+
+
+def at_dc2(
+    logs: dict[str, Sequence[TailRecord]], at_dc1: dict[str, Sequence[TailRecord]] | None = None, **sections: Any
+) -> list[str]:
+    """Return what is said of headers at dc2."""
+    found = said_at("dc2", known_config(**sections), {"dc1": at_dc1 or {}, "dc2": logs})
+    return [each.replace(CHECK, "") for each in found if CHECK in each]
+
+
+def of(*headers: dict[str, bytes]) -> dict[str, Sequence[TailRecord]]:
+    """Return a topic whose records have these headers."""
+    return {"orders": [record(offset, each) for offset, each in enumerate(headers)]}
+
+
+def test_stamped_copies_are_told_topic_by_topic_with_their_origin() -> None:
+    assert at_dc2({"orders": stamped(ORDERS), "pay/1": [*natives(3), *stamped(ORDERS[:2], first=3)]}) == [
+        "OK orders, pay: stamped, from dc1; 22 of 25 records looked at"
+    ]
+
+
+def test_each_topic_without_headers_is_named_though_others_have_them() -> None:
+    assert at_dc2({"orders": stamped(ORDERS), "pay": natives(3), "eur": natives(2)}) == [
+        "OK orders: stamped, from dc1; 20 of 20 records looked at",
+        "WARN eur, pay: none of 5 records looked at has IDC and Offset; right only if nothing is mirrored to this "
+        "cluster yet, else set mirror right",
+    ]
+
+
+def test_a_topic_is_right_without_headers_where_it_is_produced_and_only_there() -> None:
+    logs = {"dc1": {"orders": ORDERS}, "dc2": {"orders": stamped(ORDERS)}}
+    (headers,) = [each for each in said_at("dc1", known_config(), logs) if CHECK in each]
+    assert headers == "OK mirror headers: orders: produced here; the copies elsewhere are stamped"
+    # What dc2 produces as well should be here.
+    logs["dc2"] = {"orders": [*stamped(ORDERS), record(20, value=b"own")]}
+    assert "WARN mirror headers: orders: none of 20" in "".join(said_at("dc1", known_config(), logs))
+    # What is wrong with the copies is told where they are.
+    logs["dc2"] = {"orders": stamped(ORDERS, b"dc3")}
+    assert "SKIP mirror headers: orders: produced here, it seems" in "".join(said_at("dc1", known_config(), logs))
+    logs["dc2"] = {"orders": []}
+    assert "WARN mirror headers: orders: none of 20" in "".join(said_at("dc1", known_config(), logs))
+
+
+def test_copies_without_headers_are_told_by_the_same_records_at_both() -> None:
+    logs = {"dc1": {"orders": ORDERS, "pay": ORDERS}, "dc2": {"orders": copied(ORDERS[10:]), "pay": stamped(ORDERS)}}
+    (found,) = [each for each in said_between(known_config(), logs) if CHECK in each]
+    assert found.startswith("FAIL mirror headers: orders: dc1 and dc2 have the same records without IDC and Offset")
+    assert "docs/mirrors.md" in found
+    # It is said once: no line of a cluster says "none".
+    assert [each for each in said_at("dc2", known_config(), logs) if CHECK in each] == [
+        "OK mirror headers: pay: stamped, from dc1; 20 of 20 records looked at"
+    ]
+
+
+def test_records_that_are_alike_by_chance_are_no_copies() -> None:
+    alike = [record(offset, value=b"beat", at_ms=5) for offset in range(9)]
+    counted = [record(offset, at_ms=9_000 + offset) for offset in range(20)]
+    for here, there in ((alike, alike), (ORDERS, counted)):
+        logs = {"dc1": {"orders": here}, "dc2": {"orders": there}}
+        assert [each for each in said_between(known_config(), logs) if CHECK in each] == []
+    # With times of the log's own contents have to do.
+    appended = [each._replace(is_appended=True) for each in counted]
+    logs = {"dc1": {"orders": ORDERS}, "dc2": {"orders": appended}}
+    assert [each for each in said_between(known_config(), logs) if CHECK in each] != []
+
+
+def test_copies_from_before_the_mirror_stamped_are_forgiven() -> None:
+    logs = {"dc1": {"orders": ORDERS}, "dc2": {"orders": [*copied(ORDERS[:10]), *stamped(ORDERS[10:], first=10)]}}
+    assert [each for each in said_between(known_config(), logs) if CHECK in each] == []
+
+
+def test_strategy_timestamp_asks_for_no_headers() -> None:
+    timed = {"topics": {"include": [".*"], "strategy": "timestamp"}}
+    logs = {"orders": copied(ORDERS)}
+    assert at_dc2(logs, {"orders": ORDERS}, **timed) == [
+        "SKIP orders: none has headers, and strategy timestamp does without"
+    ]
+    between = said_between(known_config(**timed), {"dc1": {"orders": ORDERS}, "dc2": logs})
+    assert [each for each in between if CHECK in each] == []
+
+
+def test_headers_that_are_wrong_or_unknown_are_told_with_place_and_remedy() -> None:
+    (unread,) = at_dc2(of(MIRRORED, {**MIRRORED, "Offset": b"x"}))[:1]
+    assert unread == (
+        "FAIL orders: 1 of 2 cannot be read, first orders-0 at offset 1: offset header is not a decimal number without "
+        "sign; set mirror.offset_encoding and the headers' names right"
+    )
+    assert at_dc2({**of({**MIRRORED, "IDC": b"IDC9"}), "pay": stamped(ORDERS)}) == [
+        "WARN orders: the origin IDC9: no cluster has this origin; set clusters.….origin to what the mirror writes",
+        "OK pay: stamped, from dc1; 20 of 20 records looked at",
+    ]
+    assert at_dc2({"orders": []}) == ["SKIP orders: no record there yet"]
+    assert at_dc2({}) == ["SKIP no topic here whose copies are told by headers"]
+
+
+def test_what_a_wrong_converter_writes_is_told_as_such_and_as_nothing_else() -> None:
+    for origin, offset, words in (
+        (b"ZGMx", b"Nw==", "IDC is ZGMx, base64 of dc1, in 1 of 1"),
+        (b'"ZGMx"', b'"Nw=="', 'IDC is "ZGMx", JSON with base64 of dc1, in 1 of 1'),
+        (b'"dc1"', b'"7"', 'IDC is "dc1", JSON of dc1, in 1 of 1'),
+        (b"[B@1b2c3d", b"[B@4f", "IDC is [B@1b2c3d, Java's name of an array"),
+        (b"dc1", b"Nw==", "Offset is Nw==, base64 of 7, in 1 of 1"),
+    ):
+        (found,) = at_dc2(of({"IDC": origin, "Offset": offset}))
+        assert found.startswith(f"FAIL orders: {words}"), found
+        assert "header.converter to org.apache.kafka.connect.converters.ByteArrayConverter" in found
+
+
+def test_headers_that_were_handed_on_and_copies_without_a_place_are_told() -> None:
+    here = {**MIRRORED, "Place": b"orders-0"}
+    assert at_dc2(of(here), **PLACED) == ["OK orders: stamped, from dc1; 1 of 1 records looked at"]
+    handed_on = at_dc2(of(here, {**MIRRORED, "Place": b"payments-0"}), **PLACED)[0]
+    assert handed_on.startswith("WARN orders: 1 of 2 have headers of a record of another place")
+    without = at_dc2(of(MIRRORED), **PLACED)[0]
+    assert "no place header" in without
+    assert "leave mirror.place_header empty" in without
+
+
+def test_headers_of_another_preset_are_told_with_its_name_and_topics() -> None:
+    found = at_dc2({**of(REDPANDA, {}), "pay": stamped(ORDERS)})
+    assert found[0] == (
+        "WARN orders: 1 of 2 have redpanda-migrator-provenance and redpanda-migrator-offset, the headers of "
+        "mirror.preset redpanda-migrator; set it if that mirror makes the copies"
+    )
+    # It is said once, also where the originals are known.
+    logs = {"dc1": {"orders": ORDERS}, "dc2": {"orders": copied(ORDERS, REDPANDA)}}
+    assert [each for each in said_between(known_config(), logs) if CHECK in each] == []
+    assert len(at_dc2(logs["dc2"], logs["dc1"])) == 1
+    assert "mirror.preset lenses-k2k" in at_dc2(of(LENSES, MIRRORED))[0]
+    assert "mirror.preset offset-sync" in at_dc2(of(MIRRORED, LENSES), **OF_LENSES)[0]
+    assert len(at_dc2(of(MIRRORED, {"k2k_offset": b"7"}))) == 1
+
+
+def test_a_preset_that_is_spelled_out_is_not_advised() -> None:
+    spelled = {"origin_header": "redpanda-migrator-provenance", "offset_header": "redpanda-migrator-offset"}
+    clusters = {"dc1": {"origin": "id-1", "kafka": {"bootstrap.servers": "a:1"}}}
+    clusters |= {"dc2": {"origin": "id-2", "kafka": {"bootstrap.servers": "b:2"}}}
+    sections = {"clusters": clusters, "mirror": {**spelled, "offset_encoding": "int64"}}
+    assert at_dc2(of(REDPANDA), **sections) == ["OK orders: stamped, from id-1; 1 of 1 records looked at"]
+
+
+def test_what_redpanda_migrator_brought_from_elsewhere_fails_with_the_remedy() -> None:
+    known = known_config(mirror={"preset": "redpanda-migrator"}).with_origins({"dc1": "id-1", "dc2": "id-2"})
+    other = {**REDPANDA, "redpanda-migrator-provenance": b"id-0"}
+    cases = ((REDPANDA, "OK"), (other, "'id-0' is of no cluster"), (MIRRORED, "mirror.preset offset-sync"))
+    for headers, words in cases:
+        found = [each for each in said_at("dc2", known, {"dc1": {}, "dc2": of(headers)}) if CHECK in each]
+        assert words in found[0]
+
+
+def test_what_lenses_stamps_is_judged_with_its_place_and_pipelines() -> None:
+    assert at_dc2(of(LENSES, {}), **OF_LENSES) == ["OK orders: stamped, from one; 1 of 2 records looked at"]
+    assert "handed on" in at_dc2(of(LENSES, {**LENSES, "k2k_partition": b"1"}), **OF_LENSES)[0]
+    unplaced = {name: value for name, value in LENSES.items() if name != "k2k_topic"}
+    assert "k2k_topic and k2k_partition" in at_dc2(of(unplaced), **OF_LENSES)[0]
+    assert "give mirror.pipelines all" in at_dc2(of({**LENSES, "k2k_pipeline": b"x"}), **OF_LENSES)[0]
+    as_integer = {**LENSES, "k2k_offset": (7).to_bytes(8, "big"), "k2k_partition": bytes(4)}
+    assert "set mirror.offset_encoding" in at_dc2(of(as_integer), **OF_LENSES)[0]
+
+
+def of_ids(said: str | ClusterError, preset: str = "redpanda-migrator", **origins: str) -> dict[str, str]:
+    known = known_config(mirror={"preset": preset}).with_origins(origins)
+    return {f"{each.level.value} {each.check}": each.text for each in judge_id(known, "dc2", {"dc2": said})}
+
+
+def test_a_clusters_own_id_is_told_beside_what_the_configuration_has() -> None:
+    assert of_ids("id-2") == {"OK cluster id": "id-2, as redpanda-migrator-provenance has to name it"}
+    assert of_ids("id-2", dc2="id-2") == of_ids("id-2")
+    assert "clusters.dc2.origin is id-9" in of_ids("id-2", dc2="id-9")["WARN cluster id"]
+    silent = ClusterError("dc2", "no answer")
+    assert of_ids(silent)["FAIL cluster id"].startswith("no answer; or set clusters.dc2.origin to what redpanda-")
+    assert list(of_ids(silent, dc2="id-2")) == ["SKIP cluster id"]
+    assert list(judge_id(known_config(), "dc1", {})) == []
+
+
+def test_where_topics_have_other_names_headers_have_those_of_the_origin_and_lines_those_of_the_cluster() -> None:
+    of_lenses = {"mirror": {"preset": "lenses-k2k", "pipelines": {"one": "dc1"}, "names": RULES}}
+    elsewhere, unreadable = {**LENSES, "k2k_topic": b"orders.copy"}, {**LENSES, "k2k_offset": b"x"}
+
+    def copy_of(*headers: dict[str, bytes]) -> dict[str, Sequence[TailRecord]]:
+        return {"orders.copy": of(*headers)["orders"]}
+
+    assert at_dc2(copy_of(LENSES), **of_lenses) == ["OK orders.copy: stamped, from one; 1 of 1 records looked at"]
+    assert "handed on" in at_dc2(copy_of(LENSES, elsewhere), **of_lenses)[0]
+    assert "first orders.copy-0 " in at_dc2(copy_of(unreadable), **of_lenses)[0]
+    assert "orders.copy: 1 of 2 have red" in at_dc2(copy_of(MIRRORED, REDPANDA), mirror={"names": RULES})[0]
+    # Where it is produced headers say nothing.
+    assert at_dc2(of(MIRRORED), mirror={"names": "mm2"}) == ["SKIP no topic here whose copies are told by headers"]
+
+
+def test_a_copy_of_another_origin_than_its_name_says_fails_with_the_remedy() -> None:
+    found = at_dc2({"dc1.orders": of({**MIRRORED, "IDC": b"IDC1"})["orders"]}, mirror={"names": "mm2"})[0]
+    assert "first dc1.orders-0 at offset 0: another origin than the topic is named for" in found
+    assert "set clusters.….origin to what the mirror writes, and mirror.names" in found
+
+
+def test_in_a_topic_that_is_named_for_another_cluster_all_records_have_to_be_stamped() -> None:
+    prefixed = {"mirror": {"names": "mm2"}}
+    (found,) = at_dc2({"dc1.orders": copied(ORDERS)}, {"orders": ORDERS}, **prefixed)
+    assert found.startswith("FAIL dc1.orders: none of 20 records looked at has IDC and Offset, and by their name they")
+    found = at_dc2({"dc1.orders": [*stamped(ORDERS), record(20)]}, {"orders": ORDERS}, **prefixed)[1]
+    assert found.startswith("WARN dc1.orders: 1 of 21 have no headers, so they are unread by everyone")
+    assert len(at_dc2({"dc1.orders": stamped(ORDERS)}, {"orders": ORDERS}, **prefixed)) == 1
+
+
+def test_a_line_about_many_topics_names_the_first_ones_and_json_has_them_all() -> None:
+    config = known_config()
+    topics = {f"topic-{number}": natives(2) for number in range(8)}
+    found = check_mirrors(config, asked(config, {"dc1": {}, "dc2": topics})).clusters["dc2"]
+    (line,) = [each for each in found if each.level is Level.WARN]
+    assert line.text.startswith("topic-0, topic-1, topic-2 and 5 more: none of 16")
+    assert line.to_json()["topics"] == sorted(topics)

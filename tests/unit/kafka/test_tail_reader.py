@@ -1,0 +1,147 @@
+"""The newest records of many logs: what came in time counts, the rest is named, and nobody waits for more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from offset_sync.kafka import tail_reader
+from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.tail_reader import TailReader
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
+
+ONE, OTHER = TopicPartition("one", 0), TopicPartition("other", 3)
+
+
+class Error:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def name(self) -> str:
+        return self._name
+
+
+class Message:
+    """A record, or what the client says instead of one."""
+
+    def __init__(self, place: TopicPartition, offset: int, value: bytes = b"v", error: str = "", kind: int = 1) -> None:
+        self._place, self._offset, self._value, self._error, self._kind = place, offset, value, error, kind
+
+    def topic(self) -> str:
+        return self._place.topic
+
+    def partition(self) -> int:
+        return self._place.partition
+
+    def offset(self) -> int:
+        return self._offset
+
+    def error(self) -> Error | None:
+        return Error(self._error) if self._error else None
+
+    def timestamp(self) -> tuple[int, int]:
+        return self._kind, 5
+
+    def key(self) -> bytes | None:
+        return None
+
+    def value(self) -> bytes:
+        return self._value
+
+    def headers(self) -> list[tuple[str, bytes]]:
+        return []
+
+
+class Client:
+    """A consumer that has fetched *messages*."""
+
+    def __init__(self, messages: list[Message]) -> None:
+        self.messages, self.assigned, self.wanted = messages, list[list[Any]](), list[Any]()
+
+    def poll(self, seconds: float) -> Message | None:
+        if taken := self.consume(1, seconds):
+            return taken[0]
+        time.sleep(min(seconds, 0.01))
+        return None
+
+    def consume(self, most: int, seconds: float) -> list[Message]:
+        assigned = {(each.topic, each.partition) for each in self.assigned[-1]}
+        taken = [each for each in self.messages if (each.topic(), each.partition()) in assigned][:most]
+        self.messages = [each for each in self.messages if each not in taken]
+        return taken
+
+    def assign(self, partitions: list[Any]) -> None:
+        self.assigned.append(partitions)
+
+    def incremental_unassign(self, partitions: list[Any]) -> None:
+        pass
+
+
+def reading(monkeypatch: pytest.MonkeyPatch, *messages: Message) -> tuple[TailReader, Client]:
+    client = Client([*messages])
+
+    @contextmanager
+    def given(_alias: str, _options: Any, wanted: Any) -> Iterator[Client]:
+        client.wanted.append(wanted["isolation.level"])
+        yield client
+
+    monkeypatch.setattr(tail_reader, "log_consumer", given)
+    return TailReader("dc1", {}), client
+
+
+def test_what_came_counts_and_a_log_that_did_not_come_to_its_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, client = reading(monkeypatch, Message(ONE, 4), Message(OTHER, 7), Message(ONE, 5), Message(ONE, 6))
+    found = reader.read({ONE: OffsetRange(4, 6), OTHER: OffsetRange(7, 9)}, 0.1)
+    assert {place: [each.content.offset for each in some] for place, some in found.records.items()} == {
+        ONE: [4, 5],
+        OTHER: [7],
+    }
+    assert found.unread == {OTHER}
+    assert client.wanted == ["read_committed"]
+
+
+def test_the_end_of_a_log_is_an_end_and_another_error_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    began = time.monotonic()
+    reader, _ = reading(monkeypatch, Message(ONE, 4), Message(ONE, 6, error="_PARTITION_EOF"))
+    assert reader.read({ONE: OffsetRange(4, 9)}, 30).unread == frozenset()
+    assert time.monotonic() - began < 10
+    reader, _ = reading(monkeypatch, Message(ONE, 4), Message(ONE, 0, error="_TRANSPORT"))
+    assert reader.read({ONE: OffsetRange(4, 9)}, 0.1).unread == {ONE}
+
+
+def test_a_log_of_which_nothing_is_wanted_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, client = reading(monkeypatch)
+    found = reader.read({ONE: OffsetRange(4, 4)}, 30, is_committed=False)
+    assert (found.records, found.unread, client.assigned) == ({ONE: []}, frozenset(), [])
+
+
+def test_logs_are_read_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = [TopicPartition("many", number) for number in range(450)]
+    reader, client = reading(monkeypatch, *(Message(place, 0) for place in places))
+    assert reader.read(dict.fromkeys(places, OffsetRange(0, 1)), 30).unread == frozenset()
+    assert [len(each) for each in client.assigned] == [200, 200, 50]
+
+
+def test_long_values_are_compared_by_their_hash_and_times_say_whose_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = [b"a" * 5_000, b"a" * 5_000, b"b" * 5_000]
+    messages = [Message(ONE, offset, value, kind=2) for offset, value in enumerate(long)]
+    reader, _ = reading(monkeypatch, *messages)
+    records = reader.read({ONE: OffsetRange(0, 3)}, 30).records[ONE]
+    first, same, other = [each.content.value for each in records]
+    assert first == same != other
+    assert len(first or b"") < 100
+    assert all(each.is_appended for each in records)
+
+
+def test_a_cluster_that_does_not_answer_is_an_error_in_time() -> None:
+    reader, began = TailReader("dc1", {"bootstrap.servers": "127.0.0.1:1"}), time.monotonic()
+    with pytest.raises(ClusterError, match=r"no record could be read within 0\.2 s"):
+        reader.read({ONE: OffsetRange(4, 6)}, 0.2)
+    with pytest.raises(ClusterError):
+        reader.offsets_at({ONE: 5}, 0.2)
+    assert time.monotonic() - began < 10
