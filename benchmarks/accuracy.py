@@ -71,6 +71,10 @@ WORKLOADS = (
         late=(0.02, 0.1, 0.8),
         grace=1,
     ),
+    Workload("50:50, headers handed on, place stamped", 10, HALF, BOTH, (0.01, 0.1), leaks=0.05),
+    Workload(
+        "50:50, headers handed on, no place", 10, HALF, BOTH, (0.01, 0.1), leaks=0.05, has_place=False, is_beyond=True
+    ),
 )
 
 

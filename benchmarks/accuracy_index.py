@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from accuracy_headers import told_by_headers
 from workloads import ClusterLog, Workload
 
 from offset_sync.ingest.run_encoding import cut_runs
@@ -20,7 +21,7 @@ _FORMER = 100
 
 def partition_log(log: ClusterLog, origin: int, workload: Workload) -> PartitionLog:
     """Return a log as the product sees it once everything that has come is indexed."""
-    index = index_of(log, workload)
+    index = index_of(log, origin, workload)
     metadata = PartitionMetadata("id", 1, 0, index.frontier, frozenset({"id"}), index.frontier)
     return PartitionLog(index, origin, metadata)
 
@@ -30,14 +31,14 @@ def bounds_of(workload: Workload) -> Bounds:
     return Bounds(young_since_ms=int((workload.seconds - workload.grace) * 1000) if workload.grace else 0)
 
 
-def index_of(log: ClusterLog, workload: Workload) -> LogIndex:
-    """Return the record index of a log, with its timestamps."""
-    offset = np.arange(len(log.origin))
+def index_of(log: ClusterLog, origin: int, workload: Workload) -> LogIndex:
+    """Return the record index of a log, with its timestamps; *origin* is its own code."""
+    offset, (told, told_offset) = np.arange(len(log.origin)), told_by_headers(log, origin, workload)
     index, times = LogIndex(), TimeIndex()
-    by_time = cut_runs(offset, log.at_ms, log.origin, log.origin_offset, split_on_timestamp=True)
+    by_time = cut_runs(offset, log.at_ms, told, told_offset, split_on_timestamp=True)
     times.extend(by_time.start_offset, by_time.length, by_time.min_timestamp_ms, by_time.max_timestamp_ms)
     read_ms = (np.ceil(log.time / _MICRO_BATCH_S) * _MICRO_BATCH_S * 1000).astype(np.int64)
-    runs = cut_runs(offset, read_ms, log.origin, log.origin_offset, split_on_timestamp=bool(workload.grace))
+    runs = cut_runs(offset, read_ms, told, told_offset, split_on_timestamp=bool(workload.grace))
     indexed_ms = runs.min_timestamp_ms if workload.grace else np.zeros(len(runs), np.int64)
     found = Runs.of(runs.start_offset, runs.length, runs.origin_code, runs.origin_start, indexed_ms)
     index.extend(_told_apart(found, log, workload), len(offset))

@@ -43,7 +43,9 @@ on topics for which they were never meant: it is what would happen. Where no str
 nothing the logs cross: what lies between in another order has to be read again, or something is
 lost. *late within the grace* and *a third origin made anew* show what safety costs: what may still
 come, or be of either life, counts as unread. *Late beyond the grace* is not promised: there a
-record has passed for one that the mirror dropped.
+record has passed for one that the mirror dropped. *Headers handed on*: every twentieth record
+bears those of a copy of another topic. Without a place header nobody can tell, which repeats much,
+and may lose.
 
 ![Records lost and repeated by strategy and workload](benchmarks-accuracy.svg)
 """

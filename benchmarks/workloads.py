@@ -27,7 +27,9 @@ class Workload:
     *disorder* how far they are wrong. *lag*: commits stand so many records before the end; None: anywhere. *late*: a
     share of the copies comes so many seconds later at least and at most. *anew*: this cluster, to which nothing is
     copied, has its topic made anew after a share of the time. *grace* is the product's ``sync.hole_grace`` in seconds;
-    0: nothing is too young. Where a workload *is_beyond* what is promised its losses are measured all the same.
+    0: nothing is too young. *leaks*: a share of what is produced bears the headers of a copy of another topic, which an
+    application has handed on; *has_place*: the mirror's headers say of which place. Where a workload *is_beyond* what
+    is promised its losses are measured all the same.
     """
 
     name: str
@@ -43,6 +45,8 @@ class Workload:
     late: tuple[float, float, float] | None = None
     anew: tuple[str, float] | None = None
     grace: float = 0.0
+    leaks: float = 0.0
+    has_place: bool = True
     is_beyond: bool = False
 
     @property
