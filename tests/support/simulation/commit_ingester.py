@@ -11,6 +11,7 @@ import numpy as np
 
 from fakes.clusters import to_records
 from offset_sync.ingest.commit_log_check import Looked
+from offset_sync.ingest.mirror_commits import NO_MIRROR_COMMITS
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.key_index import KeyRows
@@ -33,6 +34,8 @@ class Read(NamedTuple):
 
 class Ingester:
     """Reads what was planned and writes it down; stands for CommitIngester, which does the same with bytes."""
+
+    mirrors = NO_MIRROR_COMMITS
 
     def __init__(self, driver: SyncDriver, alias: str) -> None:
         self.driver, self.alias = driver, alias
