@@ -53,10 +53,10 @@ BY_HEADERS = {
     "bare": Kind(),
     "wrapped": Kind(by_stamp(wrap=base64.b64encode)),
     "unknown": Kind(by_stamp(b"dc9")),
-    "migrated": Kind(by_migrator),
+    "migrator": Kind(by_migrator),
     "appended": Kind(by_stamp(), settings=APPENDED),
     "wider": Kind(by_stamp(), partitions=(1, 2)),
-    "linked": Kind(),
+    "cloned": Kind(),
     "written": Kind(copies=range(COUNT + 3)),
 }
 BY_CONTENTS = {
@@ -121,7 +121,7 @@ def _checkpoint(clusters: Clusters) -> Iterator[None]:
 def test_each_kind_of_copies_is_told(clusters: Clusters, tmp_path: Path) -> None:
     prepare(clusters, BY_HEADERS)
     commit(clusters["dc2"], {"synced": {("stamped", 0): 7}})
-    overrides = [{"topics": ["linked", "written"], "strategy": "identity", "origin": "dc1"}]
+    overrides = [{"topics": ["cloned", "written"], "strategy": "identity", "origin": "dc1"}]
     config = load_config(
         install(tmp_path, servers_of(clusters), [*BY_HEADERS], topics={"overrides": overrides}).config_file
     )
@@ -133,10 +133,10 @@ def test_each_kind_of_copies_is_told(clusters: Clusters, tmp_path: Path) -> None
         "OK mirror headers: appended, stamped, wider: stamped, from dc1; 150 of 150 records looked at",
         "FAIL mirror headers: wrapped: IDC is ZGMx, base64 of dc1, in 50 of 50",
         "WARN mirror headers: unknown: the origin dc9: no cluster has this origin",
-        "WARN mirror headers: migrated: 50 of 50 have redpanda-migrator-provenance",
+        "WARN mirror headers: migrator: 50 of 50 have redpanda-migrator-provenance",
         "OK copies: stamped, wider: copies have time, key and value of the records that their stamps name",
         "WARN copies: appended: copies have times of their own (message.timestamp.type=LogAppendTime)",
-        "OK copies: linked: byte for byte the same at the 50 offsets looked at",
+        "OK copies: cloned: byte for byte the same at the 50 offsets looked at",
         "FAIL copies: written: written-0 ends 3 offsets behind its original",
         f"WARN MirrorMaker: {CHECKPOINTS}: the offsets of synced are those of its checkpoints (1 of 1)",
     ):
@@ -146,7 +146,7 @@ def test_each_kind_of_copies_is_told(clusters: Clusters, tmp_path: Path) -> None
     assert bare.startswith("FAIL mirror headers: bare: dc1 and dc2 have the same records without IDC")
     differing, alike = lines(findings, "topics")
     assert differing.startswith("FAIL partitions: wider: 1 at dc1, 2 at dc2")
-    assert alike.startswith("OK partitions: appended, bare, linked and 5 more")
+    assert alike.startswith("OK partitions: appended, bare, cloned and 5 more")
     assert took < 20
 
 
