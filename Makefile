@@ -77,8 +77,9 @@ bench-accuracy: install ## What each strategy answers, loses and repeats, into d
 	@$(BENCH) benchmarks/accuracy.py $(ARGS)
 	@$(BENCH) benchmarks/report.py
 
-bench-mm2: install ## Live beside the real MirrorMaker 2: what groups would read again, into docs/benchmarks.md; 8 minutes
+bench-mm2: install ## Live beside the real MirrorMaker 2: what groups would read again, into docs/benchmarks.md; 12 minutes
 	@$(BENCH) benchmarks/mirrormaker.py $(ARGS)
+	@$(BENCH) benchmarks/mirrormaker_names.py
 	@$(BENCH) benchmarks/report.py
 
 bench-speed: install ## Each part beside the limit of the same run, into docs/benchmarks.md

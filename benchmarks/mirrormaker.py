@@ -7,10 +7,11 @@ never again. Both are asked at the same instants, half a second after a batch, a
 in the end (mirrormaker_judge.py). Two runs: MirrorMaker 2 with its default intervals and with the fastest sensible
 ones, started anew with topics and groups of their own; our jobs have their defaults and run through. MirrorMaker stamps
 no headers. On ``orders`` the transform of connect/ does, so strategy exact has what it needs; on ``legacy`` none, which
-is what strategy timestamp is for. Takes 8 minutes.
+is what strategy timestamp is for. Takes 8 minutes. What copies with names of their own give, with and without headers,
+is measured by mirrormaker_names.py.
 
-    .venv/bin/python benchmarks/mirrormaker.py [--rate 200] [--load-seconds 120] [--fast-load-seconds 75]
-        [--only default|fastest]
+    PYTHONPATH=tests/support .venv/bin/python benchmarks/mirrormaker.py [--rate 200] [--load-seconds 120]
+        [--fast-load-seconds 75] [--only default|fastest]
 """
 
 from __future__ import annotations
@@ -18,13 +19,11 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-import tempfile
-from pathlib import Path
-from typing import Any
 
 from mirrormaker_judge import broken_promises
 from mirrormaker_properties import DEFAULTS, FASTEST
-from mirrormaker_run import PARTITIONS, Run, measure, standing_stage
+from mirrormaker_run import measure_all
+from mirrormaker_setup import SAME_NAMES, Run
 from results import save
 
 
@@ -38,21 +37,10 @@ def main() -> None:
     # So that everything that was started is stopped: Python would otherwise end at once.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     runs = [
-        Run("default", DEFAULTS, options.load_seconds, 60),
-        Run("fastest", FASTEST, options.fast_load_seconds, 40),
+        Run("default", SAME_NAMES, DEFAULTS, options.load_seconds, 60),
+        Run("fastest", SAME_NAMES, FASTEST, options.fast_load_seconds, 40),
     ]
-    runs = [run for run in runs if options.only in (None, run.name)]
-    with (
-        tempfile.TemporaryDirectory(prefix="offset-sync-mm2-") as name,
-        standing_stage(runs, Path(name), options.rate) as stage,
-    ):
-        found = {run.name: measure(run, stage) for run in runs}
-    settings: dict[str, Any] = {"partitions": ", ".join(f"{t} {n}" for t, n in PARTITIONS.items())}
-    settings["records/s per partition"] = options.rate
-    for run in runs:
-        used = (f"{name} {use.peak_mib} MiB {use.cores} cores" for name, use in found[run.name].use.items())
-        settings |= {f"{run.name}: load s": run.load_seconds, f"{run.name}: use": ", ".join(used)}
-    rows = [row for each in found.values() for row in each.rows]
+    settings, rows = measure_all([run for run in runs if options.only in (None, run.name)], options.rate)
     if options.only is None:
         save("mirrormaker", settings, rows)
     else:  # for trying out

@@ -21,13 +21,17 @@ _PATIENCE_S = 30.0
 class TwinGroups:
     """Six groups that commit all partitions at the source, without members, and where they stand at the target."""
 
-    def __init__(self, run: str, clusters: Mapping[str, Endpoint], partitions: Sequence[Partition]) -> None:
+    def __init__(
+        self, run: str, clusters: Mapping[str, Endpoint], partitions: Sequence[Partition], prefix: str
+    ) -> None:
+        """*partitions* are those at the source; *prefix* stands in front of the names of their topics' copies."""
         self._run = run
         self._admins = {
             alias: ClusterAdmin(alias, {"bootstrap.servers": clusters[alias].bootstrap_servers})
             for alias in (SOURCE, TARGET)
         }
         self.partitions = list(partitions)
+        self._prefix = prefix
         self.commits: dict[tuple[str, Partition], list[Commit]] = {}
 
     def commit(self, *, lagging_moves: bool) -> None:
@@ -54,20 +58,28 @@ class TwinGroups:
         """Return the kind of each group that belongs to one of the two, by group id."""
         return {f"{kind}-{self._run}-{twin}": kind for kind in GROUPS}
 
+    def copy_of(self, place: Partition) -> Partition:
+        """Return what a partition is called at the target."""
+        return (f"{self._prefix}{place[0]}", place[1])
+
     def ends(self, alias: str) -> dict[Partition, int]:
-        """Return the log end of each partition."""
-        found = self._admins[alias].ends([TopicPartition(*place) for place in self.partitions])
-        return {place: found[TopicPartition(*place)].log_end for place in self.partitions}
+        """Return the log end of each partition, by its name at the source."""
+        names = {
+            place: TopicPartition(*(self.copy_of(place) if alias == TARGET else place)) for place in self.partitions
+        }
+        found = self._admins[alias].ends(list(names.values()))
+        return {place: found[name].log_end for place, name in names.items()}
 
     def ask(self, seconds: int) -> Answers:
-        """Return where all groups stand at the target, all asked at once."""
+        """Return where all groups stand at the target, all asked at once; partitions by their names at the source."""
+        originals = {self.copy_of(place): place for place in self.partitions}
         names = [*self.ids(MM2), *self.ids(OURS)]
         at_s = time.monotonic()
         positions: dict[tuple[str, Partition], int] = {}
         for group, found in self._admins[TARGET].committed_offsets(names).items():
             if isinstance(found, ClusterError):
                 raise found
-            positions |= {(group, (each.topic, each.partition)): there.offset for each, there in found.items()}
+            positions |= {(group, originals[each.topic, each.partition]): there.offset for each, there in found.items()}
         return Answers(seconds, at_s, positions)
 
     def known_to_ours(self) -> bool:

@@ -22,11 +22,17 @@ FASTEST = {
 }
 """Run ``fastest``: whole seconds are the finest that the intervals take."""
 
+SAME_NAMED = {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
+"""Without it a copy of dc1's ``orders`` is called ``dc1.orders``."""
+
 
 def properties(
-    clusters: Mapping[str, Endpoint], topics: Sequence[str], stamped: str, groups: str, timing: Mapping[str, str]
+    clusters: Mapping[str, Endpoint], topics: Sequence[str], stamped: str | None, groups: str, told: Mapping[str, str]
 ) -> str:
-    """Return ``mm2.properties``: *topics* with the groups that match *groups*, headers stamped on topic *stamped*."""
+    """Return ``mm2.properties``: *topics* with the groups that match *groups*, headers stamped on topic *stamped*.
+
+    Without one there is no transform at all. *told* is what else it is told: intervals, names.
+    """
     flow = f"{SOURCE}->{TARGET}"
     settings = {
         "clusters": f"{SOURCE}, {TARGET}",
@@ -34,20 +40,26 @@ def properties(
         f"{flow}.enabled": "true",
         f"{flow}.topics": ", ".join(topics),
         f"{flow}.groups": groups,
-        "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
         "sync.group.offsets.enabled": "true",
         # Without heartbeats there is no second herder, for the way back.
         "emit.heartbeats.enabled": "false",
         "sync.topic.acls.enabled": "false",
         **START_QUICKLY,
         **{f"{TARGET}.{name}": value for name, value in START_QUICKLY.items()},
+        **(_stamp(flow, stamped) if stamped else {}),
+        **UNREPLICATED,
+        **told,
+    }
+    return "".join(f"{name} = {value}\n" for name, value in settings.items())
+
+
+def _stamp(flow: str, topic: str) -> dict[str, str]:
+    """Return what makes a flow stamp the copies of one topic."""
+    return {
         f"{flow}.transforms": "stamp",
         f"{flow}.transforms.stamp.type": TRANSFORM,
         f"{flow}.transforms.stamp.predicate": "stamped",
         f"{flow}.predicates": "stamped",
         f"{flow}.predicates.stamped.type": "org.apache.kafka.connect.transforms.predicates.TopicNameMatches",
-        f"{flow}.predicates.stamped.pattern": stamped,
-        **UNREPLICATED,
-        **timing,
+        f"{flow}.predicates.stamped.pattern": topic,
     }
-    return "".join(f"{name} = {value}\n" for name, value in settings.items())

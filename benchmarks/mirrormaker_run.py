@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,8 @@ from typing import Any
 import yaml
 from mirrormaker_groups import MM2, OURS, TwinGroups
 from mirrormaker_judge import Answers, JudgedPartition, rows_of
-from mirrormaker_properties import SOURCE, TARGET, properties
+from mirrormaker_properties import SAME_NAMED, SOURCE, TARGET, properties
+from mirrormaker_setup import PLAIN, Run, Setup
 from processes import Meter, Use, child_pid
 
 from offset_sync.model.errors import OffsetSyncError
@@ -26,34 +28,9 @@ from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.workload import Producers
 from offset_sync_demo.story.jobs import RunningJob
 
-STAMPED, PLAIN = "orders", "legacy"
-PARTITIONS = {STAMPED: 4, PLAIN: 1}
-WAYS = {"MirrorMaker 2": (MM2, STAMPED), "exact": (OURS, STAMPED), "timestamp": (OURS, PLAIN)}
-"""Whose answers are shown: the twin that is synced that way, and the topic."""
 JOBS = ("index_records", "sync_offsets")
-BEFORE = (-50, -40, -30, -20, -10, 0)
-"""When it is asked, in seconds from the end of the load: over a whole interval of MirrorMaker's defaults."""
 _TRICKLE = 0.02
 _START_SECONDS = 240.0
-
-
-@dataclass(frozen=True)
-class Run:
-    """Intervals of MirrorMaker 2; how long the load runs, and how long after it is asked once more."""
-
-    name: str
-    mirror_maker: Mapping[str, str]
-    load_seconds: int
-    after_seconds: int
-
-    def topic(self, kind: str) -> str:
-        """Return the name of one of the run's topics, which no other run touches."""
-        return f"{kind}-{self.name}"
-
-    @property
-    def partitions(self) -> dict[str, int]:
-        """How many partitions each of the run's topics has."""
-        return {self.topic(kind): count for kind, count in PARTITIONS.items()}
 
 
 @dataclass(frozen=True)
@@ -75,27 +52,44 @@ class Stage:
     rate: float
 
 
+def measure_all(runs: Sequence[Run], rate: float) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Measure runs of one setup, one after the other beside the same jobs; return the settings, and all rows."""
+    with (
+        tempfile.TemporaryDirectory(prefix="offset-sync-mm2-") as name,
+        standing_stage(runs, Path(name), rate) as stage,
+    ):
+        found = {run.name: measure(run, stage) for run in runs}
+    partitions = ", ".join(f"{topic} {count}" for topic, count in runs[0].setup.partitions.items())
+    settings: dict[str, Any] = {"partitions": partitions, "records/s per partition": rate}
+    for run in runs:
+        used = (f"{name} {use.peak_mib} MiB {use.cores} cores" for name, use in found[run.name].use.items())
+        settings |= {f"{run.name}: load s": run.load_seconds, f"{run.name}: use": ", ".join(used)}
+    return settings, [row for each in found.values() for row in each.rows]
+
+
 @contextmanager
 def standing_stage(runs: Sequence[Run], directory: Path, rate: float) -> Iterator[Stage]:
-    """Start brokers with the topics of all runs, and our jobs, which warm up over the first run as any would."""
-    classes = compile_transform(directory / "transform")
+    """Start brokers with the topics of all runs, of one setup, and our jobs, which warm up over the first of them."""
+    classes, setup = compile_transform(directory / "transform"), runs[0].setup
     with running_clusters([SOURCE, TARGET], directory / "brokers", offsets_partitions=2) as clusters:
         for run in runs:
             for topic, partitions in run.partitions.items():
-                create_topic(clusters.values(), topic, partitions)
-        with running_jobs(clusters, directory) as jobs:
+                create_topic([clusters[SOURCE]], topic, partitions)
+                create_topic([clusters[TARGET]], f"{setup.prefix}{topic}", partitions)
+        with running_jobs(clusters, directory, setup) as jobs:
             yield Stage(clusters, jobs, directory, classes, rate)
 
 
 def measure(run: Run, stage: Stage) -> Found:
     """Start MirrorMaker 2 anew, run the load, and judge the answers."""
-    clusters = stage.clusters
-    groups = TwinGroups(run.name, clusters, list_partitions(clusters[SOURCE], run.partitions))
+    clusters, prefix = stage.clusters, run.setup.prefix
+    groups = TwinGroups(run.name, clusters, list_partitions(clusters[SOURCE], run.partitions), prefix)
     # MirrorMaker looks for new groups every 10 minutes by default: those that it should sync are there first.
     groups.commit(lagging_moves=True)
     say(run, "starting MirrorMaker 2")
     wanted = "|".join(groups.ids(MM2))
-    text = properties(clusters, list(run.partitions), run.topic(STAMPED), wanted, run.mirror_maker)
+    told = {**run.mirror_maker, **({} if prefix else SAME_NAMED)}
+    text = properties(clusters, list(run.partitions), run.stamped, wanted, told)
     with running_mirror_maker(stage.directory / f"mm2-{run.name}", text, stage.classes) as mirror_maker:
         pids = {f"broker {each.alias}": each.process.pid for each in clusters.values() if each.process}
         pids |= {"MirrorMaker 2": mirror_maker.pid} | {name: child_pid(name) for name in JOBS}
@@ -104,23 +98,24 @@ def measure(run: Run, stage: Stage) -> Found:
     forget_mirror_maker(clusters)
     check_stamps(run, clusters[TARGET])
     logs = {
-        place: JudgedPartition(dump_ids(clusters[SOURCE], place), dump_ids(clusters[TARGET], place))
+        place: JudgedPartition(dump_ids(clusters[SOURCE], place), dump_ids(clusters[TARGET], groups.copy_of(place)))
         for place in groups.partitions
     }
-    ways = {way: (groups.ids(twin), run.topic(kind)) for way, (twin, kind) in WAYS.items()}
+    ways = {way: (groups.ids(twin), run.topic(kind)) for way, (twin, kind) in run.setup.ways.items()}
     return Found([{"run": run.name} | row for row in rows_of(ways, groups.commits, answers, logs)], use)
 
 
 @contextmanager
-def running_jobs(clusters: Mapping[str, EmbeddedCluster], directory: Path) -> Iterator[list[RunningJob]]:
+def running_jobs(clusters: Mapping[str, EmbeddedCluster], directory: Path, setup: Setup) -> Iterator[list[RunningJob]]:
     """Start both jobs, from dc1 to dc2 and for our groups only, else with the defaults; they are stopped at the end."""
     config = {
         "clusters": {alias: {"kafka": {"bootstrap.servers": c.bootstrap_servers}} for alias, c in clusters.items()},
         "directions": [[SOURCE, TARGET]],
         "topics": {
-            "include": [f"{kind}-.*" for kind in PARTITIONS],
-            "overrides": [{"topics": [f"{PLAIN}-.*"], "strategy": "timestamp"}],
+            "include": [f"{kind}-.*" for kind in setup.partitions],
+            "overrides": [{"topics": [f"{PLAIN}-.*"], "strategy": "timestamp"}] if PLAIN in setup.partitions else [],
         },
+        "mirror": dict(setup.mirror),
         "groups": {"include": [f".*-{OURS}"]},
         "tables": {"root": str(directory / "tables"), "checkpoints": str(directory / "checkpoints")},
     }
@@ -156,7 +151,7 @@ def ask_under_load(
             sleep_until(started + second + 0.5)
             groups.commit(lagging_moves=second == run.load_seconds // 10)
             sleep_until(started + second + 1)
-            if (instant := second + 1 - run.load_seconds) in BEFORE:
+            if (instant := second + 1 - run.load_seconds) in run.before:
                 answers.append(groups.ask(instant))
             for process in processes:
                 process.check()
@@ -198,10 +193,11 @@ def forget_mirror_maker(clusters: Mapping[str, EmbeddedCluster]) -> None:
 
 def check_stamps(run: Run, target: EmbeddedCluster) -> None:
     """Raise OffsetSyncError unless the copies carry headers where they should, and only there."""
-    for kind, is_wanted in ((STAMPED, True), (PLAIN, False)):
-        first: Partition = (run.topic(kind), 0)
+    for kind in run.setup.partitions:
+        first: Partition = (f"{run.setup.prefix}{run.topic(kind)}", 0)
         names = {name for name, _ in next(iter(read_partition(target, first))).headers() or []}
-        if ({"IDC", "Offset"} <= names) != is_wanted:
+        is_right = {"IDC", "Offset"} <= names if kind == run.setup.stamped else not names
+        if not is_right:
             raise OffsetSyncError(
                 f"{first[0]}: the copies have the headers {sorted(names)}, so this would compare nothing"
             )

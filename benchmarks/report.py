@@ -12,7 +12,7 @@ from typing import Any
 from pictures import draw_accuracy
 from pictures_mirrormaker import draw_mirrormaker
 from pictures_scale import draw_scale
-from report_mirrormaker import MIRRORMAKER_TEXT, mirrormaker_tables
+from report_mirrormaker import MIRRORMAKER_TEXT, NAMES_TEXT, mirrormaker_tables
 from report_readme import README, with_comparison
 from report_scale import SCALE_TEXT, scale_table
 from report_speed import SECTIONS, SPEED_TEXT, speed_table
@@ -59,6 +59,8 @@ def main() -> None:
     if live := load("mirrormaker"):
         draw_mirrormaker(live["rows"], DOCS / "benchmarks-mirrormaker.svg")
         parts += [MIRRORMAKER_TEXT, provenance(live), mirrormaker_tables(live["rows"])]
+    if named := load("mirrormaker_names"):
+        parts += [NAMES_TEXT, provenance(named), mirrormaker_tables(named["rows"])]
     parts.append(SPEED_TEXT)
     for name, text in SECTIONS.items():
         if found := load(name):

@@ -8,7 +8,10 @@ from typing import Any
 _HEADINGS = {
     "default": "MirrorMaker 2, default intervals: checkpoints and sync every 60 s, `offset.lag.max` 100",
     "fastest": "MirrorMaker 2, the fastest sensible ones: everything every second, `offset.lag.max` 0",
+    "names-jar": "Default names, copies stamped by the jar: `names: mm2, place_header: Place`",
+    "names-contents": "Default names, no headers at all: `names: mm2, identity: fingerprint`",
 }
+_OURS = ("exact", "fingerprint")
 MIRRORMAKER_TEXT = """
 ## Live against MirrorMaker 2: what each group would read again
 
@@ -31,9 +34,20 @@ the load ends.
 ![Records that each group would read again, by instant](benchmarks-mirrormaker.svg)
 """
 
+NAMES_TEXT = """
+### Default names, with and without headers
+
+The same with MirrorMaker's default names: a copy of dc1's `orders` is called `dc1.orders` at dc2,
+and there the groups are set (`benchmarks/mirrormaker_names.py`). Two setups, each with brokers of
+its own, a MirrorMaker 2 with the fastest sensible intervals, and our jobs: with the jar of
+`connect/`, and with nothing but the records, where *fingerprint* is `exact` by contents. They are
+ways B and C of [the steps](mirrors-steps.md). Every record has a value of its own, so contents tell
+all of them apart; what records that look alike cost is in the accuracy tables above.
+"""
+
 
 def mirrormaker_tables(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return one table per run, as Markdown."""
+    """Return one table per run, as Markdown, and below it what was lost."""
     parts = []
     for run in dict.fromkeys(row["run"] for row in rows):
         mine = [row for row in rows if row["run"] == run]
@@ -41,11 +55,22 @@ def mirrormaker_tables(rows: Sequence[Mapping[str, Any]]) -> str:
         head = ["group", "way", *(f"{instant:+d} s" if instant else "end of load" for instant in instants)]
         found = {(row["group"], row["way"], row["instant"]): row for row in mine}
         lines = [
-            [group, f"**{way}**" if way == "exact" else way, *(_cell(found[group, way, each]) for each in instants)]
+            [group, _name(way), *(_cell(found[group, way, each]) for each in instants)]
             for group, way in dict.fromkeys((row["group"], row["way"]) for row in mine)
         ]
-        parts += [f"### {_HEADINGS.get(run, run)}\n", _table(head, lines)]
+        parts += [f"### {_HEADINGS.get(run, run)}\n", _table(head, lines), _lost(mine)]
     return "\n".join(parts)
+
+
+def _name(way: str) -> str:
+    return f"**{way}**" if way in _OURS else way
+
+
+def _lost(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what each way has lost at all instants together."""
+    ways = dict.fromkeys(row["way"] for row in rows)
+    lost = (f"{_name(way)} {sum(row['lost'] for row in rows if row['way'] == way):,}" for way in ways)
+    return f"Records lost, all instants, groups and partitions together: {', '.join(lost)}.\n"
 
 
 def _cell(row: Mapping[str, Any]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -37,10 +36,7 @@ from offset_sync.config import load_config
 from offset_sync.jobs.check import find_all
 from offset_sync.jobs.checks.finding import Level
 from offset_sync.model.values import TopicPartition
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
-
-from mirrormaker_process import MirrorMaker2
+from offset_sync_demo.kafka.mirror_maker import MirrorMaker2
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(3600)]
 

@@ -14,7 +14,8 @@ from offset_sync_demo.load.records import Records
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 from mirrormaker_judge import Answers, Commit, JudgedPartition, broken_promises, rows_of
-from mirrormaker_properties import FASTEST, properties
+from mirrormaker_properties import FASTEST, SAME_NAMED, properties
+from mirrormaker_setup import NAMED, NAMED_PLAIN, SAME_NAMES, Run
 from report_mirrormaker import mirrormaker_tables
 
 
@@ -117,9 +118,13 @@ def test_losses_of_mirror_maker_are_shown_and_no_error() -> None:
     assert "2 lost" in mirrormaker_tables(rows)
 
 
-def written_properties(timing: dict[str, str]) -> dict[str, str]:
+def test_what_was_lost_is_counted_below_each_table_also_where_it_is_nothing() -> None:
+    assert "together: MirrorMaker 2 6, **exact** 0." in mirrormaker_tables(judged_rows(mm2=4, ours=2))
+
+
+def written_properties(told: dict[str, str], stamped: str | None = "orders") -> dict[str, str]:
     clusters = {"dc1": FakeCluster("dc1", "h:1"), "dc2": FakeCluster("dc2", "h:2")}
-    text = properties(clusters, ["orders", "legacy"], "orders", ".*-mm2", timing)
+    text = properties(clusters, ["orders", "legacy"], stamped, ".*-mm2", told)
     return dict(line.split(" = ", 1) for line in text.splitlines())
 
 
@@ -129,3 +134,17 @@ def test_default_intervals_are_those_that_nothing_sets() -> None:
     assert {name: fastest[name] for name in fastest if name not in default} == FASTEST
     assert default["dc1->dc2.predicates.stamped.pattern"] == "orders"
     assert (default["dc1.bootstrap.servers"], default["dc2.bootstrap.servers"]) == ("h:1", "h:2")
+
+
+def test_names_are_the_default_ones_and_copies_bare_unless_something_else_is_told() -> None:
+    bare = written_properties({}, stamped=None)
+    assert [name for name in bare if "policy" in name or "transform" in name or "predicate" in name] == []
+    assert written_properties(SAME_NAMED)["replication.policy.class"].endswith(".IdentityReplicationPolicy")
+
+
+def test_each_setup_has_what_mirror_maker_and_our_jobs_need_to_agree() -> None:
+    runs = [Run("x", setup, {}, 10, 5) for setup in (SAME_NAMES, NAMED, NAMED_PLAIN)]
+    assert [run.stamped for run in runs] == ["orders-x", "orders-x", None]
+    assert [setup.prefix for setup in (SAME_NAMES, NAMED, NAMED_PLAIN)] == ["", "dc1.", "dc1."]
+    assert NAMED.mirror == {"names": "mm2", "place_header": "Place"}
+    assert NAMED_PLAIN.mirror == {"names": "mm2", "identity": "fingerprint"}
