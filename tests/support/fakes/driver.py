@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,8 @@ from builders.record_schemas import CONSUMER_OFFSETS
 from fakes.clusters import CommitRecord
 from fakes.reconciler_site import ORDERS, Site, config_of
 from fakes.tables import MemoryFrame, MemoryTables
-from offset_sync.ingest.commit_ingester import CommitIngester
+from offset_sync.ingest.commit_ingester import CommitIngester, Reading
+from offset_sync.ingest.commit_log_check import Looked, UncheckedLogs
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.sync.translation_history import NoIntents, TranslationHistory
@@ -39,6 +41,17 @@ class Query:
         return 10
 
 
+class LookedAt(UncheckedLogs):
+    """Believes everything, at the time that it is by the site's clock: the rows of one history are of one time."""
+
+    def __init__(self, clock_ms: list[int]) -> None:
+        self._clock_ms = clock_ms
+
+    def look(self, batch_id: int) -> Looked:
+        """Return that nothing has to be read again."""
+        return Looked(datetime.fromtimestamp(self._clock_ms[0] / 1000, timezone.utc))
+
+
 class Driver(Site):
     """A site whose commits are decoded from bytes and written down, as the job does it, into tables in memory."""
 
@@ -58,7 +71,8 @@ class Driver(Site):
     def _sync_batch(self, alias: str) -> SyncBatch:
         checkpoint: Any = Query(alias)
         tables: Any = self.written
-        ingester = CommitIngester(alias, tables, checkpoint, len(self.clusters))
+        reading = Reading(logs=LookedAt(self.clock_ms))
+        ingester = CommitIngester(alias, tables, checkpoint, len(self.clusters), reading)
         return SyncBatch(ingester, self.state, self.reconciler, self.metrics, self.is_ready)
 
     def ingest(self, alias: str, at_most: int) -> None:
