@@ -8,6 +8,7 @@ records, their ends; clusters fall silent, processes begin anew, the configurati
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,6 +46,7 @@ from offset_sync.translate.partition import Translations
 NOW_MS = 10**15
 PLACE = TopicPartition("orders", 0)
 KEY = ("orders", 0)
+Told = dict[str, ClusterMetadata | ClusterError]
 
 
 @dataclass
@@ -59,6 +61,7 @@ class CopiedClusters:
 
     def __post_init__(self) -> None:
         self.numbers, self.ids, self.is_quiet = 0, 0, False
+        self._happens = threading.Lock()  # clusters are asked side by side, and one thing happens at a time
         self.down: set[str] = set()
         self.logs = {alias: Log(self._new_id()) for alias in self.upstream}
         self.tables = MemoryTables()
@@ -110,14 +113,15 @@ class CopiedClusters:
         return min(wrong, default=None)
 
     def pause(self) -> None:
-        for _ in range(0 if self.is_quiet else self.chance.randrange(3)):
-            alias = self.chance.choice(sorted(self.logs))
-            if alias in self.down:
-                continue
-            if self.upstream[alias] is None:
-                self.produce(alias, self.chance.randrange(1, 3))
-            else:
-                self.link(alias, self.chance.randrange(1, 4))
+        with self._happens:
+            for _ in range(0 if self.is_quiet else self.chance.randrange(3)):
+                alias = self.chance.choice(sorted(self.logs))
+                if alias in self.down:
+                    continue
+                if self.upstream[alias] is None:
+                    self.produce(alias, self.chance.randrange(1, 3))
+                else:
+                    self.link(alias, self.chance.randrange(1, 4))
 
     # What clusters are asked
 
@@ -128,8 +132,8 @@ class CopiedClusters:
         ends = MemoryEnds(log.start, log.end, log.epoch_starts[-1][0])
         return ClusterMetadata({"orders": MemoryTopic(log.topic_id)}, {PLACE: ends})
 
-    def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata | ClusterError]:
-        found: dict[str, ClusterMetadata | ClusterError] = {}
+    def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Told:
+        found: Told = {}
         for alias, places in wanted.items():
             self.pause()
             said = self.said(alias)
@@ -137,9 +141,7 @@ class CopiedClusters:
         self.pause()
         return found
 
-    def fetch(
-        self, aliases: Collection[str], partitions: Collection[TopicPartition]
-    ) -> dict[str, ClusterMetadata | ClusterError]:
+    def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> Told:
         """Return the same of these partitions."""
         return self.fetch_each(dict.fromkeys(aliases, partitions))
 
