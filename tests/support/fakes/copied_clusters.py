@@ -62,9 +62,8 @@ class CopiedClusters:
     def __post_init__(self) -> None:
         self.numbers, self.ids, self.is_quiet = 0, 0, False
         self._happens = threading.Lock()  # clusters are asked side by side, and one thing happens at a time
-        self.down: set[str] = set()
         self.logs = {alias: Log(self._new_id()) for alias in self.upstream}
-        self.tables = MemoryTables()
+        self.down, self.tables = set[str](), MemoryTables()
         self.plans = {alias: Plan({KEY: 0}, [], f"query {alias}") for alias in self.logs}
         self.configure(self.strategy, self.origin)
 
@@ -224,19 +223,18 @@ class CopiedClusters:
         known_to = frontiers(index, (source, target), [PLACE])
         fetcher: Any = CheckedMetadata(self, index, {alias: _Epochs(self, alias) for alias in self.logs})
         snapshot = Snapshot(fetcher.fetch((target, source), [PLACE]), known_to, NOW_MS)
-        none = np.full(len(commits), ABSENT)
-        given = GivenOffsets(np.array(commits), np.full(len(commits), NOW_MS), none, [None] * len(commits))
+        times, none = np.full(len(commits), NOW_MS), np.full(len(commits), ABSENT)
+        given = GivenOffsets(np.array(commits), times, none, [None] * len(commits))
         pair = Pair(LastTranslations(), source, target, snapshot, NOW_MS)
-        asked = self.translator.ask_given(pair, PLACE, given)
-        self.translator.compute(asked)
+        self.translator.compute(asked := self.translator.ask_given(pair, PLACE, given))
         return self.translator.answers(asked)
 
     def skipped(self, source: str, target: str, commit: int, answer: int) -> list[int]:
         """Return the offsets of records that a group skips which has read the source up to *commit*."""
         log = self.logs[source]
         read = {record for offset, record in [*log.ever.items(), *log.lacking.items()] if offset < commit}
-        there = self.logs[target].records
-        return [offset for offset, record in sorted(there.items()) if offset < answer and record not in read]
+        there = sorted(self.logs[target].records.items())
+        return [offset for offset, record in there if offset < answer and record not in read]
 
 
 class _Epochs:
