@@ -26,6 +26,7 @@ from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import Ends
 from offset_sync.tables.catalog import ALIGNED, NOT_INDEXED
 from offset_sync.tables.store import TableStore
+from offset_sync.translate.fingerprint.copy_follower import Decision
 from offset_sync.translate.fingerprint.records import Settings
 
 logger = logging.getLogger(__name__)
@@ -92,7 +93,7 @@ class CopyAlignment:
         self._ask_ends()
         self._let_go_of_former_lives()
         decided = {log: each for log, known in self._followed.items() if (each := known.follower.advance(now_ms))}
-        for log in [log for log, each in decided.items() if each.is_unknown and self._begin_anew(log, now_ms)]:
+        for log in [log for log, each in decided.items() if each.aliens and self._begin_anew(log, each, now_ms)]:
             del decided[log]
         self._written.write({log: (self._followed[log], each) for log, each in decided.items()})
         return len(decided)
@@ -185,14 +186,16 @@ class CopyAlignment:
         known.log_start = end.log_start
         known.follower.note_end(end.log_end, at)
 
-    def _begin_anew(self, log: ClusterPartition, now_ms: int) -> bool:
-        """Begin anew with all originals that there are, for copies in *log* may be older than those that are known.
+    def _begin_anew(self, log: ClusterPartition, decision: Decision, now_ms: int) -> bool:
+        """Begin anew with all originals that there are, if copies in *log* may be older than those that are known.
 
         False where all of them are known, or were read again for that a while ago: then such copies have none.
         """
         known = self._followed[log]
-        end = known.follower.state.reach.first_needed
-        if known.log_start >= end or not self._asked.again.read(log, known.origin, known.log_start, now_ms):
+        forgotten = known.follower.state.reach.first_needed - known.log_start
+        if not decision.may_be_older(forgotten, self._mirrored.settings.entry):
+            return False
+        if not self._asked.again.read(log, known.origin, known.log_start, now_ms):
             return False
         logger.warning(
             "clusters.%s: %s-%d: copies of records that were forgotten: the originals are read again, from %d on, and "

@@ -107,10 +107,16 @@ class Aligner:
         return Pending(copies.offset, copies.fingerprint, *found, floor, end, np.full(len(copies), now_ms, np.int64))
 
     def _decided(self, copies: Pending, now_ms: int) -> int:
-        """Return how many copies are decided now: up to the last unique one, and what has waited for too long."""
+        """Return how many copies are decided now: up to the last unique one, and what has waited for too long.
+
+        A row of copies that have no original is decided as one, for how long it is tells what they are.
+        """
         unique = np.flatnonzero(copies.is_unique)
         waited = int(copies.read_ms.searchsorted(now_ms - self._settings.hold_ms, "right"))
-        return max(int(unique[-1]) + 1 if len(unique) else 0, waited)
+        count = max(int(unique[-1]) + 1 if len(unique) else 0, waited)
+        if count == 0 or copies.count[count - 1] > 0:
+            return count
+        return count + int(np.append(copies.count[count:] > 0, True).argmax())
 
     def _aligned(self, copies: Pending, newest_copy: int, now_ms: int) -> Decisions:
         """Decide *copies* by rules 1, 2, 3 and 5; *newest_copy* is the last one at hand."""
