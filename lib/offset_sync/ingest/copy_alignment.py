@@ -33,9 +33,12 @@ logger = logging.getLogger(__name__)
 
 
 class Mirrored(NamedTuple):
-    """What is known of the mirror: which cluster a stream's *origin_of*, and its *settings*."""
+    """What is known of the mirror: at which cluster the originals of a log are, and its *settings*.
 
-    origin_of: Callable[[str], str | None]
+    *origin_of* is None where nobody says so, or where nobody reads that log any more.
+    """
+
+    origin_of: Callable[[ClusterPartition], str | None]
     settings: Settings
 
 
@@ -100,7 +103,7 @@ class CopyAlignment:
 
     def _begin(self) -> None:
         self._written.read()
-        self._due |= self._written.logs
+        self._due |= {log for log in self._written.logs if self._originals_of(log) is not None}
         for rows in self._tables.batches(self._asked.again.table, ["cluster", "topic", "partition"]):
             for row in rows.group_by(rows.column_names).aggregate([]).to_pylist():
                 self._note(ClusterPartition(row["cluster"], row["topic"], row["partition"]))
@@ -118,7 +121,7 @@ class CopyAlignment:
         return originals
 
     def _originals_of(self, log: ClusterPartition) -> ClusterPartition | None:
-        origin = self._mirrored.origin_of(log.topic)
+        origin = self._mirrored.origin_of(log)
         return None if origin is None else ClusterPartition(origin, *log.topic_partition)
 
     def _can_begin(self, log: ClusterPartition) -> bool:
