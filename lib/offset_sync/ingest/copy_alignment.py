@@ -207,8 +207,7 @@ class CopyAlignment:
             known.log_start,
         )
         self._written.say(log, known, NOT_INDEXED)
-        self._written.forget(log)
-        self._followed.pop(log)
+        self._written.begin_anew(log, self._followed.pop(log))
         return True
 
     def save(self) -> None:

@@ -143,6 +143,26 @@ def test_a_log_of_which_so_few_were_forgotten_that_they_make_no_row_is_looked_th
     read_again_and_finish(job)
 
 
+def test_what_was_said_of_a_mirror_is_not_taken_back_because_it_begins_again(tmp_path: Path) -> None:
+    told = begun_again()
+    altered = np.isin(np.arange(len(told.of)), [100, 300, 500, 700, 900])
+    told = replace(told, copied=np.where(altered, 10**9 + np.arange(len(told.of)), told.copied))
+    job = ContentJob(told, tmp_path, replace(SETTINGS, resend_records=300))
+    job.read_originals(2_000)
+    job.read_copies(2_000)
+    job.step()
+    assert doubt(job) is State.MIRROR_ALTERS_RECORDS  # five of two thousand
+    job.read_copies(500)
+    job.step()
+    job.step(SETTINGS.hold_ms + 1)
+    assert doubt(job) is State.NOT_INDEXED
+    job.restart()
+    for _ in range(2):
+        job.step()
+    assert frontier(job) > int(told.copy[2_000])
+    assert doubt(job) is State.MIRROR_ALTERS_RECORDS
+
+
 def read_again_and_finish(job: ContentJob) -> None:
     """Expect that every copy is one in the end."""
     while job.again.is_reading(COPIES):
