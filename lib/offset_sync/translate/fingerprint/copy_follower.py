@@ -32,8 +32,8 @@ class Asked(NamedTuple):
 class Decision:
     """What was decided of the copies in ``[begin, end)``, to be written down at once; rows bear *at*.
 
-    What stood in the copies' log at *complete_ms* is decided, 0: nobody knows. *aliens* copies in a row, with those that
-    were decided before, have no original among those that are known.
+    What stood in the copies' log at *complete_ms* is decided, 0: nobody knows. *aliens* copies in a row, with those
+    that were decided before, have no original among those that are known.
     """
 
     begin: int

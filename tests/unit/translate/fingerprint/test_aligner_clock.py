@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from offset_sync.translate.fingerprint.aligner import Aligner, AlignerState, Batch
 from offset_sync.translate.fingerprint.reach import Reach
@@ -18,15 +19,22 @@ def copies(first: int, end: int, original: int) -> Fingerprints:
     return Fingerprints.of(np.arange(first, end), np.arange(original, original + end - first) + 1_000)
 
 
-def test_what_may_be_sent_again_is_still_known() -> None:
-    aligner = Aligner(AlignerState(0, Reach(0)), SETTINGS)
-    aligner.advance(Batch(LOG, 50, copies(0, 10, 0), 10, 100), 100)
-    aligner.advance(Batch(NOTHING, 50, copies(10, 11, 10), 11, AHEAD_MS), AHEAD_MS)
-    for number, now_ms in ((11, 200), (12, 300), (13, 400)):
-        aligner.advance(Batch(NOTHING, 50, copies(number, number + 1, number), number + 1, now_ms), now_ms)
-    found = aligner.advance(Batch(NOTHING, 50, copies(14, 20, 2), 20, 500), 500)
-    assert found.kind.tolist() == [Kind.EXACT] * 6
-    assert found.low.tolist() == [2, 3, 4, 5, 6, 7]
+@pytest.mark.parametrize(("newest_ms", "complete_ms"), [(AHEAD_MS, 0), (0, AHEAD_MS), (AHEAD_MS, AHEAD_MS)])
+def test_what_may_be_sent_again_is_still_known(newest_ms: int, complete_ms: int) -> None:
+    state = AlignerState(10, Reach(0, 9, marks=((100, 9),), newest_ms=newest_ms), complete_ms)
+    aligner = Aligner(state, SETTINGS)
+    aligner.advance(Batch(LOG, 50, copies(10, 11, 10), 11), 200)
+    found = aligner.advance(Batch(NOTHING, 50, copies(11, 15, 2), 15), 300)
+    assert found.kind.tolist() == [Kind.EXACT] * 4
+    assert found.low.tolist() == [2, 3, 4, 5]
+
+
+def test_what_cannot_be_sent_again_is_forgotten_by_times_that_are_right() -> None:
+    aligner = Aligner(AlignerState(10, Reach(0, 9, marks=((100, 9),)), AHEAD_MS), SETTINGS)
+    aligner.advance(Batch(LOG, 50, copies(10, 11, 10), 11, 20_000), 20_000)
+    aligner.advance(Batch(NOTHING, 50, copies(11, 12, 11), 12, 20_100), 20_100)
+    aligner.advance(Batch(NOTHING, 50, NOTHING, 12), 20_200)
+    assert aligner.state.reach.floor == 9
 
 
 def test_what_is_kept_back_waits_no_longer_for_that() -> None:
