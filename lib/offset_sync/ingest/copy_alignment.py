@@ -26,15 +26,19 @@ from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import Ends
 from offset_sync.tables.catalog import ALIGNED, NOT_INDEXED
 from offset_sync.tables.store import TableStore
+from offset_sync.translate.fingerprint.copy_follower import Decision
 from offset_sync.translate.fingerprint.records import Settings
 
 logger = logging.getLogger(__name__)
 
 
 class Mirrored(NamedTuple):
-    """What is known of the mirror: which cluster a stream's *origin_of*, and its *settings*."""
+    """What is known of the mirror: at which cluster the originals of a log are, and its *settings*.
 
-    origin_of: Callable[[str], str | None]
+    *origin_of* is None where nobody says so, or where nobody reads that log any more.
+    """
+
+    origin_of: Callable[[ClusterPartition], str | None]
     settings: Settings
 
 
@@ -92,14 +96,14 @@ class CopyAlignment:
         self._ask_ends()
         self._let_go_of_former_lives()
         decided = {log: each for log, known in self._followed.items() if (each := known.follower.advance(now_ms))}
-        for log in [log for log, each in decided.items() if each.is_unknown and self._begin_anew(log, now_ms)]:
+        for log in [log for log, each in decided.items() if each.aliens and self._begin_anew(log, each, now_ms)]:
             del decided[log]
         self._written.write({log: (self._followed[log], each) for log, each in decided.items()})
         return len(decided)
 
     def _begin(self) -> None:
         self._written.read()
-        self._due |= self._written.logs
+        self._due |= {log for log in self._written.logs if self._originals_of(log) is not None}
         for rows in self._tables.batches(self._asked.again.table, ["cluster", "topic", "partition"]):
             for row in rows.group_by(rows.column_names).aggregate([]).to_pylist():
                 self._note(ClusterPartition(row["cluster"], row["topic"], row["partition"]))
@@ -117,7 +121,7 @@ class CopyAlignment:
         return originals
 
     def _originals_of(self, log: ClusterPartition) -> ClusterPartition | None:
-        origin = self._mirrored.origin_of(log.topic)
+        origin = self._mirrored.origin_of(log)
         return None if origin is None else ClusterPartition(origin, *log.topic_partition)
 
     def _can_begin(self, log: ClusterPartition) -> bool:
@@ -185,14 +189,16 @@ class CopyAlignment:
         known.log_start = end.log_start
         known.follower.note_end(end.log_end, at)
 
-    def _begin_anew(self, log: ClusterPartition, now_ms: int) -> bool:
-        """Begin anew with all originals that there are, for copies in *log* may be older than those that are known.
+    def _begin_anew(self, log: ClusterPartition, decision: Decision, now_ms: int) -> bool:
+        """Begin anew with all originals that there are, if copies in *log* may be older than those that are known.
 
         False where all of them are known, or were read again for that a while ago: then such copies have none.
         """
         known = self._followed[log]
-        end = known.follower.state.reach.first_needed
-        if known.log_start >= end or not self._asked.again.read(log, known.origin, known.log_start, now_ms):
+        forgotten = known.follower.state.reach.first_needed - known.log_start
+        if not decision.may_be_older(forgotten, self._mirrored.settings.entry):
+            return False
+        if not self._asked.again.read(log, known.origin, known.log_start, now_ms):
             return False
         logger.warning(
             "clusters.%s: %s-%d: copies of records that were forgotten: the originals are read again, from %d on, and "
@@ -201,8 +207,7 @@ class CopyAlignment:
             known.log_start,
         )
         self._written.say(log, known, NOT_INDEXED)
-        self._written.forget(log)
-        self._followed.pop(log)
+        self._written.begin_anew(log, self._followed.pop(log))
         return True
 
     def save(self) -> None:

@@ -17,6 +17,7 @@ from offset_sync.tables.catalog import ALIGNED, RECORD_RUNS
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.fingerprint.aligner import AlignerState
 from offset_sync.translate.fingerprint.copy_follower import CopyFollower, Decision
+from offset_sync.translate.fingerprint.reach import Reach
 from offset_sync.translate.fingerprint.verdict import Verdict
 
 logger = logging.getLogger(__name__)
@@ -82,9 +83,13 @@ class DecidedCopies:
             (logger.info if word == ALIGNED else logger.error)("clusters.%s: %s-%d: told by contents: %s", *log, word)
             known.word = word
 
-    def forget(self, log: ClusterPartition) -> None:
-        """Keep nothing of *log*, now and after the next start."""
-        self._kept.pop(log, None)
+    def begin_anew(self, log: ClusterPartition, known: Followed) -> None:
+        """Keep of *log* how many of its copies were what, and that all its originals are needed, from now on.
+
+        The mirror is looked for anew, but what it has altered does not count for less by that.
+        """
+        anew = AlignerState(known.written.frontier, Reach(known.log_start), counts=known.written.counts)
+        self._kept[log] = Kept(anew, known.lives_ms)
         self.save()
 
     def save(self) -> None:

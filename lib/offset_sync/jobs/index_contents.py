@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pyarrow as pa
 
@@ -43,6 +44,15 @@ def to_settings(mirror: Mirror) -> Settings:
     )
 
 
+def origin_of(config: Config, log: ClusterPartition) -> str | None:
+    """Return where the originals of *log* are; None where nobody reads it any more, though the tables have it yet.
+
+    Of a cluster that was taken out of the file no copy comes, and who waited for one would keep all originals.
+    """
+    is_read = log.cluster in config.clusters and config.is_topic_included(log.topic)
+    return config.origin_of(log.topic) if is_read else None
+
+
 class ContentQueries:
     """The queries of all clusters by what they read, in *parts*, and the alignment of what they have read."""
 
@@ -54,7 +64,7 @@ class ContentQueries:
         again = OriginalsAgain(self._read_from, parts.tables.append)
         asked = Asked(logs, parts.incarnations, again)
         written = DecidedCopies(parts.tables, file, parts.incarnations)
-        mirrored = Mirrored(config.origin_of, to_settings(config.mirror))
+        mirrored = Mirrored(partial(origin_of, config), to_settings(config.mirror))
         self.alignment = CopyAlignment(parts.tables, written, asked, mirrored)
 
         def queries(*, are_originals: bool) -> list[ContentQuery]:

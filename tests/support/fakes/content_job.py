@@ -54,6 +54,7 @@ class ContentJob:
     log_start: int = 0
     topic_id: str = "orders-1"
     is_silent: bool = False
+    is_followed: bool = True
     _batches: int = 0
 
     def __post_init__(self) -> None:
@@ -68,7 +69,7 @@ class ContentJob:
         written = DecidedCopies(store, KeptAlignments(files, str(self.folder)), self.incarnations)
         self.again = OriginalsAgain(self.read_from, self.tables.append)
         logs: Any = self
-        mirrored = Mirrored(lambda _stream: "dc1", self.settings)
+        mirrored = Mirrored(lambda _log: "dc1" if self.is_followed else None, self.settings)
         self.alignment = CopyAlignment(store, written, Asked(logs, self.incarnations, self.again), mirrored)
 
     # What the clusters say

@@ -88,6 +88,24 @@ def test_while_nobody_says_where_the_originals_end_nothing_is_decided(tmp_path: 
     assert job.step() == 1
 
 
+def test_a_log_that_nobody_reads_any_more_is_not_waited_for(tmp_path: Path) -> None:
+    job = ContentJob(history(WORKLOAD, 1), tmp_path, SETTINGS)
+    job.read_originals(500)
+    job.read_copies(100)
+    job.step()
+    job.read_copies(50)  # in the table, and not decided yet
+    job.alignment.save()
+    job.is_followed = False
+    job.restart()
+    job.read_originals(500)
+    assert job.step() == 0
+    assert not job.alignment.is_waiting
+    job.is_followed = True
+    job.restart()
+    job.finish()
+    assert job.index().log(*COPIES).frontier == int(job.told.copy[-1]) + 1  # type: ignore[union-attr]
+
+
 def complete_ms(job: ContentJob) -> int:
     log = job.index().log(*COPIES)
     return 0 if log is None else log.complete_until_ms

@@ -94,9 +94,9 @@ def test_copies_of_which_hardly_any_is_unique_are_withheld_until_they_are(tmp_pa
 # A mirror that begins again at records that were forgotten
 
 
-def begun_again() -> History:
+def begun_again(records: int = 2_000) -> History:
     """All originals are copied, and then once more from the first one on."""
-    told = history(replace(WORKLOAD, share=0, restart=10**6), 5)
+    told = history(replace(WORKLOAD, records=records, share=0, restart=10**6), 5)
     of = np.concatenate([told.of, told.of])
     copy = np.concatenate([told.copy, told.copy + told.copy[-1] + 1])
     return replace(told, of=of, copy=copy, copied=told.contents[of])
@@ -113,6 +113,58 @@ def test_copies_older_than_the_window_have_the_originals_read_again(tmp_path: Pa
     job.step(SETTINGS.hold_ms + 1)
     assert doubt(job) is State.NOT_INDEXED
     assert job.index().log(*COPIES).last_unknown == -1  # type: ignore[union-attr]
+    read_again_and_finish(job)
+
+
+def test_none_of_them_is_an_alien_because_a_few_were_read_before_the_others(tmp_path: Path) -> None:
+    job = ContentJob(begun_again(), tmp_path, replace(SETTINGS, resend_records=300))
+    job.read_originals(2_000)
+    job.read_copies(2_000)
+    job.step()
+    forget_below(job, 1_500)
+    job.read_copies(5)
+    job.step()
+    job.read_copies(500)
+    job.step(SETTINGS.hold_ms - 1)
+    job.step()  # the five have waited long enough, the others have not
+    assert doubt(job) is State.NOT_INDEXED
+    read_again_and_finish(job)
+
+
+def test_a_log_of_which_so_few_were_forgotten_that_they_make_no_row_is_looked_through_as_well(tmp_path: Path) -> None:
+    job = ContentJob(begun_again(320), tmp_path, replace(SETTINGS, resend_records=300))
+    job.read_originals(320)
+    job.read_copies(320)
+    job.step()
+    job.read_copies(10)  # they stand below what is looked through
+    job.step()
+    job.step(SETTINGS.hold_ms)
+    assert doubt(job) is State.NOT_INDEXED
+    read_again_and_finish(job)
+
+
+def test_what_was_said_of_a_mirror_is_not_taken_back_because_it_begins_again(tmp_path: Path) -> None:
+    told = begun_again()
+    altered = np.isin(np.arange(len(told.of)), [100, 300, 500, 700, 900])
+    told = replace(told, copied=np.where(altered, 10**9 + np.arange(len(told.of)), told.copied))
+    job = ContentJob(told, tmp_path, replace(SETTINGS, resend_records=300))
+    job.read_originals(2_000)
+    job.read_copies(2_000)
+    job.step()
+    assert doubt(job) is State.MIRROR_ALTERS_RECORDS  # five of two thousand
+    job.read_copies(500)
+    job.step()
+    job.step(SETTINGS.hold_ms + 1)
+    assert doubt(job) is State.NOT_INDEXED
+    job.restart()
+    for _ in range(2):
+        job.step()
+    assert frontier(job) > int(told.copy[2_000])
+    assert doubt(job) is State.MIRROR_ALTERS_RECORDS
+
+
+def read_again_and_finish(job: ContentJob) -> None:
+    """Expect that every copy is one in the end."""
     while job.again.is_reading(COPIES):
         job.step()
     job.step()

@@ -79,6 +79,7 @@ class Aligner:
 
         Copies come in the order of their log. Those behind the last unique one are kept back, ``hold_ms`` at most.
         """
+        self._forget_later_than(now_ms)
         reach = self.state.reach.at(self._settings)
         self.state = replace(self.state, reach=reach)
         self._window.append(batch.originals)
@@ -99,6 +100,12 @@ class Aligner:
         self.state = replace(self.state, frontier=frontier, counts=counts, complete_ms=complete_ms)
         return found
 
+    def _forget_later_than(self, now_ms: int) -> None:
+        """Forget times of a clock that was ahead, as of another machine: errs to what may still be sent again."""
+        complete_ms = self.state.complete_ms if self.state.complete_ms <= now_ms else 0
+        self.state = replace(self.state, reach=self.state.reach.until(now_ms), complete_ms=complete_ms)
+        self._pending = replace(self._pending, read_ms=np.minimum(self._pending.read_ms, now_ms))
+
     def _looked_up(self, batch: Batch, now_ms: int) -> Pending:
         copies = batch.copies
         floor = np.full(len(copies), self.state.reach.floor, np.int64)
@@ -107,10 +114,16 @@ class Aligner:
         return Pending(copies.offset, copies.fingerprint, *found, floor, end, np.full(len(copies), now_ms, np.int64))
 
     def _decided(self, copies: Pending, now_ms: int) -> int:
-        """Return how many copies are decided now: up to the last unique one, and what has waited for too long."""
+        """Return how many copies are decided now: up to the last unique one, and what has waited for too long.
+
+        A row of copies that have no original is decided as one, for how long it is tells what they are.
+        """
         unique = np.flatnonzero(copies.is_unique)
         waited = int(copies.read_ms.searchsorted(now_ms - self._settings.hold_ms, "right"))
-        return max(int(unique[-1]) + 1 if len(unique) else 0, waited)
+        count = max(int(unique[-1]) + 1 if len(unique) else 0, waited)
+        if count == 0 or copies.count[count - 1] > 0:
+            return count
+        return count + int(np.append(copies.count[count:] > 0, True).argmax())
 
     def _aligned(self, copies: Pending, newest_copy: int, now_ms: int) -> Decisions:
         """Decide *copies* by rules 1, 2, 3 and 5; *newest_copy* is the last one at hand."""

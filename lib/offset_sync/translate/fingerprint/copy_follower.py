@@ -6,7 +6,7 @@ read: its original lies below.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -32,8 +32,8 @@ class Asked(NamedTuple):
 class Decision:
     """What was decided of the copies in ``[begin, end)``, to be written down at once; rows bear *at*.
 
-    What stood in the copies' log at *complete_ms* is decided, 0: nobody knows. *is_unknown*: so many copies in a row
-    have no original among those that are known that they may be older; then nothing of it should be written down.
+    What stood in the copies' log at *complete_ms* is decided, 0: nobody knows. *aliens* copies in a row, with those
+    that were decided before, have no original among those that are known.
     """
 
     begin: int
@@ -41,14 +41,22 @@ class Decision:
     identities: Identities
     at: datetime
     complete_ms: int = 0
-    is_unknown: bool = False
+    aliens: int = 0
+
+    def may_be_older(self, forgotten: int, entry: int) -> bool:
+        """Return whether copies in a row may be of some of so many originals that were *forgotten*.
+
+        Then nothing of it should be written down. So many as tell where the mirror is are no accident, and one is
+        enough where fewer than that were forgotten: there will be no such row.
+        """
+        return forgotten > 0 and self.aliens >= (entry if forgotten >= entry else 1)
 
 
 class CopyFollower:
     """Goes on from *state*: both logs are to be given from there on, ``reach.first_needed`` and ``frontier``."""
 
     def __init__(self, state: AlignerState, settings: Settings) -> None:
-        self._aligner, self._entry = Aligner(state, settings), settings.entry
+        self._aligner = Aligner(state, settings)
         self._originals: list[Stretch] = []
         self._copies: list[Stretch] = []
         self._asked: list[Asked] = []
@@ -109,7 +117,7 @@ class CopyFollower:
             return None
         complete_ms = max((at_ms for last, at_ms in self._complete if last <= end), default=0)
         self._complete = [each for each in self._complete if each[0] > end]
-        return Decision(begin, end, found, self._at, complete_ms, self._is_unknown(found))
+        return Decision(begin, end, found, self._at, complete_ms, self._aliens_in_a_row(found))
 
     def _batch(self) -> Batch | None:
         ready = [each for each in self._asked if each.originals_end <= self.originals_end]
@@ -129,20 +137,13 @@ class CopyFollower:
     def _is_kept_back(self) -> bool:
         return self.state.frontier < self._given
 
-    def _is_unknown(self, found: Identities) -> bool:
-        """Return whether so many aliens have come one after the other as would have told where the mirror is."""
+    def _aliens_in_a_row(self, found: Identities) -> int:
+        """Return how many copies in a row have no original, the longest row with any of *found*."""
         is_alien = found.kind == Kind.ALIEN
         if not is_alien.any():
             self._aliens = 0 if len(found) else self._aliens
-            return False
+            return 0
         others = np.flatnonzero(~is_alien)
         edges = np.concatenate(([-1 - self._aliens], others, [len(found)]))
-        longest = int(np.diff(edges).max()) - 1
-        self._aliens = longest if len(others) == 0 else len(found) - 1 - int(others[-1])
-        return longest >= self._entry
-
-
-def begun_anew(state: AlignerState, frontier: int, begin: int) -> AlignerState:
-    """Return what is left of *state* where the originals are known from *begin* on, and the mirror is to be found."""
-    reach = type(state.reach)(begin)
-    return replace(AlignerState(frontier, reach), counts=state.counts)
+        self._aliens = self._aliens + len(found) if len(others) == 0 else len(found) - 1 - int(others[-1])
+        return int(np.diff(edges).max()) - 1

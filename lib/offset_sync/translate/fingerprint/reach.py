@@ -45,6 +45,16 @@ class Reach:
         """The first original that has to be known to go on."""
         return max(self.begin, self.floor)
 
+    def until(self, now_ms: int) -> Reach:
+        """Return the same without what was noted later than *now_ms*, by a clock that was ahead. Errs to a lower floor.
+
+        By such a time of the newest copy all that the mirror may send again would be older than it may be.
+        """
+        if self.newest_ms <= now_ms and (not self.marks or self.marks[-1][0] <= now_ms):
+            return self
+        marks = tuple(each for each in self.marks if each[0] <= now_ms)
+        return replace(self, marks=marks, newest_ms=self.newest_ms if self.newest_ms <= now_ms else 0)
+
     def at(self, settings: Settings) -> Reach:
         """Return the same with the floor for copies that come behind that of the newest original; it never falls.
 

@@ -7,12 +7,13 @@ from datetime import datetime, timezone
 import numpy as np
 
 from offset_sync.translate.fingerprint.aligner import AlignerState
-from offset_sync.translate.fingerprint.copy_follower import CopyFollower
+from offset_sync.translate.fingerprint.copy_follower import CopyFollower, Decision
 from offset_sync.translate.fingerprint.reach import Reach
-from offset_sync.translate.fingerprint.records import Fingerprints, Kind, Settings
+from offset_sync.translate.fingerprint.records import Fingerprints, Identities, Kind, Places, Settings
 from offset_sync.translate.fingerprint.stretches import Stretch
 
 SETTINGS = Settings(hold_ms=100, resend_records=50, resend_ms=10**9, entry=5)
+NOTHING = Identities(*np.empty((4, 0), np.int64), Places.none())
 AT, LATER = (datetime.fromtimestamp(second, timezone.utc) for second in (1, 2))
 
 
@@ -90,28 +91,62 @@ def test_a_log_is_decided_up_to_the_last_end_below_which_nothing_waits() -> None
     assert (found.end, found.complete_ms) == (4, 20)
 
 
-def test_so_many_copies_without_an_original_in_a_row_may_be_older_than_all_that_is_known() -> None:
+def test_copies_in_a_row_that_have_no_original_are_counted_from_one_decision_to_the_next() -> None:
     each = follower()
     each.take_originals(stretch(0, range(20)))
     each.take_copies(stretch(0, [0, 1, -1, -2, 2, 3]))
     each.note_end(20, AT)
     found = each.advance(0)
     assert found is not None
-    assert not found.is_unknown
+    assert found.aliens == 2
     each.take_copies(stretch(6, [4, -3, -4, -5, 5, -6, -7]))
     each.note_end(20, AT)
     found = each.advance(0)
     assert found is not None
-    assert not found.is_unknown
+    assert found.aliens == 3
     each.take_copies(stretch(13, [-8, -9]))
     each.note_end(20, AT)
     found = each.advance(0)
     assert found is None  # two and two are kept back, and decided together
     found = each.advance(200)
     assert found is not None
-    assert not found.is_unknown  # four
+    assert found.aliens == 4
     each.take_copies(stretch(15, [-10, 6]))
     each.note_end(20, AT)
     found = each.advance(200)
     assert found is not None
-    assert found.is_unknown  # with the four before
+    assert found.aliens == 5  # with the four before
+
+
+def test_a_row_of_copies_without_an_original_is_decided_as_one() -> None:
+    each = follower()
+    each.take_originals(stretch(0, range(20)))
+    each.take_copies(stretch(0, [0, -1]))
+    each.note_end(20, AT)
+    found = each.advance(0)
+    assert found is not None
+    assert (found.end, found.aliens) == (1, 0)
+    each.take_copies(stretch(2, [-2, -3, -4, 7, -5]))
+    each.note_end(20, AT)
+    found = each.advance(99)
+    assert found is not None
+    assert (found.end, found.aliens) == (6, 4)
+    each.take_copies(stretch(7, [-6, -7]))
+    each.note_end(20, AT)
+    assert each.advance(150) is None
+    each.take_copies(stretch(9, [-8]))
+    each.note_end(20, AT)
+    found = each.advance(199)  # the first of them has waited long enough, and the others stand behind it
+    assert found is not None
+    assert (found.end, found.aliens) == (10, 4)
+
+
+def test_how_many_copies_in_a_row_may_be_of_originals_that_were_forgotten() -> None:
+    one, five = (Decision(0, 9, NOTHING, AT, aliens=aliens) for aliens in (1, 5))
+    assert not one.may_be_older(1_000, entry=5)
+    assert five.may_be_older(1_000, entry=5)
+    assert five.may_be_older(5, entry=5)
+    assert not one.may_be_older(5, entry=5)
+    assert one.may_be_older(4, entry=5)  # so few make no such row
+    assert not five.may_be_older(0, entry=5)
+    assert not Decision(0, 9, NOTHING, AT).may_be_older(4, entry=5)

@@ -27,6 +27,15 @@ def test_a_mirror_that_stands_still_may_go_back_as_far_as_when_it_stopped() -> N
     assert reach.at(SETTINGS).advanced(75, 10**9, 10**9, SETTINGS).at(SETTINGS).floor == 70
 
 
+def test_times_of_a_clock_that_was_ahead_are_forgotten() -> None:
+    reach = Reach(0).advanced(70, 0, 0, SETTINGS).advanced(80, 10**9, 10**9, SETTINGS)
+    assert reach.at(SETTINGS).floor == 70
+    assert reach.until(10**9) is reach
+    right = reach.until(100_000)
+    assert right.at(SETTINGS).floor == 0
+    assert right.advanced(90, 60_000, 100_000, SETTINGS).at(SETTINGS).floor == 70
+
+
 def test_the_floor_never_falls() -> None:
     reach = Reach(0).advanced(5_000, 0, 0, SETTINGS).at(SETTINGS)
     assert reach.at(Settings(resend_records=10_000)).floor == 4_000
