@@ -63,11 +63,20 @@ class TwinGroups:
         return (f"{self._prefix}{place[0]}", place[1])
 
     def ends(self, alias: str) -> dict[Partition, int]:
-        """Return the log end of each partition, by its name at the source."""
+        """Return the log end of each partition, by its name at the source; waited for where nobody leads it just now.
+
+        Raises OffsetSyncError when there is none for half a minute.
+        """
         names = {
             place: TopicPartition(*(self.copy_of(place) if alias == TARGET else place)) for place in self.partitions
         }
-        found = self._admins[alias].ends(list(names.values()))
+        ends_at = time.monotonic() + _PATIENCE_S
+        while (found := self._admins[alias].ends(list(names.values()))).keys() != set(names.values()):
+            if time.monotonic() > ends_at:
+                raise OffsetSyncError(
+                    f"{alias}: nobody leads {', '.join(map(str, set(names.values()) - found.keys()))}"
+                )
+            time.sleep(0.2)
         return {place: found[name].log_end for place, name in names.items()}
 
     def ask(self, seconds: int) -> Answers:
