@@ -160,7 +160,7 @@ def ask_under_load(
         producers.wait_until_quiet(SOURCE)
         groups.commit(lagging_moves=False)
         say(run, f"asked once more in {run.after_seconds} s")
-        sleep_until(started + run.load_seconds + run.after_seconds)
+        time.sleep(run.after_seconds)
         answers.append(groups.ask(run.after_seconds))
     finally:
         producers.stop(2.0)
