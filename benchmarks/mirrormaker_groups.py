@@ -9,7 +9,7 @@ from mirrormaker_judge import GROUPS, Answers, Commit
 from mirrormaker_properties import SOURCE, TARGET
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.model.errors import ClusterError, OffsetSyncError
+from offset_sync.model.errors import ClusterError, OffsetSyncError, TransientError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync_demo.kafka.clients import Endpoint, Partition
 
@@ -83,9 +83,14 @@ class TwinGroups:
         """Return where all groups stand at the target, all asked at once; partitions by their names at the source."""
         originals = {self.copy_of(place): place for place in self.partitions}
         names = [*self.ids(MM2), *self.ids(OURS)]
-        at_s = time.monotonic()
         positions: dict[tuple[str, Partition], int] = {}
-        for group, found in self._admins[TARGET].committed_offsets(names).items():
+        ends_at = time.monotonic() + _PATIENCE_S
+        while True:
+            at_s = time.monotonic()
+            answers = self._admins[TARGET].committed_offsets(names)
+            if at_s > ends_at or not any(isinstance(found, TransientError) for found in answers.values()):
+                break
+        for group, found in answers.items():
             if isinstance(found, ClusterError):
                 raise found
             positions |= {(group, originals[each.topic, each.partition]): there.offset for each, there in found.items()}
