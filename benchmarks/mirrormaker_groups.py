@@ -16,7 +16,7 @@ from offset_sync_demo.kafka.clients import Endpoint, Partition
 
 MM2, OURS = "mm2", "ours"
 _STOPS_AT_SHARE = 0.5
-_PATIENCE_S = 30.0
+_PATIENCE_S = 60.0
 
 
 class TwinGroups:
@@ -66,7 +66,7 @@ class TwinGroups:
     def ends(self, alias: str) -> dict[Partition, int]:
         """Return the log end of each partition, by its name at the source; waited for where nobody leads it just now.
 
-        Raises OffsetSyncError when there is none for half a minute.
+        Raises OffsetSyncError when there is none for a minute.
         """
         names = {
             place: TopicPartition(*(self.copy_of(place) if alias == TARGET else place)) for place in self.partitions
