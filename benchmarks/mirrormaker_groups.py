@@ -9,13 +9,14 @@ from mirrormaker_judge import GROUPS, Answers, Commit
 from mirrormaker_properties import SOURCE, TARGET
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.error_codes import TransientError
 from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync_demo.kafka.clients import Endpoint, Partition
 
 MM2, OURS = "mm2", "ours"
 _STOPS_AT_SHARE = 0.5
-_PATIENCE_S = 30.0
+_PATIENCE_S = 60.0
 
 
 class TwinGroups:
@@ -63,20 +64,34 @@ class TwinGroups:
         return (f"{self._prefix}{place[0]}", place[1])
 
     def ends(self, alias: str) -> dict[Partition, int]:
-        """Return the log end of each partition, by its name at the source."""
+        """Return the log end of each partition, by its name at the source; waited for where nobody leads it just now.
+
+        Raises OffsetSyncError when there is none for a minute.
+        """
         names = {
             place: TopicPartition(*(self.copy_of(place) if alias == TARGET else place)) for place in self.partitions
         }
-        found = self._admins[alias].ends(list(names.values()))
+        ends_at = time.monotonic() + _PATIENCE_S
+        while (found := self._admins[alias].ends(list(names.values()))).keys() != set(names.values()):
+            if time.monotonic() > ends_at:
+                raise OffsetSyncError(
+                    f"{alias}: nobody leads {', '.join(map(str, set(names.values()) - found.keys()))}"
+                )
+            time.sleep(0.2)
         return {place: found[name].log_end for place, name in names.items()}
 
     def ask(self, seconds: int) -> Answers:
         """Return where all groups stand at the target, all asked at once; partitions by their names at the source."""
         originals = {self.copy_of(place): place for place in self.partitions}
         names = [*self.ids(MM2), *self.ids(OURS)]
-        at_s = time.monotonic()
         positions: dict[tuple[str, Partition], int] = {}
-        for group, found in self._admins[TARGET].committed_offsets(names).items():
+        ends_at = time.monotonic() + _PATIENCE_S
+        while True:
+            at_s = time.monotonic()
+            answers = self._admins[TARGET].committed_offsets(names)
+            if at_s > ends_at or not any(isinstance(found, TransientError) for found in answers.values()):
+                break
+        for group, found in answers.items():
             if isinstance(found, ClusterError):
                 raise found
             positions |= {(group, originals[each.topic, each.partition]): there.offset for each, there in found.items()}

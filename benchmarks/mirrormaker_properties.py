@@ -29,9 +29,9 @@ SAME_NAMED = {"replication.policy.class": "org.apache.kafka.connect.mirror.Ident
 def properties(
     clusters: Mapping[str, Endpoint], topics: Sequence[str], stamped: str | None, groups: str, told: Mapping[str, str]
 ) -> str:
-    """Return ``mm2.properties``: *topics* with the groups that match *groups*, headers stamped on topic *stamped*.
+    """Return ``mm2.properties``: *topics* with the groups that match *groups*, headers on the copies called *stamped*.
 
-    Without one there is no transform at all. *told* is what else it is told: intervals, names.
+    Without such there is no transform at all. *told* is what else it is told: intervals, names.
     """
     flow = f"{SOURCE}->{TARGET}"
     settings = {

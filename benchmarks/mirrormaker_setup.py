@@ -56,8 +56,8 @@ class Run:
 
     @property
     def stamped(self) -> str | None:
-        """The name of the topic whose copies carry headers."""
-        return self.topic(self.setup.stamped) if self.setup.stamped else None
+        """The topic whose copies carry headers, by the name of its copy: a transform sees that one."""
+        return f"{self.setup.prefix}{self.topic(self.setup.stamped)}" if self.setup.stamped else None
 
     @property
     def partitions(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import Any
 _HEADINGS = {
     "default": "MirrorMaker 2, default intervals: checkpoints and sync every 60 s, `offset.lag.max` 100",
     "fastest": "MirrorMaker 2, the fastest sensible ones: everything every second, `offset.lag.max` 0",
-    "names-jar": "Default names, copies stamped by the jar: `names: mm2, place_header: Place`",
+    "names-jar": "Default names, stamped by the jar: `names: mm2, place_header: Place`",
     "names-contents": "Default names, no headers at all: `names: mm2, identity: fingerprint`",
 }
 _OURS = ("exact", "fingerprint")
@@ -35,7 +35,7 @@ the load ends.
 """
 
 NAMES_TEXT = """
-### Default names, with and without headers
+## Live with MirrorMaker's default names, with and without headers
 
 The same with MirrorMaker's default names: a copy of dc1's `orders` is called `dc1.orders` at dc2,
 and there the groups are set (`benchmarks/mirrormaker_names.py`). Two setups, each with brokers of

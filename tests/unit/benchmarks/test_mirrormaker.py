@@ -144,7 +144,7 @@ def test_names_are_the_default_ones_and_copies_bare_unless_something_else_is_tol
 
 def test_each_setup_has_what_mirror_maker_and_our_jobs_need_to_agree() -> None:
     runs = [Run("x", setup, {}, 10, 5) for setup in (SAME_NAMES, NAMED, NAMED_PLAIN)]
-    assert [run.stamped for run in runs] == ["orders-x", "orders-x", None]
+    assert [run.stamped for run in runs] == ["orders-x", "dc1.orders-x", None]
     assert [setup.prefix for setup in (SAME_NAMES, NAMED, NAMED_PLAIN)] == ["", "dc1.", "dc1."]
     assert NAMED.mirror == {"names": "mm2", "place_header": "Place"}
     assert NAMED_PLAIN.mirror == {"names": "mm2", "identity": "fingerprint"}
