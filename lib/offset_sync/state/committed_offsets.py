@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,16 @@ class CommitRecords:
         return replace(self, key=key)
 
 
+class Standing(NamedTuple):
+    """What one cluster's coordinator holds of a key, ABSENT for nothing, and the group's own last word there."""
+
+    log_offset: int
+    actual_offset: int
+    actual_at_ms: int
+    actual_is_own: bool
+    genuine_offset: int
+
+
 class ClusterOffsets:
     """What one cluster's coordinator holds, as far as its log was read, and which of it is genuine."""
 
@@ -70,6 +81,10 @@ class ClusterOffsets:
         self.metadata: dict[int, str] = {}
         self.topic_id: dict[int, str] = {}
         self._read_last: dict[int, list[int]] = {}  # what was known before we wrote, until the log brings more
+
+    def standing(self, key: int) -> Standing:
+        """Return what stands of a *key*."""
+        return Standing(*(each[key].item() for each in (self.columns[name] for name in Standing._fields)))
 
     def begin(self, key: NDArray[np.intp], offset: Int64s, now_ms: int) -> None:
         """Note what is about to be sent *now_ms* by our clock, as :meth:`OwnWrites.begin` does by the cluster's.
@@ -122,19 +137,20 @@ class ClusterOffsets:
         """Return which of *records* have neither our tag nor a value that we have written and not read back."""
         is_known = self.own_writes.holds(records.key, records.offset)
         is_known |= (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
-        return ~(is_known | _is_tagged(records))
+        return ~((is_known & (records.leader_epoch == ABSENT)) | _is_tagged(records))
 
     def _own(
         self, records: CommitRecords, is_new: NDArray[np.bool_], is_tagged: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        is_own = is_tagged.copy()
+        is_own, has_epoch = is_tagged.copy(), records.leader_epoch != ABSENT  # which no write of ours has
         # What was read before is judged by what stands: we have forgotten what we wrote before that.
-        is_own |= ~is_new & (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
+        is_standing = (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
+        is_own |= ~is_new & is_standing & ~has_epoch
         is_own[is_new] = self.own_writes.confirm(
             records.key[is_new],
             records.offset[is_new],
             records.committed_at_ms[is_new],
-            records.is_tombstone[is_new],
+            (records.is_tombstone | (has_epoch & ~is_tagged))[is_new],
             is_own[is_new],
             self.columns["own_offset"],
         )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.clock_offset import system_now_ms
-from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets, owners
+from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets, Standing, owners
 from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.snapshot import Commits, Index
@@ -51,6 +51,12 @@ class SyncState:
         """Return which of commit records that are to be taken in are not known as our own; *keys* are theirs."""
         with self.lock:
             return self.offsets.clusters[alias].is_foreign(records.with_key(self.offsets.ids(keys)))
+
+    def standing(self, alias: str, key: GroupPartition) -> Standing:
+        """Return what the cluster *alias* holds of *key*, as far as its log was read."""
+        with self.lock:
+            (row,) = self.offsets.ids([key]).tolist()
+            return self.offsets.clusters[alias].standing(row)
 
     def record(
         self,

@@ -43,6 +43,7 @@ class MemoryCheckpoints:
     error: ClusterError | None = None
     topic: str = "X.checkpoints.internal"
     reads: int = 0
+    is_at_end: bool = True
     _done: int = field(default=0)
 
     def say(self, *records: RecordContent) -> None:
