@@ -70,18 +70,8 @@ class GroupSyncWorld:
     def step(self) -> None:
         """Let time pass, and one thing happen."""
         self.now_ms += self.rng.randint(1, 9) * SECOND
-        act, times = zip(*self._acts(), strict=True)
-        self.rng.choices(act, times)[0]()
-
-    def _acts(self):  # type: ignore[no-untyped-def]
-        return [
-            (self._read, 4),
-            (self._say_again, 2),
-            (self._reset, 1),
-            (self._move, 1),
-            (self._poll, 6),
-            (self._sync, 6),
-        ]
+        acts = {self._read: 4, self._say_again: 2, self._reset: 1, self._move: 1, self._poll: 6, self._sync: 6}
+        self.rng.choices(list(acts), list(acts.values()))[0]()
 
     def _commit(self, offset: int, epoch: int) -> None:
         self.logs[self.home].append(Written(offset, self.now_ms, epoch, is_mirror_makers=False))
