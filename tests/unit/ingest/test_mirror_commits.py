@@ -19,8 +19,8 @@ from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.kafka.error_codes import NotAuthorizedError, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, GroupPartition
-from offset_sync.state.committed_offsets import OWN_TAG, CommitRecords
 from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.committed_offsets import OWN_TAG, CommitRecords
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.restore import restore_commits
 
