@@ -159,6 +159,7 @@ class _Asked:
         brought from here to its *source*; None: nobody has been there yet, as far as its log was read.
         """
         there = self._seen.standing(source, key)
+        has_read = there.genuine_offset >= later.source_offset
         if there.actual_is_own and there.actual_at_ms >= at_ms:
-            return False
-        return True if there.genuine_offset >= later.source_offset else None
+            return has_read and there.actual_offset != later.source_offset
+        return True if has_read else None

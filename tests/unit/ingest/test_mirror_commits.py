@@ -202,7 +202,7 @@ def test_a_group_that_is_set_back_to_its_old_checkpoint_has_said_so_itself(batch
         job.ingest(0, commit(100), read)
         job.ingest(1, reset, first=2)
     assert job.genuine_offset() == 100
-    assert job.commits("is_own") == [(True,), (False,), (False,)]
+    assert job.commits("log_offset", "is_own") == [(0, True), (1, False), (2, False)]
 
 
 def test_nor_is_what_it_says_twice_mirror_makers() -> None:
@@ -214,7 +214,7 @@ def test_nor_is_what_it_says_twice_mirror_makers() -> None:
 def test_above_what_the_group_has_read_there_it_is_mirror_makers_again() -> None:
     job = job_with((200, AN_HOUR_AGO_MS))
     job.ingest(0, commit(150, AN_HOUR_AGO_MS - 600_000), commit(200, AN_HOUR_AGO_MS + 1_000))
-    assert job.commits("is_own") == [(False,), (True,)]
+    assert job.commits("log_offset", "is_own") == [(0, False), (1, True)]
 
 
 def test_a_micro_batch_that_comes_again_is_judged_by_what_stood_before() -> None:
@@ -223,7 +223,7 @@ def test_a_micro_batch_that_comes_again_is_judged_by_what_stood_before() -> None
     with pytest.raises(RuntimeError):
         job.ingest(0, commit(50, AN_HOUR_AGO_MS - 5_000), commit(100), commit(120, AN_HOUR_AGO_MS + 5_000))
     job.ingest(0, commit(50, AN_HOUR_AGO_MS - 5_000), commit(100), commit(120, AN_HOUR_AGO_MS + 5_000))
-    assert job.commits("is_own") == [(False,), (True,), (False,)]
+    assert job.commits("log_offset", "is_own") == [(0, False), (1, True), (2, False)]
 
 
 def test_the_echo_of_the_groups_own_commit_does_not_explain_it() -> None:
@@ -233,6 +233,15 @@ def test_the_echo_of_the_groups_own_commit_does_not_explain_it() -> None:
     job.said.say(checkpoint(300, AN_HOUR_AGO_MS + 20_000, source_offset=290))
     job.ingest(0, commit(300))
     assert job.genuine_offset() == 300
+
+
+def test_what_the_group_had_read_there_is_no_echo_though_it_moved_here_since() -> None:
+    job = MirroredJob()
+    job.commits_at_y(290, AN_HOUR_AGO_MS - 5_000, is_copied=False)
+    job.said.say(checkpoint(300, AN_HOUR_AGO_MS + 2_000, source_offset=290))  # by a clock that is ahead
+    job.commits_at_y(390, AN_HOUR_AGO_MS + 600_000, is_copied=True)
+    job.ingest(0, commit(300), commit(400, AN_HOUR_AGO_MS + 500_000))
+    assert job.commits("log_offset", "is_own") == [(0, True), (1, False)]
 
 
 def test_of_which_it_is_waited_for_what_the_other_cluster_has_to_say() -> None:
