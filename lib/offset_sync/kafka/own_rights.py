@@ -65,7 +65,10 @@ class OwnRights:
         return sorted(each.group_id for each in listed.valid)
 
     def of_groups(self, groups: Sequence[str], deadline: float = DEADLINE_S) -> dict[str, Operations | str]:
-        """Return what is allowed on each group, whether it exists or not, or the name of an error; *deadline* for all."""
+        """Return what is allowed on each group, whether it exists or not, or the name of an error.
+
+        *deadline*, in seconds, is that of all together.
+        """
         if not groups:
             return {}
         asked: Mapping[str, Future[Any]] = self._client.describe_consumer_groups(
