@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, GroupPartition
-from offset_sync.state.committed_offsets import CommitRecords, Standing
+from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.mirror_checkpoints import KnownCheckpoint, MirrorCheckpoints
+from offset_sync.state.standing import Standing
 
 logger = logging.getLogger(__name__)
 Bools = NDArray[np.bool_]

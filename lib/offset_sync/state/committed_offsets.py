@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,16 +47,6 @@ class CommitRecords:
         return replace(self, key=key)
 
 
-class Standing(NamedTuple):
-    """What one cluster's coordinator holds of a key, ABSENT for nothing, and the group's own last word there."""
-
-    log_offset: int
-    actual_offset: int
-    actual_at_ms: int
-    actual_is_own: bool
-    genuine_offset: int
-
-
 class ClusterOffsets:
     """What one cluster's coordinator holds, as far as its log was read, and which of it is genuine."""
 
@@ -81,10 +70,6 @@ class ClusterOffsets:
         self.metadata: dict[int, str] = {}
         self.topic_id: dict[int, str] = {}
         self._read_last: dict[int, list[int]] = {}  # what was known before we wrote, until the log brings more
-
-    def standing(self, key: int) -> Standing:
-        """Return what stands of a *key*."""
-        return Standing(*(each[key].item() for each in (self.columns[name] for name in Standing._fields)))
 
     def begin(self, key: NDArray[np.intp], offset: Int64s, now_ms: int) -> None:
         """Note what is about to be sent *now_ms* by our clock, as :meth:`OwnWrites.begin` does by the cluster's.

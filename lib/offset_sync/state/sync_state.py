@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.clock_offset import system_now_ms
-from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets, Standing, owners
+from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets, owners
 from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.snapshot import Commits, Index
 from offset_sync.state.source_memory import SourceMemory
+from offset_sync.state.standing import Standing, standing_of
 from offset_sync.state.unread_logs import UnreadLogs
 
 
@@ -56,7 +57,7 @@ class SyncState:
         """Return what the cluster *alias* holds of *key*, as far as its log was read."""
         with self.lock:
             (row,) = self.offsets.ids([key]).tolist()
-            return self.offsets.clusters[alias].standing(row)
+            return standing_of(self.offsets.clusters[alias], row)
 
     def record(
         self,
