@@ -122,7 +122,8 @@ class ClusterOffsets:
         """Return which of *records* have neither our tag nor a value that we have written and not read back."""
         is_known = self.own_writes.holds(records.key, records.offset)
         is_known |= (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
-        return ~((is_known & (records.leader_epoch == ABSENT)) | _is_tagged(records))
+        is_ours: NDArray[np.bool_] = (is_known & (records.leader_epoch == ABSENT)) | _is_tagged(records)
+        return ~is_ours
 
     def _own(
         self, records: CommitRecords, is_new: NDArray[np.bool_], is_tagged: NDArray[np.bool_]
