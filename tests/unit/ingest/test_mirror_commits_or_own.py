@@ -8,6 +8,7 @@ from builders.mirror_checkpoints import checkpoint
 from fakes.mirrored_ingest import AN_HOUR_AGO_MS, MirroredJob, commit, job_with
 from offset_sync.ingest.mirror_commits import LATE_S
 from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.restore import restore_commits
 
 
@@ -97,4 +98,25 @@ def test_what_mirror_maker_wrote_there_before_is_no_echo_of_what_came_later() ->
     job.commits_at_y(290, AN_HOUR_AGO_MS - 10_000, is_copied=True)  # from a third cluster, and on to here
     job.said.say(checkpoint(300, AN_HOUR_AGO_MS + 2_000, source_offset=290))
     job.ingest(0, commit(300))
+    assert job.genuine_offset() == -1
+
+
+def test_what_was_taken_in_before_is_not_judged_by_what_stands_since() -> None:
+    job = job_with((100, AN_HOUR_AGO_MS - 1_000))
+    job.ingest(0, commit(100))
+    job.ingest(1, commit(120, AN_HOUR_AGO_MS + 5_000), first=1)
+    job.ingest(0, commit(100))
+    assert job.reconciled == [([], 0), (["g"], 1), ([], 0)]
+    assert job.genuine_offset() == 120
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_below_what_we_wrote_it_is_mirror_makers_whose_list_was_old(batches: int) -> None:
+    job = job_with((160, AN_HOUR_AGO_MS - 1_000))
+    ours, its = commit(170, metadata=OWN_TAG), commit(160, AN_HOUR_AGO_MS + 1_000)
+    if batches == 1:
+        job.ingest(0, ours, its)
+    else:
+        job.ingest(0, ours)
+        job.ingest(1, its, first=1)
     assert job.genuine_offset() == -1

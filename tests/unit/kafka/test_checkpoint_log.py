@@ -118,8 +118,8 @@ def test_without_a_topic_there_is_none_and_one_that_comes_is_read_from_its_begin
     offsets(log)
     broker.offsets = None
     assert (log.read(1.0), log.is_at_end) == (None, True)
-    broker.offsets = [0]
-    assert offsets(log) == [0]
+    broker.offsets = [0, 1, 2, 3]
+    assert offsets(log) == [0, 1, 2, 3]
 
 
 def test_one_that_was_cut_is_read_from_its_beginning(broker: Broker) -> None:
