@@ -47,5 +47,5 @@ def decode_checkpoint(key: bytes, value: bytes) -> MirrorCheckpoint:
     source_offset, offset = (of_value.integer(_INT64, field) for field in ("offset at the source", "offset"))
     metadata = to_text(of_value.string("metadata"), "value", "metadata")
     if min(partition, source_offset, offset) < 0:
-        raise of_value.error(f"{topic}-{partition}: offsets {source_offset} and {offset}: negative")
+        raise of_value.error(f"{topic!a}, partition {partition}: offsets {source_offset} and {offset}: negative")
     return MirrorCheckpoint(group_id, topic, partition, source_offset, offset, metadata)

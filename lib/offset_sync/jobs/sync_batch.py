@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 
 from offset_sync.ingest.commit_batch import CommitBatch
 from offset_sync.ingest.commit_ingester import CommitIngester
+from offset_sync.ingest.mirror_commits import Seen
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
 from offset_sync.model.values import CLOCKS_APART_MS, GroupPartition
 from offset_sync.state import failpoints
@@ -99,4 +100,5 @@ class SyncBatch:
         """Return which of *records* a mirror's group sync has written; the state's lock is not held while it asks."""
         state = self._state
         ahead_ms = state.offsets.clusters[self._alias].clock_offset.at_most(CLOCKS_APART_MS)
-        return self._ingester.mirrors.of(keys, records, state.is_foreign(self._alias, keys, records), ahead_ms)
+        seen = Seen(self._alias, state.is_foreign(self._alias, keys, records), state.standing, ahead_ms)
+        return self._ingester.mirrors.of(keys, records, seen)

@@ -65,16 +65,20 @@ class OwnRights:
         return sorted(each.group_id for each in listed.valid)
 
     def of_groups(self, groups: Sequence[str], deadline: float = DEADLINE_S) -> dict[str, Operations | str]:
-        """Return what is allowed on each group, whether it exists or not, or the name of an error."""
+        """Return what is allowed on each group, whether it exists or not, or the name of an error.
+
+        *deadline*, in seconds, is that of all together.
+        """
         if not groups:
             return {}
         asked: Mapping[str, Future[Any]] = self._client.describe_consumer_groups(
             list(groups), include_authorized_operations=True, request_timeout=LONGEST_S
         )
         found: dict[str, Operations | str] = {}
+        ends_at = time.monotonic() + deadline
         for group, future in asked.items():
             try:
-                found[group] = _named(future.result(deadline).authorized_operations)
+                found[group] = _named(future.result(max(0.0, ends_at - time.monotonic())).authorized_operations)
             except KafkaException as error:
                 found[group] = error_name(error)
             except FutureTimeout:

@@ -60,12 +60,17 @@ class TailReader:
         found: dict[TopicPartition, list[TailRecord]] = {place: [] for place in ranges}
         waiting = {place: each for place, each in ranges.items() if each.end > each.start}
         ends_at, asked = time.monotonic() + deadline, len(waiting)
+        untried = asked
         isolation = {"isolation.level": "read_committed" if is_committed else "read_uncommitted"}
         while waiting and time.monotonic() < ends_at:
             some = dict(islice(waiting.items(), _LOGS_AT_ONCE))
+            # A silent log keeps those behind it waiting for its share of the time, and comes last then.
+            until = time.monotonic() + (ends_at - time.monotonic()) / max(1, -(-untried // _LOGS_AT_ONCE))
+            untried -= len(some)
             with log_consumer(self._alias, self._options, {**_WANTED, **isolation}) as consumer:
-                left = _read(consumer, dict(some), found, ends_at)
-            waiting = {place: each for place, each in waiting.items() if place not in some or place in left}
+                left = _read(consumer, dict(some), found, until)
+            waiting = {place: each for place, each in waiting.items() if place not in some}
+            waiting |= {place: each for place, each in some.items() if place in left}
         if asked and len(waiting) == asked and not any(found.values()):
             raise ClusterError(self._alias, f"no record could be read within {deadline:g} s")
         return Tails(found, frozenset(waiting))
@@ -97,7 +102,10 @@ def _read(
     ends_at: float,
 ) -> set[TopicPartition]:
     """Add what comes until *ends_at* to *found*; return the logs that were not read to the end."""
-    consumer.assign([ClientPartition(*place, each.start) for place, each in waiting.items()])
+    begins = {
+        place: found[place][-1].content.offset + 1 if found[place] else each.start for place, each in waiting.items()
+    }
+    consumer.assign([ClientPartition(*place, begin) for place, begin in begins.items()])
     while waiting and time.monotonic() < ends_at:
         for place, message in _placed(next_messages(consumer, _MOST_RECORDS, _POLL_S)):
             if place in waiting and _is_last(message, waiting[place], found[place]):

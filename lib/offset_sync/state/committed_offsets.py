@@ -122,19 +122,21 @@ class ClusterOffsets:
         """Return which of *records* have neither our tag nor a value that we have written and not read back."""
         is_known = self.own_writes.holds(records.key, records.offset)
         is_known |= (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
-        return ~(is_known | _is_tagged(records))
+        is_ours: NDArray[np.bool_] = (is_known & (records.leader_epoch == ABSENT)) | _is_tagged(records)
+        return ~is_ours
 
     def _own(
         self, records: CommitRecords, is_new: NDArray[np.bool_], is_tagged: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        is_own = is_tagged.copy()
+        is_own, has_epoch = is_tagged.copy(), records.leader_epoch != ABSENT  # which no write of ours has
         # What was read before is judged by what stands: we have forgotten what we wrote before that.
-        is_own |= ~is_new & (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
+        is_standing = (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
+        is_own |= ~is_new & is_standing & ~has_epoch
         is_own[is_new] = self.own_writes.confirm(
             records.key[is_new],
             records.offset[is_new],
             records.committed_at_ms[is_new],
-            records.is_tombstone[is_new],
+            (records.is_tombstone | (has_epoch & ~is_tagged))[is_new],
             is_own[is_new],
             self.columns["own_offset"],
         )

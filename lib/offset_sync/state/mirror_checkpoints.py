@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 from offset_sync.decode.cursor import DecodeError
 from offset_sync.decode.mirror_checkpoints import MirrorCheckpoint, decode_checkpoint
-from offset_sync.kafka.error_codes import NotAuthorizedError
+from offset_sync.kafka.error_codes import NotAuthorizedError, TransientError
 from offset_sync.model.values import CLOCKS_APART_MS, GroupPartition, RecordContent
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,11 @@ class Checkpoints(Protocol):
         """Its name."""
 
     def read(self, deadline: float) -> list[RecordContent] | None:
-        """Return what has come since the last call; None: there is no such log."""
+        """Return what has come since the last call, or the first part of it; None: there is no such log."""
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether that was all."""
 
 
 class KnownCheckpoint(NamedTuple):
@@ -72,16 +76,21 @@ class MirrorCheckpoints:
         self.alias = alias
         self.refused: dict[str, str] = {}
         """Why a log cannot be read, by source: there may be none, and there may be a group sync unseen."""
-        self.is_there = False
-        """Whether any log was there when it was read."""
         self._logs, self._names, self._now = logs, names, now
+        self._there: set[str] = set()
         self._asked_again_at: dict[str, float] = {}
         self._known: dict[str, dict[GroupPartition, list[KnownCheckpoint]]] = {source: {} for source in logs}
+
+    @property
+    def is_there(self) -> bool:
+        """Whether any log was there when it was read last."""
+        return bool(self._there)
 
     def refresh(self, deadline: float) -> None:
         """Read what has come; *deadline*, in seconds, is that of each log.
 
-        Raises ClusterError where one of them does not answer; not where it may not be read, see :attr:`refused`.
+        Raises ClusterError where one of them does not answer, or is not read to its end by then: it is read on when
+        this is called again. Not where it may not be read, see :attr:`refused`.
         """
         for source, logs in self._logs.items():
             for log in logs:
@@ -91,15 +100,24 @@ class MirrorCheckpoints:
         if self._now() < self._asked_again_at.get(log.topic, 0.0):
             return
         try:
-            records = log.read(deadline)
+            self._read_on(source, log, self._now() + deadline)
         except NotAuthorizedError as refusal:
             self.refused[source] = str(refusal)
             self._asked_again_at[log.topic] = self._now() + _REFUSED_S
-            return
-        self.refused.pop(source, None)
-        if records is None:
-            return
-        self.is_there = True
+        else:
+            self.refused.pop(source, None)
+
+    def _read_on(self, source: str, log: Checkpoints, ends_at: float) -> None:
+        while (records := log.read(max(ends_at - self._now(), 0.0))) is not None:
+            self._there.add(log.topic)
+            self._take_in(source, log.topic, records)
+            if log.is_at_end:
+                return
+            if self._now() >= ends_at:
+                raise TransientError(self.alias, f"topic {log.topic}: its end is not reached in time")
+        self._there.discard(log.topic)
+
+    def _take_in(self, source: str, topic: str, records: Sequence[RecordContent]) -> None:
         unreadable: DecodeError | None = None
         for record in records:
             if record.key is None or record.value is None:
@@ -109,7 +127,7 @@ class MirrorCheckpoints:
             except DecodeError as error:
                 unreadable = error
         if unreadable is not None:
-            logger.warning("clusters.%s: %s: records that are no checkpoints: %s", self.alias, log.topic, unreadable)
+            logger.warning("clusters.%s: %s: records that are no checkpoints: %s", self.alias, topic, unreadable)
 
     def add(self, source: str, checkpoint: MirrorCheckpoint, at_ms: int) -> None:
         """Take in a checkpoint of a group of *source*, the next of its key."""
@@ -127,16 +145,23 @@ class MirrorCheckpoints:
     def explains(self, key: GroupPartition, offset: int, metadata: str, at_ms: int) -> bool:
         """Return whether a commit without leader epoch, made *at_ms* by the cluster's clock, may be of the group sync.
 
-        Clocks may be a minute apart. A person who commits the newest checkpoint by hand does the same as MirrorMaker
-        and cannot be told from it; nor need be, for the group has read no record of this cluster by that.
+        A person who commits the newest checkpoint by hand does the same as MirrorMaker and cannot be told from it; nor
+        need be, for the group has read no record of this cluster by that.
         """
-        return any(
-            each.offset == offset
-            and each.metadata == metadata
-            and each.at_ms - CLOCKS_APART_MS <= at_ms
-            and (then is None or then.at_ms + CLOCKS_APART_MS >= at_ms)
-            for each, then in self._with_next(key)
-        )
+        return any(True for _ in self.explanations(key, offset, metadata, at_ms))
+
+    def explanations(
+        self, key: GroupPartition, offset: int, metadata: str, at_ms: int
+    ) -> Iterator[tuple[str, KnownCheckpoint]]:
+        """Yield the checkpoints, each with its source, that such a commit may have been written from.
+
+        Clocks may be a minute apart, so one said later than the commit is among them: it may be its echo as well.
+        """
+        for source, each, then in self._with_next(key):
+            is_it = each.offset == offset and each.metadata == metadata
+            is_newest = then is None or then.at_ms + CLOCKS_APART_MS >= at_ms
+            if is_it and is_newest and each.at_ms - CLOCKS_APART_MS <= at_ms:
+                yield source, each
 
     def may_explain(self, key: GroupPartition, offset: int, at_ms: int) -> str | None:
         """Return of which source's group sync a commit without leader epoch may be that was taken for somebody's own.
@@ -152,7 +177,8 @@ class MirrorCheckpoints:
                 return source
         return None
 
-    def _with_next(self, key: GroupPartition) -> Iterator[tuple[KnownCheckpoint, KnownCheckpoint | None]]:
-        for by_key in self._known.values():
+    def _with_next(self, key: GroupPartition) -> Iterator[tuple[str, KnownCheckpoint, KnownCheckpoint | None]]:
+        for source, by_key in self._known.items():
             known = by_key.get(key, ())
-            yield from zip_longest(known, known[1:])
+            for each, then in zip_longest(known, known[1:]):
+                yield source, each, then

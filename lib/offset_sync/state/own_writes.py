@@ -99,12 +99,13 @@ class OwnWrites:
         key: NDArray[np.intp],
         offset: Int64s,
         at_ms: Int64s,
-        is_tombstone: NDArray[np.bool_],
+        is_not_ours: NDArray[np.bool_],
         is_tagged: NDArray[np.bool_],
         confirmed: Int64s,
     ) -> NDArray[np.bool_]:
         """Return which records are ours; they come in log order and never twice, shapes (records,).
 
+        *is_not_ours*: what no write of ours leaves, tombstones and commits that name a leader epoch.
         *confirmed*, shape (keys,), is our value that stands without a tag, :data:`NOTHING` where there is none, and is
         brought up to date. A commit that repeats it cannot be told from ours and counts as such. One that repeats a
         *tagged* value has lost the tag, so somebody else made it: a group that was started there. Errs to genuine,
@@ -115,7 +116,7 @@ class OwnWrites:
         is_known = np.fromiter((key_id in ours for key_id in key.tolist()), np.bool_, len(key))
         for row in np.flatnonzero(is_known | (confirmed[key] != NOTHING)).tolist():
             key_id, value = int(key[row]), int(offset[row])
-            if is_tombstone[row] or value < 0:
+            if is_not_ours[row] or value < 0:
                 confirmed[key_id] = NOTHING
             else:
                 is_own[row] |= self._is_pending(key_id, value, int(at_ms[row])) or value == confirmed[key_id]

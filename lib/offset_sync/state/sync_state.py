@@ -21,6 +21,7 @@ from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.snapshot import Commits, Index
 from offset_sync.state.source_memory import SourceMemory
+from offset_sync.state.standing import Standing, standing_of
 from offset_sync.state.unread_logs import UnreadLogs
 
 
@@ -51,6 +52,12 @@ class SyncState:
         """Return which of commit records that are to be taken in are not known as our own; *keys* are theirs."""
         with self.lock:
             return self.offsets.clusters[alias].is_foreign(records.with_key(self.offsets.ids(keys)))
+
+    def standing(self, alias: str, key: GroupPartition) -> Standing:
+        """Return what the cluster *alias* holds of *key*, as far as its log was read."""
+        with self.lock:
+            (row,) = self.offsets.ids([key]).tolist()
+            return standing_of(self.offsets.clusters[alias], row)
 
     def record(
         self,

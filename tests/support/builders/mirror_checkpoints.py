@@ -43,6 +43,8 @@ class MemoryCheckpoints:
     error: ClusterError | None = None
     topic: str = "X.checkpoints.internal"
     reads: int = 0
+    is_at_end: bool = True
+    on_read: Callable[[], None] = lambda: None
     _done: int = field(default=0)
 
     def say(self, *records: RecordContent) -> None:
@@ -52,6 +54,7 @@ class MemoryCheckpoints:
     def read(self, deadline: float) -> list[RecordContent] | None:
         """Return what has come since the last call."""
         self.reads += 1
+        self.on_read()
         if self.error is not None:
             raise self.error
         if self.records is None:

@@ -60,3 +60,10 @@ def test_negative_numbers_are_refused(partition: int, source_offset: int, offset
 def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(DecodeError, match="UTF-8"):
         decode_checkpoint(KEY, VALUE[:-2] + b"\xff\xff")
+
+
+def test_what_is_said_of_a_record_is_one_line_whatever_its_names_are() -> None:
+    with pytest.raises(DecodeError) as refused:
+        decode_checkpoint(checkpoint_key("g", "or\nders\x1b[2J\u202e", -1), VALUE)
+    assert str(refused.value).isprintable()
+    assert str(refused.value).isascii()

@@ -145,3 +145,21 @@ def test_a_cluster_that_does_not_answer_is_an_error_in_time() -> None:
     with pytest.raises(ClusterError):
         reader.offsets_at({ONE: 5}, 0.2)
     assert time.monotonic() - began < 10
+
+
+def test_a_silent_log_does_not_keep_those_behind_it_from_being_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail_reader, "_LOGS_AT_ONCE", 1)
+    reader, _ = reading(monkeypatch, Message(OTHER, 7))
+    found = reader.read({ONE: OffsetRange(4, 6), OTHER: OffsetRange(7, 8)}, 0.4)
+    assert ([each.content.offset for each in found.records[OTHER]], found.unread) == ([7], {ONE})
+
+
+def test_a_log_that_gets_a_second_turn_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail_reader, "_LOGS_AT_ONCE", 1)
+    reader, client = reading(monkeypatch, Message(ONE, 4), Message(OTHER, 7))
+    reader.read({ONE: OffsetRange(4, 6), OTHER: OffsetRange(7, 8)}, 0.4)
+    assert [(each.topic, each.offset) for some in client.assigned for each in some] == [
+        ("one", 4),
+        ("other", 7),
+        ("one", 5),
+    ]

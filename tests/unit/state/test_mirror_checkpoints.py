@@ -8,7 +8,7 @@ import pytest
 
 from builders.mirror_checkpoints import MemoryCheckpoints, checkpoint, checkpoints_at
 from offset_sync.config.name_rules import to_names
-from offset_sync.config.stream_names import Names
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.kafka.error_codes import NotAuthorizedError, TransientError
 from offset_sync.model.values import CLOCKS_APART_MS, GroupPartition, RecordContent
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
@@ -128,3 +128,31 @@ def test_above_all_checkpoints_a_commit_is_the_groups() -> None:
 
 def test_a_checkpoint_that_came_after_the_commit_and_is_not_above_it_is_its_echo() -> None:
     assert said(checkpoint(160, NOW_MS)).may_explain(KEY, 160, NOW_MS - HOUR_MS) is None
+
+
+def test_a_log_of_which_the_end_is_not_reached_in_time_is_read_on() -> None:
+    now, log = [0.0], MemoryCheckpoints([checkpoint(100, NOW_MS)], is_at_end=False)
+    known = MirrorCheckpoints("Y", {"X": [log]}, SAME_NAMES, lambda: now[0])
+    log.on_read = lambda: now.__setitem__(0, now[0] + 0.6)
+    with pytest.raises(TransientError, match="its end is not reached"):
+        known.refresh(1.0)
+    assert (log.reads, explains(known, 100)) == (2, True)
+    log.is_at_end = True
+    log.say(checkpoint(160, NOW_MS))
+    known.refresh(1.0)
+    assert explains(known, 160)
+
+
+def test_once_the_topic_is_gone_nobody_waits_for_it() -> None:
+    log = MemoryCheckpoints([checkpoint(100, NOW_MS)])
+    known = checkpoints_at("Y", {"X": [log]})
+    assert known.is_there
+    log.records = None
+    known.refresh(1.0)
+    assert (known.is_there, explains(known, 100)) == (False, True)
+
+
+def test_all_checkpoints_that_may_explain_a_commit_are_named_with_their_source() -> None:
+    logs = {each: [MemoryCheckpoints([checkpoint(100, NOW_MS, source_offset=7)])] for each in ("X", "Z")}
+    found = checkpoints_at("Y", logs).explanations(KEY, 100, "", NOW_MS)
+    assert [(source, each.source_offset) for source, each in found] == [("X", 7), ("Z", 7)]

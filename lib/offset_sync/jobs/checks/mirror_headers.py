@@ -36,8 +36,10 @@ def judge_headers(
         yield Finding(Level.SKIP, lines.place, CHECK, "not looked at: contents tell what a copy is (mirror.identity)")
         return
     mine = list(topics[alias].values())
+    known = {origin: each for origin, each in config.origins().items() if each != alias}
     yield from _wrong(config, mine, lines)
-    yield from _right(config, mine, lines)
+    yield from _from_here(mine, {*config.origins()} - known.keys(), lines)
+    yield from _right(config, mine, known, lines)
     yield from _bare(config, alias, topics, unstamped, lines)
     yield from _nothing(seen, mine, lines)
 
@@ -57,8 +59,17 @@ def _wrong(config: Config, mine: Sequence[StampedTopic], lines: Lines) -> Iterat
         yield lines.of(Level.WARN, named, f"the origin {text}" if len(unknown) == 1 else f"the origins {text}")
 
 
-def _right(config: Config, mine: Sequence[StampedTopic], lines: Lines) -> Iterator[Finding]:
-    known = config.origins()
+def _from_here(mine: Sequence[StampedTopic], own: set[str], lines: Lines) -> Iterator[Finding]:
+    """Yield what bears the stamp of the cluster where it stands: no mirror that is right copies that back."""
+    if found := _having(mine, lambda each: each.origin in own):
+        count, of_all = _counts(found, lambda each: each.origin in own)
+        text = (
+            f"{count} of {of_all} say that they were produced here, {some(own)}, which only a copy of elsewhere would"
+        )
+        yield lines.of(Level.WARN, found, f"{text} say: have each flow stamp the origin that it reads from")
+
+
+def _right(config: Config, mine: Sequence[StampedTopic], known: Mapping[str, str], lines: Lines) -> Iterator[Finding]:
     if stamped := {topic.name: topic for topic in mine if topic.origins & known.keys()}:
         count, of_all = _counts(stamped, lambda each: each.origin in known)
         text = f"stamped, from {some({each for topic in stamped.values() for each in topic.origins & known.keys()})}"

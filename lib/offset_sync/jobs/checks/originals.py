@@ -49,7 +49,8 @@ def with_originals(
     """
 
     def of_cluster(alias: str) -> list[Pair]:
-        rounds = _rounds(config, seen, topics[alias])
+        others = {each: logs for each, logs in seen.items() if each != alias}
+        rounds = _rounds(config, others, topics[alias])
         return list(chain.from_iterable(_found(clusters, seen, copies) for copies in rounds))
 
     found = side_by_side(of_cluster, topics)

@@ -53,6 +53,8 @@ def mirror_maker_rows(status: pa.Table) -> list[MirrorMakerRow]:
     Most lost first, then furthest behind, then by name.
     """
     rows: dict[tuple[str, ...], MirrorMakerRow] = {}
+    if all(status[name].null_count == status.num_rows for name in ("mirror_maker_offset", "mirror_maker_doubt")):
+        return []
     for each in status.select([*COLUMNS, "wanted_offset", "target_offset"]).to_pylist():
         name = tuple(each[column] for column in GROUP)
         _count(rows.setdefault(name, MirrorMakerRow(*name)), each)

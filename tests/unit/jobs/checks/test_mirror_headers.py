@@ -232,3 +232,12 @@ def test_a_line_about_many_topics_names_the_first_ones_and_json_has_them_all() -
     (line,) = [each for each in found if each.level is Level.WARN]
     assert line.text.startswith("topic-0, topic-1, topic-2 and 5 more: none of 16")
     assert line.to_json()["topics"] == sorted(topics)
+
+
+def test_copies_that_say_they_were_produced_where_they_stand_are_not_right() -> None:
+    # The same offsets on both sides: each copy would be its own original.
+    logs = {"dc1": {"orders": ORDERS}, "dc2": {"orders": stamped(ORDERS, b"dc2")}}
+    found = said_at("dc2", known_config(), logs)
+    assert [each for each in found if "orders" in each and each.startswith("OK") and "as many" not in each] == []
+    (told,) = [each for each in found if CHECK in each]
+    assert told.startswith("WARN mirror headers: orders: 20 of 20 say that they were produced here, dc2, which")

@@ -15,6 +15,7 @@ from offset_sync.model.text import visible
 from offset_sync.status.health import DEFAULT_LIMITS, Limits, Problem
 from offset_sync.status.render.page.column_encoding import pack_table
 from offset_sync.status.render.page.drift_curves import pack_drift, to_ms
+from offset_sync.status.render.page.group_sync import pack_mirror_maker
 from offset_sync.status.render.page.topic_shapes import with_shapes
 from offset_sync.status.report import Report
 from offset_sync.status.rollup import GROUP, PAIR, STATUS_WORDS, TOPIC, newest_drift, rank_statuses, roll_up
@@ -70,6 +71,7 @@ def page_content(report: Report, problems: Sequence[Problem], options: PageOptio
             _PARTITION,
             like={"wanted_offset": "target_offset", "target_topic": "topic"},
         ),
+        "mirror_maker": pack_mirror_maker(status),
         "drift": pack_drift(drift),
     }
 

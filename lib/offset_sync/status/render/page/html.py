@@ -21,7 +21,7 @@ from offset_sync.status.health import find_problems
 from offset_sync.status.render.page.content import PageOptions, page_content
 from offset_sync.status.report import Report
 
-SCRIPTS = ("unpack", "show", "places", "overview", "rows", "details", "curves", "start")
+SCRIPTS = ("unpack", "show", "places", "overview", "rows", "details", "curves", "mirror_maker", "start")
 """The page's own scripts, in the order in which they are put into one function."""
 _DEFAULTS = PageOptions()
 _PLACEHOLDER = re.compile(r"@@([a-z_]+)@@")

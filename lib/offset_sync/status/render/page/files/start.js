@@ -7,6 +7,7 @@ showProblems();
 showMoves();
 showWords();
 showPairs();
+showMirrorMaker();
 showViews();
 showLegend();
 
