@@ -70,7 +70,7 @@ def _lost(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return what each way has lost at all instants together."""
     ways = dict.fromkeys(row["way"] for row in rows)
     lost = (f"{_name(way)} {sum(row['lost'] for row in rows if row['way'] == way):,}" for way in ways)
-    return f"Records lost, all instants, groups and partitions together: {', '.join(lost)}.\n"
+    return f"Records lost, at all instants, by all groups: {', '.join(lost)}.\n"
 
 
 def _cell(row: Mapping[str, Any]) -> str:
