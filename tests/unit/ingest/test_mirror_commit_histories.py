@@ -138,8 +138,8 @@ def test_what_mirror_maker_writes_is_nobodys_and_what_the_group_writes_is_its_ow
                 assert is_own, (alias, row, commit)
             elif is_own:
                 is_harmless = is_nothing_lost(world, alias, commit) or cannot_be_told(world, judge, alias, row)
-                # A clock ahead lets MirrorMaker's own commits seem earlier too: then each may wait for the other.
-                assert is_harmless or world.skew_ms > 0, (alias, row, commit)
+                # With a clock ahead, or checkpoints that come late, each cluster may wait for what the other says.
+                assert is_harmless or world.skew_ms > 0 or world.late_ms > 0, (alias, row, commit)
 
 
 @pytest.mark.parametrize("seed", range(3))
