@@ -7,7 +7,7 @@
 -- topic | string | topic
 -- partition | int | partition
 -- committed_offset | bigint | next offset to read
--- is_own | boolean | Offset Sync wrote it: a translation, no progress of the group
+-- is_own | boolean | Offset Sync wrote it, or MirrorMaker: a translation, no progress of the group
 -- committed_at | timestamp | the coordinator's clock at the commit
 -- captured_at | timestamp | when Offset Sync read it
 -- metadata | string | free text of the client
