@@ -31,4 +31,4 @@ def keep_freed_memory(environment: Mapping[str, str] = os.environ) -> bool:
     except (AttributeError, OSError, TypeError):  # musl, macOS, Windows
         return False
     options = {_ARENA_MAX: 1, _MMAP_THRESHOLD: _SMALLEST_MAPPED, _TRIM_THRESHOLD: _KEPT}
-    return all([bool(set_option(option, value)) for option, value in options.items()])
+    return {bool(set_option(option, value)) for option, value in options.items()} == {True}

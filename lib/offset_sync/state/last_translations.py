@@ -110,7 +110,7 @@ class LastTranslations:
     def stands(self, key: NDArray[np.intp], source_offset: Int64s, source_at_ms: Int64s) -> NDArray[np.bool_]:
         """Return of which keys the answer to this very commit can still be given, whether the target holds it or not.
 
-        Nothing can change it but a change of what its partition rests on, with which it is :meth:`unsettle`\\ d.
+        Nothing can change it but what its partition rests on, and where that has changed :meth:`unsettle` was called.
         """
         column = self.columns
         is_same = (column["source_offset"][key] == source_offset) & (column["source_at_ms"][key] == source_at_ms)
@@ -118,10 +118,14 @@ class LastTranslations:
         return found
 
     def known(self, key: NDArray[np.intp], chosen: NDArray[np.bool_], commit: Int64s, revision: int) -> Known:
-        """Return the last answers of *key*, of those *chosen* that were of this *commit* and *revision*."""
+        """Return the last answers of *key*, of those *chosen* that were of this *commit* and *revision*.
+
+        None of those below the log start: what they have lost grows with the index.
+        """
         column = self.columns
         is_known = chosen & (column["known_commit"][key] == commit) & (column["known_revision"][key] == revision)
-        names = ("known_offset", "duplicates", "duplicates_at_most", "lost")
+        is_known &= column["known_offset"][key] == column["wanted"][key]
+        names = ("known_offset", "duplicates", "duplicates_at_most")
         return Known(is_known, *(column[name][key] for name in names))
 
     def unsettle(self, key: NDArray[np.intp]) -> None:

@@ -26,14 +26,13 @@ from offset_sync.translate.read_window import ReadWindow
 class Known(NamedTuple):
     """Answers that were given before and still hold, where *is_known*; the others mean nothing. Shapes (commits,).
 
-    *offset* is t(c), the others are counts as in :class:`Answers`.
+    *offset* is t(c), at or above the log start, the others are counts as in :class:`Answers`; these may have grown.
     """
 
     is_known: NDArray[np.bool_]
     offset: Int64s
     duplicates: Int64s
     duplicates_at_most: Int64s
-    lost: Int64s
 
 
 class Bounds(NamedTuple):
@@ -83,27 +82,26 @@ def translate(committed: Int64s, source: PartitionLog, target: PartitionLog, bou
     produced there are known to be read. Errs to the small side where an index is behind.
     """
     if bounds.known is not None and bounds.known.is_known.any():
-        return _with_known(committed, source, target, bounds, bounds.known)
+        # Beyond the source's index it may have begun to matter what is there.
+        is_known = bounds.known.is_known & (committed <= source.index.frontier)
+        return _with_known(committed, source, target, bounds, bounds.known._replace(is_known=is_known))
     window = ReadWindow(committed, source, target, bounds.young_since_ms, bounds.window_start)
     return _with_costs(committed, window, _Stops(window.stop, window.below, window.at_frontier), source, target)
 
 
-def _with_known(
-    committed: Int64s, source: PartitionLog, target: PartitionLog, bounds: Bounds, known: Known
-) -> Answers:
+def _with_known(committed: Int64s, source: PartitionLog, target: PartitionLog, bounds: Bounds, known: Known) -> Answers:
     """Return what is *known*, and translate the other commits."""
-    count, no = len(committed), np.zeros(len(committed), np.bool_)
-    clamped = np.maximum(known.offset, target.log_start)
-    counts = (known.duplicates, known.duplicates_at_most, known.lost)
-    found = Answers(known.offset, clamped, no, no, *counts, np.ones(count, np.bool_), no)
-    if known.is_known.all():
-        return found
+    no = np.zeros(len(committed), np.bool_)
+    clamped, lost = np.maximum(known.offset, target.log_start), np.zeros(len(committed), np.int64)
+    found = Answers(known.offset, clamped, no, no, known.duplicates, known.duplicates_at_most, lost, ~no, no)
     others = ~known.is_known
+    if not others.any():
+        return found
     fresh = translate(committed[others], source, target, bounds._replace(known=None))
     columns = [column.copy() for column in found[:-1]]
     for column, values in zip(columns, fresh[:-1], strict=True):
         column[others] = values
-    return Answers(*columns, has_young_hole=fresh.has_young_hole)
+    return Answers._make([*columns, fresh.has_young_hole])
 
 
 def translate_no_later(
