@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from offset_sync.model.values import ABSENT, Outcome, State, TopicPartition
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.source_memory import OF_OURS, SourceMemory, against_the_log
+from offset_sync.translate.exact import Known
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations
 from offset_sync.translate.partition_log import PartitionMetadata
@@ -106,9 +107,31 @@ class LastTranslations:
         found: NDArray[np.bool_] = is_same & IS_HELD[column["outcome"][key]]
         return found
 
+    def stands(self, key: NDArray[np.intp], source_offset: Int64s, source_at_ms: Int64s) -> NDArray[np.bool_]:
+        """Return of which keys the answer to this very commit can still be given, whether the target holds it or not.
+
+        Nothing can change it but what its partition rests on, and where that has changed :meth:`unsettle` was called.
+        """
+        column = self.columns
+        is_same = (column["source_offset"][key] == source_offset) & (column["source_at_ms"][key] == source_at_ms)
+        found: NDArray[np.bool_] = is_same & (column["state"][key] == _EXACT) & ~column["may_move"][key]
+        return found
+
+    def known(self, key: NDArray[np.intp], chosen: NDArray[np.bool_], commit: Int64s, revision: int) -> Known:
+        """Return the last answers of *key*, of those *chosen* that were of this *commit* and *revision*.
+
+        None of those below the log start: what they have lost grows with the index.
+        """
+        column = self.columns
+        is_known = chosen & (column["known_commit"][key] == commit) & (column["known_revision"][key] == revision)
+        is_known &= column["known_offset"][key] == column["wanted"][key]
+        names = ("known_offset", "duplicates", "duplicates_at_most")
+        return Known(is_known, *(column[name][key] for name in names))
+
     def unsettle(self, key: NDArray[np.intp]) -> None:
-        """Have the answers of *key* computed anew until they have come often enough again."""
+        """Have the answers of *key* computed anew, and looked at until they have come often enough again."""
         self.columns["repeats"][key] = 0
+        self.columns["may_move"][key] = True
 
     def is_waiting(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return which keys may have another answer as soon as the index knows more of their partition."""

@@ -7,6 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochEnd, State, TopicPartition
 from offset_sync.state.clock_offset import ClockOffset
@@ -100,15 +103,20 @@ def known_end(index: Index, clusters: Iterable[str], log: ClusterPartition) -> i
 
 @dataclass(frozen=True)
 class Commits:
-    """The owner's commits that count at one target, sorted by partition; shape (keys,)."""
+    """The owner's commits that count at one target, sorted by partition; shape (keys,).
+
+    *stands* says of which of them the last answer can be given again; None: of none.
+    """
 
     key: KeyRows
     offset: Int64s
     at_ms: Int64s
+    stands: NDArray[np.bool_] | None = None
 
-    def take(self, rows: slice) -> Commits:
+    def take(self, rows: slice | NDArray[np.bool_]) -> Commits:
         """Return the chosen commits."""
-        return Commits(self.key[rows], self.offset[rows], self.at_ms[rows])
+        stands = self.stands[rows] if self.stands is not None else None
+        return Commits(self.key[rows], self.offset[rows], self.at_ms[rows], stands)
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,8 @@ class Translation:
 def given_by(offsets: ClusterOffsets, commits: Commits) -> GivenOffsets:
     """Return what *commits* of one cluster say, with what is known there of how they were made."""
     topic_ids = [offsets.topic_id.get(one) for one in commits.key.tolist()]
-    return GivenOffsets(commits.offset, commits.at_ms, offsets.columns["genuine_epoch"][commits.key], topic_ids)
+    epoch = offsets.columns["genuine_epoch"][commits.key]
+    return GivenOffsets(commits.offset, commits.at_ms, epoch, topic_ids, commits.stands)
 
 
 def what_holds(pair: Pair, question: Question, index: Index, keys: KeyRows) -> Translations:

@@ -33,7 +33,7 @@ from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.partition import Translations, concatenate
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known, reason_to_withhold
-from offset_sync.translate.strategies import Strategy
+from offset_sync.translate.strategies import EXACT, Strategy
 
 _TRIES = 3
 """How often answers are computed without the lock before they are computed with it."""
@@ -143,24 +143,19 @@ class Translator:
         said = self.view(pair.source, partition, pair.snapshot)
         if there is None or pair.snapshot.is_unsettled(pair.source, partition):
             return Question(partition, key, given, basis, State.CLUSTER_UNREACHABLE, said=said)
-        window_start = 0
+        strategy, window_start, known = self._strategy(partition.topic, pair.now_ms), 0, None
         if len(key):
             keys, lowest = self._state.keys.keys_in(partition), int(given.offset.min())
             window_start = pair.last.window_start(keys, lowest, basis[0])
+            if given.stands is not None and strategy.name == EXACT.name:
+                known = pair.last.known(key, given.stands, given.offset, basis[0])
         here = said or self._remembered(pair.source, partition, there)
         # Nobody has watched since the clusters were asked, however long ago that is by now.
         asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)
         unread_since_ms = self.unread_since_ms(pair.source, partition, said, asked_at_ms)
-        return Question(
-            partition,
-            key,
-            given,
-            basis,
-            logs=(self._view(pair.source, partition, here), self._view(pair.target, partition, there)),
-            bounds=Bounds(unread_since_ms, window_start, self._origins),
-            strategy=self._strategy(partition.topic, pair.now_ms),
-            said=said,
-        )
+        logs = self._view(pair.source, partition, here), self._view(pair.target, partition, there)
+        bounds = Bounds(unread_since_ms, window_start, self._origins, known)
+        return Question(partition, key, given, basis, logs=logs, bounds=bounds, strategy=strategy, said=said)
 
     def _told(self, pair: Pair, question: Question) -> Translations:
         """Return the answers to a *question* as far as they hold; of one where this fails, none."""

@@ -6,6 +6,7 @@ records the new commit reconciles it, so such a row is left to them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -52,16 +53,22 @@ class DueRows:
     def after_asking(
         self, source: str, target: str, commits: Commits, snapshot: Snapshot, request: ReconcileRequest
     ) -> Commits:
-        """Return those of *commits* that still count, and in the regular pass only those that are not settled."""
+        """Return those of *commits* that still count, and in the regular pass only those that are not settled.
+
+        That pass sees whether the target holds what was answered; what nothing can have changed is not computed anew.
+        """
         state = self._state
         with state.lock:
             counts = state.counts(source, commits.key)
             now = state.commits(source, commits.key)
             chosen = counts & (now.offset == commits.offset) & (now.at_ms == commits.at_ms)
-            if request.selection is Selection.UNSETTLED:
+            if request.selection in (Selection.UNSETTLED, Selection.EVERY):
                 self._unsettle_changed(source, target, commits.key, snapshot)
+            if request.selection is Selection.UNSETTLED:
                 chosen &= ~self._is_settled(source, target, commits)
-            return Commits(commits.key[chosen], commits.offset[chosen], commits.at_ms[chosen])
+                stands = state.last(source, target).stands(commits.key, commits.offset, commits.at_ms)
+                commits = replace(commits, stands=stands)
+            return commits.take(chosen)
 
     def refresh_before_ms(self) -> int:
         """Return from when on our own values are young enough."""

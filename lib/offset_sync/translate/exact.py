@@ -23,18 +23,31 @@ from offset_sync.translate.possible_duplicates import possible_duplicates
 from offset_sync.translate.read_window import ReadWindow
 
 
+class Known(NamedTuple):
+    """Answers that were given before and still hold, where *is_known*; the others mean nothing. Shapes (commits,).
+
+    *offset* is t(c), at or above the log start, the others are counts as in :class:`Answers`; these may have grown.
+    """
+
+    is_known: NDArray[np.bool_]
+    offset: Int64s
+    duplicates: Int64s
+    duplicates_at_most: Int64s
+
+
 class Bounds(NamedTuple):
     """What a translation may leave out of account.
 
     *young_since_ms* (since the epoch): a hole that became visible after this moment may still be filled, so its
     records count as unread. *window_start* promises that every one of the commits has read the target below this
     offset; only what lies above is looked at, so the cost follows the window and not the age of the index. *origins*
-    are codes of clusters that may have produced records beside source and target.
+    are codes of clusters that may have produced records beside source and target. *known* answers are given again.
     """
 
     young_since_ms: int
     window_start: int = 0
     origins: AbstractSet[int] = frozenset()
+    known: Known | None = None
 
 
 class Answers(NamedTuple):
@@ -68,8 +81,27 @@ def translate(committed: Int64s, source: PartitionLog, target: PartitionLog, bou
     Promises no loss and the fewest duplicates: each answer is t(c). Of a source that is not indexed only the records
     produced there are known to be read. Errs to the small side where an index is behind.
     """
+    if bounds.known is not None and bounds.known.is_known.any():
+        # Beyond the source's index it may have begun to matter what is there.
+        is_known = bounds.known.is_known & (committed <= source.index.frontier)
+        return _with_known(committed, source, target, bounds, bounds.known._replace(is_known=is_known))
     window = ReadWindow(committed, source, target, bounds.young_since_ms, bounds.window_start)
     return _with_costs(committed, window, _Stops(window.stop, window.below, window.at_frontier), source, target)
+
+
+def _with_known(committed: Int64s, source: PartitionLog, target: PartitionLog, bounds: Bounds, known: Known) -> Answers:
+    """Return what is *known*, and translate the other commits."""
+    no = np.zeros(len(committed), np.bool_)
+    clamped, lost = np.maximum(known.offset, target.log_start), np.zeros(len(committed), np.int64)
+    found = Answers(known.offset, clamped, no, no, known.duplicates, known.duplicates_at_most, lost, ~no, no)
+    others = ~known.is_known
+    if not others.any():
+        return found
+    fresh = translate(committed[others], source, target, bounds._replace(known=None))
+    columns = [column.copy() for column in found[:-1]]
+    for column, values in zip(columns, fresh[:-1], strict=True):
+        column[others] = values
+    return Answers._make([*columns, fresh.has_young_hole])
 
 
 def translate_no_later(

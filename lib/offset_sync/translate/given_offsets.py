@@ -25,13 +25,15 @@ class GivenOffsets(NamedTuple):
     """Offsets at the source, each the next to read, and what is known of how they were made; shape (offsets,).
 
     *at_ms* is when (since the epoch), *leader_epoch* that of the last record read, ``ABSENT`` where nobody knows it.
-    *topic_ids* are the incarnations of the topic that they name (None: it names none).
+    *topic_ids* are the incarnations of the topic that they name (None: it names none). *stands* says for which of them
+    the last answer can be given again; None: for none.
     """
 
     offset: Int64s
     at_ms: Int64s
     leader_epoch: Int64s
     topic_ids: Sequence[str | None]
+    stands: NDArray[np.bool_] | None = None
 
 
 def of_former_lives(given: GivenOffsets, lives: Sequence[Incarnation]) -> NDArray[np.intp]:

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from generators.hypothesis_strategies import any_cases, cases, generators, law
 from offset_sync.model.values import Outcome, State
 from offset_sync.state.last_translations import LastTranslations
-from offset_sync.translate.partition import Translations
+from offset_sync.translate.exact import Bounds
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.partition import Translations, translate_partition
+from offset_sync.translate.partition_log import NOT_ASKED
 from oracles.translation import Case
-from oracles.translation_check import ask, every_commit, growing
+from oracles.translation_check import ask, every_commit, growing, logs_of
 
 KEYS = np.arange(3)
 
@@ -194,3 +197,62 @@ def test_a_window_never_changes_an_answer_as_holes_grow_old(case: Case, rng: ran
         assert found == ask(now, [commit], source, target)
         revision = source.reorder_count() if source is not None else 0
         pair.note_window(KEYS[:1], np.array([commit]), np.array([found[0].offset]), revision)
+
+
+# Answers that are given again
+
+
+def same_again(
+    pair: LastTranslations, case: Case, commits: list[int], source: LogIndex | None, target: LogIndex
+) -> int:
+    """Ask with what stands and without, which is the same; note the answers; return how many stood."""
+    here, there = logs_of(case, source, target)
+    logs = replace(here, metadata=NOT_ASKED._replace(partitions=1)), there
+    committed, at_ms = np.array(commits, np.int64), np.ones(len(commits), np.int64)
+    revision, bounds = source.reorder_count() if source is not None else 0, Bounds(case.now_ms - case.hole_grace_ms)
+    known = pair.known(KEYS, pair.stands(KEYS, committed, at_ms), committed, revision)
+    names: list[None] = [None] * len(commits)
+    fresh = translate_partition(committed, names, *logs, bounds)
+    again = translate_partition(committed, names, *logs, bounds._replace(known=known))
+    for column in ("offset", "wanted", "state", "lost"):
+        assert getattr(again, column).tolist() == getattr(fresh, column).tolist(), column
+    pair.note(KEYS, committed, at_ms, fresh, np.full(len(KEYS), Outcome.COMMITTED))
+    pair.note_window(KEYS, committed, fresh.offset, revision)
+    return int(known.is_known.sum())
+
+
+@law(200)
+@given(st.one_of(any_cases(), cases), generators)
+def test_what_stands_is_what_would_be_computed_while_both_logs_grow(case: Case, rng: random.Random) -> None:
+    pair = LastTranslations()
+    pair.columns.fit(len(KEYS))
+    commits = [rng.choice(every_commit(case)) for _ in KEYS]
+    for known, source, target in growing(case, rng):
+        same_again(pair, known, commits, source, target)
+
+
+@law(100)
+@given(cases, generators)
+def test_what_stands_is_what_would_be_computed_as_holes_grow_old(case: Case, rng: random.Random) -> None:
+    pair = LastTranslations()
+    pair.columns.fit(len(KEYS))
+    commits = [rng.choice(every_commit(case)) for _ in KEYS]
+    *_, (_, source, target) = growing(case)
+    for now_ms in sorted(rng.sample(range(30), 4)):
+        same_again(pair, replace(case, now_ms=now_ms), commits, source, target)
+
+
+def test_nothing_stands_that_was_unsettled_or_committed_again() -> None:
+    pair = settled()
+    key, commit, at_ms = np.array([0]), np.array([5]), np.array([1])
+    assert pair.stands(key, commit, at_ms).tolist() == [True]
+    assert pair.stands(key, commit + 1, at_ms).tolist() == pair.stands(key, commit, at_ms + 1).tolist() == [False]
+    pair.unsettle(key)
+    assert pair.stands(key, commit, at_ms).tolist() == [False]
+
+
+@pytest.mark.parametrize("state", [state for state in State if state is not State.EXACT])
+def test_only_an_exact_answer_stands(state: State) -> None:
+    pair = LastTranslations()
+    noted(pair, 7, Outcome.UNCHANGED, state=state)
+    assert not pair.stands(np.array([0]), np.array([5]), np.array([1])).any()

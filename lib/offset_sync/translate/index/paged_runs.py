@@ -80,15 +80,17 @@ class PagedRuns:
         """
         tail, taken = self.tail, 0
         assert 0 < pages * page_runs < len(tail)
-        gone = [self.pages]
+        edges = np.arange(pages + 1) * page_runs
+        known = Stretches.of_pages(tail, edges, self.tail_begin)
         try:
-            for _ in range(pages):
-                page, first, end = tail.take(slice(taken, taken + page_runs)), self.tail_begin, taken + page_runs
-                store.keep(page, first, int(tail.start[end]))
-                gone.append(Stretches.of(page, first, int(tail.start[end])))
-                self.tail_begin, taken = int(tail.start[end]), end
+            for first, end, begin, stop in zip(
+                edges, edges[1:], known.start.tolist(), known.end.tolist(), strict=False
+            ):
+                store.keep(tail.take(slice(first, end)), begin, stop)
+                self.tail_begin, taken = stop, int(end)
         finally:
             if taken:
+                gone = [self.pages, known.take(slice(0, taken // page_runs))]
                 self._keep(tail.take(slice(taken, None)), gone, taken, store)
 
     def _keep(self, tail: Runs, pages: Sequence[Stretches], taken: int, store: PageStore) -> None:

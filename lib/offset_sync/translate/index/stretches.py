@@ -73,6 +73,30 @@ class Stretches:
         numbers = (start, end, runs.start[0], runs.length.sum(), runs.indexed_at_ms.max(), copies)
         return _stretches([_one(number) for number in numbers], spans)
 
+    @classmethod
+    def of_pages(cls, runs: Runs, edges: NDArray[np.intp], start: int) -> Stretches:
+        """Return a stretch for each page ``[edges[i], edges[i + 1])`` of *runs*; the first of them begins at *start*.
+
+        None is empty, and after the last one there is a run more, which says where it ends.
+        """
+        first, pages = edges[:-1], runs.take(slice(0, int(edges[-1])))
+        end, last = runs.start[edges[1:]], pages.origin_start + pages.length - 1
+        spans, copies = {}, np.zeros(len(first), np.int64)
+        for origin in distinct_origins(pages.origin):
+            mine = pages.origin == origin
+            spans[origin] = OriginSpans(
+                np.minimum.reduceat(np.where(mine, pages.origin_start, NONE_LOW), first),
+                np.maximum.reduceat(np.where(mine, last, NONE_HIGH), first),
+                np.add.reduceat(pages.length * mine, first),
+            )
+            if repeated(pages.origin_start[mine], pages.length[mine]):
+                for page, rows in enumerate(map(slice, edges[:-1], edges[1:])):
+                    of_page = pages.take(rows).take(mine[rows])
+                    copies[page] += repeated(of_page.origin_start, of_page.length)
+        records, seen_ms = np.add.reduceat(pages.length, first), np.maximum.reduceat(pages.indexed_at_ms, first)
+        begin = np.concatenate(([start], end[:-1]))
+        return _stretches([begin, end, pages.start[first], records, seen_ms, copies], spans)
+
     def span(self, origin: int) -> OriginSpans:
         """Return where the offsets of *origin* lie."""
         return self.spans.get(origin) or OriginSpans.absent(len(self))
