@@ -199,7 +199,8 @@ def run_the_job() -> int:
     from offset_sync.jobs.sync_offsets import sync_offsets
 
     parser = job_arguments("sync_offsets, profiled")
-    parser.add_argument("--dry-run", action="store_true")
+    for kind in ("--dry-run", "--no-writes"):
+        parser.add_argument(kind, action="store_true")
     return run_job(sync_offsets, parser)
 
 

@@ -62,8 +62,9 @@ anything between 0.6 and 1.4 s, by luck. Now they are spread over the second.
 The scenario `base` above, with a clock around each step (`benchmarks/batch_profile.py`). A dot
 stands before each part of the step above it. `cpu`: processor time of the thread that does it; the
 rest of a step is waiting, for a broker, for the disk or for a core. What Spark does itself comes
-before and after `micro-batch`. A commit waits half of `trigger_interval` for its micro-batch to
-begin, and then for all that comes before the request with its group, half of `commit` included.
+before and after `micro-batch`; `triggerExecution` has the pause in it. A commit waits half of the
+time from one micro-batch to the next for its own to begin, and then for all that comes before the
+request with its group, half of `commit` included.
 """,
 }
 

@@ -25,7 +25,7 @@ JARS = REPO / "jars"
 LOG = REPO / ".venv" / "install-jars.log"
 CONF = REPO / "conf" / "jars"
 INSTALLED, CLUSTER = ("spark", "broker", "mirror"), ("hadoop", "s3proxy", "s3a")
-OWN_SOURCE = CONF / "S3LogStore.java"
+OWN_SOURCES = (CONF / "LocalCheckpoints.java", CONF / "S3LogStore.java")
 _ATTEMPTS = 3
 
 
@@ -33,7 +33,7 @@ def main(folders: Sequence[str] = tuple(sys.argv[1:])) -> None:
     """Bring `jars/`, or these *folders* of it, up to date; a jar that no longer belongs there is removed."""
     os.chdir(REPO)  # Ivy reads its patterns relative to here, so no character of this folder's name can mislead it
     pinned = (CONF / "ivy.xml").read_text()
-    made_from = stamp.digest(pinned, OWN_SOURCE.read_text(), *folders)
+    made_from = stamp.digest(pinned, *(source.read_text() for source in OWN_SOURCES), *folders)
     root, folders = (JARS / "cluster", CLUSTER) if tuple(folders) == ("cluster",) else (JARS, folders)
     wanted = wanted_jars(pinned, folders)
     own = [root / "spark" / log_store.NAME] if "spark" in (folders or INSTALLED) else []
@@ -52,7 +52,7 @@ def main(folders: Sequence[str] = tuple(sys.argv[1:])) -> None:
     if missing := [jar for jar in wanted if not (root / jar).is_file()]:
         raise SystemExit(f"Jars: Ivy left out {', '.join(missing)}; see {LOG}")
     for jar in own:  # after Ivy, which deletes what it has not fetched
-        log_store.build_log_store(OWN_SOURCE, _spark_jars(), jar)
+        log_store.build_log_store(OWN_SOURCES, _spark_jars(), jar)
     stamp.remember(root, made_from)
 
 

@@ -36,6 +36,7 @@ from offset_sync.state.fenced_tables import FencedTables
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.state.known_names import learn_names, strays
 from offset_sync.state.lease import Lease, held
+from offset_sync.tables.delta.local_checkpoints import start_no_processes
 from offset_sync.tables.store import TableStore
 
 _POLL_S = 0.2
@@ -74,6 +75,7 @@ def index_records(config: Config, arguments: argparse.Namespace, stop: threading
     spark = open_session("offset-sync index_records", clusters=len(config.clusters))
     tables = TableStore(spark, config.tables.root)
     tables.create()
+    start_no_processes(spark, tables.files, config.tables.checkpoints)
     try:
         with held(Lease(tables, "index_records", stop)) as lease:
             return _index(config, spark, lease, is_once=arguments.once)

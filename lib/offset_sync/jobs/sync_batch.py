@@ -65,6 +65,8 @@ class SyncBatch:
         self._is_ready = is_ready
         self._beside = ThreadPoolExecutor(1, thread_name_prefix=f"history {self._alias}")
         self._last: tuple[int, Int64s, Recorded] | None = None
+        self.is_urgent = True
+        """Whether the last micro-batch brought what targets wait for, or its log is on the way to being read."""
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
         """Decode, record, reconcile, and write down what was seen."""
@@ -78,8 +80,9 @@ class SyncBatch:
             # Beside the reconciling, for both mostly wait. The batch ends when both have, and comes again if one fails.
             history = self._beside.submit(self._ingester.write, batch, recorded.is_own)
             try:
+                rows = np.concatenate((missed, recorded.genuine))
+                self.is_urgent = len(rows) > 0 or not self._is_ready.is_set()
                 if self._is_ready.is_set():
-                    rows = np.concatenate((missed, recorded.genuine))
                     for failure in self._reconciler.reconcile_batch(self._alias, rows, batch_id):
                         logger.warning("%s", failure)
             finally:

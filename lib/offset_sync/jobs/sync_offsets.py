@@ -15,6 +15,7 @@ from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.kafka_source import read_consumer_offsets
+from offset_sync.ingest.pace import Pace
 from offset_sync.ingest.quarantine_replay import replay_quarantine
 from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
 from offset_sync.jobs.commit_reading import CommitReading
@@ -45,6 +46,7 @@ from offset_sync.sync.intent_log import IntentLog, intents_folder, restore_inten
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.translation_history import NoIntents, TranslationHistory
+from offset_sync.tables.delta.local_checkpoints import start_no_processes
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
@@ -56,6 +58,7 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
     try:
         tables = TableStore(spark, config.tables.root)
         tables.create()
+        start_no_processes(spark, tables.files, config.tables.checkpoints)
         with opened(config, tables, arguments, stop) as run:
             while not arguments.once and not stop.is_set():
                 SyncJob(config, spark, run, is_once=False).run()
@@ -67,8 +70,7 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
 class SyncJob:
     """Puts the parts together: a query per cluster, the reconcile loop beside them, the history behind them.
 
-    A dry run takes nothing from a job beside it: it reads on from where that one has read, keeps what it sees to
-    itself, and writes its plan into offset_translations alone.
+    A dry run takes nothing from a job beside it: it reads on from where that one has read, and writes its plan alone.
     """
 
     def __init__(self, config: Config, spark: SparkSession, run: Run, *, is_once: bool) -> None:
@@ -76,8 +78,7 @@ class SyncJob:
         self._lease, self._over = run.lease, following(run.lease.stop)
         self._is_ready, self._gone = threading.Event(), set[str]()
         self._tables = FencedTables(spark, config.tables.root, run.lease, config.names)
-        options, most = config.admin_options, config.sync.requests_in_flight
-        names = config.names
+        options, most, names = config.admin_options, config.sync.requests_in_flight, config.names
         self._admins = {a: open_admin(a, options(a), names, requests_in_flight=most) for a in config.clusters}
         learn_names(config, self._admins)
         pages = IndexPages(config.sync.index_memory)
@@ -98,6 +99,7 @@ class SyncJob:
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
         self._folds = StartFolds(self._tables, config, None if run.is_dry else run.lease)
         self._reading = CommitReading(config, seen, self._admins, checkpoints)
+        self._pace = Pace(config.sync.trigger_interval, self._over, is_once=is_once)
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
         self._queries = QuerySupervisor(run.lease.stop, self._over, (config.tables.root, config.tables.checkpoints))
         for alias in config.clusters:
@@ -192,9 +194,7 @@ class SyncJob:
             .foreachBatch(self._queries.stop_between_batches(self._batches[alias]))
         )
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
-        seconds = self._config.sync.trigger_interval.total_seconds()
-        trigger = {"availableNow": True} if self._is_once else {"processingTime": f"{seconds} seconds"}
-        query = writer.trigger(**trigger).start()
+        query = self._pace.begin(self._spark, writer)
         self._metrics.count_start(alias)
         return query
 
@@ -230,10 +230,11 @@ class SyncJob:
 
     def _batch(self, alias: str) -> BatchFunction:
         ingester = self._reading.ingesters[alias]
-        batch: BatchFunction = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready)
-        if self._config.sync.metadata == "carry" and not self._run.is_dry:
-            batch = after(partial(take_announced, self._intents, self._state), batch)
-        return FailingBatches(alias, self._reading.again[alias]).guard(batch, ingester)
+        sync = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready)
+        looks = self._config.sync.metadata == "carry" and not self._run.is_dry
+        batch = after(partial(take_announced, self._intents, self._state), sync) if looks else sync
+        failing = FailingBatches(alias, self._reading.again[alias])
+        return self._pace.after(failing.guard(batch, ingester), lambda: sync.is_urgent)
 
     def _checkpoint(self, alias: str) -> Checkpoint:
         return Checkpoint(self._tables.files, f"{self._run.checkpoints}/sync_offsets/{alias}")

@@ -126,6 +126,7 @@ def restarted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The queries that were started again; the job runs without Spark, its queries only ask for rights."""
     silent: Callable[..., Any] = lambda *_, **__: SimpleNamespace(create=lambda: None, stop=lambda: None)  # noqa: E731
     monkeypatch.setattr(index_records, "open_session", silent)
+    monkeypatch.setattr(index_records, "start_no_processes", lambda *_: None)
     tables: Any = MemoryTables()
     tables.create, tables.files = lambda: None, None
     for name in ("TableStore", "FencedTables"):

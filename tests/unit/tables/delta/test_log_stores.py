@@ -57,3 +57,9 @@ def test_the_jars_of_spark_have_a_log_store_that_puts_only_where_there_is_nothin
     constants = said_by(log_store.NAME, "offsetsync/S3LogStore.class")
     assert "fs.option.create.conditional.overwrite" in constants
     assert "io/delta/storage/S3SingleDriverLogStore" in constants
+
+
+def test_they_have_checkpoints_that_start_no_processes() -> None:
+    constants = said_by(log_store.NAME, "offsetsync/LocalCheckpoints.class")
+    assert "ATOMIC_MOVE" in constants
+    assert "FileContextBasedCheckpointFileManager" in constants
