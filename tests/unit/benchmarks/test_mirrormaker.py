@@ -119,7 +119,7 @@ def test_losses_of_mirror_maker_are_shown_and_no_error() -> None:
 
 
 def test_what_was_lost_is_counted_below_each_table_also_where_it_is_nothing() -> None:
-    assert "together: MirrorMaker 2 6, **exact** 0." in mirrormaker_tables(judged_rows(mm2=4, ours=2))
+    assert "by all groups: MirrorMaker 2 6, **exact** 0." in mirrormaker_tables(judged_rows(mm2=4, ours=2))
 
 
 def written_properties(told: dict[str, str], stamped: str | None = "orders") -> dict[str, str]:
