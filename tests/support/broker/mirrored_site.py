@@ -114,8 +114,9 @@ class MirroredSite:
         return {group: {place: each.offset for place, each in by.items()} for group, by in found.items()}
 
     def sync(self) -> None:
-        """Run both jobs to the end of what is there."""
-        assert (self.installation.index(), self.installation.sync()) == ([], [])
+        """Run both jobs to the end of what is there; a cluster that has just come back may have to be asked again."""
+        failures = self.installation.index() and self.installation.index()
+        assert (failures, self.installation.sync()) == ([], [])
 
     def compared(self) -> list[tuple[str, int, int]]:
         """Return, for each group, target and partition, what it is, what stands there, and what is right by values.
