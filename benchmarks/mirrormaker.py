@@ -17,36 +17,23 @@ is measured by mirrormaker_names.py.
 from __future__ import annotations
 
 import argparse
-import signal
-import sys
 
-from mirrormaker_judge import broken_promises
 from mirrormaker_properties import DEFAULTS, FASTEST
-from mirrormaker_run import measure_all
+from mirrormaker_run import conclude, measure_all, options_of
 from mirrormaker_setup import SAME_NAMES, Run
-from results import save
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rate", type=float, default=200.0, help="records a second into each partition of each topic")
     parser.add_argument("--load-seconds", type=int, default=120, help="of the run with default intervals")
     parser.add_argument("--fast-load-seconds", type=int, default=75, help="of the run with the fastest intervals")
-    parser.add_argument("--only", choices=["default", "fastest"], help="one run, to try it out: nothing is saved")
-    options = parser.parse_args()
-    # So that everything that was started is stopped: Python would otherwise end at once.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    options = options_of(parser, ["default", "fastest"])
     runs = [
         Run("default", SAME_NAMES, DEFAULTS, options.load_seconds, 60),
         Run("fastest", SAME_NAMES, FASTEST, options.fast_load_seconds, 40),
     ]
     settings, rows = measure_all([run for run in runs if options.only in (None, run.name)], options.rate)
-    if options.only is None:
-        save("mirrormaker", settings, rows)
-    else:  # for trying out
-        print(settings, *rows, sep="\n")
-    if broken := broken_promises(rows):
-        raise SystemExit("\n".join(broken))
+    conclude("mirrormaker", settings, rows, is_whole=options.only is None)
 
 
 if __name__ == "__main__":

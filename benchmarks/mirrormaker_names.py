@@ -12,15 +12,11 @@ intervals, the best that it can do. Takes 4 minutes.
 from __future__ import annotations
 
 import argparse
-import signal
-import sys
 from typing import Any
 
-from mirrormaker_judge import broken_promises
 from mirrormaker_properties import FASTEST
-from mirrormaker_run import measure_all
+from mirrormaker_run import conclude, measure_all, options_of
 from mirrormaker_setup import NAMED, NAMED_PLAIN, Run
-from results import save
 
 _BEFORE = (-30, -20, -10, 0)
 _SETUPS = {"names-jar": NAMED, "names-contents": NAMED_PLAIN}
@@ -28,12 +24,8 @@ _SETUPS = {"names-jar": NAMED, "names-contents": NAMED_PLAIN}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rate", type=float, default=200.0, help="records a second into each partition of each topic")
     parser.add_argument("--load-seconds", type=int, default=45, help="of each run")
-    parser.add_argument("--only", choices=list(_SETUPS), help="one run, to try it out: nothing is saved")
-    options = parser.parse_args()
-    # So that everything that was started is stopped: Python would otherwise end at once.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    options = options_of(parser, list(_SETUPS))
     settings: dict[str, Any] = {}
     rows: list[dict[str, Any]] = []
     for name, setup in _SETUPS.items():
@@ -42,12 +34,7 @@ def main() -> None:
                 [Run(name, setup, FASTEST, options.load_seconds, 25, _BEFORE)], options.rate
             )
             settings, rows = settings | its_settings, rows + its_rows
-    if options.only is None:
-        save("mirrormaker_names", settings, rows)
-    else:  # for trying out
-        print(settings, *rows, sep="\n")
-    if broken := broken_promises(rows):
-        raise SystemExit("\n".join(broken))
+    conclude("mirrormaker_names", settings, rows, is_whole=options.only is None)
 
 
 if __name__ == "__main__":

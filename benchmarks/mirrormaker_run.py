@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import signal
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,10 +15,11 @@ from typing import Any
 
 import yaml
 from mirrormaker_groups import MM2, OURS, TwinGroups
-from mirrormaker_judge import Answers, JudgedPartition, rows_of
+from mirrormaker_judge import Answers, JudgedPartition, broken_promises, rows_of
 from mirrormaker_properties import SAME_NAMED, SOURCE, TARGET, properties
 from mirrormaker_setup import PLAIN, Run, Setup
 from processes import Meter, Use, child_pid
+from results import save
 
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
@@ -67,6 +71,24 @@ def measure_all(runs: Sequence[Run], rate: float) -> tuple[dict[str, Any], list[
         used = (f"{name} {use.peak_mib} MiB {use.cores} cores" for name, use in found[run.name].use.items())
         settings |= {f"{run.name}: load s": run.load_seconds, f"{run.name}: use": ", ".join(used)}
     return settings, [row for each in found.values() for row in each.rows]
+
+
+def options_of(parser: argparse.ArgumentParser, runs: Sequence[str]) -> argparse.Namespace:
+    """Return what was asked for, with what every script of these takes; SIGTERM stops all that was started."""
+    parser.add_argument("--rate", type=float, default=200.0, help="records a second into each partition of each topic")
+    parser.add_argument("--only", choices=list(runs), help="one run, to try it out: nothing is saved")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # Python would end at once
+    return parser.parse_args()
+
+
+def conclude(name: str, settings: dict[str, Any], rows: list[dict[str, Any]], *, is_whole: bool) -> None:
+    """Save what is *whole*, else print it; raises SystemExit where a promise is broken."""
+    if is_whole:
+        save(name, settings, rows)
+    else:
+        print(settings, *rows, sep="\n")
+    if broken := broken_promises(rows):
+        raise SystemExit("\n".join(broken))
 
 
 @contextmanager

@@ -33,11 +33,6 @@ def match_version(built_with: str, found: str) -> Match:
     return Match.SIMILAR if not found or _major_minor(found) == _major_minor(built_with) else Match.OTHER
 
 
-def major_minor(version: str) -> str:
-    """Return the part of *version* that has to agree, as ``4.4``."""
-    return ".".join(_major_minor(version) or (version,))
-
-
 def _major_minor(version: str) -> tuple[str, ...] | None:
     found = _MAJOR_MINOR.match(version)
     return found.groups() if found else None

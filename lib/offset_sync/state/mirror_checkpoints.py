@@ -142,20 +142,14 @@ class MirrorCheckpoints:
         known = self._known.get(source, {}).get(key)
         return known[-1] if known else None
 
-    def explains(self, key: GroupPartition, offset: int, metadata: str, at_ms: int) -> bool:
-        """Return whether a commit without leader epoch, made *at_ms* by the cluster's clock, may be of the group sync.
-
-        A person who commits the newest checkpoint by hand does the same as MirrorMaker and cannot be told from it; nor
-        need be, for the group has read no record of this cluster by that.
-        """
-        return any(True for _ in self.explanations(key, offset, metadata, at_ms))
-
     def explanations(
         self, key: GroupPartition, offset: int, metadata: str, at_ms: int
     ) -> Iterator[tuple[str, KnownCheckpoint]]:
-        """Yield the checkpoints, each with its source, that such a commit may have been written from.
+        """Yield the checkpoints, each with its source, that a commit without leader epoch may have been written from.
 
-        Clocks may be a minute apart, so one said later than the commit is among them: it may be its echo as well.
+        It was made *at_ms* by the cluster's clock. Clocks may be a minute apart, so one said later than the commit is
+        among them: it may be its echo as well. A person who commits the newest checkpoint by hand does the same as
+        MirrorMaker and cannot be told from it; nor need be, for the group has read no record of this cluster by that.
         """
         for source, each, then in self._with_next(key):
             is_it = each.offset == offset and each.metadata == metadata

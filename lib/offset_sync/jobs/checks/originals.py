@@ -33,10 +33,6 @@ class Pair(NamedTuple):
     original: TailRecord
 
 
-Pairs = Mapping[str, list[Pair]]
-"""By the cluster of the copies."""
-
-
 def with_originals(
     config: Config,
     clusters: Mapping[str, AskedLogs],
