@@ -29,8 +29,8 @@ def count_read(pieces: Pieces, committed: Int64s) -> Int64s:
 
 def ramp(corners: Int64s, committed: Int64s) -> Int64s:
     """Return the sum of ``max(0, c - corner)`` over all corners, for each committed offset c."""
-    corners = corners.copy()
-    corners.sort()
+    if not (corners[1:] >= corners[:-1]).all():  # as they are where the log keeps the order
+        corners = np.sort(corners)
     sums = np.concatenate((_ZERO, corners.cumsum()))
     below = corners.searchsorted(committed, "left")
     ramp: Int64s = below * committed - sums[below]

@@ -1,7 +1,8 @@
 """What groups have read of a target's log from some offset on, and the first record that each has not.
 
 Of most stretches of a long log the directory of its index says that all or nothing of them is read. Only the others are
-cut into pieces, one after the other, so the cost follows what lies between, and not the age of the index::
+looked at, one after the other, so the cost follows what lies between, and not the age of the index. Where the source's
+log is in order they need not even be cut into pieces (``read_heights``)::
 
     target Y     | all read | all read | some read | nothing | nothing |  tail
     commit c                             look here
@@ -22,8 +23,9 @@ from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Ru
 from offset_sync.translate.index.stretches import Stretches, in_a_row
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
+from offset_sync.translate.read_heights import ReadHeights, read_by_height
 from offset_sync.translate.read_records import count_read
-from offset_sync.translate.sure_stretches import read_for_sure
+from offset_sync.translate.sure_stretches import is_plain, origins_in, read_for_sure
 
 Bools = NDArray[np.bool_]
 _NO_STRETCHES = Stretches.of(NO_RUNS, 0, 0)
@@ -113,29 +115,45 @@ class ReadWindow:
         return found
 
     def _go_through(self) -> None:
-        stretches = self._view.stretches
-        everything, nothing = read_for_sure(self._view.stretches, self._committed, self._source, self._young_since_ms)
-        is_cut = (stretches.first_record < self._log_start) & (stretches.end > self._log_start)
+        stretches, committed = self._view.stretches, self._committed
+        is_cut: Bools = (stretches.first_record < self._log_start) & (stretches.end > self._log_start)
+        heights = ReadHeights(committed, self._source, self._young_since_ms, origins_in(stretches))
+        everything, nothing = read_for_sure(stretches, heights, np.ones(len(committed), np.bool_), self._source.origin)
+        open_to: Bools = np.asarray(~(everything | nothing).all(axis=0))
+        if open_to.any():
+            heights.look_into(open_to)
+            everything[:, open_to], nothing[:, open_to] = read_for_sure(
+                stretches, heights, open_to, self._source.origin
+            )
         some: Bools = ~(everything | nothing) | is_cut[:, None]
         everything &= ~some
         nothing &= ~some
-        is_looked_at: Bools = np.asarray(some.any(axis=1))
+        # What one height decides need not be cut into pieces: each record's own number tells.
+        near: Bools = some & (is_plain(stretches) & ~is_cut)[:, None] & heights.is_decided
+        is_looked_at: Bools = np.asarray((some & ~near).any(axis=1))
         is_deleted: Bools = stretches.end <= self._log_start
         self.read += stretches.records @ everything
         self.read_deleted += (stretches.records * is_deleted) @ everything
         before = stretches.records.cumsum() - stretches.records
         stops_at = np.where(nothing.any(axis=0), nothing.argmax(axis=0), len(stretches))
-        for number in sorted({*is_looked_at.nonzero()[0].tolist(), *stops_at.tolist()}):
+        for number in sorted({*np.flatnonzero(some.any(axis=1)).tolist(), *stops_at.tolist()}):
             if number == len(stretches):
                 break
             if is_looked_at[number]:
-                self._look_at(self._view.runs(number), some[number], int(before[number]))
+                self._look_at(self._view.runs(number), some[number] & ~near[number], int(before[number]))
+            rows = np.asarray(near[number]).nonzero()[0]
+            if len(rows):
+                found = read_by_height(self._view.runs(number), heights, rows)
+                self.read[rows] += found.read
+                self.read_deleted[rows] += found.read * is_deleted[number]
+                stops = found.has_unread & self.at_frontier[rows]
+                self._stop(rows[stops], found.first_unread[stops], before[number] + found.below[stops])
             stops = self.at_frontier & (stops_at == number)
             self._stop(stops, stretches.first_record[number], before[number])
-        if len(self._committed) == 0:
+        if len(committed) == 0:
             return
         # The greatest commit is the one that may be beyond the source's index, which alone asks for what is unknown.
-        is_beyond: Bools = nothing[:, int(self._committed.argmax())]
+        is_beyond: Bools = nothing[:, int(committed.argmax())]
         self._count_others(stretches, ~is_looked_at, is_beyond, is_deleted)
 
     def _look_at(self, runs: Runs, some: Bools, before: int) -> Pieces:

@@ -1,0 +1,158 @@
+"""How far groups have read each origin, by what stands at the source below their commits and what above them.
+
+Where the mirror has kept an origin's order that is one number for each commit, its height: a record has been read if
+and only if its origin offset is not above it, wherever the target has the record and whatever stands beside it::
+
+    source X      o1 o2 p7 | o3 p8      commit between: of o read up to 2, of p up to 7
+    target Y      o1 p7 o2 o3 p8        the first record above its height is o3
+
+Of most stretches of the source's log the directory of its index tells enough; only that in which a commit lies is
+looked into. Otherwise there are two numbers, a *safe* one up to which everything is read and *most*, above which
+nothing is. Errs to these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.translate.index.origin_positions import NO_LIMIT
+from offset_sync.translate.index.runs import Int64s, Runs, distinct_origins
+from offset_sync.translate.partition_log import PartitionLog
+from offset_sync.translate.read_records import ramp
+
+Bools = NDArray[np.bool_]
+
+
+class ReadHeights:
+    """The heights of *committed* offsets of the *source*, shape (commits,), for each of some *origins*.
+
+    What was indexed after *young_since_ms* says nothing of what is below it: that may still come.
+    """
+
+    def __init__(self, committed: Int64s, source: PartitionLog, young_since_ms: int, origins: Iterable[int]) -> None:
+        self._committed, self._source = committed, source
+        self._known = source.index.stretches()
+        young = np.flatnonzero(self._known.seen_ms > young_since_ms)
+        self._settled = int(young[0]) if len(young) else len(self._known)
+        self._safe: dict[int, Int64s] = {}
+        self._most: dict[int, Int64s] = {}
+        self._reaches: dict[int, tuple[Int64s, Int64s]] = {}
+        for origin in origins:
+            self._judge(origin)
+
+    def safe(self, origin: int) -> Int64s:
+        """Return up to which offset each group has read everything of *origin*, shape (commits,)."""
+        return self._safe[origin]
+
+    def most(self, origin: int) -> Int64s:
+        """Return above which offset each group has read nothing of *origin*, shape (commits,)."""
+        return self._most[origin]
+
+    @property
+    def is_decided(self) -> Bools:
+        """Which commits have one height for each origin, shape (commits,); not those beyond the source's index.
+
+        Of these nobody knows what else they have read.
+        """
+        found: Bools = self._committed <= self._source.index.frontier
+        for origin, safe in self._safe.items():
+            found &= safe == self._most[origin]
+        return found
+
+    def look_into(self, rows: Bools) -> None:
+        """Look into the stretches in which the commits *rows*, shape (commits,), lie; of these more is known then."""
+        known, number = self._known, self._known.start.searchsorted(self._committed, "left") - 1
+        is_inside = rows & (number >= 0) & (number < self._settled)
+        is_inside &= self._committed < known.end[np.maximum(number, 0)] if len(known) else False
+        origins = [origin for origin in self._safe if origin != self._source.origin]
+        for each in np.unique(number[is_inside]).tolist() if origins else ():
+            runs, inside = self._source.index.paged.part(each), (is_inside & (number == each)).nonzero()[0]
+            for origin in origins:
+                self._look(origin, runs, each, inside)
+
+    def _judge(self, origin: int) -> None:
+        """Judge by whole stretches."""
+        if origin == self._source.origin:
+            self._safe[origin] = self._most[origin] = self._committed - 1
+            return
+        known, committed = self._known, self._committed
+        highest_to, lowest_from = self._reach(origin)
+        settled_to = int(known.start[self._settled]) if self._settled < len(known) else int(NO_LIMIT)
+        passed = known.below(np.minimum(committed, settled_to))
+        self._safe[origin] = self._not_above(origin, committed, highest_to[passed], lowest_from[passed])
+        self._most[origin] = highest_to[np.searchsorted(known.start, committed, "left")]
+
+    def _look(self, origin: int, runs: Runs, number: int, rows: NDArray[np.intp]) -> None:
+        """Judge by the *runs* of the stretch of this *number*, in which the commits *rows* lie."""
+        committed = self._committed[rows]
+        highest_to, lowest_from = self._reach(origin)
+        high, lowest = highest_to[number], lowest_from[number + 1]
+        mine = (runs.origin == origin).nonzero()[0]
+        if len(mine):
+            start, low, length = runs.start[mine], runs.origin_start[mine], runs.length[mine]
+            end, below = low + length, start.searchsorted(committed, "left")
+            # The last run that begins below a commit may reach across it: a part of it is below, the rest is not.
+            last = np.maximum(below - 1, 0)
+            cut = low[last] + np.minimum(committed - start[last], length[last])
+            reach = np.concatenate(([0], np.maximum.accumulate(end)))[last]
+            high = np.where(below > 0, np.maximum(high, np.maximum(reach, cut) - 1), high)
+            from_here = np.append(np.minimum.accumulate(low[::-1])[::-1], NO_LIMIT)[below]
+            is_across = (below > 0) & (cut < end[last])
+            lowest = np.minimum(lowest, np.where(is_across, np.minimum(from_here, cut), from_here))
+        self._safe[origin][rows] = self._not_above(origin, committed, high, lowest)
+        self._most[origin][rows] = high
+
+    def _reach(self, origin: int) -> tuple[Int64s, Int64s]:
+        """Return the highest offset of *origin* before each stretch, and the lowest from it on; one more than these."""
+        if origin not in self._reaches:
+            span = self._known.span(origin)
+            highest_to = np.concatenate(([-1], np.maximum.accumulate(span.high)))
+            lowest_from = np.concatenate((np.minimum.accumulate(span.low[::-1])[::-1], [int(NO_LIMIT)]))
+            self._reaches[origin] = highest_to, lowest_from
+        return self._reaches[origin]
+
+    def _not_above(self, origin: int, committed: Int64s, high: Int64s, lowest: Int64s) -> Int64s:
+        """Return up to where everything is read, of what is up to *high* below a commit and from *lowest* on above it.
+
+        Nothing that was lost counts as read, nor what nobody recognised if it may stand above; and below a record that
+        nobody could identify nothing does, for that one may be what fills a hole.
+        """
+        index = self._source.index
+        safe = np.minimum(np.minimum(high, lowest - 1), index.lost.lowest(origin) - 1)
+        safe = np.minimum(safe, index.unrecognised.of(origin).first_not_below(committed) - 1)
+        return np.where(committed <= index.last_unknown, -1, safe)
+
+
+class ReadByHeight(NamedTuple):
+    """What groups have read of some runs, shapes (groups,): how many records, and *has_unread* where not all of them.
+
+    There *first_unread* is the offset of the first one that is not, and *below* counts the records before it.
+    """
+
+    read: Int64s
+    has_unread: Bools
+    first_unread: Int64s
+    below: Int64s
+
+
+def read_by_height(runs: Runs, heights: ReadHeights, rows: NDArray[np.intp]) -> ReadByHeight:
+    """Return what the groups *rows*, whose commits are decided, have read of *runs*, all of known identity."""
+    read = np.zeros(len(rows), np.int64)
+    run, into = np.full(len(rows), len(runs)), np.zeros(len(rows), np.int64)
+    for origin in distinct_origins(runs.origin):
+        of_origin = (runs.origin == origin).nonzero()[0]
+        low, end = runs.origin_start[of_origin], (runs.origin_start + runs.length)[of_origin]
+        read_to = heights.safe(origin)[rows] + 1
+        read += ramp(low, read_to) - ramp(end, read_to)
+        number = np.maximum.accumulate(end).searchsorted(read_to, "right")
+        first = np.append(of_origin, len(runs))[number]
+        is_first = first < run
+        run[is_first] = first[is_first]
+        into[is_first] = np.maximum(read_to[is_first] - low[number[is_first]], 0)
+    at = np.minimum(run, len(runs) - 1)
+    below = runs.length.cumsum()[at] - runs.length[at] + into
+    return ReadByHeight(read, run < len(runs), runs.start[at] + into, below)

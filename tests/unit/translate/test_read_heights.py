@@ -1,0 +1,89 @@
+"""How far groups have read each origin, by a commit's place in the source's log; judged record by record."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from fakes.pages import KeptPages, let_go_of_all_but
+from offset_sync.translate import read_window
+from offset_sync.translate.exact import Bounds, translate
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.partition_log import PartitionLog
+from offset_sync.translate.read_heights import ReadHeights
+
+OWN, OTHERS = 0, (1, 2)
+Records = list[tuple[int, int, int]]
+"""Offset, origin and origin offset of each."""
+
+
+def some_log(rng: random.Random, *, in_order: bool) -> Records:
+    """A log of runs with gaps; out of order some begin anew a little lower."""
+    records, offset, number = Records(), 0, dict.fromkeys((OWN, *OTHERS), 0)
+    for _ in range(40):
+        origin = rng.choice((OWN, *OTHERS))
+        if not in_order and rng.random() < 0.2:
+            number[origin] = max(0, number[origin] - rng.randint(1, 6))
+        offset += rng.choice((0, 0, 3))
+        for _ in range(rng.randint(1, 4)):
+            records.append((offset, origin, offset if origin == OWN else number[origin]))
+            offset, number[origin] = offset + 1, number[origin] + 1
+        number[origin] += rng.choice((0, 0, 2))
+    return records
+
+
+def indexed(records: Records, page_runs: int, seen_ms: int = 0) -> LogIndex:
+    """The index of *records*, in pages of so many runs but for the last one."""
+    index = LogIndex()
+    offset, origin, number = map(list, zip(*records, strict=True))
+    index.extend(Runs.of(offset, [1] * len(offset), origin, number, [seen_ms] * len(offset)), offset[-1] + 1)
+    let_go_of_all_but(index, 1, page_runs, KeptPages())
+    return index
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("page_runs", [1, 3, 7])
+@pytest.mark.parametrize("seed", range(8))
+def test_heights_are_what_stands_below_a_commit_and_what_does_not(seed: int, page_runs: int, *, in_order: bool) -> None:
+    records = some_log(random.Random(seed), in_order=in_order)
+    commits = np.arange(records[-1][0] + 4)
+    heights = ReadHeights(commits, PartitionLog(indexed(records, page_runs), OWN), 1, (OWN, *OTHERS))
+    heights.look_into(np.ones(len(commits), np.bool_))
+    undecided = 0
+    for origin in OTHERS:
+        for commit, safe, most in zip(commits.tolist(), heights.safe(origin), heights.most(origin), strict=True):
+            below = [n for offset, of, n in records if of == origin and offset < commit]
+            above = [n for offset, of, n in records if of == origin and offset >= commit]
+            assert most == max(below, default=-1)
+            assert safe == min(most, min(above, default=most + 1) - 1)
+            undecided += int(safe != most)
+    assert heights.safe(OWN).tolist() == (commits - 1).tolist()
+    assert (undecided == 0) is in_order
+    assert bool(heights.is_decided[: records[-1][0] + 2].all()) is in_order
+    assert not heights.is_decided[records[-1][0] + 2 :].any()
+
+
+def test_what_is_young_tells_nothing_however_near_it_is_looked_at() -> None:
+    records = some_log(random.Random(1), in_order=True)
+    commits = np.arange(records[-1][0])
+    heights = ReadHeights(commits, PartitionLog(indexed(records, 3, seen_ms=2), OWN), 1, OTHERS)
+    heights.look_into(np.ones(len(commits), np.bool_))
+    assert {int(safe) for origin in OTHERS for safe in heights.safe(origin)} == {-1}
+
+
+def test_where_the_source_is_in_order_no_page_of_the_target_is_cut_into_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = some_log(random.Random(2), in_order=True), Records()
+    for offset, origin, number in sorted(source, key=lambda each: (each[0] // 9, each[1], each[2])):
+        target.append((len(target), origin, number if origin != OWN else offset))
+    logs = PartitionLog(indexed(source, 5), OWN), PartitionLog(indexed(target, 5), 1)
+    commits = np.arange(source[-1][0] + 1)
+    expected = translate(
+        commits, *(PartitionLog(indexed(each, 1 << 9), o) for each, o in ((source, OWN), (target, 1))), Bounds(1)
+    )
+    monkeypatch.setattr(read_window, "cut_pieces", None)
+    found = translate(commits, *logs, Bounds(1))
+    assert found.offset.tolist() == expected.offset.tolist()
+    assert found.duplicates.tolist() == expected.duplicates.tolist()
