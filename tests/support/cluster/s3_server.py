@@ -2,13 +2,15 @@
 
 S3Proxy looks whether an object is there and then writes it, so of two conditional puts at the same moment both may
 succeed (tried: five of eight). Amazon promises that one does. The gate before it holds to that promise: it lets one
-conditional put through at a time. It hides the folders that S3Proxy keeps its objects in, which S3 has not got. And it
-sees what is asked: how each entry of a Delta log came about.
+conditional put through at a time. It hides the folders that S3Proxy keeps its objects in, which S3 has not got, and
+lists an object whose name is the prefix asked for, as S3 does: Hadoop marks an empty folder by one. And it sees what is
+asked: how each entry of a Delta log came about.
 """
 
 from __future__ import annotations
 
 import http.client
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -16,7 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
 
 from cluster.server_process import ServerProcess, answer_of
 from offset_sync_demo.kafka.broker_files import free_ports
@@ -28,6 +31,10 @@ _LOGBACK = """<configuration><appender name="console" class="ch.qos.logback.core
 <pattern>%d %p %logger{1}: %m%n</pattern></encoder></appender>
 <root level="info"><appender-ref ref="console"/></root></configuration>
 """
+_MARKER = "user.user.content-md5"
+"""An attribute that a folder of S3Proxy's has if somebody has put an object of its name."""
+_NOTHING_LISTED, _MARKER_LISTED = b"<KeyCount>0</KeyCount>", b"<KeyCount>1</KeyCount>"
+_LISTED = "<Contents><Key>{}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><Size>0</Size></Contents>"
 _ONE_HOP = {"connection", "transfer-encoding", "keep-alive"}
 
 
@@ -163,7 +170,7 @@ class _PassOn(BaseHTTPRequestHandler):
                 behind.putheader(name, value)
         behind.endheaders(body or None)
         answer = behind.getresponse()
-        content = answer.read()
+        content = self._with_marker(answer.read())
         self.send_response_only(answer.status, answer.reason)
         for name, value in answer.getheaders():
             if name.lower() not in _ONE_HOP | {"content-length"}:
@@ -176,6 +183,18 @@ class _PassOn(BaseHTTPRequestHandler):
             self.wfile.write(content)
         behind.close()
         return answer.status
+
+    def _with_marker(self, content: bytes) -> bytes:
+        """Return a list of objects, with the one that has the name of the prefix where that alone is there."""
+        asked = urlsplit(self.path)
+        prefix = parse_qs(asked.query).get("prefix", [""])[0]
+        folder = self.server.objects / unquote(asked.path).strip("/") / prefix
+        if _NOTHING_LISTED not in content or not prefix.endswith("/") or not folder.is_dir():
+            return content
+        if _MARKER not in os.listxattr(folder):
+            return content
+        listed = _MARKER_LISTED + _LISTED.format(escape(prefix)).encode()
+        return content.replace(_NOTHING_LISTED, listed)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
