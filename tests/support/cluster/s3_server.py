@@ -2,15 +2,16 @@
 
 S3Proxy looks whether an object is there and then writes it, so of two conditional puts at the same moment both may
 succeed (tried: five of eight). Amazon promises that one does. The gate before it holds to that promise: it lets one
-conditional put through at a time. It hides the folders that S3Proxy keeps its objects in, which S3 has not got, and
-lists an object whose name is the prefix asked for, as S3 does: Hadoop marks an empty folder by one. And it sees what is
-asked: how each entry of a Delta log came about.
+conditional put through at a time. It hides the folders that S3Proxy keeps its objects in, which S3 has not got. An
+empty folder is marked by an object there, with the folder's name: as on S3 it is in the list of what begins with that
+name, and has a size. And it sees what is asked: how each entry of a Delta log came about.
 """
 
 from __future__ import annotations
 
 import http.client
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -34,7 +35,8 @@ _LOGBACK = """<configuration><appender name="console" class="ch.qos.logback.core
 _MARKER = "user.user.content-md5"
 """An attribute that a folder of S3Proxy's has if somebody has put an object of its name."""
 _NOTHING_LISTED, _MARKER_LISTED = b"<KeyCount>0</KeyCount>", b"<KeyCount>1</KeyCount>"
-_LISTED = "<Contents><Key>{}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><Size>0</Size></Contents>"
+_OF_A_MARKER = b"<LastModified>2026-01-01T00:00:00.000Z</LastModified><Size>0</Size>"
+_WITHOUT_SIZE = re.compile(rb"(<Contents><Key>[^<]*/</Key>)(?!<LastModified>)")
 _ONE_HOP = {"connection", "transfer-encoding", "keep-alive"}
 
 
@@ -185,16 +187,15 @@ class _PassOn(BaseHTTPRequestHandler):
         return answer.status
 
     def _with_marker(self, content: bytes) -> bytes:
-        """Return a list of objects, with the one that has the name of the prefix where that alone is there."""
+        """Return a list of objects with all their sizes, and with the one that has the name of the prefix."""
         asked = urlsplit(self.path)
         prefix = parse_qs(asked.query).get("prefix", [""])[0]
         folder = self.server.objects / unquote(asked.path).strip("/") / prefix
-        if _NOTHING_LISTED not in content or not prefix.endswith("/") or not folder.is_dir():
-            return content
-        if _MARKER not in os.listxattr(folder):
-            return content
-        listed = _MARKER_LISTED + _LISTED.format(escape(prefix)).encode()
-        return content.replace(_NOTHING_LISTED, listed)
+        is_empty = _NOTHING_LISTED in content and prefix.endswith("/") and folder.is_dir()
+        if is_empty and _MARKER in os.listxattr(folder):
+            listed = f"<Contents><Key>{escape(prefix)}</Key></Contents>".encode()
+            content = content.replace(_NOTHING_LISTED, _MARKER_LISTED + listed)
+        return _WITHOUT_SIZE.sub(rb"\g<1>" + _OF_A_MARKER, content)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
