@@ -8,7 +8,8 @@ and only if its origin offset is not above it, wherever the target has the recor
 
 Of most stretches of the source's log the directory of its index tells enough; only that in which a commit lies is
 looked into. Otherwise there are two numbers, a *safe* one up to which everything is read and *most*, above which
-nothing is. Errs to these.
+nothing is. Errs to these. A hole counts as read by the first record in the log that is above it: where that one is
+young, what fills the hole may still come, so of such numbers the heights say nothing (:meth:`ReadHeights.is_open`).
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ Bools = NDArray[np.bool_]
 class ReadHeights:
     """The heights of *committed* offsets of the *source*, shape (commits,), for each of some *origins*.
 
-    What was indexed after *young_since_ms* says nothing of what is below it: that may still come.
+    What was indexed after *young_since_ms* is young.
     """
 
     def __init__(self, committed: Int64s, source: PartitionLog, young_since_ms: int, origins: Iterable[int]) -> None:
         self._committed, self._source = committed, source
         self._known = source.index.stretches()
-        young = np.flatnonzero(self._known.seen_ms > young_since_ms)
-        self._settled = int(young[0]) if len(young) else len(self._known)
+        is_young = np.concatenate(([False], self._known.seen_ms > young_since_ms, [False]))
+        self._young = np.flatnonzero(np.diff(is_young)).reshape(-1, 2).tolist()  # from one stretch to another
         self._safe: dict[int, Int64s] = {}
         self._most: dict[int, Int64s] = {}
         self._reaches: dict[int, tuple[Int64s, Int64s]] = {}
@@ -51,6 +52,18 @@ class ReadHeights:
     def most(self, origin: int) -> Int64s:
         """Return above which offset each group has read nothing of *origin*, shape (commits,)."""
         return self._most[origin]
+
+    def is_open(self, origin: int, low: Int64s, high: Int64s) -> Bools:
+        """Return which stretches, with offsets of *origin* from *low* to *high*, may have holes with a young witness.
+
+        Those of which the first greater number in the log may stand in a young stretch; shapes (stretches,).
+        """
+        found = np.zeros(len(low), np.bool_)
+        if origin != self._source.origin:
+            highest_to, _ = self._reach(origin)
+            for first, end in self._young:
+                found |= (high >= highest_to[first]) & (low <= highest_to[end])
+        return found
 
     @property
     def is_decided(self) -> Bools:
@@ -66,7 +79,7 @@ class ReadHeights:
     def look_into(self, rows: Bools) -> None:
         """Look into the stretches in which the commits *rows*, shape (commits,), lie; of these more is known then."""
         known, number = self._known, self._known.start.searchsorted(self._committed, "left") - 1
-        is_inside = rows & (number >= 0) & (number < self._settled)
+        is_inside = rows & (number >= 0)
         is_inside &= self._committed < known.end[np.maximum(number, 0)] if len(known) else False
         origins = [origin for origin in self._safe if origin != self._source.origin]
         for each in np.unique(number[is_inside]).tolist() if origins else ():
@@ -81,8 +94,7 @@ class ReadHeights:
             return
         known, committed = self._known, self._committed
         highest_to, lowest_from = self._reach(origin)
-        settled_to = int(known.start[self._settled]) if self._settled < len(known) else int(NO_LIMIT)
-        passed = known.below(np.minimum(committed, settled_to))
+        passed = known.below(committed)
         self._safe[origin] = self._not_above(origin, committed, highest_to[passed], lowest_from[passed])
         self._most[origin] = highest_to[np.searchsorted(known.start, committed, "left")]
 

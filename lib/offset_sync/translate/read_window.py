@@ -25,7 +25,7 @@ from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
 from offset_sync.translate.read_heights import ReadHeights, read_by_height
 from offset_sync.translate.read_records import count_read
-from offset_sync.translate.sure_stretches import is_plain, origins_in, read_for_sure
+from offset_sync.translate.sure_stretches import is_told_by_heights, origins_in, read_for_sure
 
 Bools = NDArray[np.bool_]
 _NO_STRETCHES = Stretches.of(NO_RUNS, 0, 0)
@@ -129,7 +129,7 @@ class ReadWindow:
         everything &= ~some
         nothing &= ~some
         # What one height decides need not be cut into pieces: each record's own number tells.
-        near: Bools = some & (is_plain(stretches) & ~is_cut)[:, None] & heights.is_decided
+        near: Bools = some & (is_told_by_heights(stretches, heights) & ~is_cut)[:, None] & heights.is_decided
         is_looked_at: Bools = np.asarray((some & ~near).any(axis=1))
         is_deleted: Bools = stretches.end <= self._log_start
         self.read += stretches.records @ everything

@@ -31,7 +31,8 @@ def read_for_sure(stretches: Stretches, heights: ReadHeights, rows: Bools, sourc
             everything &= ~has_any
             nothing &= ~has_any
         else:
-            everything &= ~has_any | (span.high[:, None] <= heights.safe(origin)[rows])
+            is_settled = ~heights.is_open(origin, span.low, span.high)[:, None]
+            everything &= ~has_any | (is_settled & (span.high[:, None] <= heights.safe(origin)[rows]))
             nothing &= ~has_any | (span.low[:, None] > heights.most(origin)[rows])
     return everything, nothing & ~everything
 
@@ -41,10 +42,10 @@ def origins_in(stretches: Stretches) -> set[int]:
     return {origin_of(code) for code in stretches.spans} - {UNKNOWN_ORIGIN}
 
 
-def is_plain(stretches: Stretches) -> Bools:
-    """Return which of *stretches* hold only records whose identity is known."""
+def is_told_by_heights(stretches: Stretches, heights: ReadHeights) -> Bools:
+    """Return which of *stretches* hold only records of which the heights of decided commits tell all."""
     found = np.ones(len(stretches), np.bool_)
     for code, span in stretches.spans.items():
-        if code <= UNKNOWN_ORIGIN:
-            found &= span.records == 0
+        is_open = code <= UNKNOWN_ORIGIN or heights.is_open(code, span.low, span.high)
+        found &= (span.records == 0) | ~np.asarray(is_open)
     return found

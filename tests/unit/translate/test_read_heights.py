@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -35,11 +36,11 @@ def some_log(rng: random.Random, *, in_order: bool) -> Records:
     return records
 
 
-def indexed(records: Records, page_runs: int, seen_ms: int = 0) -> LogIndex:
-    """The index of *records*, in pages of so many runs but for the last one."""
+def indexed(records: Records, page_runs: int, seen_ms: Sequence[int] = ()) -> LogIndex:
+    """The index of *records*, a run each, in pages of so many but for the last one."""
     index = LogIndex()
     offset, origin, number = map(list, zip(*records, strict=True))
-    index.extend(Runs.of(offset, [1] * len(offset), origin, number, [seen_ms] * len(offset)), offset[-1] + 1)
+    index.extend(Runs.of(offset, [1] * len(offset), origin, number, seen_ms or [0] * len(offset)), offset[-1] + 1)
     let_go_of_all_but(index, 1, page_runs, KeptPages())
     return index
 
@@ -66,12 +67,22 @@ def test_heights_are_what_stands_below_a_commit_and_what_does_not(seed: int, pag
     assert not heights.is_decided[records[-1][0] + 2 :].any()
 
 
-def test_what_is_young_tells_nothing_however_near_it_is_looked_at() -> None:
-    records = some_log(random.Random(1), in_order=True)
-    commits = np.arange(records[-1][0])
-    heights = ReadHeights(commits, PartitionLog(indexed(records, 3, seen_ms=2), OWN), 1, OTHERS)
-    heights.look_into(np.ones(len(commits), np.bool_))
-    assert {int(safe) for origin in OTHERS for safe in heights.safe(origin)} == {-1}
+@pytest.mark.parametrize("seed", range(8))
+def test_a_hole_is_open_where_the_first_greater_number_is_young(seed: int) -> None:
+    rng = random.Random(seed)
+    records = some_log(rng, in_order=rng.random() < 0.5)
+    young = {number for number in range(0, len(records), 4) if rng.random() < 0.3}
+    seen_ms = [2 if number - number % 4 in young else 0 for number in range(len(records))]
+    heights = ReadHeights(np.zeros(1, np.int64), PartitionLog(indexed(records, 4, seen_ms), OWN), 1, (OWN, *OTHERS))
+    for origin in OTHERS:
+        mine = [(row, number) for row, (_, of, number) in enumerate(records) if of == origin]
+        for hole in set(range(max(number for _, number in mine))) - {number for _, number in mine}:
+            witness = next(row for row, number in mine if number > hole)
+            if seen_ms[witness] == 2:
+                assert heights.is_open(origin, np.array([hole]), np.array([hole])).tolist() == [True]
+    no = np.zeros(1, np.int64)
+    assert heights.is_open(OWN, no, no + 99).tolist() == [False]
+    assert heights.is_open(OTHERS[0], no + 999, no + 999).tolist() == [False]
 
 
 def test_where_the_source_is_in_order_no_page_of_the_target_is_cut_into_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
