@@ -27,15 +27,15 @@ from numpy.typing import NDArray
 
 from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
 from offset_sync.tables.delta.first_entry import create_local
-from offset_sync.tables.delta.local_files import write_parquet
 from offset_sync.tables.delta.properties import properties_of
 from offset_sync.tables.delta.statistics import statistics_of
+from offset_sync.tables.sorted_files import SortedRows
 
 ALIASES = ("dc1", "dc2")
 PARTITIONS = 8
-FILE_RUNS = 250_000
+FILE_RUNS = 1_000_000
 """Runs of a file: some minutes of micro-batches, as maintenance has put them together."""
-_FILE_MS = 60_000
+_FILE_MS = 240_000
 _LONGEST = 3
 Int64s = NDArray[np.int64]
 
@@ -129,7 +129,8 @@ def _write_files(folder: Path, topic: str, runs: int, cluster: int, ends_ms: int
         found += [(p, each.begin(cluster, first)) for p, each in enumerate(partitions)]
         rows = pa.concat_tables([_table(cluster, topic, partition, each, seen_ms) for partition, each in found])
         name = f"part-{number:05d}-{ALIASES[cluster]}.snappy.parquet"
-        _, size = write_parquet(folder / name, rows)
+        SortedRows.of(rows).write(folder / name)
+        size = (folder / name).stat().st_size
         stats = json.dumps(statistics_of(rows))
         about = {"path": name, "partitionValues": {}, "size": size, "modificationTime": seen_ms, "dataChange": True}
         added.append({"add": {**about, "stats": stats}})

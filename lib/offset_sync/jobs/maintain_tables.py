@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -115,7 +116,9 @@ class MaintainJob:
             cut = retire_fingerprints(self._config, self._tables, self._maintainer, datetime.now(timezone.utc))
         if table is LOG_INCARNATIONS:
             cut = self._elections.cut(self._maintainer, datetime.now(timezone.utc))
-        if not table.is_replaced and before.files > 1:
+        if table is RECORD_RUNS:
+            self._maintainer.sort(path, table)
+        elif not table.is_replaced and before.files > 1:
             self._maintainer.compact(path)
         self._maintainer.clean_up(path)
         after = self._maintainer.size(path)
@@ -168,6 +171,11 @@ class _SeenTables(TableStore):
 
     most_rows = sys.maxsize
     rows = TableRows()
+
+    def blocks(self, table: Table, names: Sequence[str], opened: ExitStack) -> Iterator[pa.Table]:
+        """Yield the rows of *table*: here all of them are to be seen."""
+        del opened
+        return self.batches(table, names, encoded=True)
 
     def batches(
         self,

@@ -31,8 +31,11 @@ def open_tables(config: Config, name: str) -> Iterator[Tables]:
     if is_within_reach(config, os.environ):
         for remark in check_client():
             logger.warning("%s", remark)
-        yield LocalTables(config.tables.root, config.names)
-        return
+        tables = LocalTables(config.tables.root, config.names)
+        if not (needed := tables.readable_by_spark_alone()):
+            yield tables
+            return
+        logger.info("%s: rows of files are deleted there, which Spark knows how to read", ", ".join(needed))
     spark, is_ours = open_spark(name, "tables.root", config.tables.root)
     from offset_sync.tables.store import TableStore
 

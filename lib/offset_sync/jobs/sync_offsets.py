@@ -19,6 +19,7 @@ from offset_sync.ingest.pace import Pace
 from offset_sync.ingest.quarantine_replay import replay_quarantine
 from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
 from offset_sync.jobs.commit_reading import CommitReading
+from offset_sync.jobs.early_index import begin_to_read, taken_over
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.group_collector import Positions
 from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
@@ -35,7 +36,6 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
-from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.known_names import learn_names
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.start_folds import StartFolds
@@ -54,15 +54,16 @@ logger = logging.getLogger(__name__)
 
 def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Sync until stopped, or with ``--once`` what is there now; return one line per failure."""
-    spark = open_session("offset-sync sync_offsets", reads_internal_topics=True)
+    index, spark = begin_to_read(config), open_session("offset-sync sync_offsets", reads_internal_topics=True)
     try:
         tables = TableStore(spark, config.tables.root)
         tables.create()
         start_no_processes(spark, tables.files, config.tables.checkpoints)
         with opened(config, tables, arguments, stop) as run:
             while not arguments.once and not stop.is_set():
-                SyncJob(config, spark, run, is_once=False).run()
-            return SyncJob(config, spark, run, is_once=True).run() if arguments.once else []
+                SyncJob(config, spark, run, index, is_once=False).run()
+                index = None
+            return SyncJob(config, spark, run, index, is_once=True).run() if arguments.once else []
     finally:
         spark.stop()
 
@@ -73,7 +74,7 @@ class SyncJob:
     A dry run takes nothing from a job beside it: it reads on from where that one has read, and writes its plan alone.
     """
 
-    def __init__(self, config: Config, spark: SparkSession, run: Run, *, is_once: bool) -> None:
+    def __init__(self, config: Config, spark: SparkSession, run: Run, index: RecordIndex | None, *, is_once: bool):
         self._config, self._spark, self._run, self._is_once = config, spark, run, is_once
         self._lease, self._over = run.lease, following(run.lease.stop)
         self._is_ready, self._gone = threading.Event(), set[str]()
@@ -81,8 +82,7 @@ class SyncJob:
         options, most, names = config.admin_options, config.sync.requests_in_flight, config.names
         self._admins = {a: open_admin(a, options(a), names, requests_in_flight=most) for a in config.clusters}
         learn_names(config, self._admins)
-        pages = IndexPages(config.sync.index_memory)
-        self._state = SyncState(config, RecordIndex(self._tables, config.timed_topics(), pages=pages))
+        self._state = SyncState(config, taken_over(index, config, self._tables))
         self._intents = IntentLog(self._tables.files, intents_folder(config))
         known = NoIntents() if run.is_dry else self._intents
         self._history = TranslationHistory(self._tables, self._state.offsets.keys, config, known)

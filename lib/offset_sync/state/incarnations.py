@@ -51,8 +51,8 @@ class KnownIncarnations:
     A log that never was cut, of a topic that never was made anew, costs no more than its leader epoch.
     """
 
-    def __init__(self, tables: Tables, code: Callable[[str], int]) -> None:
-        self._tables, self._code = tables, code
+    def __init__(self, code: Callable[[str], int]) -> None:
+        self._code = code
         self._arrived: dict[ClusterPartition, list[tuple[int, int]]] = {}
         self._lives: dict[TopicPartition, dict[ClusterPartition, list[Incarnation]]] = {}
         self._epochs: dict[ClusterPartition, tuple[datetime, str, int]] = {}
@@ -86,13 +86,13 @@ class KnownIncarnations:
         """Return the lives of *log* after its first, as they were noticed."""
         return self._lives.get(log.topic_partition, {}).get(log, ()) if self._lives else ()
 
-    def caught_up(self) -> tuple[KnownIncarnations, set[TopicPartition]]:
+    def caught_up(self, tables: Tables) -> tuple[KnownIncarnations, set[TopicPartition]]:
         """Return what the table says now, and the partitions of which some log has begun a life not known here."""
-        version = self._tables.version(LOG_INCARNATIONS, self._version)
+        version = tables.version(LOG_INCARNATIONS, self._version)
         if version == self._version:
             return self, set()
-        rows = self._tables.rows_since(LOG_INCARNATIONS, self._version, version)
-        found = KnownIncarnations(self._tables, self._code)
+        rows = tables.rows_since(LOG_INCARNATIONS, self._version, version)
+        found = KnownIncarnations(self._code)
         found._arrived = {log: list(arrived) for log, arrived in self._arrived.items()}
         found._lives = {
             partition: {log: list(lives) for log, lives in logs.items()} for partition, logs in self._lives.items()

@@ -183,14 +183,18 @@ class RowReader:
         for each in is_there.nonzero()[0].tolist():
             rest, number = divmod(each, width)
             log = ClusterPartition(clusters[rest // len(topics)], topics[rest % len(topics)], number)
-            with self._numbering:
-                if log not in self.numbers:
-                    self.logs.append(log)
-                    self._timed.append(self.is_timed(log.topic))
-                    self.numbers[log] = len(self.logs) - 1
-            numbers[each] = self.numbers[log]
+            numbers[each] = self.number_of(log)
         found: Int64s = numbers[place]
         return found
+
+    def number_of(self, log: ClusterPartition) -> int:
+        """Return the number of *log*, a new one if it has none."""
+        with self._numbering:
+            if log not in self.numbers:
+                self.logs.append(log)
+                self._timed.append(self.is_timed(log.topic))
+                self.numbers[log] = len(self.logs) - 1
+            return self.numbers[log]
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[list[str], Int64s]:

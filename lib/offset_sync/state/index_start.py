@@ -16,7 +16,8 @@ from offset_sync.state.index_logs import IndexLogs
 from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.index_rows import IndexRows, RowReader, readable
 from offset_sync.state.read_ahead import read_ahead
-from offset_sync.state.staged_rows import StagedRows
+from offset_sync.state.staged_rows import LogPart, StagedRows
+from offset_sync.tables.sorted_files import Block
 from offset_sync.translate.index.runs import Runs
 
 logger = logging.getLogger(__name__)
@@ -27,15 +28,29 @@ _WORKERS = 2
 class IndexStart:
     """Reads the table by *parts*, in any order; *pages* says how much may be in memory."""
 
-    def __init__(self, reader: RowReader, pages: IndexPages, parts: Iterable[pa.Table]) -> None:
+    def __init__(self, reader: RowReader, pages: IndexPages, parts: Iterable[pa.Table | Block]) -> None:
         self._reader, self._pages = reader, pages
         self._rows = StagedRows(pages.rows_at_once)
         self._edges: dict[ClusterPartition, dict[int, int]] = {}
         self.newest_ms: int | None = None
-        for rows in read_ahead(map(reader.read, parts)):
-            if len(rows):
-                self.newest_ms = max(int(rows.seen_ms.max()), self.newest_ms or 0)
-            self._rows.add(rows)
+        for part in read_ahead(map(self._read, parts)):
+            if isinstance(part, Block):
+                self._saw(max(each.newest_ms for each in part.parts))
+                numbered = [LogPart(reader.number_of(each.log), each.first, each.rows) for each in part.parts]
+                self._rows.add_block(numbered, partial(self._read_block, part))
+                continue
+            if len(part):
+                self._saw(int(part.seen_ms.max()))
+            self._rows.add(part)
+
+    def _read(self, part: pa.Table | Block) -> IndexRows | Block:
+        return part if isinstance(part, Block) else self._reader.read(part)
+
+    def _read_block(self, block: Block) -> IndexRows:
+        return self._reader.read(block.read())
+
+    def _saw(self, newest_ms: int) -> None:
+        self.newest_ms = max(newest_ms, self.newest_ms or 0)
 
     def taken_in(self, lives: KnownIncarnations) -> IndexLogs:
         """Return the logs as they are by *lives*, which were read after the rows."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +18,10 @@ from offset_sync.state.index_logs import IndexLogs
 from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.index_rows import COLUMNS, UNTIMED, IndexRows, RowReader
 from offset_sync.state.index_start import IndexStart
+from offset_sync.state.staged_rows import MisstatedError
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.protocol import Tables
+from offset_sync.tables.sorted_files import Block
 from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
@@ -43,7 +46,7 @@ class RecordIndex:
         pages: IndexPages | None = None,
     ) -> None:
         self.lock = threading.RLock()
-        self._tables = tables
+        self._tables = self._read_later = tables
         self._is_timed = is_timed or (lambda topic: False)
         self._names = UNTIMED if is_timed is None else COLUMNS
         self._pages = pages or IndexPages()
@@ -53,7 +56,7 @@ class RecordIndex:
         self._topics_version: int | None = None
         self._ids: dict[tuple[str, str], set[str]] = {}
         self._grown: set[TopicPartition] = set()
-        self._incarnations = KnownIncarnations(tables, self.code)
+        self._incarnations = KnownIncarnations(self.code)
         self._leader_epochs: dict[ClusterPartition, tuple[str, int]] = {}
         self._now_ms = now_ms
         self.clock_offset = ClockOffset()
@@ -64,6 +67,7 @@ class RecordIndex:
     def refresh(self) -> None:
         """Read what was added to the tables since the last call; the lock is held only to take it in, all at once."""
         with self._reading:
+            self._tables = self._read_later
             version = self._tables.version(RECORD_RUNS, self._version)
             if self._version is None:
                 return self._read_all(version)
@@ -89,11 +93,13 @@ class RecordIndex:
                 self._pages.make_room(self._logs.values())
                 self._note(version, topics_version, topics)
 
+    def read_from(self, tables: Tables) -> None:
+        """Read the same tables by others' means, from the next refresh on; waits for nobody."""
+        self._read_later = tables
+
     def _read_all(self, version: int) -> None:
         """Take all of the tables in anew, log by log; who asks meanwhile sees what was known before, or nothing."""
-        start = self._all_rows()
-        lives, _ = self._incarnations.caught_up()
-        taken = start.taken_in(lives)
+        start, lives, taken = self._all_rows()
         topics_version, topics = self._topics_after()
         with self.lock:
             before, self._taken, self._incarnations = self._taken, taken, lives
@@ -106,16 +112,28 @@ class RecordIndex:
             self._pages.make_room(self._logs.values())
             self._note(version, topics_version, topics)
 
-    def _all_rows(self) -> IndexStart:
+    def _all_rows(self) -> tuple[IndexStart, KnownIncarnations, IndexLogs]:
         for _ in range(_TRIES - 1):
             try:
-                return self._start()
+                return self._start(by_blocks=True)
             except FileNotFoundError as gone:
                 logger.info("record_runs was compacted and cleaned up while it was read, once more: %s", gone)
-        return self._start()
+            except MisstatedError as problem:
+                logger.warning("record_runs: %s; it is read once more, and sorted here", problem)
+                break
+        return self._start(by_blocks=False)
 
-    def _start(self) -> IndexStart:
-        return IndexStart(self._reader, self._pages, self._tables.batches(RECORD_RUNS, self._names, encoded=True))
+    def _start(self, *, by_blocks: bool) -> tuple[IndexStart, KnownIncarnations, IndexLogs]:
+        """Read all rows, and then the lives, by which they are taken in."""
+        with ExitStack() as opened:
+            parts: Iterator[pa.Table | Block]
+            if by_blocks:
+                parts = self._tables.blocks(RECORD_RUNS, self._names, opened)
+            else:
+                parts = self._tables.batches(RECORD_RUNS, self._names, encoded=True)
+            start = IndexStart(self._reader, self._pages, parts)
+            lives, _ = self._incarnations.caught_up(self._tables)
+            return start, lives, start.taken_in(lives)
 
     def _topics_after(self) -> tuple[int, list[dict[str, Any]]]:
         version = self._tables.version(INDEXED_TOPICS, self._topics_version)
@@ -139,7 +157,7 @@ class RecordIndex:
         lives = self._incarnations
         again: dict[TopicPartition, pa.Table] = {}
         while True:
-            lives, changed = lives.caught_up()
+            lives, changed = lives.caught_up(self._tables)
             fresh = (changed | lives.overtaken(rows)) - again.keys()
             if not fresh:
                 return lives, again

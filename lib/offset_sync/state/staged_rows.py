@@ -10,14 +10,16 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from offset_sync.state.index_rows import IndexRows, joined, joined_by_log
 from offset_sync.state.spill_file import Extent, SpillFile
+from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
 _BLOCKS = 32
@@ -28,13 +30,25 @@ _SORTERS = 2
 
 @dataclass(frozen=True)
 class _Block:
-    """Rows in order; in the file or, where that has no room, in memory."""
+    """Rows in order; in the file or, where that has no room, in memory, or wherever they are read from."""
 
     log: int
     start: int
     size: int
     last_log: int
-    rows: IndexRows | Extent
+    rows: IndexRows | Extent | Callable[[], IndexRows]
+
+
+class LogPart(NamedTuple):
+    """The rows of one log in a block: the log's number, the least offset of them, and how many they are."""
+
+    log: int
+    first: int
+    rows: int
+
+
+class MisstatedError(Exception):
+    """A file holds other rows than it says: it is to be read as if it said nothing."""
 
 
 class StagedRows:
@@ -50,20 +64,38 @@ class StagedRows:
         self._sorters: ThreadPoolExecutor | None = None
         self._sorting: deque[Future[list[_Block]]] = deque()
         self._sizes = np.zeros(0, np.int64)
+        self._shared = 0
 
     def add(self, rows: IndexRows) -> None:
         """Add *rows*, in any order."""
         if len(rows) == 0:
             return
-        counts = np.bincount(rows.log)
-        sizes = np.zeros(max(len(counts), len(self._sizes)), np.int64)
-        sizes[: len(self._sizes)] += self._sizes
-        sizes[: len(counts)] += counts
-        self._sizes = sizes
+        self._count(np.bincount(rows.log))
         if self._size and self._size + len(rows) > self._most_rows // _SORTERS:
             self._put_away_beside()
         self._gathered.append(rows)
         self._size += len(rows)
+
+    def add_block(self, parts: Sequence[LogPart], read: Callable[[], IndexRows]) -> None:
+        """Add rows that stand in order where they lie, of which *parts* are those of each log; *read* returns them.
+
+        They are read when their logs are. Of blocks with many logs no more are left than memory may hold: what is read
+        for the first log waits for the last one.
+        """
+        size = sum(part.rows for part in parts)
+        if len(parts) > 1 and self._shared + size > self._most_rows:
+            self.add(checked(read(), parts))
+            return
+        self._shared += size if len(parts) > 1 else 0
+        self._count(np.bincount([part.log for part in parts], [part.rows for part in parts]).astype(np.int64))
+        first = min(parts)
+        self._blocks.append(_Block(first.log, first.first, size, max(parts).log, lambda: checked(read(), parts)))
+
+    def _count(self, rows_by_log: Int64s) -> None:
+        sizes = np.zeros(max(len(rows_by_log), len(self._sizes)), np.int64)
+        sizes[: len(self._sizes)] += self._sizes
+        sizes[: len(rows_by_log)] += rows_by_log
+        self._sizes = sizes
 
     @property
     def sizes(self) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
@@ -76,7 +108,8 @@ class StagedRows:
         One where all fits into memory.
         """
         self._end()
-        shares: list[set[int]] = [set() for _ in range(1 if len(self._sizes) < most or self._file is None else most)]
+        is_small = self._file is None and int(self._sizes.sum()) <= self._most_rows
+        shares: list[set[int]] = [set() for _ in range(1 if len(self._sizes) < most or is_small else most)]
         rows = [0] * len(shares)
         for log in np.argsort(-self._sizes, kind="stable").tolist():
             least = rows.index(min(rows))
@@ -150,8 +183,22 @@ class StagedRows:
     def _rows_of(self, block: _Block) -> IndexRows:
         if isinstance(block.rows, IndexRows):
             return block.rows
+        if callable(block.rows):
+            return block.rows()
         assert self._file is not None
         return IndexRows(*self._file.get(block.rows))
+
+
+def checked(rows: IndexRows, parts: Sequence[LogPart]) -> IndexRows:
+    """Return *rows*, which are those of the *parts*; raises MisstatedError where they are others."""
+    found = rows.in_order()
+    ends = found.log.searchsorted([part.log for part in parts], "right")
+    begins = found.log.searchsorted([part.log for part in parts], "left")
+    is_same = len(found) == sum(part.rows for part in parts)
+    is_same = is_same and [part.rows for part in parts] == (ends - begins).tolist()
+    if not is_same or [part.first for part in parts] != found.start[begins].tolist():
+        raise MisstatedError(f"{len(rows)} rows of {len(parts)} logs are not those that their file names")
+    return found
 
 
 def _cuts(rows: IndexRows, most: int) -> Iterator[tuple[int, int]]:

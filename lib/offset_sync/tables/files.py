@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -59,6 +59,9 @@ class Files(Protocol):
 
     def write_parquet(self, path: str, rows: pa.Table) -> tuple[str, int]:
         """Write *rows* as a new file; return its qualified name and its size in bytes."""
+
+    def write_file(self, path: str, write: Callable[[Path], None]) -> tuple[str, int]:
+        """Store what *write* writes at a place of this machine as a new file; return the same."""
 
 
 BATCH_ROWS = 1 << 17

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +14,7 @@ from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import Table, fitted, fitted_but_texts
 from offset_sync.tables.delta.transaction_log import latest_version, read_added_rows
 from offset_sync.tables.files import AtLeast, Files
+from offset_sync.tables.sorted_files import Block, read_blocks
 from offset_sync.tables.topic_names import (
     CLUSTER_OF,
     NEEDED_OF,
@@ -64,6 +66,25 @@ class FollowedTables(ABC):
         read = list(dict.fromkeys([*wanted, *NEEDED_OF[table]]))
         pieces = self.pieces(table, _schema(table, read), at_least, encoded=encoded)
         return (self.inside(table, piece).select(wanted) for piece in pieces)
+
+    def blocks(self, table: Table, names: Sequence[str], opened: ExitStack) -> Iterator[pa.Table | Block]:
+        """Yield the rows of *table*, blocks of those files that are sorted: to be read until *opened* is closed.
+
+        Files say what logs are called there, so where streams have other names all comes as rows.
+        """
+        if self._is_read_otherwise(table) and not (self.names is not None and self.names.is_same):
+            yield from self.batches(table, names, encoded=True)
+            return
+        schema = _schema(table, names)
+        if (paths := self.data_files(table)) is None:
+            yield from self.batches(table, names, encoded=True)
+            return
+        for each in read_blocks(self.files, paths, schema.names, opened):
+            yield each.fitted(schema) if isinstance(each, Block) else fitted_but_texts(each, schema)
+
+    @abstractmethod
+    def data_files(self, table: Table) -> Sequence[str] | None:
+        """Return where the files of *table* lie, as it is now; None: they cannot be read as they are."""
 
     def inside(self, table: Table, rows: pa.Table) -> pa.Table:
         """Return rows as the table has them with streams in the place of topics.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -64,9 +64,21 @@ class LocalTables(FollowedTables):
 
     def pieces(self, table: Table, schema: pa.Schema, at_least: AtLeast | None, *, encoded: bool) -> Iterator[pa.Table]:
         """Yield the rows of *table* as it is now; see :meth:`FollowedTables.batches`."""
-        found = delta_rs.data_files(str(self._folder / table.name))
-        pieces = read_in_pieces(self.files, found, schema.names, at_least, encoded=encoded)
+        pieces = read_in_pieces(self.files, self.data_files(table), schema.names, at_least, encoded=encoded)
         yield from pieces_of(pieces, schema, encoded=encoded)
+
+    def is_there(self, table: Table) -> bool:
+        """Return whether *table* has been made."""
+        return (self._folder / table.name / "_delta_log").is_dir()
+
+    def readable_by_spark_alone(self) -> list[str]:
+        """Return the names of the tables of which files hold rows that are gone: somebody has used deletion vectors."""
+        there = (table.name for table in TABLES if self.is_there(table))
+        return [name for name in there if not delta_rs.has_all_rows(str(self._folder / name))]
+
+    def data_files(self, table: Table) -> Sequence[str]:
+        """Return where the files of *table* lie, as it is now."""
+        return delta_rs.data_files(str(self._folder / table.name))
 
     def rows_where(self, table: Table, values: Mapping[str, str | int]) -> pa.Table:
         """Return the rows of *table* that have these *values*, as it is now."""

@@ -7,6 +7,7 @@ removes files: nothing in it was not there before. On a local disk the entries a
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,11 +21,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.tables.definition import Table
-from offset_sync.tables.delta.delta_log import DeltaLog
-from offset_sync.tables.delta.kernel import Kernel
+from offset_sync.tables.delta.delta_log import DeltaLog, moved
+from offset_sync.tables.delta.kernel import DataFile, Kernel
 from offset_sync.tables.delta.lock import table_lock
 from offset_sync.tables.delta.self_test import check_maintenance
+from offset_sync.tables.delta.statistics import statistics_of
 from offset_sync.tables.delta.transaction_log import is_only_appended
+from offset_sync.tables.sorted_compaction import FILE_ROWS, TableFile, new_name, sorted_parts, to_put_together
+from offset_sync.tables.sorted_files import SortedRows
 
 PARTITION = ("cluster", "topic", "partition")
 BEGINS_SCHEMA = pa.schema(
@@ -105,6 +109,36 @@ class Maintainer:
             # Before anybody's entry stands on this one.
             self._files.sync_everything(path)
 
+    def sort(self, path: str, table: Table) -> None:
+        """Join files into sorted ones, which whoever reads the table log by log need not sort (``sorted_files``).
+
+        Nobody waits meanwhile, but for the moment in which a file is entered. As Delta's own compaction where another
+        version of this has added columns, or rows of files are gone. Raises RuntimeError as :meth:`cut` does.
+        """
+        now = DeltaLog(self._spark, path).begin()
+        found = now.all_files()
+        if set(now.columns) - set(table.names) or not all(file.is_whole for file in found):
+            self.compact(path)
+            return
+        by_name = {file.name: file for file in found}
+        known = [TableFile(file.name, file.rows or FILE_ROWS, file.written_ms) for file in found]
+        version = now.version
+        for group in to_put_together(known):
+            files = [by_name[each.name] for each in group]
+            new, rows = list[DataFile](), 0
+            for part in sorted_parts(self._files, [file.path(path) for file in files], table):
+                new.append(self._write_sorted(path, part, max(file.written_ms for file in files)))
+                rows += part.rows.num_rows
+            held = sum(file.rows or 0 for file in files)
+            if rows < held or (rows > held and all(file.rows is not None for file in files)):
+                raise RuntimeError(f"{path}: {rows} rows were sorted instead of {held}; they stay as they are")
+            version = self._enter(path, version, moved(files, new))
+
+    def _write_sorted(self, path: str, part: SortedRows, written_ms: int) -> DataFile:
+        name = f"{path}/{new_name()}"
+        _, size = self._files.write_file(name, part.write)
+        return DataFile(name, size, written_ms, json.dumps(statistics_of(part.rows)))
+
     def clean_up(self, path: str) -> None:
         """Delete entries of the log, and files that no version needs, after the time that they are kept.
 
@@ -158,8 +192,8 @@ class Maintainer:
         self._enter(path, transaction.version, added.instead_of(files))
         return int(gone)
 
-    def _enter(self, path: str, version: int, actions: Any) -> None:
-        """Write *actions*, made from what *version* held, into the log.
+    def _enter(self, path: str, version: int, actions: Any) -> int:
+        """Write *actions*, made from what *version* held, into the log; return the version that this made.
 
         Delta lets nobody remove files while others append: what they append could be meant too. Here it is not, so a
         new transaction is tried until nobody comes between its beginning and its end, which takes a moment only.
@@ -172,11 +206,11 @@ class Maintainer:
                     raise RuntimeError(f"{path}: somebody else has removed files or changed a property; try again")
                 version = transaction.version
                 try:
-                    transaction.commit(actions)
+                    made = transaction.commit(actions)
                 except ConcurrentAppendException:
                     continue
                 self._files.sync_everything(path)
-                return
+                return made
         raise RuntimeError(f"{path}: others have appended {_ATTEMPTS} times in between; try again")
 
 

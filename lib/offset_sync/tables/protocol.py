@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Protocol
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow as pa
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.files import AtLeast, Files
+from offset_sync.tables.sorted_files import Block
 
 
 class Tables(Protocol):
@@ -49,6 +51,12 @@ class Tables(Protocol):
         *at_least* leaves out stretches without any value so large; errs to keeping. *encoded* is for a table larger
         than memory: file by file, and texts by their dictionaries. Raises FileNotFoundError where files were cleaned
         up meanwhile: then begin anew.
+        """
+
+    def blocks(self, table: Table, names: Sequence[str], opened: ExitStack) -> Iterator[pa.Table | Block]:
+        """Yield the same for a table larger than memory, of which sorted files are read block by block, when asked.
+
+        Until *opened* is closed. See :mod:`offset_sync.tables.sorted_files`.
         """
 
     def rows_where(self, table: Table, values: Mapping[str, str | int]) -> pa.Table:

@@ -80,8 +80,7 @@ class TableStore(FollowedTables):
 
     def pieces(self, table: Table, schema: pa.Schema, at_least: AtLeast | None, *, encoded: bool) -> Iterator[pa.Table]:
         """Yield the rows of *table* as it is now; see :meth:`FollowedTables.batches`."""
-        kernel = self._appender.kernel
-        found = kernel.data_files(kernel.newest(self.path(table)), sys.maxsize)
+        found = self.data_files(table)
         if found is None:  # somebody has switched deletion vectors on, which Spark knows how to read
             yield self._by_spark(table).select(*schema.names).toArrow().cast(schema)
         elif encoded or self.files.local(self.root) is not None:
@@ -89,6 +88,11 @@ class TableStore(FollowedTables):
             yield from pieces_of(pieces, schema, encoded=encoded)
         else:
             yield from self._pieces_by_spark(found, schema, at_least)
+
+    def data_files(self, table: Table) -> Sequence[str] | None:
+        """Return where the files of *table* lie, as it is now; None where rows of theirs are gone."""
+        kernel = self._appender.kernel
+        return kernel.data_files(kernel.newest(self.path(table)), sys.maxsize)
 
     def _pieces_by_spark(self, paths: Sequence[str], schema: pa.Schema, at_least: AtLeast | None) -> Iterator[pa.Table]:
         """Yield the rows of files that lie elsewhere: many are fetched at once, and those parts that are wanted."""

@@ -162,8 +162,9 @@ def test_a_cut_that_would_lose_a_row_is_refused(
     assert by_delta_rs(tables) == [("dc1", 0), ("dc1", 10), ("dc1", 20)]
 
 
+@pytest.mark.parametrize("is_sorted", [True, False])
 def test_beside_writers_and_a_follower_no_row_is_lost_and_none_comes_twice(
-    spark: SparkSession, tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
+    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch, *, is_sorted: bool
 ) -> None:
     monkeypatch.setattr(maintenance, "_LEAST_SHARE", 0.0)  # one writer may be far ahead of the other
     path = tables.path(RECORD_RUNS)
@@ -191,7 +192,10 @@ def test_beside_writers_and_a_follower_no_row_is_lost_and_none_comes_twice(
                 time.sleep(0.05)
             cut_at = 10 * (len(written["dc1"]) // 2)
             assert maintainer.cut(path, begins(dc1=cut_at)) > 0
-            maintainer.compact(path)
+            if is_sorted:
+                maintainer.sort(path, RECORD_RUNS)
+            else:
+                maintainer.compact(path)
             maintainer.clean_up(path)
     assert errors == []
     follow(0)

@@ -75,7 +75,7 @@ def test_a_life_is_new_until_it_is_taken_also_when_it_comes_later() -> None:
 
 def test_the_index_has_nothing_to_do_with_lives_of_commit_logs_nor_they_with_those_of_topics() -> None:
     made = tables((0, 4_000_000_000_000))
-    assert KnownIncarnations(made, lambda origin: 0).caught_up()[1] == set()
+    assert KnownIncarnations(lambda origin: 0).caught_up(made)[1] == set()
     index, commit_logs = (IncarnationCheck(made, {}, dict, of_commits=of_commits) for of_commits in (False, True))
     assert index.to_read_again("X") == {}
     assert commit_logs.to_read_again("X") == {TopicPartition(CONSUMER_OFFSETS, 1): 0}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -14,97 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.index_rows import EPOCH, LogKey, add, begin, edge, life, run
+from builders.index_histories import HISTORIES, PLACES, history, index_of, known, lives, moment, taken_in_whole
+from builders.index_rows import LogKey, add, begin, life, run
 from builders.record_indexes import content
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
-from offset_sync.model.values import ClusterPartition
 from offset_sync.state import staged_rows
 from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.index_rows import IndexRows
-from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.spill_file import SpillFile
 from offset_sync.state.staged_rows import StagedRows
-from offset_sync.tables.catalog import ARRIVED, LOG_INCARNATIONS, RECORD_RUNS, RECREATED, TRUNCATED
+from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.definition import Table
 
 FEW_BYTES = 8 * 240
-PLACES = [("Y", "orders", 0), ("X", "orders", 0), ("Y", "orders", 1)]
-HISTORIES = st.randoms(use_true_random=False)
-
-
-def index_of(tables: MemoryTables, pages: IndexPages | None = None) -> RecordIndex:
-    """Return the index of a start; of topic ``pay`` with its timestamps."""
-    index = RecordIndex(tables, lambda topic: topic == "pay", pages=pages)  # type: ignore[arg-type]
-    index.refresh()
-    return index
-
-
-def taken_in_whole(tables: MemoryTables) -> RecordIndex:
-    """Return the index of somebody who was there before the first row came, and has got all of them in one piece."""
-    waiting, versions = index_of(MemoryTables()), tables.versions
-    waiting._tables.versions = dict(versions)  # type: ignore[attr-defined]
-    waiting._incarnations._tables.versions = dict(versions)  # type: ignore[attr-defined]
-    waiting.refresh()
-    return waiting
-
-
-def known(index: RecordIndex) -> dict[ClusterPartition, tuple[object, ...]]:
-    """Return all that is known of each log."""
-    found = {}
-    for place, log in index.all_logs().items():
-        if log.is_contradicted:  # which of two rows counts depends on the codes of their origins
-            found[place] = (True, log.begin, log.frontier)
-            continue
-        names = {code: name for name, code in index._codes.items()}
-        lost = sorted((n, s) for each in log.lost for n, s in zip(each.origin_start, each.length, strict=True))
-        times = None if log.times is None else [log.times.start.tolist(), log.times.most_ms.tolist()]
-        found[place] = (
-            content(index, tuple(place)),
-            log.complete_until_ms,
-            log.grew_at_ms,
-            log.last_unknown,
-            log.lost_records,
-            lost,
-            times,
-            sorted((names[code], log.reach_of(code)) for code in log.origins),
-            sorted(zip(log.first_runs().start.tolist(), log.first_runs().origin_start.tolist(), strict=True)),
-        )
-    return found
-
-
-def history(rng: random.Random) -> list[dict[str, Any]]:
-    """Return what indexers have appended: micro-batches, some twice, some anew from further down or after a gap."""
-    rows: list[dict[str, Any]] = []
-    for place in [*PLACES, ("Y", "pay", 0)]:
-        at, seen_ms, numbers = rng.randrange(3), 0, {"X": 0, "Y": 0, "": 0}
-        for _ in range(rng.randrange(8)):
-            seen_ms += rng.randrange(40)
-            at = max(0, at + rng.choice([0, 0, 0, 0, 3, -4]))
-            rows.append(begin(at, place=place) | {"complete_until": _at(rng.choice([None, seen_ms]))})
-            rows[-1]["indexed_at"] = _at(seen_ms)
-            for _ in range(rng.randrange(5)):
-                origin, length = rng.choice(["X", "Y", "X", "Y", ""]), rng.randrange(1, 4)
-                number = at if origin in (place[0], "") else max(0, numbers[origin] + rng.choice([0, 0, 0, 2, -3]))
-                times = {"min_timestamp": _at(seen_ms), "max_timestamp": _at(seen_ms + rng.randrange(9))}
-                rows.append(run(at, length, origin, number, place=place, seen_ms=seen_ms) | times)
-                numbers[origin], at = number + length, at + length
-            if rng.random() < 0.5:
-                at += rng.randrange(2)
-                rows.append(edge(at, place=place) | {"indexed_at": _at(seen_ms)})
-    return [*rows, *rng.sample(rows, len(rows) // 3)]
-
-
-def lives(rng: random.Random) -> list[dict[str, Any]]:
-    """Return up to three lives that logs of partition 0 have begun, and when copies had arrived."""
-    return [
-        life(rng.choice("XY"), rng.randrange(12), rng.randrange(120), rng.choice([TRUNCATED, RECREATED, ARRIVED]))
-        for _ in range(rng.randrange(4))
-    ]
-
-
-def _at(ms: int | None) -> Any:
-    return None if ms is None else EPOCH + timedelta(milliseconds=ms)
 
 
 @law(150)
@@ -220,8 +142,8 @@ def test_a_reader_that_retention_has_overtaken_reads_all_anew_and_bounds_of_befo
 def test_where_a_log_was_cut_behind_a_marker_nothing_lacks_whatever_piece_says_so(restarted_at: int) -> None:
     tables = MemoryTables(batch_rows=3)
     gone = [run(n, 1, "Y", n, seen_ms=1) for n in range(5, 16)]
-    query = begin(restarted_at) | {"indexed_at": _at(1)}
-    present = [begin(5) | {"indexed_at": _at(20)}, run(5, 3, "Y", 5, seen_ms=20)]
+    query = begin(restarted_at) | {"indexed_at": moment(1)}
+    present = [begin(5) | {"indexed_at": moment(20)}, run(5, 3, "Y", 5, seen_ms=20)]
     add(tables, RECORD_RUNS, begin(0), run(0, 4, "Y", 0), *gone, query, *present)
     add(tables, LOG_INCARNATIONS, life("Y", 5, noticed_ms=10))
     small = index_of(tables, IndexPages(FEW_BYTES, page_runs=4))

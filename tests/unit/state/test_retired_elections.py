@@ -115,7 +115,7 @@ def seen(rows: Sequence[dict[str, Any]], commits: Sequence[Commit]) -> Any:
     """Return the leaders and lives of all logs as both jobs take them from the table, and which commits are lost."""
     tables = MemoryTables()
     tables.append(LOG_INCARNATIONS, to_table(rows))
-    known, _ = KnownIncarnations(tables, lambda origin: hash(origin)).caught_up()  # type: ignore[arg-type]
+    known, _ = KnownIncarnations(lambda origin: hash(origin)).caught_up(tables)  # type: ignore[arg-type]
     noted = IncarnationLog(tables, of_commits=False)  # type: ignore[arg-type]
     logs = {ClusterPartition(*log) for log, *_ in commits} | {ClusterPartition(*ORDERS)}
     lost = [

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -56,6 +57,49 @@ class NewFiles:
         return self.handle.appendedAll(to_seq(file.removeWithTimestamp(now_ms, True) for file in files))
 
 
+@dataclass(frozen=True)
+class LiveFile:
+    """A file of the table as it is in the log."""
+
+    handle: Any
+
+    @property
+    def name(self) -> str:
+        """Its name, without the folder."""
+        return str(self.handle.path()).rsplit("/", 1)[-1]
+
+    def path(self, table: str) -> str:
+        """Return where it lies, a file of the table at the path *table*."""
+        return data_path(table, unquote(str(self.handle.path())))
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows it has, by the log's statistics; None where these do not say."""
+        found = self.handle.numPhysicalRecords()
+        return None if found.isEmpty() else int(found.get())
+
+    @property
+    def written_ms(self) -> int:
+        """When it was written, in ms."""
+        return int(self.handle.modificationTime())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of its rows are in the table."""
+        return self.handle.deletionVector() is None
+
+
+def moved(files: Sequence[LiveFile], into: Sequence[DataFile]) -> Any:
+    """Return what the log has to say for the rows of *files* to stand in other files, and nothing else to change."""
+    now_ms, action = int(time.time() * 1000), java("org.apache.spark.sql.delta.actions.Action")
+    gone = [each.handle.removeWithTimestamp(now_ms, False) for each in files]
+    for each in into:
+        about = {"path": each.name.rsplit("/", 1)[-1], "size": each.size, "modificationTime": each.written_ms}
+        added = {"partitionValues": {}, **about, "dataChange": False, "stats": each.statistics}
+        gone.append(action.fromJson(json.dumps({"add": added})))
+    return to_seq(gone)
+
+
 class DeltaTransaction:
     """A transaction on one version of a table; nothing of it is seen until it is committed."""
 
@@ -69,6 +113,15 @@ class DeltaTransaction:
         files = self._snapshot.allFiles().collectAsList()
         return [file for file in files if file.path().rsplit("/", 1)[-1] in names]
 
+    @property
+    def columns(self) -> list[str]:
+        """The names of the table's columns."""
+        return list(self._snapshot.schema().fieldNames())
+
+    def all_files(self) -> list[LiveFile]:
+        """Return the files of the table."""
+        return [LiveFile(each) for each in self._snapshot.allFiles().collectAsList()]
+
     def read(self, files: list[Any]) -> DataFrame:
         """Return the rows of *files*."""
         return DataFrame(self._log.createDataFrame(self._snapshot, to_seq(files), False, none()), self._spark)
@@ -77,7 +130,10 @@ class DeltaTransaction:
         """Write *rows* as files, one per partition of the DataFrame."""
         return NewFiles(self._transaction.writeFiles(java_rows(rows)))
 
-    def commit(self, actions: Any) -> None:
-        """Write *actions* into the log; raises ConcurrentAppendException where somebody has appended meanwhile."""
+    def commit(self, actions: Any) -> int:
+        """Write *actions* into the log, and return the version that this made.
+
+        Raises ConcurrentAppendException where somebody has appended meanwhile.
+        """
         operation = java("org.apache.spark.sql.delta.DeltaOperations$ManualUpdate$")
-        self._transaction.commit(actions, getattr(operation, "MODULE$"))
+        return int(self._transaction.commit(actions, getattr(operation, "MODULE$")))

@@ -33,6 +33,17 @@ _TYPES = {"bigint": "long", "int": "integer"}
 _HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 
+def has_all_rows(table: str) -> bool:
+    """Return whether the table at a path is what its files hold: no reader has to know of anything else.
+
+    Errs to yes where its log cannot be read: whoever reads it next says what is wrong.
+    """
+    try:
+        return not DeltaTable(table).protocol().reader_features
+    except DeltaError:
+        return True
+
+
 def data_files(table: str) -> list[str]:
     """Return where the files of the table at a path lie, as it is now."""
     actions = pa.table(DeltaTable(table).get_add_actions())

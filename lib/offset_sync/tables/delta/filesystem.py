@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -188,12 +188,16 @@ class HadoopFiles:
 
     def write_parquet(self, path: str, rows: pa.Table) -> tuple[str, int]:
         """Write *rows* as a new file; return its qualified name and its size in bytes."""
+        return self.write_file(path, lambda place: pq.write_table(rows, place, compression="snappy"))
+
+    def write_file(self, path: str, write: Callable[[Path], None]) -> tuple[str, int]:
+        """Store what *write* writes at a place of this machine as a new file; return the same."""
         if (own := self.local(path)) is not None:
-            return local_files.write_parquet(own, rows)
+            return local_files.write_file(own, write)
         file_system, hadoop_path = self._resolve(path)
         with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
             local = Path(folder, "rows.parquet")
-            pq.write_table(rows, local, compression="snappy")
+            write(local)
             size = local.stat().st_size
             file_system.copyFromLocalFile(True, True, _to_path(local.as_uri()), hadoop_path)
         return str(file_system.makeQualified(hadoop_path).toString()), size

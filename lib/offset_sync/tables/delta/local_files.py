@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -76,6 +76,10 @@ class LocalFiles:
         """Write *rows* as a new file, and store it; return its qualified name and its size in bytes."""
         return write_parquet(self.local(path), rows)
 
+    def write_file(self, path: str, write: Callable[[Path], None]) -> tuple[str, int]:
+        """Store what *write* writes as a new file; return the same."""
+        return write_file(self.local(path), write)
+
 
 def parted(path: str) -> tuple[str, str]:
     """Return the scheme of a path, ``""`` where it has none, and the path on its file system."""
@@ -122,7 +126,12 @@ def open_parquet(path: Path, encoded: bool) -> pq.ParquetFile:
 
 def write_parquet(path: Path, rows: pa.Table) -> tuple[str, int]:
     """Write *rows* as a new file, and store it; return its qualified name and its size in bytes."""
-    pq.write_table(rows, path, compression="snappy")
+    return write_file(path, lambda place: pq.write_table(rows, place, compression="snappy"))
+
+
+def write_file(path: Path, write: Callable[[Path], None]) -> tuple[str, int]:
+    """Store what *write* writes as a new file; return the same."""
+    write(path)
     for each in (path, path.parent):
         sync(each)
     return qualified(path), path.stat().st_size

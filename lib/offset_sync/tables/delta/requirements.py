@@ -166,14 +166,16 @@ REQUIRED_BY_MAINTENANCE = (
         {
             f"{_DELTA}.DeltaLog": "cleanUpExpiredLogs/4 createDataFrame/4 forTable/2 startTransaction/2 update/3",
             f"{_DELTA}.OptimisticTransaction": "commit/2 snapshot/0 writeFiles/1",
-            f"{_DELTA}.Snapshot": "allFiles/0 version/0",
+            f"{_DELTA}.Snapshot": "allFiles/0 schema/0 version/0",
+            f"{_DELTA}.actions.Action": "fromJson/1",
             f"{_DELTA}.actions.AddFile": (
-                "modificationTime/0 numPhysicalRecords/0 path/0 removeWithTimestamp/2 size/0 stats/0"
+                "deletionVector/0 modificationTime/0 numPhysicalRecords/0 path/0 removeWithTimestamp/2 size/0 stats/0"
             ),
             f"{_DELTA}.DeltaOperations$ManualUpdate$": "MODULE$",
             f"{_DELTA}.TruncationGranularity": "MINUTE/0",
         },
     ),
+    Part("scala-library", "", {"scala.Option": "get/0 isEmpty/0"}),
 )
 """Besides, of whoever has tasks write the files of a table: maintain_tables, and index_records for large micro-batches.
 

@@ -36,6 +36,14 @@ class GrowingArray:
         found._buffer, found._size, found._is_shared = values, len(values), True
         return found
 
+    @classmethod
+    def with_room(cls, values: NDArray[np.int64]) -> GrowingArray:
+        """Return a column that begins with a copy of *values* and has room for a third as many again."""
+        found = cls()
+        found._buffer, found._size = np.empty(len(values) + len(values) // 3 + _LEAST, np.int64), len(values)
+        found._buffer[: len(values)] = values
+        return found
+
     def __len__(self) -> int:
         return self._size
 

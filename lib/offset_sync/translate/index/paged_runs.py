@@ -81,7 +81,7 @@ class PagedRuns:
         tail, taken = self.tail, 0
         assert 0 < pages * page_runs < len(tail)
         edges = np.arange(pages + 1) * page_runs
-        known = Stretches.of_pages(tail, edges, self.tail_begin)
+        known = Stretches.of_pages(tail, pages, page_runs, self.tail_begin)
         try:
             for first, end, begin, stop in zip(
                 edges, edges[1:], known.start.tolist(), known.end.tolist(), strict=False
@@ -94,9 +94,8 @@ class PagedRuns:
                 self._keep(tail.take(slice(taken, None)), gone, taken, store)
 
     def _keep(self, tail: Runs, pages: Sequence[Stretches], taken: int, store: PageStore) -> None:
-        self._columns, self._tail = _new_columns(), None
-        for column, values in zip(self._columns, columns_of(tail), strict=True):
-            column.append(values)
+        self._columns = tuple(GrowingArray.with_room(values) for values in columns_of(tail))
+        self._tail = None
         self.pages, self.paged_runs = in_a_row(pages), self.paged_runs + taken
         self.store, self._stretches = store, None
 

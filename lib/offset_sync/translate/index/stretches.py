@@ -74,28 +74,29 @@ class Stretches:
         return _stretches([_one(number) for number in numbers], spans)
 
     @classmethod
-    def of_pages(cls, runs: Runs, edges: NDArray[np.intp], start: int) -> Stretches:
-        """Return a stretch for each page ``[edges[i], edges[i + 1])`` of *runs*; the first of them begins at *start*.
+    def of_pages(cls, runs: Runs, pages: int, page_runs: int, start: int) -> Stretches:
+        """Return a stretch for each of the first *pages* of *runs*, so many each; the first of them begins at *start*.
 
-        None is empty, and after the last one there is a run more, which says where it ends.
+        After the last one there is a run more, which says where it ends.
         """
-        first, pages = edges[:-1], runs.take(slice(0, int(edges[-1])))
-        end, last = runs.start[edges[1:]], pages.origin_start + pages.length - 1
-        spans, copies = {}, np.zeros(len(first), np.int64)
-        for origin in distinct_origins(pages.origin):
-            mine = pages.origin == origin
+        shape, first = (pages, page_runs), np.arange(pages) * page_runs
+        taken, end = runs.take(slice(0, pages * page_runs)), runs.start[first + page_runs]
+        last = taken.origin_start + taken.length - 1
+        spans, copies = {}, np.zeros(pages, np.int64)
+        for origin in distinct_origins(taken.origin):
+            mine = taken.origin == origin
             spans[origin] = OriginSpans(
-                np.minimum.reduceat(np.where(mine, pages.origin_start, NONE_LOW), first),
-                np.maximum.reduceat(np.where(mine, last, NONE_HIGH), first),
-                np.add.reduceat(pages.length * mine, first),
+                np.where(mine, taken.origin_start, NONE_LOW).reshape(shape).min(axis=1),
+                np.where(mine, last, NONE_HIGH).reshape(shape).max(axis=1),
+                (taken.length * mine).reshape(shape).sum(axis=1),
             )
-            if repeated(pages.origin_start[mine], pages.length[mine]):
-                for page, rows in enumerate(map(slice, edges[:-1], edges[1:])):
-                    of_page = pages.take(rows).take(mine[rows])
-                    copies[page] += repeated(of_page.origin_start, of_page.length)
-        records, seen_ms = np.add.reduceat(pages.length, first), np.maximum.reduceat(pages.indexed_at_ms, first)
+            if repeated(taken.origin_start[mine], taken.length[mine]):
+                for page in range(pages):
+                    rows = slice(page * page_runs, (page + 1) * page_runs)
+                    copies[page] += repeated(taken.origin_start[rows][mine[rows]], taken.length[rows][mine[rows]])
+        records, seen_ms = taken.length.reshape(shape).sum(axis=1), taken.indexed_at_ms.reshape(shape).max(axis=1)
         begin = np.concatenate(([start], end[:-1]))
-        return _stretches([begin, end, pages.start[first], records, seen_ms, copies], spans)
+        return _stretches([begin, end, taken.start[first], records, seen_ms, copies], spans)
 
     def span(self, origin: int) -> OriginSpans:
         """Return where the offsets of *origin* lie."""

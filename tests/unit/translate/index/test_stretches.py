@@ -31,7 +31,7 @@ def test_many_pages_at_once_are_told_as_one_by_one(seed: int, in_order: bool) ->
             for number, (first, end) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
         ]
     )
-    found = Stretches.of_pages(runs, edges, 0)
+    found = Stretches.of_pages(runs, pages, page_runs, 0)
     assert [column.tolist() for column in found.columns] == [column.tolist() for column in one_by_one.columns]
     assert found.spans.keys() == one_by_one.spans.keys()
     for origin in found.spans:

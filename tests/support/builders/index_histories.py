@@ -1,0 +1,93 @@
+"""What indexers have appended in a dishonest world, and all that an index knows of it."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import strategies as st
+
+from builders.index_rows import EPOCH, begin, edge, life, run
+from builders.record_indexes import content
+from fakes.tables import MemoryTables
+from offset_sync.model.values import ClusterPartition
+from offset_sync.state.index_pages import IndexPages
+from offset_sync.state.record_index import RecordIndex
+from offset_sync.tables.catalog import ARRIVED, RECREATED, TRUNCATED
+
+PLACES = [("Y", "orders", 0), ("X", "orders", 0), ("Y", "orders", 1)]
+HISTORIES = st.randoms(use_true_random=False)
+
+
+def index_of(tables: MemoryTables, pages: IndexPages | None = None) -> RecordIndex:
+    """Return the index of a start; of topic ``pay`` with its timestamps."""
+    index = RecordIndex(tables, lambda topic: topic == "pay", pages=pages)  # type: ignore[arg-type]
+    index.refresh()
+    return index
+
+
+def taken_in_whole(tables: MemoryTables) -> RecordIndex:
+    """Return the index of somebody who was there before the first row came, and has got all of them in one piece."""
+    waiting, versions = index_of(MemoryTables()), tables.versions
+    waiting._tables.versions = dict(versions)  # type: ignore[attr-defined]
+    waiting.refresh()
+    return waiting
+
+
+def known(index: RecordIndex) -> dict[ClusterPartition, tuple[object, ...]]:
+    """Return all that is known of each log."""
+    found = {}
+    for place, log in index.all_logs().items():
+        if log.is_contradicted:  # which of two rows counts depends on the codes of their origins
+            found[place] = (True, log.begin, log.frontier)
+            continue
+        names = {code: name for name, code in index._codes.items()}
+        lost = sorted((n, s) for each in log.lost for n, s in zip(each.origin_start, each.length, strict=True))
+        times = None if log.times is None else [log.times.start.tolist(), log.times.most_ms.tolist()]
+        found[place] = (
+            content(index, tuple(place)),
+            log.complete_until_ms,
+            log.grew_at_ms,
+            log.last_unknown,
+            log.lost_records,
+            lost,
+            times,
+            sorted((names[code], log.reach_of(code)) for code in log.origins),
+            sorted(zip(log.first_runs().start.tolist(), log.first_runs().origin_start.tolist(), strict=True)),
+        )
+    return found
+
+
+def history(rng: random.Random) -> list[dict[str, Any]]:
+    """Return what indexers have appended: micro-batches, some twice, some anew from further down or after a gap."""
+    rows: list[dict[str, Any]] = []
+    for place in [*PLACES, ("Y", "pay", 0)]:
+        at, seen_ms, numbers = rng.randrange(3), 0, {"X": 0, "Y": 0, "": 0}
+        for _ in range(rng.randrange(8)):
+            seen_ms += rng.randrange(40)
+            at = max(0, at + rng.choice([0, 0, 0, 0, 3, -4]))
+            rows.append(begin(at, place=place) | {"complete_until": moment(rng.choice([None, seen_ms]))})
+            rows[-1]["indexed_at"] = moment(seen_ms)
+            for _ in range(rng.randrange(5)):
+                origin, length = rng.choice(["X", "Y", "X", "Y", ""]), rng.randrange(1, 4)
+                number = at if origin in (place[0], "") else max(0, numbers[origin] + rng.choice([0, 0, 0, 2, -3]))
+                times = {"min_timestamp": moment(seen_ms), "max_timestamp": moment(seen_ms + rng.randrange(9))}
+                rows.append(run(at, length, origin, number, place=place, seen_ms=seen_ms) | times)
+                numbers[origin], at = number + length, at + length
+            if rng.random() < 0.5:
+                at += rng.randrange(2)
+                rows.append(edge(at, place=place) | {"indexed_at": moment(seen_ms)})
+    return [*rows, *rng.sample(rows, len(rows) // 3)]
+
+
+def lives(rng: random.Random) -> list[dict[str, Any]]:
+    """Return up to three lives that logs of partition 0 have begun, and when copies had arrived."""
+    return [
+        life(rng.choice("XY"), rng.randrange(12), rng.randrange(120), rng.choice([TRUNCATED, RECREATED, ARRIVED]))
+        for _ in range(rng.randrange(4))
+    ]
+
+
+def moment(ms: int | None) -> Any:
+    return None if ms is None else EPOCH + timedelta(milliseconds=ms)
