@@ -35,7 +35,7 @@ ROOMS = {
     "config": room(2, "pydantic pydantic_core yaml"),
     "translate": room(2, "numpy"),
     "kafka": room(2, "confluent_kafka"),
-    "tables": room(2, "delta deltalake duckdb py4j pyarrow pyspark"),
+    "tables": room(2, "delta deltalake duckdb numpy py4j pyarrow pyspark"),
     "state": room(3, "numpy pyarrow pyspark"),
     "ingest": room(4, "numpy pyarrow pyspark"),
     "sync": room(4, "numpy pyarrow pyspark"),

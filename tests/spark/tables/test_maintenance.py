@@ -162,15 +162,14 @@ def test_a_cut_that_would_lose_a_row_is_refused(
     assert by_delta_rs(tables) == [("dc1", 0), ("dc1", 10), ("dc1", 20)]
 
 
-@pytest.mark.parametrize("is_sorted", [True, False])
+@pytest.mark.parametrize("put_together", [Maintainer.compact, lambda made, path: made.sort(path, RECORD_RUNS)])
 def test_beside_writers_and_a_follower_no_row_is_lost_and_none_comes_twice(
-    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch, *, is_sorted: bool
+    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch, put_together: Callable[..., None]
 ) -> None:
     monkeypatch.setattr(maintenance, "_LEAST_SHARE", 0.0)  # one writer may be far ahead of the other
     path = tables.path(RECORD_RUNS)
     written: dict[str, list[int]] = {"dc1": [], "dc2": []}
-    followed = list[tuple[str, int]]()
-    known = [tables.version(RECORD_RUNS)]
+    followed, known = list[tuple[str, int]](), [tables.version(RECORD_RUNS)]
 
     def writer(cluster: str) -> Callable[[int], None]:
         def write(number: int) -> None:
@@ -192,10 +191,7 @@ def test_beside_writers_and_a_follower_no_row_is_lost_and_none_comes_twice(
                 time.sleep(0.05)
             cut_at = 10 * (len(written["dc1"]) // 2)
             assert maintainer.cut(path, begins(dc1=cut_at)) > 0
-            if is_sorted:
-                maintainer.sort(path, RECORD_RUNS)
-            else:
-                maintainer.compact(path)
+            put_together(maintainer, path)
             maintainer.clean_up(path)
     assert errors == []
     follow(0)
