@@ -40,7 +40,8 @@ def possible_duplicates(window: ReadWindow, committed: Int64s, source: LogIndex)
     uncertain: Int64s | int = window.bounded
     if source.unrecognised.records:
         copies = _copies_unread(window.pieces, committed) if window.pieces is not None else window.unread()
-        uncertain = uncertain + source.unrecognised.records + copies
+        # Where nothing later of their origin is there, originals that nobody recognised show nothing to count by.
+        uncertain = uncertain + source.unrecognised.records + copies + window.unknown_copies
     if window.bounded or source.unrecognised.records:
         may_be_read = np.minimum(may_be_read + uncertain, window.unread())
     if source.lost_records:

@@ -65,11 +65,12 @@ class ReadHeights:
                 found |= (high >= highest_to[first]) & (low <= highest_to[end])
         return found
 
-    @property
-    def is_decided(self) -> Bools:
-        """Which commits have one height for each origin, shape (commits,); not those beyond the source's index.
+    def decided(self) -> Bools:
+        """Return which commits have one height for each origin so far, shape (commits,).
 
-        Of these nobody knows what else they have read.
+        Then all that is known to stand below the commit has numbers up to the height, all else is above it, and nothing
+        that was lost or that nobody recognised has one up to it. A hole above the height is unread however old: what
+        shows it stands above the commit. Not those beyond the source's index: nobody knows what else they have read.
         """
         found: Bools = self._committed <= self._source.index.frontier
         for origin, safe in self._safe.items():
@@ -79,8 +80,9 @@ class ReadHeights:
     def look_into(self, rows: Bools) -> None:
         """Look into the stretches in which the commits *rows*, shape (commits,), lie; of these more is known then."""
         known, number = self._known, self._known.start.searchsorted(self._committed, "left") - 1
-        is_inside = rows & (number >= 0)
-        is_inside &= self._committed < known.end[np.maximum(number, 0)] if len(known) else False
+        if len(known) == 0:
+            return
+        is_inside = rows & (number >= 0) & (self._committed < known.end[np.maximum(number, 0)])
         origins = [origin for origin in self._safe if origin != self._source.origin]
         for each in np.unique(number[is_inside]).tolist() if origins else ():
             runs, inside = self._source.index.paged.part(each), (is_inside & (number == each)).nonzero()[0]
@@ -107,7 +109,7 @@ class ReadHeights:
         if len(mine):
             start, low, length = runs.start[mine], runs.origin_start[mine], runs.length[mine]
             end, below = low + length, start.searchsorted(committed, "left")
-            # The last run that begins below a commit may reach across it: a part of it is below, the rest is not.
+            # The last run that begins below a commit may reach across it: its numbers from the cut on are not below.
             last = np.maximum(below - 1, 0)
             cut = low[last] + np.minimum(committed - start[last], length[last])
             reach = np.concatenate(([0], np.maximum.accumulate(end)))[last]
@@ -119,7 +121,10 @@ class ReadHeights:
         self._most[origin][rows] = high
 
     def _reach(self, origin: int) -> tuple[Int64s, Int64s]:
-        """Return the highest offset of *origin* before each stretch, and the lowest from it on; one more than these."""
+        """Return the highest offset of *origin* before each stretch and, last, of all, and the lowest from there on.
+
+        Shapes (stretches + 1,).
+        """
         if origin not in self._reaches:
             span = self._known.span(origin)
             highest_to = np.concatenate(([-1], np.maximum.accumulate(span.high)))
@@ -152,7 +157,10 @@ class ReadByHeight(NamedTuple):
 
 
 def read_by_height(runs: Runs, heights: ReadHeights, rows: NDArray[np.intp]) -> ReadByHeight:
-    """Return what the groups *rows*, whose commits are decided, have read of *runs*, all of known identity."""
+    """Return what the groups *rows*, whose commits are decided, have read of *runs*.
+
+    These are of a stretch that ``is_told_by_heights``: of origins that *heights* knows, and without open holes.
+    """
     read = np.zeros(len(rows), np.int64)
     run, into = np.full(len(rows), len(runs)), np.zeros(len(rows), np.int64)
     for origin in distinct_origins(runs.origin):

@@ -23,7 +23,7 @@ from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Ru
 from offset_sync.translate.index.stretches import Stretches, in_a_row
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
-from offset_sync.translate.read_heights import ReadHeights, read_by_height
+from offset_sync.translate.read_heights import ReadByHeight, ReadHeights, read_by_height
 from offset_sync.translate.read_records import count_read
 from offset_sync.translate.sure_stretches import is_told_by_heights, origins_in, read_for_sure
 
@@ -129,7 +129,7 @@ class ReadWindow:
         everything &= ~some
         nothing &= ~some
         # What one height decides need not be cut into pieces: each record's own number tells.
-        near: Bools = some & (is_told_by_heights(stretches, heights) & ~is_cut)[:, None] & heights.is_decided
+        near: Bools = some & (is_told_by_heights(stretches, heights) & ~is_cut)[:, None] & heights.decided()
         is_looked_at: Bools = np.asarray((some & ~near).any(axis=1))
         is_deleted: Bools = stretches.end <= self._log_start
         self.read += stretches.records @ everything
@@ -141,13 +141,9 @@ class ReadWindow:
                 break
             if is_looked_at[number]:
                 self._look_at(self._view.runs(number), some[number] & ~near[number], int(before[number]))
-            rows = np.asarray(near[number]).nonzero()[0]
-            if len(rows):
+            if len(rows := np.flatnonzero(np.asarray(near[number]))):
                 found = read_by_height(self._view.runs(number), heights, rows)
-                self.read[rows] += found.read
-                self.read_deleted[rows] += found.read * is_deleted[number]
-                stops = found.has_unread & self.at_frontier[rows]
-                self._stop(rows[stops], found.first_unread[stops], before[number] + found.below[stops])
+                self._take_in(found, rows, int(before[number]), is_deleted=bool(is_deleted[number]))
             stops = self.at_frontier & (stops_at == number)
             self._stop(stops, stretches.first_record[number], before[number])
         if len(committed) == 0:
@@ -155,6 +151,14 @@ class ReadWindow:
         # The greatest commit is the one that may be beyond the source's index, which alone asks for what is unknown.
         is_beyond: Bools = nothing[:, int(committed.argmax())]
         self._count_others(stretches, ~is_looked_at, is_beyond, is_deleted)
+
+    def _take_in(self, found: ReadByHeight, rows: NDArray[np.intp], before: int, *, is_deleted: bool) -> None:
+        """Count what was *found* of one stretch for the commits *rows*, and where those of them stop that have not."""
+        self.read[rows] += found.read
+        if is_deleted:
+            self.read_deleted[rows] += found.read
+        stops = found.has_unread & self.at_frontier[rows]
+        self._stop(rows[stops], found.first_unread[stops], before + found.below[stops])
 
     def _look_at(self, runs: Runs, some: Bools, before: int) -> Pieces:
         """Count what *some* have read of *runs*, and find the first unread record of those that have none yet."""
