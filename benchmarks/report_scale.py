@@ -14,11 +14,11 @@ JVM's heap, `sync.index_memory` 512 MiB; only `sync.reconcile_interval` is 2 s),
 of its own, beside two real brokers.
 
 `record_runs` is written by a script (`benchmarks/scale_index.py`), as `maintain_tables` sorts what
-`index_records` appends. No broker holds so many records here: of each log it has the first and the last one,
-with a gap between as compaction leaves it (`benchmarks/scale_logs.py`), and some hundred more
-above, which `index_records` reads. Nothing that is measured reads the records between. Every
-answer is compared with what is right, which is known from how the logs are made: none may be
-ahead, or behind in the end.
+`index_records` appends. No broker holds so many records here: of each log it has the first and the
+last one, with a gap between as compaction leaves it (`benchmarks/scale_logs.py`), and some hundred
+more above, which `index_records` reads. Nothing that is measured reads the records between. Every
+answer is compared with what is right, which is known from how the logs are made: none may be ahead,
+or behind in the end.
 
 - *first*, *all*: seconds from the start of `sync_offsets` until the first answer stands at the
   target, and until those of all groups do, which have committed at random depths before. *CPU*:
@@ -32,12 +32,12 @@ ahead, or behind in the end.
   workers are counted whole, though they share pages. *report*: seconds and MiB of
   `report_status --once`, beside the running job.
 
-What it shows, on a machine that did nothing else: all answers were right, and memory stayed within
-2 GiB. With a thousand times as many runs the tail's p50 is 0.89 instead of 0.75 s, its p99 no
-higher. A start takes 0.6 s of processor time more for each million runs, first answers included:
-100 million start in 48 s, and all lagging groups are answered a second after the first. Answers far
-from the tail are slow there, 15 s instead of 1. A report takes 0.9 s of processor time for each
-million.
+What it shows, beside other work at the lowest priority: all answers were right, and memory stayed
+within 2 GiB. The tail's p99 is 1.06 of that with a thousandth of the runs; the run before had 0.68
+and 1.81 s with 0.1 million, 0.67 and 1.96 s with 100. A start takes 0.3 s of processor time more
+for each million runs, first answers included: with 100 million the first stands after 27 s, and
+those of all lagging groups a second later. Answers far from the tail take half a second more there,
+none more than 1.6 s. A report takes 0.5 s of processor time for each million.
 
 ![What grows with the index, and what does not](benchmarks-scale.svg)
 """
