@@ -30,6 +30,7 @@ _ADDING = {"CHECKSUM_SIMPLE", "CHECKSUM_FULL"}
 """What is due after a commit and adds a file; a checkpoint replaces the one that says which checkpoint is the last."""
 _REPEATED = "io.delta.kernel.exceptions.ConcurrentTransactionException"
 _OVERTAKEN = "io.delta.kernel.exceptions.MaxCommitRetryLimitReachedException"
+_UNEXPECTED, _GAP = "java.lang.IllegalStateException", "Gaps in Delta log commit files"
 _CHANGED = (
     "io.delta.kernel.exceptions.MetadataChangedException",
     "io.delta.kernel.exceptions.ProtocolChangedException",
@@ -58,8 +59,12 @@ def is_repeated(problem: JavaError) -> bool:
 
 
 def is_changed(problem: JavaError) -> bool:
-    """Return whether somebody set a property of the table since the write began, as maintenance does once."""
-    return class_of(problem) in _CHANGED
+    """Return whether the write may succeed when it begins anew, on the table as it is then.
+
+    Where somebody set a property of the table meanwhile, as maintenance does once; and where a list of the log has a
+    later entry of others and not one before it: on S3 what is put while a list is made may or may not be in it.
+    """
+    return class_of(problem) in _CHANGED or (class_of(problem) == _UNEXPECTED and _GAP in str(problem))
 
 
 def is_overtaken(problem: JavaError) -> bool:
