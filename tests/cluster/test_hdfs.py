@@ -67,7 +67,11 @@ def test_a_later_run_goes_on_from_tables_and_checkpoints_that_were_compacted(
     story.arrives("on-hdfs-1", 190)
     commits = hdfs.rows("/offset-sync/tables/offset_commits", folder)
     own = [(each["group_id"], each["committed_offset"]) for each in commits if each["cluster"] == "dc1"]
-    assert sorted(each for each in own if each[0] in GROUPS) == [("on-hdfs-1", 17), ("on-hdfs-1", 190), ("on-hdfs-2", 100)]
+    assert sorted(each for each in own if each[0] in GROUPS) == [
+        ("on-hdfs-1", 17),
+        ("on-hdfs-1", 190),
+        ("on-hdfs-2", 100),
+    ]
 
 
 def test_the_report_finds_every_group_in_sync(installation: Installation) -> None:
