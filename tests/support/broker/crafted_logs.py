@@ -39,6 +39,7 @@ class Stamp:
     offset_header: str = "Offset"
     is_text: bool = True
     value_of: Mapping[str, str] = field(default_factory=dict)  # header value by alias, where it is another
+    since_ms: int = 0  # when the first record was produced, a ms before the next; copies are the same then. 0: now
 
     def headers(self, origin: str, offset: int) -> Headers:
         """Return the two headers of a mirrored record."""
@@ -189,9 +190,11 @@ class _Writer:
         for (topic, partition), segment in segments:
             for offset, record in segment.entries:
                 headers = self._headers(record, offset + partition) if record is not None else []
-                value = b"%s-%d %d" % (topic.encode(), partition, offset)
+                number = record.origin_offset if record and self._stamp.since_ms else offset
+                value = b"%s-%d %d" % (topic.encode(), partition, number)
                 heard = partial(self._heard, (topic, partition), offset)
-                producer.produce(topic, value, partition=partition, headers=headers, on_delivery=heard)
+                given: dict[str, Any] = {"timestamp": self._stamp.since_ms and self._stamp.since_ms + number}
+                producer.produce(topic, value, partition=partition, headers=headers, on_delivery=heard, **given)
                 producer.poll(0)
 
     def _headers(self, record: LogRecord, number: int) -> Headers:

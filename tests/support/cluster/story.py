@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from broker.committed_offsets import Partition, commit, committed
-from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, Job, Row, until
 
+_PRODUCED_MS = int(time.time() * 1000) - 3_600_000
 SHIFT = 3
 """An offset at dc1 is so much more at dc2."""
 
@@ -40,9 +42,10 @@ class Story:
     def write(self, more: int) -> None:
         """Let dc1 produce so many records more, and the mirror copy them."""
         self.count += more
-        write_log(self.clusters["dc1"], {self.place: native_log("dc1", self.count)})
+        stamp = Stamp(since_ms=_PRODUCED_MS)
+        write_log(self.clusters["dc1"], {self.place: native_log("dc1", self.count)}, stamp)
         copies = [*[None] * SHIFT, *copied_log("dc1", range(self.count), first=SHIFT)]
-        write_log(self.clusters["dc2"], {self.place: copies})
+        write_log(self.clusters["dc2"], {self.place: copies}, stamp)
 
     def commit(self, group: str, offset: int) -> None:
         """Let a group commit at dc1."""
