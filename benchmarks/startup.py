@@ -2,7 +2,8 @@
 
 Two real brokers, groups that have committed every partition at dc1, and tables as the jobs have made them. Each command
 is started as a person would, by spark-submit.sh: *first* is when its first line of output is there, *whole* when it has
-ended, in seconds; *mib* what it held at most, children (a JVM) among them.
+ended, in seconds; *mib* what it held at most, children (a JVM) among them. Then each job is started again
+(``startup_jobs``): *first* is when a group's new commit stands at dc2, and when there is a new row of the index.
 
     .venv/bin/python benchmarks/startup.py [--groups 1000] [--partitions 8] [--runs 20000] [--times 3]
 """
@@ -22,6 +23,7 @@ from typing import Any
 from latency import Scenario, wait_for_index, wait_for_sync
 from latency_logs import write_crossed_logs
 from results import save
+from startup_jobs import measure_jobs
 
 from offset_sync_demo.kafka.brokers import running_clusters
 from offset_sync_demo.story.jobs import RunningJob, write_config
@@ -66,6 +68,7 @@ def main() -> None:
         finally:
             for job in jobs:
                 job.stop()
+        rows += measure_jobs(clusters, config, scenario, first, given.times)
     save("startup", vars(given), rows)
 
 
