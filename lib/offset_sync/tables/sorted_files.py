@@ -112,12 +112,15 @@ class SortedRows:
 def parts_in(file: pq.ParquetFile) -> list[list[Part]] | None:
     """Return what a file says of each of its row groups; None where it says nothing that fits it."""
     text = (file.metadata.metadata or {}).get(_KEY)
-    if text is None or (said := json.loads(text)).get("version") != _VERSION:
+    try:
+        if text is None or (said := json.loads(text))["version"] != _VERSION:
+            return None
+        logs = [ClusterPartition(*log) for log in said["logs"]]
+        groups = [[Part(logs[number], *rest) for number, *rest in group] for group in said["groups"]]
+        sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
+        return groups if [sum(part.rows for part in group) for group in groups] == sizes else None
+    except (ValueError, LookupError, TypeError):  # whoever has written that, the rows are there
         return None
-    logs = [ClusterPartition(*log) for log in said["logs"]]
-    groups = [[Part(logs[number], *rest) for number, *rest in group] for group in said["groups"]]
-    sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
-    return groups if [sum(part.rows for part in group) for group in groups] == sizes else None
 
 
 def read_blocks(

@@ -76,12 +76,15 @@ def test_of_a_file_that_says_nothing_or_something_else_all_rows_come_as_rows(tmp
     rows.write(tmp_path / "sorted")
     files.write_parquet(str(tmp_path / "plain"), rows.rows)
     said = pq.ParquetFile(tmp_path / "sorted").metadata.metadata[sorted_files._KEY]
-    for name, text in (("next", said.replace(b'"version":1', b'"version":2')), ("else", said)):
+    torn = {f"torn{at}": said[:at] for at in (0, 1, len(said) // 2, len(said) - 1)}
+    odd = {"list": b"[1]", "null": b"null", "logs": said.replace(b'"logs":[', b'"logs":[7,')}
+    others = {"next": said.replace(b'"version":1', b'"version":2'), "else": said, **torn, **odd}
+    for name, text in others.items():
         with pq.ParquetWriter(tmp_path / name, rows.rows.schema) as writer:
             writer.write_table(rows.rows)
             writer.add_key_value_metadata({sorted_files._KEY: text})
     with ExitStack() as opened:
-        for name in ("plain", "next", "else"):
+        for name in ("plain", *others):
             found = list(read_blocks(files, [str(tmp_path / name)], NAMES, opened))
             assert not any(isinstance(each, Block) for each in found)
             assert pa.concat_tables(found).num_rows == 40
