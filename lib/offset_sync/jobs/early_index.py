@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping
 
 from offset_sync.config import Config
+from offset_sync.model.errors import TableError
 from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import TABLES
@@ -34,14 +35,20 @@ def begin_to_read(config: Config, environ: Mapping[str, str] = os.environ) -> Re
     if not config.names.is_same or local_place(config.tables.root, environ) is None:
         return None
     tables = LocalTables(config.tables.root)
-    if not all(map(tables.is_there, TABLES)) or tables.readable_by_spark_alone():
+    if not all(map(tables.is_there, TABLES)):
+        return None
+    try:
+        tables.repair()
+    except (OSError, TableError):  # whoever makes the tables says so
+        return None
+    if tables.readable_by_spark_alone():
         return None
     index = _index_of(config, tables)
 
     def read() -> None:
         try:
             index.refresh()
-        except Exception as problem:  # a log that a power failure has torn, for example: it is mended soon
+        except Exception as problem:  # files that were cleaned up meanwhile, for example
             logger.info("the index is read after Spark has started, for now there was %r", problem)
 
     threading.Thread(target=read, name="reading early", daemon=True).start()

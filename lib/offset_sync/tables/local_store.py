@@ -71,6 +71,14 @@ class LocalTables(FollowedTables):
         """Return whether *table* has been made."""
         return (self._folder / table.name / "_delta_log").is_dir()
 
+    def repair(self) -> None:
+        """Mend what a power failure has left of any log; raises TableError where that would lose rows.
+
+        To be done before a version is remembered: an entry that is not whole is removed, and its number comes again.
+        """
+        for table in TABLES:
+            repair_log(self._folder / table.name)
+
     def readable_by_spark_alone(self) -> list[str]:
         """Return the names of the tables of which files hold rows that are gone: somebody has used deletion vectors."""
         there = (table.name for table in TABLES if self.is_there(table))

@@ -118,7 +118,8 @@ def parts_in(file: pq.ParquetFile) -> list[list[Part]] | None:
         logs = [ClusterPartition(*log) for log in said["logs"]]
         groups = [[Part(logs[number], *rest) for number, *rest in group] for group in said["groups"]]
         sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
-        return groups if [sum(part.rows for part in group) for group in groups] == sizes else None
+        is_so = [sum(part.rows for part in group) for group in groups] == sizes
+        return groups if is_so and all(part.rows > 0 for group in groups for part in group) and all(groups) else None
     except (ValueError, LookupError, TypeError):  # whoever has written that, the rows are there
         return None
 

@@ -14,7 +14,8 @@ from builders.index_rows import run
 from offset_sync.config import Config, parse_config
 from offset_sync.jobs.early_index import begin_to_read, taken_over
 from offset_sync.jobs.open_tables import open_tables
-from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.model.errors import TableError
+from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.delta import delta_rs
 from offset_sync.tables.delta.local_files import LocalFiles
 from offset_sync.tables.local_store import LocalTables
@@ -71,17 +72,32 @@ def test_nothing_is_read_where_spark_or_a_cluster_has_to_be_asked(
     assert begin_to_read(config(tmp_path), {}) is None
 
 
-def test_a_log_that_cannot_be_read_yet_is_read_by_whoever_comes_later(tables: LocalTables, tmp_path: Path) -> None:
-    entry = tmp_path / RECORD_RUNS.name / "_delta_log" / f"{1:020d}.json"
-    whole = entry.read_text()
-    entry.write_text("{")
+@pytest.mark.parametrize("name", [RECORD_RUNS.name, LOG_INCARNATIONS.name])
+@pytest.mark.parametrize("left", ["", "\n", "{", "\0" * 300])
+def test_what_a_power_failure_left_of_a_log_is_removed_before_its_number_is_remembered(
+    tables: LocalTables, tmp_path: Path, left: str, name: str
+) -> None:
+    torn = tmp_path / name / "_delta_log" / f"{2 if name == RECORD_RUNS.name else 1:020d}.json"
+    torn.write_text(left)
     begun = begin_to_read(config(tmp_path), {})
-    with pytest.raises(Exception, match=r".+"):
-        taken_over(begun, config(tmp_path), tables).refresh()
-    entry.write_text(whole)
     assert begun is not None
     begun.refresh()
-    assert begun.log(*PLACE) is not None
+    assert not torn.exists()
+    tables.create()
+    for start in (10, 20):  # what was to be entered comes again, under the same number
+        append(tables, start)
+        taken_over(begun, config(tmp_path), tables).refresh()
+    log = begun.log(*PLACE)
+    assert log is not None
+    assert (log.run_count, log.frontier, log.last_unknown) == (1, 30, -1)
+
+
+def test_a_log_that_cannot_be_mended_is_left_to_whoever_makes_the_tables(tables: LocalTables, tmp_path: Path) -> None:
+    append(tables, 10)
+    (tmp_path / RECORD_RUNS.name / "_delta_log" / f"{1:020d}.json").write_text("")
+    assert begin_to_read(config(tmp_path), {}) is None
+    with pytest.raises(TableError):
+        tables.create()
 
 
 def test_without_an_index_that_was_begun_there_is_a_new_one(tables: LocalTables, tmp_path: Path) -> None:
