@@ -16,7 +16,6 @@ import numpy as np
 from offset_sync.config import Config
 from offset_sync.model.values import ABSENT, Outcome, State, WriteOutcome
 from offset_sync.state import failpoints
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import Commits, Snapshot
 from offset_sync.state.sync_state import SyncState
@@ -60,7 +59,6 @@ class Reconciler:
         self._fetcher = fetcher
         self._writers = writers
         self._history = history
-        self._carries_metadata = config.sync.metadata == "carry"
         self._pairs = config.pairs()
         self._sources = tuple(dict.fromkeys(source for source, _ in self._pairs))
         self._target_locks = {target: threading.Lock() for _, target in self._pairs}
@@ -162,7 +160,6 @@ class Reconciler:
                 translated,
                 refresh_before_ms=self._due.refresh_before_ms(),
                 asks_everything=request.asks_everything,
-                carries_metadata=self._carries_metadata,
             )
 
     def _write(self, target: str, plan: WritePlan) -> Sequence[WriteOutcome]:
@@ -186,16 +183,15 @@ class Reconciler:
         error = dict(snapshot.refusals(translated.source, translated.target, topics))
         previous, outcome = plan.previous.copy(), plan.outcome.copy()
         outcome[list(error)] = Outcome.FAILED
-        is_tagged = np.ones(len(key), np.bool_)
-        for row, write, found in zip(plan.rows.tolist(), plan.writes, outcomes, strict=True):
-            outcome[row], is_tagged[row] = found.outcome, write.metadata == OWN_TAG
+        for row, found in zip(plan.rows.tolist(), outcomes, strict=True):
+            outcome[row] = found.outcome
             previous[row] = ABSENT if found.previous_offset is None else found.previous_offset
             if found.error:
                 error[row] = found.error
         with state.lock:
             is_committed = outcome == _COMMITTED
             wanted = translated.answers.wanted[is_committed]
-            tagged = is_tagged[is_committed]
+            tagged = np.zeros(len(wanted), np.bool_)
             state.offsets.clusters[translated.target].acknowledge(key[is_committed], wanted, state.now_ms(), tagged)
             last = state.last(translated.source, translated.target)
             is_news = last.note(key, commits.offset, commits.at_ms, translated.answers, outcome)

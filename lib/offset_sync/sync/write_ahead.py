@@ -1,7 +1,7 @@
 """Write down what is about to be committed: a cluster's log may bring it before its answer is heard.
 
-A batch takes a second per few thousand groups, and its first records are read back long before its last answer. A
-record with the source's metadata instead of our tag would pass for a genuine one, and its cluster for the owner.
+A batch takes a second per few thousand groups, and its first records are read back long before its last answer. Such a
+record would pass for a genuine one, and its cluster for the owner.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Protocol
 import numpy as np
 
 from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.own_writes import Intent
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.reconciliation import OffsetWriter
@@ -43,15 +42,14 @@ class WriteAheadWriter:
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order."""
         own_writes = self._state.offsets.clusters[self._target].own_writes
-        untagged = [row for row, write in enumerate(writes) if write.metadata != OWN_TAG]
-        intents = [_to_intent(self._target, writes[row]) for row in untagged]
+        intents = [_to_intent(self._target, write) for write in writes]
         offset = np.array([each.offset for each in intents], np.int64)
         added = set(self._intents.append(intents))
         with self._state.lock:
             key = self._state.offsets.ids([each.key for each in intents])
             self._state.offsets.clusters[self._target].begin(key, offset, self._state.now_ms())
         outcomes = self._writer.write(writes)
-        found = [outcomes[row].outcome for row in untagged]
+        found = [each.outcome for each in outcomes]
         is_unwritten = np.array([outcome not in _MAY_STAND for outcome in found], np.bool_)
         is_unknown = np.array([outcome == Outcome.FAILED for outcome in found], np.bool_)
         with self._state.lock:
