@@ -98,9 +98,9 @@ def open_cutover(
 
 
 class _CutoverWriter:
-    """Commits with *writer* also where sync_offsets has written since the tables were read, or died before it said so.
+    """Commits with *writer*, forward also where sync_offsets has written since the tables were read.
 
-    A person is waiting, and what sync_offsets finds here afterwards it sets right by itself.
+    It may have died before it recorded that. Errs to leaving alone: what is ahead of the answer and not expected stays.
     """
 
     def __init__(self, writer: OffsetWriter) -> None:
@@ -108,7 +108,7 @@ class _CutoverWriter:
 
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order."""
-        return self._writer.write([replace(each, replaces_ours=True) for each in writes])
+        return self._writer.write([replace(each, moves_forward=True) for each in writes])
 
 
 def _writer_at(config: Config, target: str, fence: Fence) -> OffsetWriter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from offset_sync.model.values import TopicPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.translate.index.growable_array import GrowingArray
 
+logger = logging.getLogger(__name__)
 KeyRows = NDArray[np.intp]
 
 
@@ -25,7 +27,7 @@ class KeyIndex:
         is_topic_included: Callable[[str], bool],
     ) -> None:
         self._committed = committed
-        self._is_included = (_remembering(is_group_included), _remembering(is_topic_included))
+        self._is_included = (_remembering(_telling_of_no_id(is_group_included)), _remembering(is_topic_included))
         self._codes: dict[TopicPartition, int] = {}
         self._partitions: list[TopicPartition] = []
         self._code = GrowingArray()
@@ -98,6 +100,17 @@ class KeyIndex:
         """Return all keys of a partition; none of one that no group has committed."""
         code = self._codes.get(partition)
         return self._members[code].values if code is not None else np.empty(0, np.int64)
+
+
+def _telling_of_no_id(is_group_included: Callable[[str], bool]) -> Callable[[str], bool]:
+    def answer(group_id: str) -> bool:
+        if not group_id:
+            logger.warning(
+                "offsets committed with an empty group id are left out: no client can look up a coordinator for it"
+            )
+        return is_group_included(group_id)
+
+    return answer
 
 
 def _remembering(ask: Callable[[str], bool]) -> Callable[[str], bool]:

@@ -150,7 +150,9 @@ class MemoryCluster:
         self.written.append(write)
         if error := self.refused.get(write.group_id):
             return error
-        self.commit(write.group_id, place_of(write), write.offset, write.metadata)
+        epoch = -1 if write.leader_epoch is None else write.leader_epoch
+        record = CommitRecord(write.group_id, place_of(write), write.offset, self.clock_ms[0], leader_epoch=epoch)
+        self._store(record)
         return None
 
     def _silence(self) -> ClusterError:

@@ -58,7 +58,7 @@ class Carrying(Site):
         """Write as the other process does: what it knows of its own writes ends with it."""
         other = Site(self.config)
         writer = WriteAheadWriter(target, other.state, SiteWriter(self, target), self.announcements)
-        (outcome,) = writer.write([OffsetWrite("g", *ORDERS, offset, "m", Rule.SET, self.target_offset(target, "g"))])
+        (outcome,) = writer.write([OffsetWrite("g", *ORDERS, offset, None, Rule.SET, self.target_offset(target, "g"))])
         return outcome.outcome
 
 

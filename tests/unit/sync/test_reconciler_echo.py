@@ -23,7 +23,7 @@ class HastyWriter(SiteWriter):
 
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         noted = {intent.offset for intent in self.site.noted}
-        assert {write.offset for write in writes if write.metadata == "m"} <= noted
+        assert {write.offset for write in writes} <= noted
         outcomes = super().write(writes)
         if self.site.reads_at_once:
             self.site.read(self.target)
