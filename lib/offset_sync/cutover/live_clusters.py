@@ -9,6 +9,7 @@ import numpy as np
 from offset_sync.config import Config
 from offset_sync.cutover.index_backlog import IndexBacklog
 from offset_sync.cutover.plan import Committed, Direction, PartitionStatus
+from offset_sync.model.coordinator import coordinator_hash
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
 from offset_sync.state.clock_offset import system_now_ms
@@ -16,7 +17,6 @@ from offset_sync.state.committed_offsets import owners
 from offset_sync.state.key_index import KeyRows
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.rows import Rows
-from offset_sync.status.stream_lag import coordinator_hash
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation, ReconciliationLog
 from offset_sync.translate.index.log_index import LogIndex

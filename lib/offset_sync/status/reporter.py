@@ -10,6 +10,7 @@ import numpy as np
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
+from offset_sync.model.coordinator import coordinator_hash
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, ClusterPartition, Status, TopicPartition
 from offset_sync.state.key_index import KeyRows
@@ -24,7 +25,7 @@ from offset_sync.status.mirror_maker import with_doubts
 from offset_sync.status.record_comparison import RecordPair
 from offset_sync.status.rows import Rows, joined_rows, to_columns
 from offset_sync.status.staleness import ReportStaleness
-from offset_sync.status.stream_lag import JobProgress, coordinator_hash
+from offset_sync.status.stream_lag import JobProgress
 from offset_sync.sync.reconciliation import Fetcher
 from offset_sync.translate.index.runs import Int64s
 

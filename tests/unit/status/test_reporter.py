@@ -16,11 +16,12 @@ from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import IN_SYNC, Row, StatusSite, at_target, moved, status_site
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import CLUSTERS, random_cases, random_world
+from offset_sync.model.coordinator import coordinator_hash
 from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.status import assess
 from offset_sync.status.reporter import StatusReporter
-from offset_sync.status.stream_lag import StreamLag, coordinator_hash
+from offset_sync.status.stream_lag import StreamLag
 from oracles.translation import Case
 
 PAY = TopicPartition("pay-in", 0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.status.stream_lag import JobProgress, StreamLag, coordinator_hash
+from offset_sync.model.coordinator import coordinator_hash
+from offset_sync.status.stream_lag import JobProgress, StreamLag
 
 
 def unread(progress: JobProgress, cluster: str, *groups: str) -> list[int | None]:
