@@ -69,6 +69,11 @@ class _ClusterGroups:
                 self._taken_in[event.log_partition] = event.order
                 self._follow(event)
 
+    def forget(self, partitions: Collection[int]) -> None:
+        """Forget what these partitions of the log have said."""
+        self._groups = {place: each for place, each in self._groups.items() if place[0] not in partitions}
+        self._taken_in = {place: order for place, order in self._taken_in.items() if place not in partitions}
+
     def named(self, partitions: int | None, type_: str | None, *, with_members: bool) -> frozenset[str]:
         """Return the groups of a type, or of both, all or those with members.
 
@@ -154,6 +159,12 @@ class GroupsByLog:
         """
         if self._places_of(alias) != self._places[alias]:
             self.restore([alias])
+        self._take_in(alias, rows)
+
+    def take_in_whole(self, alias: str, partitions: Collection[int], rows: pa.Table) -> None:
+        """Replace what is known of log *partitions* of the cluster *alias* with *rows*: all that they hold."""
+        with self._lock:
+            self._clusters[alias].forget(partitions)
         self._take_in(alias, rows)
 
     def _take_in(self, alias: str, rows: pa.Table) -> None:
