@@ -7,6 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
+from offset_sync.sync.intent_log import restore_intents
+from offset_sync.sync.write_ahead import WriteAheadWriter
+
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.config import Config
@@ -21,10 +24,8 @@ from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.lease import SETTLE_S, Lease, NoLease
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
-from offset_sync.sync.intent_log import restore_intents
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
-from offset_sync.sync.write_ahead import WriteAheadWriter
 from simulation.commit_checks import CommitChecks, note_forgotten
 from simulation.commit_ingester import Ingester, NoMetrics
 from simulation.log_checks import Epochs
