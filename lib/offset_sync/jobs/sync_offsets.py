@@ -6,7 +6,6 @@ import argparse
 import logging
 import threading
 from collections.abc import Collection, Sequence
-from functools import partial
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -26,7 +25,7 @@ from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
 from offset_sync.jobs.metrics.sync_collector import CountedHistory, SyncMetrics
 from offset_sync.jobs.renewal import Renewal
 from offset_sync.jobs.spark_session import open_session
-from offset_sync.jobs.sync_batch import SyncBatch, after
+from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.jobs.sync_run import Run, following, opened
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.jobs.target_writers import TargetWriters
@@ -40,8 +39,6 @@ from offset_sync.state.known_names import learn_names
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
-from offset_sync.sync.announced_writes import take_announced
-from offset_sync.sync.deletions import FencedDeleter
 from offset_sync.sync.intent_log import IntentLog, intents_folder, restore_intents
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconciler import Reconciler
@@ -93,8 +90,7 @@ class SyncJob:
         history = CountedHistory(self._history, self._metrics)
         self._writers = TargetWriters(config, spark, run, self._state, self._intents)
         self._reconciler = Reconciler(config, self._state, fetcher, self._writers.by_alias, history)
-        targets = {a: FencedDeleter(admin, run.lease) for a, admin in self._admins.items()} if run.is_writing else {}
-        self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, targets, self._metrics)
+        self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, self._metrics)
         seen = UnwrittenTables(spark, config.tables.root, names=names) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
         self._folds = StartFolds(self._tables, config, None if run.is_dry else run.lease)
@@ -117,8 +113,6 @@ class SyncJob:
             # Records as their cluster has them.
             replay_quarantine(FencedTables(self._spark, self._config.tables.root, self._lease))
         self._reading.begin_after(self._folds.restore(self._state, self._reading.lives))
-        if self._config.sync.metadata == "carry":
-            self._lease.settle()  # until the driver before notes nothing more
         restore_intents(self._intents, self._state, is_heir=not self._run.is_dry)
         self._state.unread.begin(self._config.clusters)
         for pair, waiting in self._metrics.waiting.items():
@@ -231,10 +225,8 @@ class SyncJob:
     def _batch(self, alias: str) -> BatchFunction:
         ingester = self._reading.ingesters[alias]
         sync = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready)
-        looks = self._config.sync.metadata == "carry" and not self._run.is_dry
-        batch = after(partial(take_announced, self._intents, self._state), sync) if looks else sync
         failing = FailingBatches(alias, self._reading.again[alias])
-        return self._pace.after(failing.guard(batch, ingester), lambda: sync.is_urgent)
+        return self._pace.after(failing.guard(sync, ingester), lambda: sync.is_urgent)
 
     def _checkpoint(self, alias: str) -> Checkpoint:
         return Checkpoint(self._tables.files, f"{self._run.checkpoints}/sync_offsets/{alias}")

@@ -60,7 +60,6 @@ class Reconciler:
         self._fetcher = fetcher
         self._writers = writers
         self._history = history
-        self._carries_metadata = config.sync.metadata == "carry"
         self._pairs = config.pairs()
         self._sources = tuple(dict.fromkeys(source for source, _ in self._pairs))
         self._target_locks = {target: threading.Lock() for _, target in self._pairs}
@@ -162,7 +161,6 @@ class Reconciler:
                 translated,
                 refresh_before_ms=self._due.refresh_before_ms(),
                 asks_everything=request.asks_everything,
-                carries_metadata=self._carries_metadata,
             )
 
     def _write(self, target: str, plan: WritePlan) -> Sequence[WriteOutcome]:

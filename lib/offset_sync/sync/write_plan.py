@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,13 +66,11 @@ def plan_writes(
     *,
     refresh_before_ms: int,
     asks_everything: bool,
-    carries_metadata: bool,
 ) -> WritePlan:
     """Decide, per translation, whether the target has to be asked.
 
     *refresh_before_ms*: our own value has to be written again if it was written before, lest it expires.
-    *asks_everything*: ask about every translation. *carries_metadata*: write the source's own metadata, where there is
-    any, instead of our tag. Errs to asking, which costs a request and changes nothing.
+    *asks_everything*: ask about every translation. Errs to asking, which costs a request and changes nothing.
     """
     key, answers = translated.commits.key, translated.answers
     mine, there = (offsets.clusters[alias].columns for alias in (translated.source, translated.target))
@@ -90,17 +87,12 @@ def plan_writes(
     is_rewind = went_back & (rewound_at_ms >= 0) & (answers.wanted < actual) & ~is_withheld & ~is_backward
     state = np.where(is_rewind, _REWIND, answers.state)
     rows = np.flatnonzero(is_asked)
-    metadata = offsets.clusters[translated.source].metadata if carries_metadata else {}
-    writes = _writes(offsets, translated, rows, _AtTarget(actual, rule, is_refreshed), metadata)
+    writes = _writes(offsets, translated, rows, _AtTarget(actual, rule, is_refreshed))
     return WritePlan(writes, rows, state, actual, outcome)
 
 
 def _writes(
-    offsets: CommittedOffsets,
-    translated: Translated,
-    rows: NDArray[np.intp],
-    there: _AtTarget,
-    metadata: Mapping[int, str],
+    offsets: CommittedOffsets, translated: Translated, rows: NDArray[np.intp], there: _AtTarget
 ) -> list[OffsetWrite]:
     columns = (translated.commits.key, translated.answers.wanted, there.rule, there.offset, there.is_refreshed)
     return [
@@ -109,7 +101,7 @@ def _writes(
             topic=offsets.keys[key].topic,
             partition=offsets.keys[key].partition,
             offset=wanted,
-            metadata=metadata.get(key, OWN_TAG),
+            metadata=OWN_TAG,
             rule=Rule(rule),
             expected_offset=None if before < 0 else before,
             refresh=refresh,

@@ -64,7 +64,7 @@ class Carrying(Site):
 
 @pytest.fixture
 def site() -> Carrying:
-    calm = mirrored_site(sync={"metadata": "carry"})
+    calm = mirrored_site()
     made = Carrying(calm.config, clock_ms=calm.clock_ms, index=calm.index)
     made.clusters.update(calm.clusters)
     made.commit("X", "g", 5, metadata="m")

@@ -67,15 +67,12 @@ def test_our_own_value_is_taken_back_when_a_late_record_turns_up() -> None:
     assert site.target_offset("Y", "readers") == 3
 
 
-@pytest.mark.parametrize(("mode", "metadata"), [("tag", OWN_TAG), ("carry", "AgAAAYHr3Q==")])
-def test_the_sources_metadata_may_speak_of_offsets_and_is_carried_over_only_on_request(
-    mode: str, metadata: str
-) -> None:
-    site = mirrored_site(sync={"metadata": mode})
+def test_the_sources_metadata_may_speak_of_offsets_and_is_left_behind() -> None:
+    site = mirrored_site()
     site.commit("X", "streams", 4, metadata="AgAAAYHr3Q==")
     for _ in range(3):
         site.reconcile()
-    assert site.clusters["Y"].group_offsets["streams", ORDERS].metadata == metadata
+    assert site.clusters["Y"].group_offsets["streams", ORDERS].metadata == OWN_TAG
     assert site.clusters["X"].written == []
 
 

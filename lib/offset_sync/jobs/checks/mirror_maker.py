@@ -88,7 +88,7 @@ def judge_mirror_maker(config: Config, alias: str, own: Mapping[str, str], found
     if included := [name for stream, name in own.items() if config.is_topic_included(stream)]:
         text = "MirrorMaker's own, and included: nothing of it is ever mirrored; add it to topics.exclude"
         yield lines.of(Level.WARN, included, text)
-    synced = _synced(config, alias, found)
+    synced = _synced(found)
     if synced:
         count = f"{len(synced)} of {len(found.checkpoints or ())}"
         text = f"the offsets of {some({group for group, _ in synced})} are those of its checkpoints ({count})"
@@ -101,18 +101,13 @@ def judge_mirror_maker(config: Config, alias: str, own: Mapping[str, str], found
         yield lines.of(Level.OK, own.values(), "no checkpoint of a group here, so it has no sync of groups of its own")
 
 
-def _synced(config: Config, alias: str, found: GroupSync) -> list[tuple[str, TopicPartition]]:
-    """Return the checkpoints that stand as offsets of groups, and are none of ours.
-
-    Errs to none where the metadata of commits is carried over, for ours then look like any other.
-    """
-    is_told = config.sync.metadata == "tag" or alias not in {target for _, target in config.pairs()}
+def _synced(found: GroupSync) -> list[tuple[str, TopicPartition]]:
+    """Return the checkpoints that stand as offsets of groups, and are none of ours."""
     held = found.committed or {}
     return [
         (group, place)
         for (group, place), offset in (found.checkpoints or {}).items()
-        if is_told
-        and offset > 0
+        if offset > 0
         and (each := held.get(group, {}).get(place)) is not None
         and each.offset == offset
         and each.metadata != OWN_TAG
