@@ -43,10 +43,10 @@ def group_refusal(operation: str) -> str:
     return f"GROUP_AUTHORIZATION_FAILED: the operation {operation} is not allowed; grant {remedy} on the group {_TO_US}"
 
 
-def with_remedy(cluster: str, error: str | None, operation: str) -> str | None:
+def with_remedy(cluster: str, error: str | None) -> str | None:
     """Return the error of one partition of a group; one about rights goes on with what is missing and where."""
     if error == "GROUP_AUTHORIZATION_FAILED":
-        return f"{error}: clusters.{cluster}: {group_refusal(operation).partition(': ')[2]}"
+        return f"{error}: clusters.{cluster}: {group_refusal('Read').partition(': ')[2]}"
     if error == "TOPIC_AUTHORIZATION_FAILED":
         return f"{error}: clusters.{cluster}: the operation Read is not allowed; grant Read on the topic {_TO_US}"
     return error

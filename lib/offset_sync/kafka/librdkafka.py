@@ -1,12 +1,11 @@
 """The librdkafka that confluent-kafka has already loaded, bound with ctypes: its public, stable C interface only.
 
-Committed offsets are read, written and deleted through it, because the AdminClient of confluent-kafka (2.16.1):
+Committed offsets are read and written through it, because the AdminClient of confluent-kafka (2.16.1):
 
 - stores metadata with the NUL that ends a C string, which breaks what Kafka Streams keeps there;
 - ends the process with SIGSEGV when a broker answers a listing with NOT_COORDINATOR (librdkafka issue 5040), as brokers
   do while coordinators move, and on a new cluster at the very first question. Cause is a handle without ``rk_cgrp``:
-  only consumer handles have one, so ours is a consumer that never joins anything;
-- has no OffsetDelete.
+  only consumer handles have one, so ours is a consumer that never joins anything.
 
 Being right is the reason, not speed: on two busy cores shared with the broker, writing this way reached 0.5 to 1.4
 times AdminClient's rate (median 0.7), reading the same rate (benchmarks/commit_rate.py). One path for both, without a
@@ -39,7 +38,7 @@ ever and looks a thousand times a second whether it may end (2.16, ``rd_kafka_br
 once more with each outage. A client that hears nothing we replace ourselves, and that one does begin anew.
 """
 _REMEDY = "run 'make install', which installs the wheel of confluent-kafka that this was built with"
-OPERATIONS = ("ListConsumerGroupOffsets", "AlterConsumerGroupOffsets", "DeleteConsumerGroupOffsets")
+OPERATIONS = ("ListConsumerGroupOffsets", "AlterConsumerGroupOffsets")
 _CONSUMER = 1
 _CONF_OK = 0
 _ERROR_EVENTS = 0x8
@@ -132,9 +131,7 @@ class Library:
     def __getattr__(self, name: str) -> Any:  # only for what __init__ has not set; tells mypy that the rest is there
         raise AttributeError(name)
 
-    def add_partition(
-        self, partitions: Any, topic: str, partition: int, offset: int = -1001, metadata: str = ""
-    ) -> None:
+    def add_partition(self, partitions: Any, topic: str, partition: int, offset: int, metadata: str) -> None:
         """Append a partition; *metadata* is kept to the byte, without a NUL, and no leader epoch is set."""
         added = self.topic_partition_list_add(partitions, topic.encode(), partition).contents
         added.offset = offset
