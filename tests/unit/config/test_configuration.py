@@ -45,6 +45,7 @@ def test_the_least_configuration_has_the_documented_defaults() -> None:
         "text",
     )
     assert config.sync.refresh_interval == timedelta(hours=12)
+    assert config.sync.home_silence == timedelta(minutes=5)
     assert config.sync.commit_timeout == timedelta(seconds=15)
     assert (config.index.starting, config.index.max_offsets_per_trigger) == ("earliest", 2_000_000)
     assert (config.tables.root, config.tables.checkpoints) == ("./data/tables", "./data/checkpoints")
@@ -213,7 +214,7 @@ def test_no_duration_at_all_is_refused_where_it_makes_no_sense(name: str) -> Non
     assert problems(sync={name: "0s"})[0].startswith(f"sync.{name}: must be longer than 0s")
 
 
-@pytest.mark.parametrize("name", ["trigger_interval", "hole_grace", "idle_after"])
+@pytest.mark.parametrize("name", ["trigger_interval", "hole_grace", "idle_after", "home_silence"])
 def test_no_duration_at_all_is_accepted_where_it_has_a_meaning(name: str) -> None:
     assert getattr(parsed(sync={name: "0s"}).sync, name) == timedelta(0)
 
