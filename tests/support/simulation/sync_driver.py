@@ -37,8 +37,8 @@ from simulation.world import Position, World
 
 
 @lru_cache(maxsize=64)
-def _config(clusters: tuple[str, ...], metadata: str) -> Config:
-    return config_of(list(clusters), sync={"metadata": metadata})
+def _config(clusters: tuple[str, ...]) -> Config:
+    return config_of(list(clusters))
 
 
 _FEW_BYTES = 4 * 240
@@ -70,7 +70,7 @@ class SyncDriver:
         self._pause = pause
         self.skew_ms = 0
         self.answered: Answered = set()
-        self.config = _config(world.shape.clusters, "carry" if "carry" in world.shape.faults else "tag")
+        self.config = _config(world.shape.clusters)
         self.strategy_of = cache(self.config.strategy_of)
         self._begin()
 
