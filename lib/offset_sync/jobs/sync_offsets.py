@@ -47,7 +47,9 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.translation_history import TranslationHistory
+from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.delta.local_checkpoints import start_no_processes
+from offset_sync.tables.report_tables import CUTOVERS
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
@@ -58,7 +60,7 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
     index, spark = begin_to_read(config), open_session("offset-sync sync_offsets", reads_internal_topics=True)
     try:
         tables = TableStore(spark, config.tables.root)
-        tables.create()
+        tables.create((*TABLES, CUTOVERS))
         start_no_processes(spark, tables.files, config.tables.checkpoints)
         with opened(config, tables, arguments, stop) as run:
             while not arguments.once and not stop.is_set():
