@@ -1,7 +1,7 @@
-"""Which commits at a target a driver has written that died before it recorded them: answers of its source's last commits.
+"""Which commits at a target were written by a driver that died before it recorded them: answers to the last commits.
 
 A driver commits first and records afterwards. What it leaves in between matches no write that is known to the next one,
-and would count as the group's own: its cluster would be the home, for as long as the group commits nowhere else. So at a
+and would count as the group's own: its cluster would be the home, as long as the group commits nowhere else. So at a
 start after such an end a commit counts as ours if it is the answer to one of the last commits elsewhere, and the group
 has no members there::
 
