@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -33,6 +33,8 @@ class KeyIndex:
         self._code = GrowingArray()
         self._included = GrowingArray()
         self._members: list[GrowingArray] = []
+        self._streams: dict[tuple[str, str], int] = {}
+        self._stream = GrowingArray()
 
     def fit(self) -> None:
         """Take in the keys that are new."""
@@ -40,13 +42,15 @@ class KeyIndex:
         if first == len(self._committed.keys):
             return
         is_group_included, is_topic_included = self._is_included
-        codes, included = [], []
+        codes, included, streams = [], [], []
         for number, (group_id, topic, partition) in enumerate(self._committed.keys[first:], first):
             code = self._code_of(TopicPartition(topic, partition))
             self._members[code].append(np.array([number], np.int64))
             codes.append(code)
+            streams.append(self.stream(group_id, topic))
             included.append(is_group_included(group_id) and is_topic_included(topic))
         self._code.append(np.array(codes, np.int64))
+        self._stream.append(np.array(streams, np.int64))
         self._included.append(np.array(included, np.int64))
 
     def _code_of(self, partition: TopicPartition) -> int:
@@ -61,6 +65,21 @@ class KeyIndex:
         """Return which keys are to be synced."""
         self.fit()
         return self._included.values[key].astype(np.bool_)
+
+    @property
+    def streams(self) -> Mapping[tuple[str, str], int]:
+        """The number of each group and topic, counted from 0."""
+        self.fit()
+        return self._streams
+
+    def stream(self, group_id: str, topic: str) -> int:
+        """Return the number of a group and topic, which gets one where no key of it is known yet."""
+        return self._streams.setdefault((group_id, topic), len(self._streams))
+
+    def streams_of(self, key: KeyRows) -> NDArray[np.intp]:
+        """Return the number of each key's group and topic."""
+        self.fit()
+        return self._stream.values[key]
 
     def partitions_of(self, key: KeyRows) -> list[TopicPartition]:
         """Return the distinct partitions of *key*."""
