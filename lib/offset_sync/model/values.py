@@ -57,6 +57,8 @@ class State(Word):
     # Of a mirror that stamps no headers, whose copies are told by their contents.
     AMBIGUOUS = 20  # hardly any record has contents of its own
     MIRROR_ALTERS_RECORDS = 21  # too many copies have the contents of no original
+    # Of committed offsets again.
+    COMMITTED_AT_BOTH = 22  # the group commits at two clusters within sync.home_silence, so it has no home
 
     @property
     def is_withheld(self) -> bool:

@@ -47,6 +47,8 @@ SYNC_STATUS = Table(
         "mirror_maker_lost | bigint | unread records of the target the group would never see there; null likewise",
         "mirror_maker_doubt | string | why the commit at the source may be of MirrorMaker's group sync; null: it is "
         "not, or the row is of an earlier version",
+        "elsewhere | string | third clusters that hold the group's newest commits of other partitions, so that it "
+        "cannot be moved as a whole; null: none, or the row is of an earlier version",
     ),
     is_replaced=True,
     later=(
@@ -56,6 +58,7 @@ SYNC_STATUS = Table(
         "mirror_maker_behind",
         "mirror_maker_lost",
         "mirror_maker_doubt",
+        "elsewhere",
     ),
 )
 SYNC_DRIFT = Table(
