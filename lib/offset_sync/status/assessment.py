@@ -100,6 +100,8 @@ class Assessment:
     has_moved_on: Bools = field(default_factory=_mask)  # the source holds another offset than source_offset
     is_uncaptured: Bools = field(default_factory=_mask)  # and sync_offsets may not have read that commit
     not_asked: NDArray[np.object_] = field(default_factory=_texts)  # which coordinator did not answer; None: both did
+    contest: NDArray[np.object_] = field(default_factory=_texts)  # where it is committed at once; None: it has a home
+    uncommitted: NDArray[np.object_] = field(default_factory=_texts)  # partitions of its topic that the group never did
     elsewhere: NDArray[np.object_] = field(default_factory=_texts)  # third clusters with newest commits of the group
     unread_commits: Int64s = field(default_factory=_numbers)  # of __consumer_offsets, that may concern the group
     are_commits_known: Bools = field(default_factory=_mask)  # all clusters that matter could be asked for them

@@ -61,7 +61,10 @@ def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
 
     Errs to not being in sync: what is not known to be the same is not.
     """
-    withheld = _CauseWithValue(assessment.is_withheld, "{}", _STATE_NAMES[assessment.state])
+    is_contested = has_text(assessment.contest)
+    withheld = _CauseWithValue(
+        assessment.is_withheld, "{}", np.where(is_contested, assessment.contest, _STATE_NAMES[assessment.state])
+    )
     active = _Cause(assessment.is_target_active, "the target's group has members")
     behind = _behind(assessment)
     causes: dict[Status, Causes] = {

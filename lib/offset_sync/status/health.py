@@ -15,7 +15,7 @@ from offset_sync.config.duration import to_ms
 from offset_sync.model.text import visible
 from offset_sync.model.values import Status
 from offset_sync.status.format import to_duration
-from offset_sync.status.rollup import GROUP, newest_drift, rank_statuses
+from offset_sync.status.rollup import GROUP, PAIR, newest_drift, rank_statuses
 from offset_sync.status.verdict import DEFAULT_LIMITS, Limits, RowFacts, Trouble, troubles
 
 _STATUSES = {Trouble.WITHHELD: Status.WITHHELD, Trouble.STALLED: Status.STALLED, Trouble.BEHIND: Status.BEHIND}
@@ -52,13 +52,20 @@ def find_problems(status: pa.Table, drift: pa.Table, limits: Limits = DEFAULT_LI
 
 
 def find_notes(status: pa.Table, limits: Limits = DEFAULT_LIMITS) -> list[str]:
-    """Return what is no problem yet and would become one: what the target has not got for a short while."""
+    """Return what is no problem of the sync, and good to know before a move."""
     rows = rank_statuses(status)
     is_young = (RowFacts.of_table(rows).status == Status.BEHIND) & (_troubles(rows, limits) == Trouble.NONE)
-    behind = rows.filter(pa.array(is_young))
-    if not behind.num_rows:
-        return []
-    return [f"{_counts(behind)} {Status.BEHIND.word} for less than {_to_text(limits.behind)}{_reasons(behind)}"]
+    behind, notes = rows.filter(pa.array(is_young)), list[str]()
+    if behind.num_rows:
+        limit = _to_text(limits.behind)
+        notes.append(f"{_counts(behind)} {Status.BEHIND.word} for less than {limit}{_reasons(behind)}")
+    fresh = rows.filter(pc.is_valid(rows["uncommitted"])).group_by([*PAIR, "group_id", "topic", "uncommitted"])
+    found = fresh.aggregate([]).sort_by([("group_id", "ascending"), ("topic", "ascending")]).to_pylist()
+    if found:
+        named = (f"{visible(row['group_id'])}: {visible(row['topic'])} {row['uncommitted']}" for row in found)
+        text = f"{_count(len(found), 'topic')} of groups with partitions that they never committed ({_listed(named)})"
+        notes.append(f"{text}: cutover apply commits the target's start there")
+    return notes
 
 
 def _row_problems(rows: pa.Table, limits: Limits) -> Iterator[Problem]:

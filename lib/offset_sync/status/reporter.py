@@ -20,11 +20,13 @@ from offset_sync.state.translator import Translator
 from offset_sync.status.assess import Assessor
 from offset_sync.status.assessment import Assessment
 from offset_sync.status.classify import classify, needs_comparison
+from offset_sync.status.contests import AskContests, no_contests, with_contests
 from offset_sync.status.held_offsets import Coordinators, HeldOffsets, ask_coordinators
 from offset_sync.status.present_facts import PresentFacts, ReportContext, clusters_by_group, groups_by_home
 from offset_sync.status.record_comparison import RecordPair
 from offset_sync.status.rows import Rows, joined_rows, to_columns
 from offset_sync.status.stream_lag import JobProgress
+from offset_sync.status.uncommitted import to_ranges, uncommitted_partitions
 from offset_sync.sync.reconciliation import Fetcher
 
 
@@ -56,13 +58,19 @@ class StatusReporter:
     """Reports on the commits in *state*; its lock is not held while clusters are asked."""
 
     def __init__(
-        self, config: Config, state: SyncState, clusters: AskedClusters, catch_up: CatchUp, comparer: Comparer
+        self,
+        config: Config,
+        state: SyncState,
+        clusters: AskedClusters,
+        catch_up: CatchUp,
+        comparer: Comparer,
+        contests: AskContests = no_contests,
     ) -> None:
         self._config, self._state = config, state
         self._clusters, self._catch_up, self._comparer = clusters, catch_up, comparer
         self._translator = Translator(config, state)
         self._assessor = Assessor(config, state, self._translator)
-        self._present = PresentFacts(config, state)
+        self._present, self._contests = PresentFacts(config, state), contests
 
     def ask(self, keys: KeyRows) -> HeldOffsets:
         """Return what the coordinators hold of the groups of *keys*.
@@ -97,8 +105,18 @@ class StatusReporter:
             snapshot = Snapshot(metadata, known_to, checkpoints=said)
             for source, each in commits.items():
                 found = self._assessor.assess(source, target, each, snapshot, now_ms, asked)
-                measured.append((found, context))
+                found = with_contests(found, self._contests(found.key), now_ms)
+                measured.append((self._with_uncommitted(found, asked, metadata), context))
         return joined_rows([to_columns(each, self._config.names) for each in self._classified(measured, keys)])
+
+    def _with_uncommitted(self, found: Assessment, held: HeldOffsets, metadata: MetadataByCluster) -> Assessment:
+        """Name the partitions of each row's topic that its group has never committed."""
+        left = uncommitted_partitions(self._state, (found.source, found.target), found.keys, held, metadata)
+        texts = {place: to_ranges(numbers) for place, numbers in left.items()}
+        column = np.full(len(found.keys), None, np.object_)
+        for row, (group_id, topic, _) in enumerate(found.keys):
+            column[row] = texts.get((group_id, topic))
+        return replace(found, uncommitted=column)
 
     def _classified(self, measured: Sequence[tuple[Assessment, ReportContext]], keys: KeyRows) -> Iterator[Assessment]:
         """Yield the rows of each pair with their verdicts."""

@@ -58,6 +58,7 @@ def to_columns(assessment: Assessment, names: Names = SAME_NAMES) -> Rows:
         "mirror_maker_behind": _where(one.mirror_maker_behind != ABSENT, one.mirror_maker_behind),
         "mirror_maker_lost": _where(one.mirror_maker_lost != ABSENT, one.mirror_maker_lost),
         "elsewhere": one.elsewhere.tolist(),
+        "uncommitted": one.uncommitted.tolist(),
         "mirror_maker_doubt": one.mirror_maker_doubt.tolist(),
     }
 
