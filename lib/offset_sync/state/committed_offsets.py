@@ -230,9 +230,12 @@ class ClusterOffsets:
         np.maximum.at(self.columns["rewound_ms"], key[went_back], records.made_ms[rows[went_back]])
 
     def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
-        """Note what the cluster acknowledged as written by us."""
-        if len(key) == 0:
-            return
+        """Note what the cluster acknowledged as written by us.
+
+        Not what the log has brought by now: it may have brought a commit of the group's own after it.
+        """
+        is_pending = self.own_writes.is_pending(key, offset)
+        key, offset = key[is_pending], offset[is_pending]
         column = self.columns
         for row, *before in zip(key.tolist(), *(column[name][key].tolist() for name in _BELIEVED), strict=True):
             self._read_last.setdefault(row, before)
