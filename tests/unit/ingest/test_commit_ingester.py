@@ -14,7 +14,6 @@ from builders.offset_records import commit_key, commit_value, group_key
 from fakes.ingest import WRITTEN_MS, Raw
 from fakes.ingest import IngestingJob as Job
 from fakes.tables import PowerFailure
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.key_index import KeyRows
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.definition import Table
@@ -107,9 +106,9 @@ def test_records_count_in_log_order_however_tasks_deliver_them(job: Job) -> None
 
 def test_our_own_commits_are_marked_and_not_reconciled(job: Job) -> None:
     acknowledge(job.offsets, 9, 1, group="c")
-    job.ingest(0, commit(5, group="a"), commit(6, group="b", metadata=OWN_TAG), commit(9, group="c", metadata="m"))
-    assert job.reconciled == [(["a"], 0)]
-    assert job.commits("group_id", "is_own") == [("a", False), ("b", True), ("c", True)]
+    job.ingest(0, commit(5, group="a"), commit(6, group="b", metadata="offset-sync"), commit(9, group="c"))
+    assert job.reconciled == [(["a", "b"], 0)]
+    assert job.commits("group_id", "is_own") == [("a", False), ("b", False), ("c", True)]
 
 
 def test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_again(job: Job) -> None:
