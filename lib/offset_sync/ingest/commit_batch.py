@@ -16,6 +16,7 @@ from offset_sync.ingest.commit_log_check import Looked
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, GroupPartition, TopicPartition
 from offset_sync.state.committed_offsets import CommitRecords
+from offset_sync.state.groups_by_log import KINDS as BY_LOG_KINDS
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.definition import Table
 from offset_sync.translate.index.runs import Int64s
@@ -114,9 +115,15 @@ def rows_of(alias: str, batch: CommitBatch, is_own: NDArray[np.bool_]) -> dict[T
     places = {"partition": "log_partition", "offset": "log_offset"}
     return {
         QUARANTINE: _to_rows(QUARANTINE, batch.of_kind("malformed"), of_log, places),
-        GROUP_EVENTS: _to_rows(GROUP_EVENTS, _group_events(batch), same, {"at": "timestamp"}),
+        GROUP_EVENTS: group_event_rows(alias, batch),
         OFFSET_COMMITS: commit_rows(alias, batch, is_own),
     }
+
+
+def group_event_rows(alias: str, batch: CommitBatch) -> pa.Table:
+    """Return what *batch* says of groups and their members as rows of ``group_events``."""
+    same = {"cluster": alias, "captured_at": batch.captured_at}
+    return _to_rows(GROUP_EVENTS, _group_events(batch), same, {"at": "timestamp"})
 
 
 def commit_rows(alias: str, batch: CommitBatch, is_own: NDArray[np.bool_]) -> pa.Table:
@@ -146,8 +153,8 @@ def _history(batch: CommitBatch, is_own: NDArray[np.bool_]) -> pa.Table:
 
 
 def _group_events(batch: CommitBatch) -> pa.Table:
-    """Return the records that say who is active; a tombstone's kind ends in ``_removed``."""
-    names = {"group": "classic", "group_epoch": "epoch", "member": "member"}
+    """Return the records of groups and members; a tombstone's kind ends in ``_removed``."""
+    names = {"group": "classic", "group_epoch": "epoch", "member": "member"} | {kind: kind for kind in BY_LOG_KINDS}
     chosen = batch.records.filter(pc.is_in(batch.records.column("kind"), pa.array(list(names))))
     rows = zip(chosen.column("kind").to_pylist(), chosen.column("is_tombstone").to_pylist(), strict=True)
     kinds = [names[kind] + ("_removed" if is_tombstone else "") for kind, is_tombstone in rows]

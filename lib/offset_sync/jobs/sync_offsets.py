@@ -31,21 +31,27 @@ from offset_sync.jobs.sync_run import Run, following, opened
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.jobs.target_writers import TargetWriters
 from offset_sync.kafka.error_codes import NotAuthorizedError
+from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.topic_names import open_admin
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
+from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.state.known_names import learn_names
-from offset_sync.state.members import open_members
+from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
+from offset_sync.state.translator import Translator
+from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.translation_history import TranslationHistory
+from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.delta.local_checkpoints import start_no_processes
+from offset_sync.tables.report_tables import CUTOVERS
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
@@ -56,7 +62,7 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
     index, spark = begin_to_read(config), open_session("offset-sync sync_offsets", reads_internal_topics=True)
     try:
         tables = TableStore(spark, config.tables.root)
-        tables.create()
+        tables.create((*TABLES, CUTOVERS))
         start_no_processes(spark, tables.files, config.tables.checkpoints)
         with opened(config, tables, arguments, stop) as run:
             while not arguments.once and not stop.is_set():
@@ -96,16 +102,22 @@ class SyncJob:
         self._folds = StartFolds(self._tables, config, None if run.is_dry else run.lease)
         self._reading = CommitReading(config, seen, self._admins, checkpoints)
         self._pace = Pace(config.sync.trigger_interval, self._over, is_once=is_once)
+        left = LeftWrites(self._state, Translator(config, self._state), fetcher)
+        self._left_writes = left if run.lease.may_have_written else None
         self._syncs = dict[str, SyncBatch]()
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
         self._queries = QuerySupervisor(run.lease.stop, self._over, (config.tables.root, config.tables.checkpoints))
         for alias in config.clusters:
             self._queries.add(alias, _CommitQuery(self, alias))
-        members = open_members(config, self._tables)
-        changed, grown = self._loop.soon, self._queries.restart
-        moves, lives = Moves(self._tables), self._reading.lives
-        self._watch = HomeWatch(self._state, self._admins, members, moves, lives, changed, grown)
+        self._watch = self._home_watch()
         self._restore()
+
+    def _home_watch(self) -> HomeWatch:
+        options, lives = self._config.admin_options, self._reading.lives
+        by_log = GroupsByLog(self._tables, lives, self._config.clusters)
+        members = Members({alias: GroupStates(alias, options(alias)) for alias in self._config.clusters}, by_log)
+        changed, grown = self._loop.soon, self._queries.restart
+        return HomeWatch(self._state, self._admins, members, by_log, Moves(self._tables), lives, changed, grown)
 
     def _restore(self) -> None:
         """Take in what the drivers before have left; how far they have read is asked first, so nothing is between."""
@@ -119,6 +131,8 @@ class SyncJob:
             replay_quarantine(FencedTables(self._spark, self._config.tables.root, self._lease))
         self._reading.begin_after(self._folds.restore(self._state, self._reading.lives))
         self._watch.follow_moves()
+        if self._left_writes is not None:
+            self._watch.ask_members()
         self._state.unread.begin(self._config.clusters)
         for pair, waiting in self._metrics.waiting.items():
             waiting.restore(self._state.last(*pair))
@@ -232,7 +246,7 @@ class SyncJob:
 
     def _batch(self, alias: str) -> BatchFunction:
         ingester = self._reading.ingesters[alias]
-        sync = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready)
+        sync = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready, self._left_writes)
         self._syncs[alias] = sync
         failing = FailingBatches(alias, self._reading.again[alias])
         return self._pace.after(failing.guard(sync, ingester), lambda: sync.is_urgent)

@@ -123,11 +123,17 @@ GROUP_EVENTS = Table(
     columns(
         "cluster | string | alias of the cluster",
         "group_id | string | consumer group",
-        "kind | string | classic, epoch, member, or their *_removed",
+        "kind | string | classic; epoch and member (KIP-848); streams and streams_member (KIP-1071); share and "
+        "share_member (KIP-932); or their *_removed",
         "generation | int | generation or group epoch; null when the record has none",
         "members | int | members of a classic group; null otherwise",
         "at | timestamp | timestamp of the record",
+        "member_id | string | member of a consumer, streams or share group; null in rows of groups",
+        "log_partition | int | partition of __consumer_offsets",
+        "log_offset | bigint | offset in that partition",
+        "captured_at | timestamp | when Offset Sync read it; after every life of its log that was known then",
     ),
+    later=("member_id", "log_partition", "log_offset", "captured_at"),
 )
 OFFSET_TRANSLATIONS = Table(
     "offset_translations",

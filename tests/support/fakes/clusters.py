@@ -139,21 +139,12 @@ class MemoryCluster:
             for group, wanted in writes.items()
         }
 
-    def delete_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition]
-    ) -> Mapping[TopicPartition, str | None] | ClusterError:
-        """Delete what a group holds of *partitions*."""
-        for place in partitions:
-            self.forget(group_id, place)
-        return dict.fromkeys(partitions)
-
     def _write(self, write: OffsetWrite) -> str | None:
         self.written.append(write)
         if error := self.refused.get(write.group_id):
             return error
         epoch = -1 if write.leader_epoch is None else write.leader_epoch
-        record = CommitRecord(write.group_id, place_of(write), write.offset, self.clock_ms[0], leader_epoch=epoch)
-        self._store(record)
+        self._store(CommitRecord(write.group_id, place_of(write), write.offset, self.clock_ms[0], leader_epoch=epoch))
         return None
 
     def _silence(self) -> ClusterError:
