@@ -23,7 +23,7 @@ from offset_sync_demo.kafka.clients import admin_of, client_options
 pytestmark = pytest.mark.broker
 
 NOBODY_LISTENS = "127.0.0.1:1"
-WRITE = OffsetWrite("group", "orders", 0, 7, "", Rule.SET, None)
+WRITE = OffsetWrite("group", "orders", 0, 7, None, Rule.SET, None)
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_options_the_client_does_not_know_are_an_error_that_names_them(
 def test_a_frozen_broker_is_an_error_by_the_deadline_and_the_same_client_goes_on_afterwards(
     cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str, group_name: str
 ) -> None:
-    wanted = OffsetWrite(group_name, topic, 0, 7, "", Rule.SET, None)
+    wanted = OffsetWrite(group_name, topic, 0, 7, None, Rule.SET, None)
     place = TopicPartition(topic, 0)
     assert admin.write_offsets({group_name: [wanted]}) == {group_name: {place: None}}
     cluster.pause()

@@ -24,9 +24,9 @@ from offset_sync.ingest.commit_log_check import Looked
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.kafka.tail_reader import Tails
-from offset_sync.model.coordinator import coordinator_partition
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
+from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.groups_by_log import KINDS, GroupsByLog
 
 logger = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class GroupActivity:
 
 
 def _partitions_of(groups: Collection[str], partitions: int) -> Collection[int]:
-    return {coordinator_partition(group_id, partitions) for group_id in groups}
+    return set((coordinator_hashes([*groups]) % partitions).tolist())
 
 
 def _decoded(tails: Tails) -> Iterator[pa.RecordBatch]:

@@ -140,8 +140,8 @@ class ClusterAdmin:
     ) -> dict[str, Errors | ClusterError]:
         """Commit each group's offsets with a single attempt; the caller has to read back whether to repeat one.
 
-        Metadata is stored exact to the byte, and no leader epoch with it. An error of the request as a whole is given
-        to each of its partitions; after an UNREACHABLE one they may have been written. ClusterError: no request can be
+        What is stored has empty metadata and the write's leader epoch. An error of the request as a whole is given to
+        each of its partitions; after an UNREACHABLE one they may have been written. ClusterError: no request can be
         made for the group id. *may_send* is asked before each request: REQUEST_NOT_SENT where it says no.
         """
         answer: dict[str, Errors | ClusterError] = {}

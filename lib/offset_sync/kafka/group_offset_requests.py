@@ -81,9 +81,9 @@ class GroupOffsets:
         return self._run(_LIST, dict.fromkeys(groups), limits)
 
     def write(self, writes: Mapping[str, Sequence[OffsetWrite]], limits: Limits) -> dict[str, GroupAnswer]:
-        """Commit without a member, without a leader epoch, with metadata exact to the byte."""
+        """Commit without a member, with the leader epoch of each write, and with empty metadata."""
         rows = {
-            group: [(each.topic, each.partition, each.offset, each.metadata) for each in wanted]
+            group: [(each.topic, each.partition, each.offset, each.leader_epoch) for each in wanted]
             for group, wanted in writes.items()
         }
         return self._run(_ALTER, rows, limits)

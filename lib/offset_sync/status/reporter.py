@@ -10,9 +10,9 @@ import numpy as np
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
-from offset_sync.model.coordinator import coordinator_hash
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, ClusterPartition, Status, TopicPartition
+from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import Commits, MetadataByCluster, Snapshot, frontiers
@@ -148,7 +148,7 @@ class StatusReporter:
     def _with_doubts(self, assessment: Assessment, checkpoints: Mapping[str, MirrorCheckpoints]) -> Assessment:
         """Say where the commit that counts may be one of MirrorMaker's, so that another cluster may be the owner."""
         with self._state.lock:
-            epoch = self._state.offsets.clusters[assessment.source].columns["genuine_epoch"][assessment.key]
+            epoch = self._state.offsets.clusters[assessment.source].position_epoch(assessment.key)
         return with_doubts(assessment, checkpoints.get(assessment.source), epoch)
 
     def _unread_commits(self, assessment: Assessment, progress: JobProgress) -> tuple[Int64s, Bools]:
@@ -158,8 +158,8 @@ class StatusReporter:
         """
         keys = self._state.offsets.keys
         if len(keys) > len(self._hashes):
-            hashes = [coordinator_hash(group_id) for group_id, _, _ in keys[len(self._hashes) :]]
-            self._hashes = np.concatenate((self._hashes, np.array(hashes, np.int64)))
+            hashes = coordinator_hashes([group_id for group_id, _, _ in keys[len(self._hashes) :]])
+            self._hashes = np.concatenate((self._hashes, hashes))
         of_groups = self._hashes[assessment.key]
         asked = {alias: progress.unread_commits(alias, of_groups) for alias in self._config.clusters}
         unread: Int64s = np.sum([count for count, _ in asked.values()], axis=0)

@@ -37,8 +37,7 @@ class JobProgress:
     def unread_commits(self, cluster: str, hashes: Int64s) -> tuple[Int64s, Bools]:
         """Return how many offsets of each group's partition are not read yet, and where that is known.
 
-        *hashes* are what ``coordinator_hash`` returns of the groups. A cluster without ``__consumer_offsets`` has none
-        unread.
+        *hashes* are :func:`coordinator_hashes` of the groups. A cluster without ``__consumer_offsets`` has none unread.
         """
         lag = self.commits.get(cluster)
         if lag is None or not lag.partitions:

@@ -82,7 +82,7 @@ def test_groups_are_read_written_and_deleted_by_the_clusters_names(heard: list[A
     found = admin.committed_offsets(["g", "h"])
     assert found["g"] == dict(zip(INSIDE, (1, 2), strict=True))
     assert isinstance(found["h"], ClusterError)
-    writes = [OffsetWrite("g", *place, 5, "", Rule.SET, None) for place in INSIDE]
+    writes = [OffsetWrite("g", *place, 5, None, Rule.SET, None) for place in INSIDE]
     assert admin.write_offsets({"g": writes}) == {"g": dict.fromkeys(INSIDE)}
     assert [each.topic for each in heard[-1]["g"]] == ["orders", "dc2.orders"]
     assert admin.delete_offsets("g", INSIDE) == dict.fromkeys(INSIDE)
@@ -107,7 +107,7 @@ def test_what_the_cluster_has_no_name_for_is_not_asked_for_though_another_topic_
     admin, place = open_admin("dc1", {}, names), TopicPartition(stranger, 0)
     assert admin.describe([stranger, own]).keys() == {own}
     assert admin.ends([place, TopicPartition(own, 0)]).keys() == {TopicPartition(own, 0)}
-    writes = [OffsetWrite("g", topic, 0, 5, "", Rule.SET, None) for topic in (stranger, own)]
+    writes = [OffsetWrite("g", topic, 0, 5, None, Rule.SET, None) for topic in (stranger, own)]
     assert admin.write_offsets({"g": writes}) == {"g": {place: "UNKNOWN_TOPIC_OR_PART", TopicPartition(own, 0): None}}
     assert [[each.topic for each in asked["g"]] for asked in heard if isinstance(asked, dict) and "g" in asked] == [
         ["pay-eu"]

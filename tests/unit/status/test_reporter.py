@@ -16,9 +16,9 @@ from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import IN_SYNC, Row, StatusSite, at_target, moved, status_site
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import CLUSTERS, random_cases, random_world
-from offset_sync.model.coordinator import coordinator_hash
 from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.status import assess
 from offset_sync.status.reporter import StatusReporter
 from offset_sync.status.stream_lag import StreamLag
@@ -153,7 +153,7 @@ def test_groups_that_come_later_are_looked_up_in_their_own_partition() -> None:
         rows = site.report()
         assert len(rows) == count
         for row in rows:
-            is_read = coordinator_hash(row["group_id"]) % 2 == 0
+            is_read = coordinator_hashes([row["group_id"]])[0] % 2 == 0
             assert (row["status"] == "InSync") == is_read, row
 
 
