@@ -112,7 +112,6 @@ def test_a_group_that_cannot_be_asked_for_is_refused_without_its_neighbours(
     found = admin.committed_offsets([group, neighbour.group_id])
     assert isinstance(found[group], ClusterError)
     assert not isinstance(found[neighbour.group_id], ClusterError)
-    assert isinstance(admin.delete_offsets(group, [TopicPartition(neighbour.topic, 0)]), ClusterError)
 
 
 @pytest.mark.parametrize("suffix", [" with spaces", "\n\x1b[31m'\"", "-grüße-組-😀", "x" * 30_000], ids=range(4))
@@ -126,38 +125,6 @@ def test_strange_group_ids_are_only_text(admin: ClusterAdmin, write: Callable[..
 
 def test_a_group_that_does_not_exist_has_committed_nothing(admin: ClusterAdmin, group_name: str) -> None:
     assert admin.committed_offsets([group_name]) == {group_name: {}}
-
-
-def test_a_deleted_offset_is_gone_and_the_others_stay(admin: ClusterAdmin, write: Callable[..., OffsetWrite]) -> None:
-    group, topic = write().group_id, write().topic
-    admin.write_offsets({group: [write(0), write(1), write(2)]})
-    absent = TopicPartition("no-such-topic", 0)
-    gone = [TopicPartition(topic, 0), TopicPartition(topic, 2), TopicPartition(topic, 3), absent]
-    assert admin.delete_offsets(group, gone) == dict.fromkeys(gone)
-    assert admin.committed_offsets([group]) == {group: {TopicPartition(topic, 1): Committed(7, "")}}
-
-
-def test_deleting_from_a_group_that_is_not_there_is_done_already(
-    admin: ClusterAdmin, topic: str, group_name: str
-) -> None:
-    place = TopicPartition(topic, 0)
-    assert admin.delete_offsets(group_name, [place]) == {place: None}
-    assert admin.delete_offsets(group_name, []) == {}
-
-
-def test_a_subscribed_group_keeps_its_offsets(
-    cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str, group_name: str
-) -> None:
-    place = TopicPartition(topic, 0)
-    options = client_options(cluster.bootstrap_servers, group_id=group_name, auto_offset_reset="earliest")
-    consumer = Consumer(options)
-    consumer.subscribe([topic])
-    try:
-        while not consumer.assignment():
-            consumer.poll(0.1)
-        assert admin.delete_offsets(group_name, [place]) == {place: "GROUP_SUBSCRIBED_TO_TOPIC"}
-    finally:
-        consumer.close()
 
 
 def test_an_offset_that_a_transaction_may_still_replace_is_not_known(

@@ -26,7 +26,7 @@ from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.kafka.tail_reader import Tails
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
-from offset_sync.state.coordinators import coordinator_hashes
+from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.groups_by_log import KINDS, GroupsByLog
 
 logger = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class GroupActivity:
 
 
 def _partitions_of(groups: Collection[str], partitions: int) -> Collection[int]:
-    return set((coordinator_hashes([*groups]) % partitions).tolist())
+    return {coordinator_partition(group_id, partitions) for group_id in groups}
 
 
 def _decoded(tails: Tails) -> Iterator[pa.RecordBatch]:

@@ -14,6 +14,8 @@ from offset_sync.kafka.topic_metadata import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.groups_by_log import GroupsByLog
+from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
 from offset_sync.state.sync_state import SyncState
 
@@ -29,16 +31,6 @@ class Admin(Protocol):
         """Return what is known of *topics*."""
 
 
-class Members(Protocol):
-    """Who has members, see :class:`offset_sync.state.members.Members`."""
-
-    def refresh(self) -> None:
-        """Ask every cluster."""
-
-    def of(self, alias: str) -> frozenset[str] | None:
-        """Return the groups that have members at a cluster; None: it does not answer."""
-
-
 class HomeWatch:
     """Keeps *state* up to date; *on_change* is called where groups were moved, *on_growth* with a cluster's alias."""
 
@@ -47,12 +39,13 @@ class HomeWatch:
         state: SyncState,
         admins: Mapping[str, Admin],
         members: Members,
+        by_log: GroupsByLog,
         moves: Moves,
         lives: CommitLogLives,
         on_change: Callable[[], None],
         on_growth: Callable[[str], None],
     ) -> None:
-        self._state, self._admins, self._members = state, admins, members
+        self._state, self._admins, self._members, self._by_log = state, admins, members, by_log
         self._moves, self._lives = moves, lives
         self._on_change, self._on_growth = on_change, on_growth
 
@@ -79,6 +72,7 @@ class HomeWatch:
         """Ask the clusters which groups have members; of one that does not answer none has, as far as we know."""
         if not self._state.homes.silence_ms:
             return
+        self._by_log.refresh()
         self._members.refresh()
         for alias in self._admins:
             with self._state.lock:
@@ -89,6 +83,7 @@ class HomeWatch:
         found = self._admins[alias].describe([CONSUMER_OFFSETS]).get(CONSUMER_OFFSETS)
         if isinstance(found, TopicInfo):
             self._lives.note_partitions(alias, found.topic_id, found.partitions)
+            self._by_log.note_partitions(alias, found.partitions)
             with self._state.lock:
                 self._state.offsets.clusters[alias].partitions = found.partitions
 

@@ -31,13 +31,15 @@ from offset_sync.jobs.sync_run import Run, following, opened
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.jobs.target_writers import TargetWriters
 from offset_sync.kafka.error_codes import NotAuthorizedError
+from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.topic_names import open_admin
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
+from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.state.known_names import learn_names
-from offset_sync.state.members import open_members
+from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.start_folds import StartFolds
@@ -101,11 +103,15 @@ class SyncJob:
         self._queries = QuerySupervisor(run.lease.stop, self._over, (config.tables.root, config.tables.checkpoints))
         for alias in config.clusters:
             self._queries.add(alias, _CommitQuery(self, alias))
-        members = open_members(config, self._tables)
-        changed, grown = self._loop.soon, self._queries.restart
-        moves, lives = Moves(self._tables), self._reading.lives
-        self._watch = HomeWatch(self._state, self._admins, members, moves, lives, changed, grown)
+        self._watch = self._home_watch()
         self._restore()
+
+    def _home_watch(self) -> HomeWatch:
+        options, lives = self._config.admin_options, self._reading.lives
+        by_log = GroupsByLog(self._tables, lives, self._config.clusters)
+        members = Members({alias: GroupStates(alias, options(alias)) for alias in self._config.clusters}, by_log)
+        changed, grown = self._loop.soon, self._queries.restart
+        return HomeWatch(self._state, self._admins, members, by_log, Moves(self._tables), lives, changed, grown)
 
     def _restore(self) -> None:
         """Take in what the drivers before have left; how far they have read is asked first, so nothing is between."""

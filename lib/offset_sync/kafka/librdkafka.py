@@ -1,11 +1,10 @@
 """The librdkafka that confluent-kafka has already loaded, bound with ctypes: its public, stable C interface only.
 
-Committed offsets are read, written and deleted through it, because the AdminClient of confluent-kafka (2.16.1):
+Committed offsets are read and written through it, because the AdminClient of confluent-kafka (2.16.1):
 
 - ends the process with SIGSEGV when a broker answers a listing with NOT_COORDINATOR (librdkafka issue 5040), as brokers
   do while coordinators move, and on a new cluster at the very first question. Cause is a handle without ``rk_cgrp``:
-  only consumer handles have one, so ours is a consumer that never joins anything;
-- has no OffsetDelete.
+  only consumer handles have one, so ours is a consumer that never joins anything.
 
 Being right is the reason, not speed: on two busy cores shared with the broker, writing this way reached 0.5 to 1.4
 times AdminClient's rate (median 0.7), reading the same rate (benchmarks/commit_rate.py).
@@ -37,7 +36,7 @@ ever and looks a thousand times a second whether it may end (2.16, ``rd_kafka_br
 once more with each outage. A client that hears nothing we replace ourselves, and that one does begin anew.
 """
 _REMEDY = "run 'make install', which installs the wheel of confluent-kafka that this was built with"
-OPERATIONS = ("ListConsumerGroupOffsets", "AlterConsumerGroupOffsets", "DeleteConsumerGroupOffsets")
+OPERATIONS = ("ListConsumerGroupOffsets", "AlterConsumerGroupOffsets")
 _CONSUMER = 1
 _CONF_OK = 0
 _ERROR_EVENTS = 0x8
@@ -152,6 +151,11 @@ class Library:
             added.metadata = self.mem_malloc(None, len(raw))
             ctypes.memmove(added.metadata, raw, len(raw))
             added.metadata_size = len(raw)
+
+    def leader_epoch_of(self, partition: PartitionStruct) -> int | None:
+        """Return the leader epoch that was committed with an offset, None where none was."""
+        epoch: int = self.topic_partition_get_leader_epoch(ctypes.byref(partition))
+        return None if epoch < 0 else epoch
 
     def open_consumer(self, options: Mapping[str, str]) -> int:
         """Return a new client handle of the consumer kind, whose errors come as events; raises BindingError."""

@@ -1,8 +1,8 @@
 """The clock of a cluster against ours, measured while its log of commits is read live.
 
-Brokers' clocks are wrong by minutes and hours. A record that we read at *until*, and that was not in the log at *since*,
-was written between the two, whatever its timestamp says. So it bounds how far the cluster's clock is ahead of ours, and
-its time by our clock is known to be in that interval::
+Brokers' clocks are wrong by minutes and hours. A record that we read at *until*, and that was not in the log at
+*since*, was written between the two, whatever its timestamp says. So it bounds how far the cluster's clock is ahead of
+ours, and its time by our clock is known to be in that interval::
 
     our clock        since ─────────────── until
     its timestamp                 t                     t - until <= ahead <= t - since

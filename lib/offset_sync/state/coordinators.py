@@ -29,3 +29,8 @@ def coordinator_hashes(groups: Sequence[str]) -> Int64s:
         code[rows] = code[rows] * np.uint32(31) + units[first[rows] + number]
     signed = code.view(np.int32).astype(np.int64)
     return np.where(signed == -(1 << 31), 0, np.abs(signed))
+
+
+def coordinator_partition(group_id: str, partitions: int) -> int:
+    """Return the partition of a group where ``__consumer_offsets`` has so many *partitions*, at least one."""
+    return int(coordinator_hashes([group_id])[0]) % partitions

@@ -30,13 +30,7 @@ class PassTimer(Protocol):
 class ReconcileLoop:
     """Reconciles *state* by *reconciler*."""
 
-    def __init__(
-        self,
-        options: Sync,
-        state: SyncState,
-        reconciler: Reconciler,
-        timer: PassTimer,
-    ) -> None:
+    def __init__(self, options: Sync, state: SyncState, reconciler: Reconciler, timer: PassTimer) -> None:
         self._state = state
         self._reconciler = reconciler
         self._timer = timer

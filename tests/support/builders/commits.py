@@ -46,8 +46,7 @@ def state(committed: CommittedOffsets, alias: str = "X") -> dict[tuple[str, str,
     names = ["actual_offset", "actual_at_ms", "actual_is_own", "genuine_offset", "genuine_at_ms", "rewound_ms"]
     names += ["is_deleted", "log_offset"]
     return {
-        key: {name: commits.columns[name][row].item() for name in names}
-        | {"topic_id": commits.topic_id.get(row)}
+        key: {name: commits.columns[name][row].item() for name in names} | {"topic_id": commits.topic_id.get(row)}
         for row, key in enumerate(committed.keys)
     }
 

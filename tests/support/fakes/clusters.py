@@ -139,14 +139,6 @@ class MemoryCluster:
             for group, wanted in writes.items()
         }
 
-    def delete_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition]
-    ) -> Mapping[TopicPartition, str | None] | ClusterError:
-        """Delete what a group holds of *partitions*."""
-        for place in partitions:
-            self.forget(group_id, place)
-        return dict.fromkeys(partitions)
-
     def _write(self, write: OffsetWrite) -> str | None:
         self.written.append(write)
         if error := self.refused.get(write.group_id):

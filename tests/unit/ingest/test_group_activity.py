@@ -17,13 +17,13 @@ from offset_sync.kafka.tail_reader import TailRecord, Tails
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, RecordContent, TopicPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.coordinators import coordinator_hashes
+from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.tables.catalog import GROUP_EVENTS
 
 TYPES = {"streams": 17, "streams_member": 19, "share": 11, "share_member": 10}
 PARTITIONS = 5
-HOME = int(coordinator_hashes(["g"])[0] % PARTITIONS)
+HOME = coordinator_partition("g", PARTITIONS)
 
 
 def to_record(event: Event, group: str) -> tuple[bytes, bytes | None]:
@@ -124,7 +124,7 @@ def test_without_a_job_the_whole_log_tells(site: Site) -> None:
 
 
 def test_of_named_groups_only_their_partition_is_read(site: Site) -> None:
-    other = next(name for name in "abcdef" if coordinator_hashes([name])[0] % PARTITIONS != HOME)
+    other = next(name for name in "abcdef" if coordinator_partition(name, PARTITIONS) != HOME)
     site.log.add(*JOINED)
     assert site.activity.active([other]) == {"classic"}
     assert site.log.reads == []

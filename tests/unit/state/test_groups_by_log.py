@@ -17,7 +17,7 @@ from fakes.tables import MemoryTables
 from offset_sync.decode.consumer_offsets import decode_records
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.coordinators import coordinator_hashes
+from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.tables.catalog import GROUP_EVENTS, LOG_INCARNATIONS
 
@@ -117,7 +117,7 @@ def test_what_was_cut_off_the_log_does_not_count(live: bool) -> None:
 
 
 def test_where_the_coordinator_of_a_group_moved_to_another_partition_the_former_one_does_not_count() -> None:
-    now = int(coordinator_hashes(["g"])[0] % 5)
+    now = coordinator_partition("g", 5)
     found = told(rows(*JOINED, partition=now + 1), rows(("streams", None), partition=now, captured_ms=90))
     assert found.with_members("X") == {"g"}, "partitions not known: it may have members"
     found.note_partitions("X", 5)
