@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from offset_sync.sync.write_ahead import WriteAheadWriter
 
 from builders.commits import commit, take_in
 from fakes.reconciler_site import Site, SiteWriter, mirrored_site
