@@ -37,8 +37,7 @@ def test_an_error_of_a_partition_goes_on_with_the_right_and_others_stay_as_they_
 
 def test_a_commit_for_a_share_group_is_refused_with_the_reason() -> None:
     said = "GROUP_ID_NOT_FOUND: is a share group at dc2: offsets of share groups cannot be committed"
-    assert with_remedy("dc2", "GROUP_ID_NOT_FOUND", "Read") == said
-    assert with_remedy("dc2", "GROUP_ID_NOT_FOUND", "Delete") == "GROUP_ID_NOT_FOUND"
+    assert with_remedy("dc2", "GROUP_ID_NOT_FOUND") == said
 
 
 def test_a_client_that_cannot_be_made_is_told_with_what_lies_below() -> None:
