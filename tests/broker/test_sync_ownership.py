@@ -18,7 +18,6 @@ from broker.committed_offsets import Partition, commit
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import install
 from offset_sync.kafka.partition_answer import Committed
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync_demo.kafka.clients import admin_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
@@ -87,7 +86,7 @@ def test_every_pass_is_done_without_a_failure(acts: Acts) -> None:
 
 
 def test_a_commit_appears_on_the_target_with_our_tag(acts: Acts) -> None:
-    assert acts.value(0, "dc2", "plain", PLACE) == Committed(32, OWN_TAG)
+    assert acts.value(0, "dc2", "plain", PLACE) == Committed(32, "")
     row = only(acts.rows(0, group_id="plain"))
     assert (row["state"], row["outcome"], row["error"]) == ("EXACT", "COMMITTED", None)
     assert (row["source_offset"], row["target_offset"], row["previous_target_offset"]) == (30, 32, None)
@@ -100,7 +99,7 @@ def test_what_nobody_changes_is_neither_written_nor_mentioned_again(acts: Acts) 
 
 @pytest.mark.parametrize("name", NOTES)
 def test_the_metadata_of_the_source_is_left_behind(acts: Acts, name: str) -> None:
-    assert acts.value(0, "dc2", f"noted-{name}", PLACE) == Committed(32, OWN_TAG)
+    assert acts.value(0, "dc2", f"noted-{name}", PLACE) == Committed(32, "")
 
 
 def test_our_own_commits_are_known_as_ours_and_do_not_come_back(acts: Acts) -> None:
@@ -123,7 +122,7 @@ def test_strange_group_ids_are_only_text(acts: Acts, group: str) -> None:
 def test_an_older_value_of_somebody_else_is_moved_forward(acts: Acts) -> None:
     row = only(acts.rows(0, group_id="behind"))
     assert (row["outcome"], row["previous_target_offset"]) == ("COMMITTED", 20)
-    assert acts.value(0, "dc2", "behind", PLACE) == Committed(32, OWN_TAG)
+    assert acts.value(0, "dc2", "behind", PLACE) == Committed(32, "")
 
 
 def test_an_older_value_of_somebody_else_is_never_moved_back(acts: Acts) -> None:
@@ -145,7 +144,7 @@ def test_a_rewind_at_the_source_is_followed_and_recorded(acts: Acts) -> None:
 
 def test_a_newer_commit_on_the_target_makes_it_the_owner_and_flows_the_other_way(acts: Acts) -> None:
     assert acts.offset(1, "dc2", "moved", PLACE) == 42
-    assert acts.value(1, "dc1", "moved", PLACE) == Committed(40, OWN_TAG)
+    assert acts.value(1, "dc1", "moved", PLACE) == Committed(40, "")
     assert [row["source_cluster"] for row in acts.rows(1, group_id="moved")] == ["dc2"]
     assert acts.said(2, "moved") == []
 
@@ -156,10 +155,10 @@ def test_a_group_that_moved_and_came_back_is_followed_both_ways(acts: Acts) -> N
 
 
 def test_a_group_that_was_moved_and_has_read_nothing_since_may_be_moved_back(acts: Acts) -> None:
-    assert acts.value(0, "dc2", "idle", PLACE) == Committed(32, OWN_TAG)
+    assert acts.value(0, "dc2", "idle", PLACE) == Committed(32, "")
     assert acts.value(1, "dc2", "idle", PLACE) == Committed(32, "")  # its own commit, of the value that we brought
     assert {row["source_cluster"] for row in acts.rows(1, group_id="idle")} == {"dc2"}
-    assert acts.value(2, "dc1", "idle", PLACE) == Committed(30, OWN_TAG)
+    assert acts.value(2, "dc1", "idle", PLACE) == Committed(30, "")
 
 
 def test_a_group_deleted_at_the_source_is_recorded_and_the_target_keeps_its_offset(acts: Acts) -> None:

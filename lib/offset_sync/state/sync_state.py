@@ -37,6 +37,7 @@ class Recorded(NamedTuple):
 
     rows: KeyRows
     is_own: NDArray[np.bool_]
+    is_doubtful: NDArray[np.bool_]
 
     @property
     def genuine(self) -> KeyRows:
@@ -69,15 +70,33 @@ class SyncState:
         with self.lock:
             return self.offsets.clusters[alias].clock.made_ms(timestamp_ms, read)
 
-    def record(self, alias: str, keys: Sequence[GroupPartition], records: CommitRecords) -> Recorded:
-        """Take in commit records of the cluster *alias*, in log order; *keys* are theirs, one each."""
+    def record(
+        self, alias: str, keys: Sequence[GroupPartition], records: CommitRecords, *, is_starting: bool = False
+    ) -> Recorded:
+        """Take in commit records of the cluster *alias*, in log order; *keys* are theirs, one each.
+
+        *is_starting*: some may be of a driver that died before it recorded them, see :meth:`settle`.
+        """
         with self.lock:
             rows = self.offsets.ids(keys)
-            is_own = self.offsets.clusters[alias].record(records.with_key(rows))
-            is_genuine = ~is_own & records.is_position
-            self.homes.note_commits(alias, rows[is_genuine], records.made_ms[is_genuine])
-            self.unread.note_brought(alias, rows[is_genuine])
-            return Recorded(rows, is_own)
+            records = records.with_key(rows)
+            is_own, is_doubtful = self.offsets.clusters[alias].record(records, is_starting=is_starting)
+            self._note_genuine(alias, records, ~is_own & ~is_doubtful)
+            return Recorded(rows, is_own, is_doubtful)
+
+    def settle(self, alias: str, records: CommitRecords, recorded: Recorded, is_own: NDArray[np.bool_]) -> Recorded:
+        """Take in which of the *records* in doubt *is_own*, shape (records,); return all of them with that."""
+        with self.lock:
+            rows = np.flatnonzero(recorded.is_doubtful)
+            doubtful = records.with_key(recorded.rows).take(rows)
+            self.offsets.clusters[alias].settle(doubtful, is_own[rows])
+            self._note_genuine(alias, doubtful, ~is_own[rows])
+            return recorded._replace(is_own=recorded.is_own | (recorded.is_doubtful & is_own))
+
+    def _note_genuine(self, alias: str, records: CommitRecords, chosen: NDArray[np.bool_]) -> None:
+        is_genuine = chosen & records.is_position
+        self.homes.note_commits(alias, records.key[is_genuine], records.made_ms[is_genuine])
+        self.unread.note_brought(alias, records.key[is_genuine])
 
     def record_told(self, alias: str, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
         """Take in commit records, with the rows of their keys, of which another process has told which are our own."""

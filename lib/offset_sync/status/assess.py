@@ -219,7 +219,7 @@ class Assessor:
         indexed = frozenset(index.topic_ids(alias, topic)), index.partitions(alias, topic)
         if metadata is None:
             return indexed
-        said = (metadata.is_refused, metadata.topic_id, metadata.partitions, metadata.log_start, metadata.log_end)
+        said = (metadata.is_refused, metadata.topic_id, metadata.is_missing, metadata.log_start, metadata.log_end)
         return indexed, *said
 
 
