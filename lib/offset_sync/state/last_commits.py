@@ -148,10 +148,11 @@ def made_at_ms(rows: pa.Table) -> NDArray[np.int64]:
 
     In rows of earlier versions by the cluster's clock, and never later than they were captured.
     """
-    made = pc.coalesce(
-        rows.column("made_at"), pc.min_element_wise(rows.column("committed_at"), rows.column("captured_at"))
+    # Without its zone, for times with one have no smaller of two.
+    made, committed, captured = (
+        rows.column(name).cast(pa.timestamp("us")) for name in ("made_at", "committed_at", "captured_at")
     )
-    return _milliseconds(pa.table({"made_at": made}), "made_at")
+    return _milliseconds(pa.table({"at": pc.coalesce(made, pc.min_element_wise(committed, captured))}), "at")
 
 
 def _milliseconds(rows: pa.Table, name: str) -> NDArray[np.int64]:
