@@ -118,18 +118,21 @@ def _behind(assessment: Assessment) -> Causes:
     by = "written by somebody else"
     skipped, repeats = assessment.skipped, assessment.repeats
     unreachable = f"the target's log does not reach offset {{}}, {by} or expired"
-    return [
+    held = _held_back(assessment)
+    causes: Causes = [
         _Cause(~assessment.has_target_offset, "nothing committed at the target"),
         _CauseWithCount(skipped > 0, f"the target is ahead: {{}} unread below it, {by}", skipped),
         _CauseWithValue(assessment.is_outside, unreachable, assessment.target_offset),
         _CauseWithCount(repeats > 0, "the target is {} behind", repeats),
     ]
+    return [held.also(_is_any(causes)), *causes]
 
 
 def _mirroring(assessment: Assessment) -> Causes:
     one_sided = assessment.is_one_sided
     unstamped = "the mirror stamps no headers: which records are mirrored cannot be told"
     return [
+        _held_back(assessment),
         _pending(assessment),
         _counted(assessment.lost, "{} unread and not at the target for good: dropped or deleted"),
         _arriving(assessment),
@@ -141,6 +144,11 @@ def _mirroring(assessment: Assessment) -> Causes:
         _Cause(one_sided & (assessment.unread == 0), "records on their way to the source"),
         _Cause(one_sided, "no record to compare at the target"),
     ]
+
+
+def _held_back(assessment: Assessment) -> _Cause:
+    is_held = np.fromiter((each is not None for each in assessment.held_back), np.bool_, len(assessment.held_back))
+    return _CauseWithValue(is_held, "{}", assessment.held_back)
 
 
 def _pending(assessment: Assessment) -> _Cause:

@@ -139,6 +139,7 @@ class StatusReporter:
             is_target_active=np.array([group_id in members for group_id, _, _ in assessment.keys], np.bool_),
             unread_commits=unread_commits,
             are_commits_known=are_commits_known,
+            held_back=progress.held_back(self._config.clusters, assessment.keys),
             staleness_ms=staleness.behind_ms(key, is_behind, assessment.committed_at_ms, position, now_ms),
             mirror_lag_ms=np.where(assessment.mirror_lag > 0, age_ms, 0),
             sync_silent_ms=np.full(count, progress.sync_silent_ms(*pair)),
