@@ -17,6 +17,7 @@ from offset_sync.tables.files import Files
 
 logger = logging.getLogger(__name__)
 _POLL_S = 0.1
+_SYNC = "sync_offsets"
 
 
 class CommitLogs(Protocol):
@@ -29,18 +30,31 @@ class CommitLogs(Protocol):
         """Return what open transactions hold back in *partitions*; those without any, or not known, are left out."""
 
 
+class Jobs(Protocol):
+    """Which jobs run, see :class:`offset_sync.status.running_jobs.RunningJobs`."""
+
+    def has_ended(self, job: str) -> bool:
+        """Return whether the last driver of *job* said that it ended."""
+
+    def is_running(self, job: str) -> bool:
+        """Return whether a driver of *job* may be at work."""
+
+
 class CheckpointProgress:
     """Reads the checkpoints of sync_offsets and index_records, and compares them with the ends of *commit_logs*.
 
     On a busy cluster some commit is always unread. So what was there when the ends were asked is waited for, for
-    *patience_s* seconds, but not again for a query that has not moved since it was waited for in vain.
+    *patience_s* seconds, but not again for a query that has not moved since it was waited for in vain, and not where
+    no sync_offsets is among the running *jobs*.
     """
 
-    def __init__(self, files: Files, config: Config, commit_logs: CommitLogs, patience_s: float = 5.0) -> None:
-        self._commit_logs = commit_logs
+    def __init__(
+        self, files: Files, config: Config, commit_logs: CommitLogs, jobs: Jobs, patience_s: float = 5.0
+    ) -> None:
+        self._commit_logs, self._jobs = commit_logs, jobs
         self._patience_s = patience_s
         root = config.tables.checkpoints
-        self._sync = {alias: Checkpoint(files, f"{root}/sync_offsets/{alias}") for alias in config.clusters}
+        self._sync = {alias: Checkpoint(files, f"{root}/{_SYNC}/{alias}") for alias in config.clusters}
         # Where contents tell what a copy is one query reads originals and another one copies.
         kinds = (".originals", ".copies") if config.is_by_contents else ("",)
         index = f"{root}/index_records/"
@@ -54,9 +68,11 @@ class CheckpointProgress:
         """Return how far the jobs have read; a query that has never finished a batch has read nothing."""
         asked = {alias: self._commit_logs.commit_log_ends(alias) for alias in self._sync}
         ends = {alias: each for alias, each in asked.items() if not isinstance(each, ClusterError)}
-        self._wait(ends)
+        if self._jobs.is_running(_SYNC):
+            self._wait(ends)
         silent = {alias: _silent_ms(checkpoints, now_ms) for alias, checkpoints in self._index.items()}
-        return JobProgress({alias: self._lag(alias, each, now_ms) for alias, each in ends.items()}, silent)
+        lags = {alias: self._lag(alias, each, now_ms) for alias, each in ends.items()}
+        return JobProgress(lags, silent, self._jobs.has_ended(_SYNC))
 
     def _lag(self, alias: str, ends: Sequence[int | None], now_ms: int) -> StreamLag:
         checkpoint = self._sync[alias]

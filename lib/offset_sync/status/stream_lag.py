@@ -34,11 +34,13 @@ class StreamLag:
 class JobProgress:
     """Per cluster: *commits* is what sync_offsets has not read of ``__consumer_offsets``, *silent_ms* index_records.
 
-    Of a cluster that is missing nothing is known: it does not answer.
+    Of a cluster that is missing nothing is known: it does not answer. *has_sync_ended*: no sync_offsets is running, and
+    the last one said that it ended, as after ``--once``.
     """
 
     commits: Mapping[str, StreamLag] = field(default_factory=dict)
     index_silent_ms: Mapping[str, int] = field(default_factory=dict)
+    has_sync_ended: bool = False
 
     def unread_commits(self, cluster: str, hashes: Int64s) -> tuple[Int64s, Bools]:
         """Return how many offsets of each group's partition are not read yet, and where that is known.
