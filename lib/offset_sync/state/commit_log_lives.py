@@ -99,7 +99,7 @@ class CommitLogLives:
 
     def gone_ms(self, rows: pa.Table) -> Int64s:
         """Return when it was noticed of each row of ``offset_commits`` that its record is gone; ABSENT: it stands."""
-        return self.places().of(rows)[0]
+        return self.places().gone_ms(rows)
 
     def places(self) -> Places:
         """Return what places in the logs are worth, by the lives that are known now."""
@@ -121,13 +121,19 @@ class Places(NamedTuple):
         *newest* orders the records of a key as they were written. *place* does so too, but has those first that are
         gone: whatever stands counts more.
         """
-        gone_ms, number = np.full(rows.num_rows, ABSENT, np.int64), np.zeros(rows.num_rows, np.int64)
+        gone_ms, number = self.gone_ms(rows), np.zeros(rows.num_rows, np.int64)
         numbers = {noticed_ms: n for n, noticed_ms in enumerate(sorted({e.noticed_ms for e in self.lives}), 1)}
         for life, is_above, is_later in _compared(self.lives, rows):
-            gone_ms[is_above & ~is_later & (gone_ms == ABSENT)] = life.noticed_ms
             number[is_above & is_later] = numbers[life.noticed_ms]
         newest = self._is_present(rows) * _PRESENT + number * _LIFE + rows.column("log_offset").to_numpy()
         return gone_ms, newest, newest + np.where(gone_ms == ABSENT, _STANDS, 0)
+
+    def gone_ms(self, rows: pa.Table) -> Int64s:
+        """Return when it was noticed of each row that its record is gone; ABSENT: it is still there."""
+        found = np.full(rows.num_rows, ABSENT, np.int64)
+        for life, is_above, is_later in _compared(self.lives, rows):
+            found[is_above & ~is_later & (found == ABSENT)] = life.noticed_ms
+        return found
 
     def _is_present(self, rows: pa.Table) -> Int64s:
         """Return 1 for rows in the partition of their group's coordinator: all in others is older."""
