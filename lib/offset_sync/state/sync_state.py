@@ -14,15 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.model.values import GroupPartition
+from offset_sync.config.duration import to_ms
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import ABSENT, GroupPartition, State
 from offset_sync.state.clock_offset import system_now_ms
-from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets, owners
+from offset_sync.state.cluster_clock import Read
+from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
+from offset_sync.state.group_homes import GroupHomes
+from offset_sync.state.home import Homes
 from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations
-from offset_sync.state.snapshot import Commits, Index
+from offset_sync.state.snapshot import Commits, Index, Snapshot
 from offset_sync.state.source_memory import SourceMemory
-from offset_sync.state.standing import Standing, standing_of
 from offset_sync.state.unread_logs import UnreadLogs
+from offset_sync.translate.index.runs import Int64s
+
+_TOPIC_IS_GONE = (int(State.TOPIC_MISSING), int(State.TOPIC_RECREATED))
 
 
 class Recorded(NamedTuple):
@@ -37,6 +44,14 @@ class Recorded(NamedTuple):
         return self.rows[~self.is_own]
 
 
+class Side(NamedTuple):
+    """A cluster at which a group committed, what it holds there (ABSENT: nothing), and when that was by our clock."""
+
+    cluster: str
+    offset: int
+    made_ms: int
+
+
 class SyncState:
     """What is known of the clusters and groups of *config*; *index* brings the lock, for it grows in its own time."""
 
@@ -44,37 +59,32 @@ class SyncState:
         self.index, self.lock, self.now_ms = index, index.lock, now_ms
         self.offsets = CommittedOffsets(list(config.clusters))
         self.keys = KeyIndex(self.offsets, config.is_group_included, lambda topic: config.strategy_of(topic) != "off")
+        self.homes = GroupHomes(list(config.clusters), self.keys, to_ms(config.sync.home_silence))
         sources = {source: SourceMemory() for source, _ in config.pairs()}
         self.last_translations = {pair: LastTranslations(sources[pair[0]]) for pair in config.pairs()}
         self.unread = UnreadLogs()
 
-    def is_foreign(self, alias: str, keys: Sequence[GroupPartition], records: CommitRecords) -> NDArray[np.bool_]:
-        """Return which of commit records that are to be taken in are not known as our own; *keys* are theirs."""
+    def made_ms(self, alias: str, timestamp_ms: Int64s, read: Read) -> Int64s:
+        """Return when records of the log of commits of *alias* were written by our clock, and measure its clock."""
         with self.lock:
-            return self.offsets.clusters[alias].is_foreign(records.with_key(self.offsets.ids(keys)))
+            return self.offsets.clusters[alias].clock.made_ms(timestamp_ms, read)
 
-    def standing(self, alias: str, key: GroupPartition) -> Standing:
-        """Return what the cluster *alias* holds of *key*, as far as its log was read."""
-        with self.lock:
-            (row,) = self.offsets.ids([key]).tolist()
-            return standing_of(self.offsets.clusters[alias], row)
-
-    def record(
-        self,
-        alias: str,
-        keys: Sequence[GroupPartition],
-        records: CommitRecords,
-        is_copied: NDArray[np.bool_] | None = None,
-    ) -> Recorded:
-        """Take in commit records of the cluster *alias*, in log order; *keys* are theirs, one each.
-
-        *is_copied*: a mirror's group sync has written them, and not a consumer.
-        """
+    def record(self, alias: str, keys: Sequence[GroupPartition], records: CommitRecords) -> Recorded:
+        """Take in commit records of the cluster *alias*, in log order; *keys* are theirs, one each."""
         with self.lock:
             rows = self.offsets.ids(keys)
-            is_own = self.offsets.clusters[alias].record(records.with_key(rows), self.now_ms(), is_copied)
-            self.unread.note_brought(alias, rows[~is_own & ~records.is_tombstone & (records.offset >= 0)])
+            is_own = self.offsets.clusters[alias].record(records.with_key(rows))
+            is_genuine = ~is_own & records.is_position
+            self.homes.note_commits(alias, rows[is_genuine], records.made_ms[is_genuine])
+            self.unread.note_brought(alias, rows[is_genuine])
             return Recorded(rows, is_own)
+
+    def record_told(self, alias: str, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
+        """Take in commit records, with the rows of their keys, of which another process has told which are our own."""
+        with self.lock:
+            self.offsets.clusters[alias].record_told(records, is_own)
+            is_genuine = ~is_own & records.is_position
+            self.homes.note_commits(alias, records.key[is_genuine], records.made_ms[is_genuine])
 
     def last(self, source: str, target: str) -> LastTranslations:
         """Return what was translated last from *source* to *target*, with a row for every key."""
@@ -87,61 +97,86 @@ class SyncState:
         """Return the rows of all keys."""
         return np.arange(len(self.offsets.keys))
 
-    def owned_rows(self, target: str, rows: KeyRows) -> dict[str, KeyRows]:
-        """Return, per source, those of *rows* that it owns and that are translated to *target*, by partition."""
+    def homes_of(self, rows: KeyRows) -> Homes:
+        """Return the home of each of *rows* now, as the number of its cluster."""
         with self.lock:
-            return owned_rows(
-                self.offsets, self.keys, [pair[0] for pair in self.last_translations if pair[1] == target], rows
-            )
+            return self.homes.of(rows, self.now_ms())
+
+    def owned_rows(self, target: str, rows: KeyRows) -> dict[str, KeyRows]:
+        """Return, per source, those of *rows* that are at home there and are translated to *target*, by partition."""
+        with self.lock:
+            home = self.homes_of(rows).home
+            sources = [pair[0] for pair in self.last_translations if pair[1] == target]
+            return {
+                alias: self.keys.by_partition(rows[self._counts(alias, rows, home == number)])
+                for number, alias in enumerate(self.offsets.clusters)
+                if alias in sources
+            }
 
     def rows_of(self, source: str, rows: KeyRows) -> KeyRows:
-        """Return those of *rows* that *source* owns and has not deleted, by partition."""
+        """Return those of *rows* that are at home at *source* and have a position there, by partition."""
         with self.lock:
-            return self.keys.by_partition(rows[is_owned(self.offsets, self.keys, source, rows)])
+            return self.keys.by_partition(rows[self.counts(source, rows)])
 
     def counts(self, source: str, rows: KeyRows) -> NDArray[np.bool_]:
         """Return which of *rows* are :meth:`rows_of` *source*."""
         with self.lock:
-            return is_owned(self.offsets, self.keys, source, rows)
+            number = list(self.offsets.clusters).index(source)
+            return self._counts(source, rows, self.homes_of(rows).home == number)
+
+    def _counts(self, source: str, rows: KeyRows, is_at_home: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        offset, _ = self.offsets.clusters[source].position(rows)
+        counts: NDArray[np.bool_] = self.keys.is_included(rows) & is_at_home & (offset >= 0)
+        return counts
 
     def owned(self) -> Iterator[tuple[str, str, KeyRows]]:
-        """Yield every pair with the rows that count for it: those that its source owns."""
+        """Yield every pair with the rows that count for it: those at home at its source that were not deleted there."""
         for target in dict.fromkeys(target for _, target in self.last_translations):
             for source, rows in self.owned_rows(target, self.all_rows()).items():
-                yield source, target, rows
+                yield source, target, rows[~self.offsets.clusters[source].columns["is_deleted"][rows]]
 
     def commits(self, source: str, rows: KeyRows) -> Commits:
-        """Return the genuine commits of *rows* at *source*."""
+        """Return the positions of *rows* at their home *source*."""
         with self.lock:
-            return commits_of(self.offsets, source, rows)
+            return Commits(rows, *self.offsets.clusters[source].position(rows))
+
+    def is_kept(self, source: str, target: str, commits: Commits, snapshot: Snapshot) -> NDArray[np.bool_]:
+        """Return which *commits* of their home *source* were not deleted there, or only together with their topic.
+
+        Only the home's own word deletes a position: neither that its topic is gone, nor that it expired elsewhere. A
+        source that is silent is believed to be as it was when it was answered last.
+        """
+        said = snapshot.metadata[source]
+        with self.lock:
+            is_deleted = self.offsets.clusters[source].columns["is_deleted"][commits.key]
+            is_kept: NDArray[np.bool_] = ~is_deleted
+            answered = self.last(source, target).columns["state"]
+            for row in np.flatnonzero(is_deleted).tolist():
+                key = int(commits.key[row])
+                topic = self.offsets.keys[key].topic
+                if isinstance(said, ClusterError):
+                    is_kept[row] = answered[key] in _TOPIC_IS_GONE
+                elif topic not in said.refused:
+                    known = self.offsets.clusters[source].topic_id.get(key)
+                    there = said.topics.get(topic)
+                    is_kept[row] = there is None or bool(known and known != there.topic_id)
+            return is_kept
+
+    def sides(self, rows: KeyRows) -> list[list[Side]]:
+        """Return, per key, the clusters at which its group committed by itself, the newest first."""
+        with self.lock:
+            made_ms, found = self.homes.committed_ms(rows), list[list[Side]]()
+            for number, row in enumerate(rows.tolist()):
+                sides = [
+                    Side(alias, int(commits.columns["actual_offset"][row]), int(made_ms[place][number]))
+                    for place, (alias, commits) in enumerate(self.offsets.clusters.items())
+                    if made_ms[place][number] != ABSENT
+                ]
+                found.append(sorted(sides, key=lambda side: -side.made_ms))
+            return found
 
     def may_count(self, source: str, target: str, commits: Commits) -> NDArray[np.bool_]:
-        """Return which of the *commits* of their owner *source* are not in doubt, see :class:`UnreadLogs`."""
+        """Return which of the *commits* of their home *source* are not in doubt, see :class:`UnreadLogs`."""
         with self.lock:
             is_answered = self.last(source, target).is_answered(commits.key, commits.offset, commits.at_ms)
             return self.unread.may_count(source, commits.key, is_answered)
-
-
-def owned_rows(offsets: CommittedOffsets, keys: KeyIndex, sources: Sequence[str], rows: KeyRows) -> dict[str, KeyRows]:
-    """Return, for each of *sources*, those of *rows* that it owns and has not deleted, sorted by partition."""
-    rows = rows[keys.is_included(rows)]
-    owner = owners(offsets.column("genuine_at_ms", rows))
-    return {
-        alias: keys.by_partition(rows[(owner == number) & ~cluster.columns["is_deleted"][rows]])
-        for number, (alias, cluster) in enumerate(offsets.clusters.items())
-        if alias in sources
-    }
-
-
-def is_owned(offsets: CommittedOffsets, keys: KeyIndex, source: str, rows: KeyRows) -> NDArray[np.bool_]:
-    """Return which of *rows* the cluster *source* owns and has not deleted; what is not to be synced nobody owns."""
-    owner = owners(offsets.column("genuine_at_ms", rows))
-    is_deleted: NDArray[np.bool_] = offsets.clusters[source].columns["is_deleted"][rows]
-    is_owned: NDArray[np.bool_] = keys.is_included(rows) & (owner == list(offsets.clusters).index(source)) & ~is_deleted
-    return is_owned
-
-
-def commits_of(offsets: CommittedOffsets, source: str, rows: KeyRows) -> Commits:
-    """Return the genuine commits of *rows* at *source*."""
-    columns = offsets.clusters[source].columns
-    return Commits(rows, columns["genuine_offset"][rows], columns["genuine_at_ms"][rows])

@@ -217,7 +217,7 @@ class Assessor:
     def _epochs_version(self, pair: _Pair, topic_partition: TopicPartition, commits: Commits) -> Hashable:
         """Return what changes when another leader's records are known to have ended below a commit."""
         ends = self._state.index.epoch_ends(ClusterPartition(pair.source, *topic_partition))
-        epochs = self._state.offsets.clusters[pair.source].columns["genuine_epoch"][commits.key]
+        epochs = self._state.offsets.clusters[pair.source].position_epoch(commits.key)
         return (*ends, *pair.snapshot.epoch_end(pair.source, topic_partition), epochs.tobytes())
 
     def _metadata_version(

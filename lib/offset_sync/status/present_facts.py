@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT
+from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.assessment import Assessment, Bools
 from offset_sync.status.held_offsets import Held, HeldOffsets
 from offset_sync.status.staleness import ReportStaleness
-from offset_sync.status.stream_lag import JobProgress, coordinator_hash
+from offset_sync.status.stream_lag import JobProgress
 from offset_sync.translate.index.runs import Int64s
 
 Pair = tuple[str, str]
@@ -126,8 +127,8 @@ class PresentFacts:
         """Return how many unread commits of a cluster may concern each group, and whether that is known."""
         keys = self._state.offsets.keys
         if len(keys) > len(self._hashes):
-            hashes = [coordinator_hash(group_id) for group_id, _, _ in keys[len(self._hashes) :]]
-            self._hashes = np.concatenate((self._hashes, np.array(hashes, np.int64)))
+            hashes = coordinator_hashes([group_id for group_id, _, _ in keys[len(self._hashes) :]])
+            self._hashes = np.concatenate((self._hashes, hashes))
         return progress.unread_commits(alias, self._hashes[key])
 
 

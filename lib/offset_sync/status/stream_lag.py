@@ -39,7 +39,7 @@ class JobProgress:
     def unread_commits(self, cluster: str, hashes: Int64s) -> tuple[Int64s, Bools]:
         """Return how many offsets of each group's partition are not read yet, and where that is known.
 
-        *hashes* are :func:`coordinator_hash` of the groups. A cluster without ``__consumer_offsets`` has none unread.
+        *hashes* are :func:`coordinator_hashes` of the groups. A cluster without ``__consumer_offsets`` has none unread.
         """
         lag = self.commits.get(cluster)
         if lag is None or not lag.partitions:
@@ -57,17 +57,3 @@ class JobProgress:
     def index_still_ms(self, source: str, target: str) -> int:
         """Return for how long index_records has read nothing at one of the clusters, be there anything or not."""
         return max(self.index_silent_ms.get(alias, 0) for alias in (source, target))
-
-
-def coordinator_hash(group_id: str) -> int:
-    """Return what a group's partition of ``__consumer_offsets`` is found by, as Kafka's ``partitionFor`` has it.
-
-    Java's ``String.hashCode`` over UTF-16 units, without its sign; of the least number, which has no positive
-    counterpart, 0 (``Utils.abs``).
-    """
-    units = group_id.encode("utf-16-be", "surrogatepass")
-    code = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
-    size = code if code < 1 << 31 else (1 << 32) - code
-    return 0 if size == 1 << 31 else size

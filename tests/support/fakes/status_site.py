@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from builders.logs import log
 from fakes.reconciler_site import ORDERS, Site, config_of
 from generators.mirrored_logs import CLUSTERS
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
-from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.status.record_comparison import RecordPair
@@ -155,7 +156,9 @@ def at_target(site: StatusSite, offset: int, *, is_ours: bool = True) -> StatusS
     """The same with another offset at Y, of ours or older than the source's commit."""
     source = site.target_offset("X", "g")
     assert source is not None
-    site.clusters["Y"].commit("g", ORDERS, offset, OWN_TAG if is_ours else "")
+    if is_ours:
+        note_own(site, "Y", "g", offset)
+    site.clusters["Y"].commit("g", ORDERS, offset)
     site.commit("X", "g", source)
     return site
 
@@ -173,5 +176,12 @@ def site_of_case(case: Case, positions: Sequence[tuple[int, int]]) -> StatusSite
         site.index.extend(where, ORDERS)
     for number, (committed, position) in enumerate(positions):
         site.commit(case.source_cluster, str(number), committed)
-        site.clusters[case.target.cluster].commit(str(number), ORDERS, position, OWN_TAG)
+        note_own(site, case.target.cluster, str(number), position)
+        site.clusters[case.target.cluster].commit(str(number), ORDERS, position)
     return site
+
+
+def note_own(site: Site, alias: str, group: str, offset: int) -> None:
+    """Have the next record of the group's at *alias* with this offset be one that we wrote."""
+    key = site.offsets.ids([GroupPartition(group, *ORDERS)])
+    site.offsets.clusters[alias].own_writes.begin(key, np.array([offset]))

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from offset_sync.ingest.mirror_commits import NO_MIRROR_COMMITS
 
 from fakes.clusters import to_records
 from offset_sync.ingest.commit_log_check import Looked
-from offset_sync.ingest.mirror_commits import NO_MIRROR_COMMITS
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.key_index import KeyRows

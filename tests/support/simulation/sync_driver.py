@@ -7,6 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
+from offset_sync.sync.intent_log import restore_intents
+from offset_sync.sync.write_ahead import WriteAheadWriter
+
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.config import Config
@@ -21,10 +24,8 @@ from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.lease import SETTLE_S, Lease, NoLease
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
-from offset_sync.sync.intent_log import restore_intents
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
-from offset_sync.sync.write_ahead import WriteAheadWriter
 from simulation.commit_checks import CommitChecks, note_forgotten
 from simulation.commit_ingester import Ingester, NoMetrics
 from simulation.log_checks import Epochs
@@ -36,8 +37,8 @@ from simulation.world import Position, World
 
 
 @lru_cache(maxsize=64)
-def _config(clusters: tuple[str, ...], metadata: str) -> Config:
-    return config_of(list(clusters), sync={"metadata": metadata})
+def _config(clusters: tuple[str, ...]) -> Config:
+    return config_of(list(clusters))
 
 
 _FEW_BYTES = 4 * 240
@@ -69,7 +70,7 @@ class SyncDriver:
         self._pause = pause
         self.skew_ms = 0
         self.answered: Answered = set()
-        self.config = _config(world.shape.clusters, "carry" if "carry" in world.shape.faults else "tag")
+        self.config = _config(world.shape.clusters)
         self.strategy_of = cache(self.config.strategy_of)
         self._begin()
 

@@ -86,7 +86,8 @@ class SimCluster(MemoryCluster):
             return "UNKNOWN_MEMBER_ID"
         where = Position(self.alias, write.group_id, place_of(write))
         self.world.on_write(where, write.offset)
-        self._put(where, write.offset, write.metadata, is_ours=True)
+        epoch = ABSENT if write.leader_epoch is None else write.leader_epoch
+        self._put(where, write.offset, "", epoch, is_ours=True)
         self.world.brought[where] = write.offset
         return None
 
