@@ -156,5 +156,5 @@ def made_at_ms(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def _milliseconds(rows: pa.Table, name: str) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = _microseconds(rows, name).to_numpy() // 1000
+    found: NDArray[np.int64] = rows.column(name).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
     return found
