@@ -28,7 +28,7 @@ LAST_COMMITS_SCHEMA = pa.schema(
     [OFFSET_COMMITS.arrow_schema.field(name) for name in ("cluster", *KEY)]
     + [
         (name, pa.string() if name == "topic_id" else pa.bool_() if name in _FLAGS else pa.int64())
-        for name in (*_ACTUAL, *_GENUINE, *_PLACED, "rewound_ms", "captured_ms")
+        for name in (*_ACTUAL, *_GENUINE, *_PLACED, "rewound_ms", "first_ms", "captured_ms")
     ]
 )
 """The newest commit that stands, the newest genuine one, when the group went back last, and when a row was captured."""
@@ -92,7 +92,7 @@ class _Fold:
         self._actual, self._genuine = _Winners([*_ACTUAL[:-1], "is_tombstone"]), _Winners(_GENUINE)
         self._placed = _Winners(_PLACED)
         self._newest = _Winners(["is_tombstone"])
-        self._captured = _Winners(["captured_ms"])
+        self._captured, self._first = _Winners(["captured_ms"]), _Winners(["first_ms"])
 
     def add(self, rows: pa.Table) -> None:
         """Take in rows of ``offset_commits``, in any order."""
@@ -120,6 +120,7 @@ class _Fold:
         genuine = np.flatnonzero(is_genuine)
         columns = {"genuine_offset": offset, "genuine_at_ms": at_ms, "genuine_made_ms": made_ms, "genuine_epoch": epoch}
         self._genuine.add(code[genuine], place[genuine], {name: values[genuine] for name, values in columns.items()})
+        self._first.add(code[genuine], -made_ms[genuine], {"first_ms": made_ms[genuine]})
         placed = np.flatnonzero(is_genuine | (is_position & stands))
         topic_id = rows.column("topic_id").take(pa.array(placed))
         self._placed.add(code[placed], place[placed], {"last_offset": offset[placed], "topic_id": topic_id})
@@ -138,6 +139,7 @@ class _Fold:
         found["is_deleted"] = [of_place and of_newest for of_place, of_newest in last]
         rewound = self._rewinds.last_ms(count)
         found["rewound_ms"] = pa.array(rewound, mask=rewound == ABSENT)
+        found["first_ms"] = self._first.column("first_ms", count)
         found["captured_ms"] = self._captured.column("captured_ms", count)
         return pa.table([pa.array(found[f.name], f.type) for f in LAST_COMMITS_SCHEMA], schema=LAST_COMMITS_SCHEMA)
 
