@@ -13,7 +13,6 @@ from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 
-
 NO_COMMITS = COMMITS_SCHEMA.empty_table()
 
 
