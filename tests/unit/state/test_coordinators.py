@@ -1,4 +1,4 @@
-"""Which partition of ``__consumer_offsets`` a group's coordinator leads: as Kafka has it, and what follows for order."""
+"""Which partition of ``__consumer_offsets`` a group's coordinator leads, and what follows for the order of commits."""
 
 from __future__ import annotations
 
