@@ -98,6 +98,13 @@ class LiveClusters:
                 found.setdefault(offsets.keys[key][0], set()).add(aliases[number])
         return {group_id: sorted(names) for group_id, names in found.items()}
 
+    def held_back(self, groups: Collection[str]) -> dict[str, str]:
+        """Return, per group, which open transaction holds back commits of it at either cluster."""
+        with self._state.lock:
+            keys = [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
+        reasons = self._live.progress.held_back((self._source, self._target), keys)
+        return {key.group_id: str(reason) for key, reason in zip(keys, reasons, strict=True) if reason is not None}
+
     def _included_keys(self, groups: Collection[str]) -> KeyRows:
         keys, offsets = self._live.keys_of(groups), self._state.offsets
         is_included = [self._config.is_topic_included(offsets.keys[key][1]) for key in keys.tolist()]

@@ -60,19 +60,20 @@ class TableJournal:
 
     def _to_row(self, step: CutoverStep) -> dict[str, object]:
         place, (source, target) = step.topic_partition, self._direction
+        stream = place.topic if place else step.stream
         return {
             "step": step.step.value,
             "result": step.result.value,
             "group_id": step.group_id,
-            "topic": self._names.outside(source, place.topic) if place else None,
+            "topic": self._names.outside(source, stream) if stream else None,
             "partition": place.partition if place else None,
             "source_offset": step.source_offset,
             "target_offset": step.target_offset,
             "duplicates": step.duplicates,
             "lost": step.lost,
             "detail": step.detail,
-            "stream": place.topic if place else None,
-            "target_topic": self._names.topic(target, place.topic) if place else None,
+            "stream": stream,
+            "target_topic": self._names.topic(target, stream) if stream else None,
         }
 
 

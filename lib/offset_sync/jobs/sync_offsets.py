@@ -131,6 +131,7 @@ class SyncJob:
             replay_quarantine(FencedTables(self._spark, self._config.tables.root, self._lease))
         self._reading.begin_after(self._folds.restore(self._state, self._reading.lives))
         self._watch.follow_moves()
+        self._watch.begin_new_partitions()
         if self._left_writes is not None:
             self._watch.ask_members()
         self._state.unread.begin(self._config.clusters)
@@ -150,6 +151,7 @@ class SyncJob:
         self._note_read(self._config.clusters.keys() - (errors.keys() - self._gone))
         self._lease.settle()
         self._watch.ask_members()
+        self._watch.note_growth()
         if STOPPED not in errors.values():
             failures += self._loop.full_pass(is_first=True)
         self._history.close()

@@ -20,6 +20,8 @@ from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.own_writes import OwnWrites
 from offset_sync.translate.index.runs import Int64s
 
+NEVER_MS = int(np.iinfo(np.int64).max)
+"""When a group committed first where it never did."""
 _BELIEVED = ("actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "actual_is_own", "is_deleted")
 """What an acknowledged write says before the log does."""
 
@@ -87,6 +89,7 @@ class ClusterOffsets:
                 "genuine_made_ms": ABSENT,
                 "genuine_epoch": ABSENT,
                 "rewound_ms": ABSENT,
+                "first_ms": NEVER_MS,
                 "is_deleted": False,
             }
         )
@@ -202,6 +205,7 @@ class ClusterOffsets:
 
     def _take_genuine(self, records: CommitRecords, chosen: NDArray[np.bool_]) -> None:
         column, said = self.columns, _last_of_each(records.key, chosen)
+        np.minimum.at(column["first_ms"], records.key[chosen], records.made_ms[chosen])
         key = records.key[said]
         self._note_before(records, np.setdiff1d(np.flatnonzero(chosen), said), key)
         column["genuine_offset"][key] = records.offset[said]
@@ -248,6 +252,11 @@ class ClusterOffsets:
             for name, value in zip(_BELIEVED, before, strict=True):
                 self.columns[name][key] = value
         self._read_last.clear()
+
+    def begin_partition(self, key: NDArray[np.intp], at_ms: Int64s) -> None:
+        """Have groups be at the start of partitions that came *at_ms*, after they had committed others of the topic."""
+        column = self.columns
+        column["genuine_offset"][key], column["genuine_at_ms"][key] = 0, at_ms
 
     def position(self, rows: NDArray[np.intp]) -> tuple[Int64s, Int64s]:
         """Return where the groups of *rows* are if this cluster is their home, and since when (the cluster's word).

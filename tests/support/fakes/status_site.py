@@ -40,6 +40,9 @@ class StatusSite(Site):
     changed: set[tuple[str, int]] = field(default_factory=set)
     compared: list[RecordPair] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
+    meanwhile_asking: Callable[[str], None] = lambda alias: None
+    has_sync_ended: bool = False
+    refusing: dict[str, ClusterError] = field(default_factory=dict)
     checkpoints: dict[str, MirrorCheckpoints] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -58,6 +61,19 @@ class StatusSite(Site):
     def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         """Answer for a cluster's coordinators."""
         return self.active.get(alias, set())
+
+    def committed_offsets(
+        self, alias: str, groups: Sequence[str]
+    ) -> dict[str, dict[TopicPartition, int] | ClusterError]:
+        """Answer for a cluster's coordinators; *refusing* has those groups of which they say nothing."""
+        self.meanwhile_asking(alias)
+        refused = {group: self.refusing[group] for group in groups if group in self.refusing}
+        try:
+            found = self.clusters[alias].committed_offsets(groups, 1.0)
+        except ClusterError as error:
+            return dict.fromkeys(groups, error)
+        held = {group: {place: each.offset for place, each in found[group].items()} for group in groups}
+        return held | refused
 
     def mirror_checkpoints(self, aliases: Collection[str]) -> Mapping[str, MirrorCheckpoints]:
         """Answer for MirrorMaker."""
@@ -100,7 +116,7 @@ class StatusSite(Site):
         """Return how far the jobs have read: to the end, unless told otherwise."""
         read = StreamLag(dict.fromkeys(range(2), 0), 0, 2)
         lags = {alias: self.lags.get(alias, read) for alias, each in self.clusters.items() if not each.is_down}
-        return JobProgress(lags, self.index_still_ms)
+        return JobProgress(lags, self.index_still_ms, self.has_sync_ended)
 
     def report(self, now_ms: int | None = None) -> list[Row]:
         """Read all commits and report on them, a row per key and target."""
