@@ -56,7 +56,7 @@ class CommitLog(Protocol):
         """Return the log end of each partition, None of one without a leader; none where there is no such topic."""
 
     def read(self, ranges: Mapping[int, OffsetRange], types: frozenset[bytes], deadline: float) -> LogRecords:
-        """Return the committed records of *ranges* that are of these *types*, as far as they come in time."""
+        """Return the records of *ranges* that are of these *types*, as far as they come in time."""
 
 
 class GroupActivity:

@@ -17,7 +17,8 @@ from offset_sync.model.values import CONSUMER_OFFSETS, RecordContent
 
 _POLL_S = 0.2
 _MOST_RECORDS = 5_000
-_WANTED = {"queued.max.messages.kbytes": "65536", "fetch.message.max.bytes": "1048576"}
+# Past an offset that a transaction has not committed yet too: what is said of groups and members is in none.
+_WANTED = {"isolation.level": "read_uncommitted", "queued.max.messages.kbytes": "65536"}
 
 
 class LogRecords(NamedTuple):
@@ -41,10 +42,9 @@ class CommitLogReader:
         return commit_log_ends(self._admin)
 
     def read(self, ranges: Mapping[int, OffsetRange], types: frozenset[bytes], deadline: float) -> LogRecords:
-        """Return the committed records of *ranges* whose keys begin with one of *types*, the two bytes of a type.
+        """Return the records of *ranges* whose keys begin with one of *types*, each the two bytes of a record type.
 
-        Each up to the end of its range, or where an open transaction begins, as far as they come within *deadline*, in
-        seconds. Raises ClusterError where the client refuses its options.
+        As far as they come within *deadline*, in seconds. Raises ClusterError where the client refuses its options.
         """
         found: dict[int, list[RecordContent]] = {partition: [] for partition in ranges}
         waiting = {partition: each.end for partition, each in ranges.items()}
@@ -53,16 +53,14 @@ class CommitLogReader:
             consumer.assign([ClientPartition(CONSUMER_OFFSETS, number, each.start) for number, each in ranges.items()])
             while waiting and time.monotonic() < ends_at:
                 for message in next_messages(consumer, _MOST_RECORDS, _POLL_S):
-                    partition, offset, error = (
-                        int(message.partition() or 0),
-                        int(message.offset() or 0),
-                        message.error(),
-                    )
+                    partition, offset = int(message.partition() or 0), int(message.offset() or 0)
+                    error = message.error()
                     if partition not in waiting or (error is not None and error.name() != "_PARTITION_EOF"):
                         continue  # after another error the client tries again by itself
                     if error is None and offset < waiting[partition] and (message.key() or b"")[:2] in types:
                         found[partition].append(to_content(message))
-                    if error is not None or offset >= waiting[partition] - 1:
+                    # Of an end that is below it more may come: a new leader does not know yet how far it may be read.
+                    if offset >= waiting[partition] - (error is None):
                         del waiting[partition]
                         consumer.incremental_unassign([ClientPartition(CONSUMER_OFFSETS, partition)])
         return LogRecords(found, frozenset(waiting))
