@@ -51,6 +51,7 @@ def test_a_commit_is_remembered_reconciled_and_written_down_with_all_it_says(job
         "metadata": "m",
         "topic_id": "00010203-0405-0607-0809-0a0b0c0d0e0f",
         "committed_at": at(1_700_000_000_000),
+        "made_at": at(WRITTEN_MS),
         "expires_at": None,
         "is_tombstone": False,
         "is_own": False,

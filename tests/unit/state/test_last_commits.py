@@ -88,6 +88,7 @@ def one_by_one(rows: Rows, places: Places) -> list[dict[str, Any]]:
                 "last_offset": placed[-1]["committed_offset"] if placed else None,
                 "topic_id": placed[-1]["topic_id"] if placed else None,
                 "rewound_ms": max(went_back, default=None),
+                "first_ms": min(map(made_ms, genuine), default=None),
                 "captured_ms": max(ms(row["captured_at"]) for row in mine),
             }
         )

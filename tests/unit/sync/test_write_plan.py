@@ -101,7 +101,9 @@ def test_what_stands_already_and_what_would_go_back_is_not_asked() -> None:
 
 def test_the_first_pass_asks_about_everything_but_what_is_withheld() -> None:
     withheld = Given([(7, 1, THEIRS)], [(50, 0, OURS)], wanted=-1, state=State.LOG_TRUNCATED)
-    plan = planned(withheld, Given([(7, 1, THEIRS)], [(50, 0, OURS)]), Given([(7, 1, THEIRS)], [(51, 0, THEIRS)]), is_first=True)
+    plan = planned(
+        withheld, Given([(7, 1, THEIRS)], [(50, 0, OURS)]), Given([(7, 1, THEIRS)], [(51, 0, THEIRS)]), is_first=True
+    )
     assert [(write.group_id, write.refresh) for write in plan.writes] == [("g1", False), ("g2", False)]
 
 
