@@ -86,8 +86,9 @@ class SyncState:
         with self.lock:
             rows = self.offsets.ids(keys)
             records = records.with_key(rows)
-            is_own, is_doubtful = self.offsets.clusters[alias].record(records, is_starting=is_starting)
-            self._note_genuine(alias, records, ~is_own & ~is_doubtful)
+            is_own, is_doubtful, is_new = self.offsets.clusters[alias].record(records, is_starting=is_starting)
+            # Whose a record is that was read before was noted then, and is not known of all of them any more.
+            self._note_genuine(alias, records, is_new & ~is_own & ~is_doubtful)
             return Recorded(rows, is_own, is_doubtful)
 
     def settle(self, alias: str, records: CommitRecords, recorded: Recorded, is_own: NDArray[np.bool_]) -> Recorded:
