@@ -148,7 +148,7 @@ class LiveClusters:
 
         As far as the index knows: what the source took in after the index last read it is not among them.
         """
-        state, index = self._state, self._state.index
+        state, index, cuts = self._state, self._state.index, self._cuts_of_target(groups)
         views: dict[TopicPartition, tuple[LogIndex, LogIndex]] = {}
         asked: list[tuple[str, TopicPartition, int]] = []
         with state.lock:
@@ -163,7 +163,7 @@ class LiveClusters:
                 asked.append((group_id, partition, int(committed[key])))
                 target = index.log(self._target, *partition) or LogIndex()
                 if partition not in views:
-                    views[partition] = source.view(), target.view()
+                    views[partition] = source.view(), target.view().below(cuts.get(partition, target.frontier))
         found: dict[str, list[str]] = {}
         for group_id, partition, first in asked:  # without the lock: pages are read
             parts = [
@@ -176,6 +176,14 @@ class LiveClusters:
                 ranges = _to_ranges(unread.start, unread.length)
                 found.setdefault(group_id, []).extend(f"{where} {each}" for each in ranges)
         return found
+
+    def _cuts_of_target(self, groups: Collection[str]) -> dict[TopicPartition, int]:
+        """Return from where on logs of the target have other records than the index, or none."""
+        with self._state.lock:
+            keys = [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
+        partitions = {TopicPartition(topic, partition) for _, topic, partition in keys}
+        said = self._live.clusters.fetch([self._target], partitions)[self._target]
+        return {} if isinstance(said, ClusterError) else {each: said.ended[each].end for each in said.cut}
 
 
 def _to_statuses(rows: Rows, source: str, target: str) -> Iterable[PartitionStatus]:

@@ -70,7 +70,7 @@ CLOCK_AHEAD = _metric(
 DUPLICATES = _metric("duplicates | source, target | records that all groups together would read again if moved now")
 DUPLICATES_AT_MOST = _metric("duplicates_at_most | source, target | duplicates, counting what may have been read")
 DUPLICATES_WORST = _metric("duplicates_worst | source, target | duplicates of the group partition with the most")
-LOST = _metric("lost | source, target | records that groups have not read and the target has already deleted")
+LOST = _metric("lost | source, target | unread records that the target has deleted and the source has not")
 GROUP_STALENESS = _metric(
     "group_staleness_seconds | source, target, outcome, group_id | age of the oldest commit that the target does not "
     "have, of the worst groups"
