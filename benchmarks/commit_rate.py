@@ -30,7 +30,6 @@ from results import save
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.fence import OpenFence
 from offset_sync.sync.groups_at_once import GroupsAtOnce
 from offset_sync.sync.offset_writer import write_offsets
@@ -114,13 +113,13 @@ def measure(ways: dict[str, Callable[[int], None]], groups: int, rounds: int) ->
 
 
 def wanted(group: str, offset: int) -> list[OffsetWrite]:
-    first = OffsetWrite(group, TOPIC, 0, offset, OWN_TAG, Rule.SET, None, replaces_ours=True)
+    first = OffsetWrite(group, TOPIC, 0, offset, None, Rule.SET, None, moves_forward=True)
     return [replace(first, partition=number) for number in range(PARTITIONS)]
 
 
 def start_altering(client: AdminClient, names: Iterable[str], offset: int) -> Iterator[Future[Any]]:
     for name in names:
-        places = [TopicPartition(TOPIC, number, offset, OWN_TAG) for number in range(PARTITIONS)]
+        places = [TopicPartition(TOPIC, number, offset) for number in range(PARTITIONS)]
         request = [ConsumerGroupTopicPartitions(name, places)]
         yield client.alter_consumer_group_offsets(request, request_timeout=60)[name]
 

@@ -176,7 +176,7 @@ def batch_of(turn: Iterable[int], scenario: Scenario, offset: int) -> dict[str, 
     """Return what the groups of these numbers commit: the same *offset* in every partition."""
     names = [f"group-{number}" for number in turn]
     places = range(scenario.partitions)
-    return {name: [OffsetWrite(name, STEADY, p, offset, "", Rule.SET, None) for p in places] for name in names}
+    return {name: [OffsetWrite(name, STEADY, p, offset, None, Rule.SET, None) for p in places] for name in names}
 
 
 def commit_steadily(

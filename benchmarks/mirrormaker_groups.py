@@ -45,7 +45,7 @@ class TwinGroups:
             for place, end in ends.items()
         }
         batch = {
-            group: [OffsetWrite(group, *place, wanted[kind, place], "", Rule.SET, None) for place in ends]
+            group: [OffsetWrite(group, *place, wanted[kind, place], None, Rule.SET, None) for place in ends]
             for twin in (MM2, OURS)
             for group, kind in self.ids(twin).items()
             if kind in kinds

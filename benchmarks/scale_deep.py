@@ -31,7 +31,7 @@ def deep_batch(groups: Iterable[int], offsets: Int64s) -> dict[str, list[OffsetW
     """Return what *groups* commit of *offsets*, shape (all groups, partitions)."""
     return {
         deep_name(group): [
-            OffsetWrite(deep_name(group), STEADY, partition, offset, "", Rule.SET, None)
+            OffsetWrite(deep_name(group), STEADY, partition, offset, None, Rule.SET, None)
             for partition, offset in enumerate(offsets[group].tolist())
         ]
         for group in groups

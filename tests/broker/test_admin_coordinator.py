@@ -22,7 +22,7 @@ from offset_sync.sync.offset_writer import write_offsets
 
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
 COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, GROUP_AUTHORIZATION_FAILED = 15, 16, 30
-WRITE = OffsetWrite("group", "orders", 0, 7, "metadata", Rule.SET, None)
+WRITE = OffsetWrite("group", "orders", 0, 7, None, Rule.SET, None)
 PLACE = TopicPartition("orders", 0)
 
 

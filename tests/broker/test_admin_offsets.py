@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +22,6 @@ from offset_sync_demo.kafka.clients import admin_of, client_options, read_partit
 pytestmark = pytest.mark.broker
 
 PARTITIONS = 4
-NO_LEADER_EPOCH = b"\xff\xff\xff\xff"
 
 
 @pytest.fixture
@@ -49,8 +47,8 @@ def topic(cluster: EmbeddedCluster, admin: ClusterAdmin, topic_name: str) -> str
 
 @pytest.fixture
 def write(group_name: str, topic: str) -> Callable[..., OffsetWrite]:
-    def make(partition: int = 0, offset: int = 7, metadata: str = "", topic: str = topic) -> OffsetWrite:
-        return OffsetWrite(group_name, topic, partition, offset, metadata, Rule.SET, None)
+    def make(partition: int = 0, offset: int = 7, epoch: int | None = None, topic: str = topic) -> OffsetWrite:
+        return OffsetWrite(group_name, topic, partition, offset, epoch, Rule.SET, None)
 
     return make
 
@@ -71,35 +69,27 @@ def stored_commit(cluster: EmbeddedCluster, group: str) -> bytes:
     return values[-1]
 
 
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        "",
-        "offset-sync:1",
-        base64.b64encode(b"\x02" + (1_700_000_000_000).to_bytes(8, "big")).decode(),  # as Kafka Streams does
-        "grüße 😀",
-        "nul\0inside",
-    ],
-    ids=["none", "tag", "streams", "unicode", "nul"],
-)
-def test_metadata_lies_in_the_log_to_the_byte_and_no_leader_epoch_with_it(
-    cluster: EmbeddedCluster, admin: ClusterAdmin, write: Callable[..., OffsetWrite], metadata: str
+@pytest.mark.parametrize("epoch", [None, 0, 3, 2**31 - 1])
+def test_a_commit_is_stored_with_its_leader_epoch_and_empty_metadata(
+    cluster: EmbeddedCluster, admin: ClusterAdmin, write: Callable[..., OffsetWrite], epoch: int | None
 ) -> None:
-    wanted = write(metadata=metadata)
+    wanted = write(epoch=epoch)
     place = TopicPartition(wanted.topic, 0)
     assert admin.write_offsets({wanted.group_id: [wanted]}) == {wanted.group_id: {place: None}}
     value = stored_commit(cluster, wanted.group_id)
-    assert value[:14] == b"\0\4" + (7).to_bytes(8, "big") + NO_LEADER_EPOCH
-    length = value[14] - 1  # a compact string that is short enough for one byte of length
-    assert value[15 : 15 + length] == metadata.encode()
-    assert admin.committed_offsets([wanted.group_id]) == {wanted.group_id: {place: Committed(7, metadata)}}
+    stored_epoch = (-1 if epoch is None else epoch).to_bytes(4, "big", signed=True)
+    empty_compact_string = b"\1"
+    assert value[:15] == b"\0\4" + (7).to_bytes(8, "big") + stored_epoch + empty_compact_string
+    assert admin.committed_offsets([wanted.group_id]) == {wanted.group_id: {place: Committed(7, "")}}
 
 
 def test_one_bad_partition_costs_its_own_row_only(admin: ClusterAdmin, write: Callable[..., OffsetWrite]) -> None:
     bad = {
         "UNKNOWN_TOPIC_OR_PART": [write(99), write(topic="no-such-topic")],
-        "OFFSET_METADATA_TOO_LARGE": [write(1, metadata="x" * 4097), write(2, metadata="x" * 40_000)],
-        "_INVALID_ARG": [write(3, offset=-1), write(2**31), write(-1), write(topic="no topic"), write(topic="")],
+        "_INVALID_ARG": [
+            *(write(1, epoch=-1), write(2, epoch=2**31), write(3, offset=-1)),
+            *(write(2**31), write(-1), write(topic="no topic"), write(topic="")),
+        ],
     }
     wanted = [write(0), *(each for some in bad.values() for each in some)]
     group = wanted[0].group_id
@@ -122,7 +112,6 @@ def test_a_group_that_cannot_be_asked_for_is_refused_without_its_neighbours(
     found = admin.committed_offsets([group, neighbour.group_id])
     assert isinstance(found[group], ClusterError)
     assert not isinstance(found[neighbour.group_id], ClusterError)
-    assert isinstance(admin.delete_offsets(group, [TopicPartition(neighbour.topic, 0)]), ClusterError)
 
 
 @pytest.mark.parametrize("suffix", [" with spaces", "\n\x1b[31m'\"", "-grüße-組-😀", "x" * 30_000], ids=range(4))
@@ -136,38 +125,6 @@ def test_strange_group_ids_are_only_text(admin: ClusterAdmin, write: Callable[..
 
 def test_a_group_that_does_not_exist_has_committed_nothing(admin: ClusterAdmin, group_name: str) -> None:
     assert admin.committed_offsets([group_name]) == {group_name: {}}
-
-
-def test_a_deleted_offset_is_gone_and_the_others_stay(admin: ClusterAdmin, write: Callable[..., OffsetWrite]) -> None:
-    group, topic = write().group_id, write().topic
-    admin.write_offsets({group: [write(0), write(1), write(2)]})
-    absent = TopicPartition("no-such-topic", 0)
-    gone = [TopicPartition(topic, 0), TopicPartition(topic, 2), TopicPartition(topic, 3), absent]
-    assert admin.delete_offsets(group, gone) == dict.fromkeys(gone)
-    assert admin.committed_offsets([group]) == {group: {TopicPartition(topic, 1): Committed(7, "")}}
-
-
-def test_deleting_from_a_group_that_is_not_there_is_done_already(
-    admin: ClusterAdmin, topic: str, group_name: str
-) -> None:
-    place = TopicPartition(topic, 0)
-    assert admin.delete_offsets(group_name, [place]) == {place: None}
-    assert admin.delete_offsets(group_name, []) == {}
-
-
-def test_a_subscribed_group_keeps_its_offsets(
-    cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str, group_name: str
-) -> None:
-    place = TopicPartition(topic, 0)
-    options = client_options(cluster.bootstrap_servers, group_id=group_name, auto_offset_reset="earliest")
-    consumer = Consumer(options)
-    consumer.subscribe([topic])
-    try:
-        while not consumer.assignment():
-            consumer.poll(0.1)
-        assert admin.delete_offsets(group_name, [place]) == {place: "GROUP_SUBSCRIBED_TO_TOPIC"}
-    finally:
-        consumer.close()
 
 
 def test_an_offset_that_a_transaction_may_still_replace_is_not_known(

@@ -23,7 +23,7 @@ from offset_sync_demo.kafka.clients import admin_of, client_options
 pytestmark = pytest.mark.broker
 
 NOBODY_LISTENS = "127.0.0.1:1"
-WRITE = OffsetWrite("group", "orders", 0, 7, "", Rule.SET, None)
+WRITE = OffsetWrite("group", "orders", 0, 7, None, Rule.SET, None)
 
 
 @pytest.fixture
@@ -118,7 +118,6 @@ def test_writing_to_a_dead_cluster_is_a_timeout_of_each_partition() -> None:
     dead = ClusterAdmin("dc9", {"bootstrap.servers": NOBODY_LISTENS})
     place = TopicPartition("orders", 0)
     assert dead.write_offsets({"group": [WRITE]}, deadline=0.5) == {"group": {place: "_TIMED_OUT"}}
-    assert dead.delete_offsets("group", [place], deadline=0.5) == {place: "_TIMED_OUT"}
     (outcome,) = write_offsets([WRITE], dead, fence=OpenFence(), dry_run=False, deadline=0.5)
     assert (outcome.outcome, "clusters.dc9: no answer" in str(outcome.error)) == (Outcome.FAILED, True)
 
@@ -134,7 +133,7 @@ def test_options_the_client_does_not_know_are_an_error_that_names_them(
 def test_a_frozen_broker_is_an_error_by_the_deadline_and_the_same_client_goes_on_afterwards(
     cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str, group_name: str
 ) -> None:
-    wanted = OffsetWrite(group_name, topic, 0, 7, "", Rule.SET, None)
+    wanted = OffsetWrite(group_name, topic, 0, 7, None, Rule.SET, None)
     place = TopicPartition(topic, 0)
     assert admin.write_offsets({group_name: [wanted]}) == {group_name: {place: None}}
     cluster.pause()

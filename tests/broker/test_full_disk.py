@@ -67,7 +67,7 @@ def site(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
             folder,
             {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")},
             [TOPIC],
-            sync={"trigger_interval": "500ms", "reconcile_interval": "2s", "metadata": "carry"},
+            sync={"trigger_interval": "500ms", "reconcile_interval": "2s"},
             index={"trigger_interval": "500ms"},
         )
         found = Site(clusters, disk, made)

@@ -9,11 +9,12 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
+from broker.committed_offsets import commit
 from broker.crafted_logs import create_topics
 from fakes.clock import HandClock
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.partition_answer import Committed
-from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
+from offset_sync.model.values import TopicPartition
 from offset_sync.sync.groups_at_once import WORTH_IT, GroupsAtOnce
 from offset_sync.tables.delta.jvm import start_jvm
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
@@ -50,22 +51,20 @@ def at_once(cluster: EmbeddedCluster, clock: HandClock, monkeypatch: pytest.Monk
 
 
 @pytest.fixture
-def groups(cluster: EmbeddedCluster, admin: ClusterAdmin, topic_name: str, group_name: str) -> list[str]:
+def groups(cluster: EmbeddedCluster, topic_name: str, group_name: str) -> list[str]:
     """Groups of odd names that have committed odd things, and as many that have committed nothing."""
     topics = [topic_name, f"{topic_name}-3", f"{topic_name}.4-x-"]
     create_topics(cluster, dict.fromkeys(topics, 2))
     names = [f"{group_name}{odd}" for odd in ("", "-3", " of two words", "-ö😀", '"', "\\", "{}", "\n")]
-    writes = {
-        name: [
-            OffsetWrite(name, topic, partition, 10 * number + partition, metadata, Rule.SET, None)
+    wanted = {
+        name: {
+            (topic, partition): (10 * number + partition, metadata)
             for topic in topics[: 1 + number % 3]
             for partition in (0, 1)
-        ]
+        }
         for number, (name, metadata) in enumerate(zip(names, ODD_METADATA, strict=True))
     }
-    for errors in admin.write_offsets(writes).values():
-        assert isinstance(errors, dict)
-        assert set(errors.values()) == {None}
+    commit(cluster, wanted)
     return [*names, *(f"{group_name}-nothing-{number}" for number in range(WORTH_IT))]
 
 

@@ -14,6 +14,7 @@ from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, Headers, create_topics
 from broker.installation import Installation, install
 from broker.raw_records import RawRecord, allow_any_time, write_raw
+from broker.raw_requests import commit_as_simple_consumer
 from builders.offset_records import commit_key, commit_value
 from offset_sync.jobs.log_format import TextLines
 from offset_sync.model.text import escaped
@@ -93,6 +94,7 @@ def commit_all(clusters: Clusters) -> None:
     place: Partition = (TOPIC, 0)
     commit(clusters["dc1"], {name: {place: (6, METADATA[kind])} for kind, name in NAMES.items()})
     commit(clusters["dc1"], {HEALTHY: {place: 6, (HEADED, 0): 8}})
+    assert commit_as_simple_consumer(clusters["dc1"], "", place, 6) == 0
     records = [RawRecord(NO_TIME, (), key, value) for key, value in BROKEN]
     records += [RawRecord(None, (), commit_key(name, TOPIC, 0), commit_value(n)) for name, n in CRAFTED.items()]
     allow_any_time(clusters["dc1"], [OFFSETS])
@@ -148,3 +150,11 @@ def test_broken_commits_are_in_quarantine_and_the_stream_goes_on(hostile: Hostil
 def test_no_line_of_the_log_can_be_forged(hostile: Hostile) -> None:
     assert hostile.lines
     assert not [line for line in hostile.lines if "\x1b" in line or "\n" in line or "\0" in line or "\u202e" in line]
+
+
+def test_an_empty_group_id_is_left_out_with_one_line_and_fails_nothing(hostile: Hostile) -> None:
+    rows = hostile.installation.rows("offset_commits", cluster="dc1", group_id="")
+    assert [row["committed_offset"] for row in rows] == [6]
+    assert hostile.said("") == []
+    assert len([line for line in hostile.lines if "empty group id" in line]) == 1
+    assert not any("empty" in failure for failure in hostile.failures)

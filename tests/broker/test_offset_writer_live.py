@@ -14,7 +14,6 @@ from confluent_kafka.admin import NewTopic
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.partition_answer import Committed
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.fence import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
@@ -22,7 +21,6 @@ from offset_sync_demo.kafka.clients import admin_of, client_options
 
 pytestmark = pytest.mark.broker
 
-OURS = OWN_TAG
 PARTITIONS = 4
 
 
@@ -52,7 +50,7 @@ def write_batch(admin: ClusterAdmin, writes: list[OffsetWrite], dry_run: bool = 
 
 
 def wanted(group: str, topic: str, offset: int = 7, expected: int | None = None) -> list[OffsetWrite]:
-    return [OffsetWrite(group, topic, each, offset, OURS, Rule.FORWARD, expected) for each in range(PARTITIONS)]
+    return [OffsetWrite(group, topic, each, offset, None, Rule.FORWARD, expected) for each in range(PARTITIONS)]
 
 
 @contextmanager
@@ -95,7 +93,7 @@ def test_the_empty_group_fails_with_the_reason_and_the_others_are_written(
 def test_what_somebody_else_wrote_is_moved_forward_only_and_only_as_expected(
     admin: ClusterAdmin, topic: str, group_name: str
 ) -> None:
-    theirs = OffsetWrite(group_name, topic, 0, 50, "theirs", Rule.SET, None)
+    theirs = OffsetWrite(group_name, topic, 0, 50, None, Rule.SET, None)
     admin.write_offsets({group_name: [theirs]})
     unseen = write_batch(admin, wanted(group_name, topic, 60)[:1])
     behind = write_batch(admin, wanted(group_name, topic, 40, expected=50)[:1])
@@ -106,9 +104,13 @@ def test_what_somebody_else_wrote_is_moved_forward_only_and_only_as_expected(
         Outcome.COMMITTED,
     ]
     (back,) = wanted(group_name, topic, 30)[:1]
-    assert write_batch(admin, [back])[0].outcome is Outcome.NOT_FORWARD  # our tag alone proves nothing
-    assert write_batch(admin, [replace(back, replaces_ours=True)])[0].outcome is Outcome.COMMITTED
-    assert admin.committed_offsets([group_name]) == {group_name: {TopicPartition(topic, 0): Committed(30, OURS)}}
+    for_a_person = [replace(each, moves_forward=True) for each in (back, replace(back, offset=70))]
+    assert [write_batch(admin, [each])[0].outcome for each in (back, *for_a_person)] == [
+        Outcome.NOT_FORWARD,
+        Outcome.NOT_FORWARD,
+        Outcome.COMMITTED,
+    ]
+    assert admin.committed_offsets([group_name]) == {group_name: {TopicPartition(topic, 0): Committed(70, "")}}
 
 
 def test_a_thousand_groups_are_written_in_one_wave_and_a_second_wave_changes_nothing(
@@ -125,7 +127,7 @@ def test_a_thousand_groups_are_written_in_one_wave_and_a_second_wave_changes_not
 
 def test_a_request_is_sent_only_as_long_as_it_may_be(admin: ClusterAdmin, topic: str, group_name: str) -> None:
     groups = [f"{group_name}-{number}" for number in range(6)]
-    wanted = {group: [OffsetWrite(group, topic, 0, 7, "", Rule.SET, None)] for group in groups}
+    wanted = {group: [OffsetWrite(group, topic, 0, 7, None, Rule.SET, None)] for group in groups}
     allowed = iter([True] * 3)
     found = admin.write_offsets(wanted, 15, lambda: next(allowed, False))
     errors = [each[TopicPartition(topic, 0)] for each in found.values() if isinstance(each, dict)]

@@ -106,7 +106,7 @@ def test_offsets_that_may_be_seen_and_not_written_are_named(
     set_rights(secured.brokers["dc2"], granted() - {GROUPS} | {right(ResourceType.GROUP, "billing", DESCRIBE)})
     admin = ClusterAdmin("dc2", options)
     try:
-        answer = admin.write_offsets({"billing": [OffsetWrite("billing", *PLACE, 3, "", Rule.SET, None)]})["billing"]
+        answer = admin.write_offsets({"billing": [OffsetWrite("billing", *PLACE, 3, None, Rule.SET, None)]})["billing"]
     finally:
         set_rights(secured.brokers["dc2"], granted())
     assert not isinstance(answer, ClusterError)

@@ -24,7 +24,7 @@ def test_groups_known_before_a_restart_of_their_broker_are_read_and_written_afte
     cluster, place = clusters["dc2"], TopicPartition(topic_name, 0)
     create_topics(cluster, {topic_name: 1})
     groups = [f"{group_name}-{number}" for number in range(GROUPS)]
-    writes = [OffsetWrite(group, topic_name, 0, 7, "", Rule.SET, None) for group in groups]
+    writes = [OffsetWrite(group, topic_name, 0, 7, None, Rule.SET, None) for group in groups]
     kafka = admin_for(cluster)
     assert {each.outcome for each in write_offsets(writes, kafka, fence=OpenFence(), dry_run=False, deadline=120)} == {
         Outcome.COMMITTED
@@ -34,7 +34,7 @@ def test_groups_known_before_a_restart_of_their_broker_are_read_and_written_afte
     time.sleep(2)  # so long the client needs to see the cluster without its broker, and then with it
     found = kafka.committed_offsets(groups, deadline=120)
     assert found == {group: {place: Committed(7, "")} for group in groups}
-    writes = [OffsetWrite(group, topic_name, 0, 8, "", Rule.SET, 7) for group in groups]
+    writes = [OffsetWrite(group, topic_name, 0, 8, None, Rule.SET, 7) for group in groups]
     assert {each.outcome for each in write_offsets(writes, kafka, fence=OpenFence(), dry_run=False, deadline=120)} == {
         Outcome.COMMITTED
     }

@@ -18,7 +18,6 @@ from broker.committed_offsets import Partition, commit
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import install
 from offset_sync.kafka.partition_answer import Committed
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync_demo.kafka.clients import admin_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
@@ -35,8 +34,8 @@ NOTES = {
 }
 STRANGE = ["with spaces", "grüße-組-😀", "'\";--\n\x1b[31m", "own-" + "x" * 20_000]
 GROUPS = [
-    *("plain", "behind", "ahead", "reset-under-stranger", "moved", "there-and-back", "rewound", "rewound-noted"),
-    *("moved-noted", "idle", "deleted", "deleted-there", "console-consumer-1", "beyond"),
+    *("plain", "behind", "ahead", "reset-under-stranger", "moved", "there-and-back", "rewound"),
+    *("idle", "deleted", "deleted-there", "console-consumer-1", "beyond"),
     *(f"noted-{name}" for name in NOTES),
     *STRANGE,
 ]
@@ -52,15 +51,15 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
         clusters["dc2"], {PLACE: [*native_log("dc2", 10), None, None, *copied_log("dc1", range(10, 60), first=12)]}
     )
     servers = {alias: clusters[alias].bootstrap_servers for alias in ALIASES}
-    acts = Acts(clusters, install(tmp_path_factory.mktemp("own"), servers, [TOPIC], sync={"metadata": "carry"}), GROUPS)
+    acts = Acts(clusters, install(tmp_path_factory.mktemp("own"), servers, [TOPIC]), GROUPS)
     set_offsets(clusters, "dc2", {"behind": 20, "ahead": 50, "reset-under-stranger": 50})
     set_offsets(clusters, "dc1", {group: 30 for group in GROUPS if not group.startswith("noted-")})
     set_offsets(clusters, "dc1", {f"noted-{name}": (30, note) for name, note in NOTES.items()})
-    set_offsets(clusters, "dc1", {"rewound-noted": (30, "m"), "moved-noted": (30, "m"), "beyond": 99_999_999})
+    set_offsets(clusters, "dc1", {"beyond": 99_999_999})
     assert acts.installation.index() == []
     acts.play()
-    set_offsets(clusters, "dc2", {"moved": 42, "there-and-back": 42, "moved-noted": (42, "n"), "idle": 32})
-    set_offsets(clusters, "dc1", {"rewound": 0, "rewound-noted": (15, "m2"), "reset-under-stranger": 5})
+    set_offsets(clusters, "dc2", {"moved": 42, "there-and-back": 42, "idle": 32})
+    set_offsets(clusters, "dc1", {"rewound": 0, "reset-under-stranger": 5})
     delete_group(clusters, "dc1", "deleted")
     delete_group(clusters, "dc2", "deleted-there")
     acts.play()
@@ -87,7 +86,7 @@ def test_every_pass_is_done_without_a_failure(acts: Acts) -> None:
 
 
 def test_a_commit_appears_on_the_target_with_our_tag(acts: Acts) -> None:
-    assert acts.value(0, "dc2", "plain", PLACE) == Committed(32, OWN_TAG)
+    assert acts.value(0, "dc2", "plain", PLACE) == Committed(32, "")
     row = only(acts.rows(0, group_id="plain"))
     assert (row["state"], row["outcome"], row["error"]) == ("EXACT", "COMMITTED", None)
     assert (row["source_offset"], row["target_offset"], row["previous_target_offset"]) == (30, 32, None)
@@ -98,9 +97,9 @@ def test_what_nobody_changes_is_neither_written_nor_mentioned_again(acts: Acts) 
     assert [acts.said(act, "plain") for act in (1, 2)] == [[], []]
 
 
-@pytest.mark.parametrize("name", [name for name in NOTES if name != "none"])
-def test_the_metadata_of_the_source_is_carried_over_to_the_byte(acts: Acts, name: str) -> None:
-    assert acts.value(0, "dc2", f"noted-{name}", PLACE) == Committed(32, NOTES[name])
+@pytest.mark.parametrize("name", NOTES)
+def test_the_metadata_of_the_source_is_left_behind(acts: Acts, name: str) -> None:
+    assert acts.value(0, "dc2", f"noted-{name}", PLACE) == Committed(32, "")
 
 
 def test_our_own_commits_are_known_as_ours_and_do_not_come_back(acts: Acts) -> None:
@@ -108,7 +107,7 @@ def test_our_own_commits_are_known_as_ours_and_do_not_come_back(acts: Acts) -> N
         (row["group_id"], row["committed_offset"])
         for row in acts.installation.rows("offset_commits", cluster="dc2", topic=TOPIC, is_own=True)
     }
-    assert {(f"noted-{name}", 32) for name in NOTES} | {("plain", 32), ("moved-noted", 32)} <= own
+    assert {(f"noted-{name}", 32) for name in NOTES} | {("plain", 32)} <= own
     for act in range(3):
         assert acts.rows(act, source_cluster="dc2", group_id="plain") == []
         for group in ["plain", *(f"noted-{name}" for name in NOTES)]:
@@ -123,7 +122,7 @@ def test_strange_group_ids_are_only_text(acts: Acts, group: str) -> None:
 def test_an_older_value_of_somebody_else_is_moved_forward(acts: Acts) -> None:
     row = only(acts.rows(0, group_id="behind"))
     assert (row["outcome"], row["previous_target_offset"]) == ("COMMITTED", 20)
-    assert acts.value(0, "dc2", "behind", PLACE) == Committed(32, OWN_TAG)
+    assert acts.value(0, "dc2", "behind", PLACE) == Committed(32, "")
 
 
 def test_an_older_value_of_somebody_else_is_never_moved_back(acts: Acts) -> None:
@@ -143,19 +142,11 @@ def test_a_rewind_at_the_source_is_followed_and_recorded(acts: Acts) -> None:
     assert (row["state"], row["outcome"], row["previous_target_offset"]) == ("REWIND", "COMMITTED", 32)
 
 
-def test_a_rewind_is_followed_where_our_value_carries_the_metadata_of_the_source(acts: Acts) -> None:
-    assert acts.said(1, "rewound-noted") == [("REWIND", "COMMITTED")]
-    assert acts.value(1, "dc2", "rewound-noted", PLACE) == Committed(17, "m2")
-
-
-@pytest.mark.parametrize(("group", "metadata"), [("moved", OWN_TAG), ("moved-noted", "n")])
-def test_a_newer_commit_on_the_target_makes_it_the_owner_and_flows_the_other_way(
-    acts: Acts, group: str, metadata: str
-) -> None:
-    assert acts.offset(1, "dc2", group, PLACE) == 42
-    assert acts.value(1, "dc1", group, PLACE) == Committed(40, metadata)
-    assert [row["source_cluster"] for row in acts.rows(1, group_id=group)] == ["dc2"]
-    assert acts.said(2, group) == []
+def test_a_newer_commit_on_the_target_makes_it_the_owner_and_flows_the_other_way(acts: Acts) -> None:
+    assert acts.offset(1, "dc2", "moved", PLACE) == 42
+    assert acts.value(1, "dc1", "moved", PLACE) == Committed(40, "")
+    assert [row["source_cluster"] for row in acts.rows(1, group_id="moved")] == ["dc2"]
+    assert acts.said(2, "moved") == []
 
 
 def test_a_group_that_moved_and_came_back_is_followed_both_ways(acts: Acts) -> None:
@@ -164,10 +155,10 @@ def test_a_group_that_moved_and_came_back_is_followed_both_ways(acts: Acts) -> N
 
 
 def test_a_group_that_was_moved_and_has_read_nothing_since_may_be_moved_back(acts: Acts) -> None:
-    assert acts.value(0, "dc2", "idle", PLACE) == Committed(32, OWN_TAG)
+    assert acts.value(0, "dc2", "idle", PLACE) == Committed(32, "")
     assert acts.value(1, "dc2", "idle", PLACE) == Committed(32, "")  # its own commit, of the value that we brought
     assert {row["source_cluster"] for row in acts.rows(1, group_id="idle")} == {"dc2"}
-    assert acts.value(2, "dc1", "idle", PLACE) == Committed(30, OWN_TAG)
+    assert acts.value(2, "dc1", "idle", PLACE) == Committed(30, "")
 
 
 def test_a_group_deleted_at_the_source_is_recorded_and_the_target_keeps_its_offset(acts: Acts) -> None:

@@ -63,7 +63,7 @@ def killed(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest
         create_topics(clusters[alias], {TOPIC: len(LOGS)})
         write_log(clusters[alias], {place: logs[alias] for place, logs in LOGS.items()})
     servers = {alias: clusters[alias].bootstrap_servers for alias in ALIASES}
-    installation = install(tmp_path_factory.mktemp("killed"), servers, [TOPIC], sync={"metadata": "carry"})
+    installation = install(tmp_path_factory.mktemp("killed"), servers, [TOPIC])
     halves = {place: len(logs["dc1"]) // 2 for place, logs in LOGS.items()}
     commit(clusters["dc1"], {PLAIN: {**halves}, NOTED: {place: (half, "m") for place, half in halves.items()}})
     index_exits, runs, sync_exits, history = [], [], [], []

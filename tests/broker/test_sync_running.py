@@ -66,7 +66,7 @@ def running(clusters: Clusters, spark_environment: None, tmp_path_factory: pytes
         tmp_path_factory.mktemp("running"),
         {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")},
         ["running-.*"],
-        sync={"trigger_interval": "500ms", "reconcile_interval": "2s", "commit_timeout": "5s", "metadata": "carry"},
+        sync={"trigger_interval": "500ms", "reconcile_interval": "2s", "commit_timeout": "5s"},
         index={"trigger_interval": "500ms"},
         metrics={"address": "127.0.0.1", "sync_offsets_port": 0},
     )
@@ -136,7 +136,7 @@ def test_a_partition_that_appears_is_indexed_and_synced(running: Running) -> Non
     running.arrives("running-growing", 7 + SHIFT, (GROWING, 1))
 
 
-def test_commits_that_carry_metadata_are_known_as_ours_however_fast_they_come(running: Running) -> None:
+def test_our_commits_are_known_as_ours_however_fast_they_come(running: Running) -> None:
     groups = [f"running-noted-{number}" for number in range(100)]
     for offset in range(20, 60):
         commit(running.clusters["dc1"], {group: {PLACE: (offset, f"m{offset}")} for group in groups})

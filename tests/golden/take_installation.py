@@ -20,12 +20,11 @@ from pathlib import Path
 
 from confluent_kafka import TopicPartition as ClientPartition
 
-from broker.committed_offsets import Partition, admin_for, commit, committed
+from broker.committed_offsets import Partition, commit, committed
 from broker.installation import until
 from broker.installation_scene import AUDIT, ORDERS, PAYMENTS, Scene, opened
 from broker.kept_installation import ALIASES, pack
 from offset_sync.kafka.partition_answer import Committed
-from offset_sync.model.values import TopicPartition
 from offset_sync_demo.kafka.clients import admin_of, stable_ends
 from offset_sync_demo.load.group_member import ReaderOptions
 from offset_sync_demo.load.group_reader import GroupReader
@@ -95,7 +94,7 @@ def play_round(scene: Scene, number: int) -> None:
         here |= {"auditor": {AUDIT: scene.end("dc1", AUDIT)}, "audit-late": {AUDIT: 3}, "retired": {PAYMENTS[0]: 4}}
     if number == 3:
         here |= {"moved": {place: scene.end("dc1", place) for place in ORDERS}}
-        delete(scene, "retired", PAYMENTS[0])
+        delete(scene, "retired")
         until(lambda: scene.installation.rows("offset_commits", group_id="retired", is_tombstone=True))
     commit(scene.clusters["dc1"], here)
     commit(scene.clusters["dc2"], there)
@@ -120,10 +119,10 @@ def is_translated(scene: Scene, group: str, offsets: Mapping[Partition, int | tu
     return wanted <= {(row["topic"], row["partition"], row["source_offset"]) for row in rows}
 
 
-def delete(scene: Scene, group: str, place: Partition) -> None:
-    """Delete a committed offset at dc1."""
-    answer = admin_for(scene.clusters["dc1"]).delete_offsets(group, [TopicPartition(*place)])
-    assert answer == {TopicPartition(*place): None}, answer
+def delete(scene: Scene, group: str) -> None:
+    """Delete a group at dc1, with its committed offset."""
+    admin = admin_of(scene.clusters["dc1"])  # it has to live until the answer is there
+    admin.delete_consumer_groups([group])[group].result(30)
 
 
 def crash(scene: Scene) -> None:

@@ -82,7 +82,7 @@ def committing(spark: SparkSession, folder: Path) -> object:
     commit = DistributedWriter(
         spark, TargetWriter("dc9", NOBODY_LISTENS, 10, 1.0, False), OpenFence(), groups_per_task=2
     )
-    writes = [OffsetWrite(f"g{n}", "t", 0, n, "", Rule.SET, None) for n in range(8)]
+    writes = [OffsetWrite(f"g{n}", "t", 0, n, None, Rule.SET, None) for n in range(8)]
     return sorted({f"{each.outcome.name}: {each.error}" for each in commit.write(writes)})
 
 

@@ -216,8 +216,9 @@ class Config(Section):
         return topic_pattern(self.topics, without, affixes)
 
     def is_group_included(self, group_id: str) -> bool:
-        """Whether the offsets of *group_id* are synced."""
-        return is_match(self.groups.include, group_id) and not is_match(self.groups.exclude, group_id)
+        """Whether the offsets of *group_id* are synced; never those of the empty id, which has no coordinator."""
+        is_included = is_match(self.groups.include, group_id) and not is_match(self.groups.exclude, group_id)
+        return is_included and group_id != ""
 
     def hiding(self, paths: Iterable[KeyPath]) -> Config:
         """Return the same configuration that also hides the values at *paths*."""

@@ -23,6 +23,15 @@ _TEXTS = {
     "less_than": "is too large; choose a smaller number",
 }
 
+_REMOVED: dict[KeyPath, str] = {
+    ("sync", "deletes"): (
+        "was removed; remove the line: offsets that a group deleted at its home cluster are no longer refreshed at the "
+        "other clusters and expire there; nothing is deleted"
+    ),
+    ("sync", "metadata"): "was removed; remove the line: commits carry empty metadata",
+}
+"""Options of earlier versions, with the remedy for a file that still has them, whatever their value."""
+
 
 def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Problem]:
     """Yield one problem for each error that validating against *model* found."""
@@ -36,6 +45,8 @@ def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Problem]
 def _text(detail: ErrorDetails, path: KeyPath, model: type[BaseModel]) -> str:
     kind, value = detail["type"], detail["input"]
     if kind == "extra_forbidden":
+        if removed := _REMOVED.get(path):
+            return removed
         return _unknown_key_text(str(path[-1]), sorted(_fields_at(path[:-1], model)))
     if value is None and kind != "missing":
         return "is empty; give it a value or remove the line"

@@ -157,8 +157,7 @@ class Sync(Section):
     refresh_interval: PositiveDuration = timedelta(hours=12)
     hole_grace: Duration = timedelta(seconds=60)
     idle_after: Duration = timedelta(minutes=10)
-    deletes: Literal["ignore", "follow"] = "ignore"
-    metadata: Literal["tag", "carry"] = "tag"
+    home_silence: Duration = timedelta(minutes=5)
     max_offsets_per_trigger: Count = 500_000
     requests_in_flight: Count = 500
     index_memory: Size = DEFAULT_SIZE

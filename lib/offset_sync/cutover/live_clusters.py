@@ -12,11 +12,10 @@ from offset_sync.cutover.plan import Committed, Direction, PartitionStatus
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
 from offset_sync.state.clock_offset import system_now_ms
-from offset_sync.state.committed_offsets import owners
+from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.key_index import KeyRows
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.rows import Rows
-from offset_sync.status.stream_lag import coordinator_hash
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation, ReconciliationLog
 from offset_sync.translate.index.log_index import LogIndex
@@ -91,13 +90,20 @@ class LiveClusters:
         offsets = self._state.offsets
         with self._state.lock:
             keys = self._included_keys(groups)
-            owner = owners(offsets.column("genuine_at_ms")[:, keys])
+            owner = self._state.homes_of(keys).home
         aliases = list(offsets.clusters)
         found: dict[str, set[str]] = {}
         for key, number in zip(keys.tolist(), owner.tolist(), strict=True):
             if number >= 0 and aliases[number] != self._source:
                 found.setdefault(offsets.keys[key][0], set()).add(aliases[number])
         return {group_id: sorted(names) for group_id, names in found.items()}
+
+    def held_back(self, groups: Collection[str]) -> dict[str, str]:
+        """Return, per group, which open transaction holds back commits of it at either cluster."""
+        with self._state.lock:
+            keys = [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
+        reasons = self._live.progress.held_back((self._source, self._target), keys)
+        return {key.group_id: str(reason) for key, reason in zip(keys, reasons, strict=True) if reason is not None}
 
     def _included_keys(self, groups: Collection[str]) -> KeyRows:
         keys, offsets = self._live.keys_of(groups), self._state.offsets
@@ -112,7 +118,7 @@ class LiveClusters:
         """Return what the jobs have not read yet: commits of the groups, and records up to the ends first asked for."""
         progress = self._live.refresh(system_now_ms())
         aliases = (self._source, self._target)
-        hashes = np.array([coordinator_hash(group_id) for group_id in groups], np.int64)
+        hashes = coordinator_hashes(list(groups))
         answers = [progress.unread_commits(alias, hashes) for alias in aliases]
         unread = {
             "commits to read": sum(int(count.sum()) for count, _ in answers),
@@ -146,7 +152,7 @@ class LiveClusters:
         views: dict[TopicPartition, tuple[LogIndex, LogIndex]] = {}
         asked: list[tuple[str, TopicPartition, int]] = []
         with state.lock:
-            committed = state.offsets.clusters[self._source].columns["genuine_offset"]
+            committed, _ = state.offsets.clusters[self._source].position(state.all_rows())
             origin = index.code(self._source)
             for key in self._included_keys(groups).tolist():
                 group_id, *place = state.offsets.keys[key]

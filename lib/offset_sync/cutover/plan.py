@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
 
 from offset_sync.config.stream_names import Names
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, State, Status, TopicPartition
+from offset_sync.status.verdict import RowFacts, Verdict, verdicts
+from offset_sync.tables.report_tables import SYNC_STATUS
 
 
 class Direction(NamedTuple):
@@ -33,6 +37,7 @@ class Step(Enum):
     WAIT = "wait"
     COMMIT = "commit"
     READ_BACK = "read_back"
+    HOME = "home"  # from now on the group reads the stream at the target
     VERIFY = "verify"
 
 
@@ -70,6 +75,22 @@ class PartitionStatus:
     duplicates: int | None
     lost: int | None
     not_mirrored: int
+    duplicates_at_most: int | None = 0
+    elsewhere: str | None = None
+    uncommitted: str | None = None
+
+    @property
+    def is_contested(self) -> bool:
+        """True where two clusters commit it: moving the group decides between them."""
+        return self.state is State.COMMITTED_AT_BOTH
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A group's newest commit at the source, *age_ms* ago, and whether a member made it."""
+
+    age_ms: int
+    is_member: bool
 
 
 @dataclass(frozen=True)
@@ -104,13 +125,15 @@ class CutoverStep:
     target_offset: int | None = None
     duplicates: int | None = None
     lost: int | None = None
+    stream: str | None = None  # of a step about a whole topic
 
 
 @dataclass
 class GroupPlan:
     """What a move of one group would come to; with any *blocking* reason it is not made.
 
-    *streams* are all that it has committed at either cluster, each with whether it has itself done so at the target.
+    *notes* are good to know. *streams* are all that it has committed at either cluster, each with whether it has itself
+    done so at the target.
     """
 
     group_id: str
@@ -118,6 +141,7 @@ class GroupPlan:
     at_target: Activity
     partitions: list[PartitionStatus]
     blocking: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     streams: Mapping[str, bool] = field(default_factory=dict)
 
     def subscriptions(self, names: Names, target: str) -> dict[str, bool]:
@@ -129,6 +153,19 @@ class GroupPlan:
         return dict(sorted((topic, is_known) for topic, is_known in found if topic is not None))
 
     @property
+    def verdict(self) -> Verdict:
+        """The least verdict of its partitions, by the rule of every report; BLOCKED with any blocking reason."""
+        if self.blocking or not self.partitions:
+            return Verdict.BLOCKED
+        is_known = self.at_target is not Activity.UNKNOWN
+        return Verdict(int(verdicts(_facts(self.partitions, is_known)).min()))
+
+    @property
+    def uncommitted(self) -> dict[str, str]:
+        """Partitions that it has never committed, as ranges by stream."""
+        return {each.topic_partition.topic: each.uncommitted for each in self.partitions if each.uncommitted}
+
+    @property
     def duplicates(self) -> int:
         """Records it would read again at the translated offsets, where that is known."""
         return sum(each.duplicates or 0 for each in self.partitions)
@@ -137,6 +174,22 @@ class GroupPlan:
     def lost(self) -> int:
         """Unread records that it would never see if the source never came back."""
         return sum(each.lost or each.not_mirrored for each in self.partitions)
+
+
+def _facts(partitions: Sequence[PartitionStatus], is_activity_known: bool) -> RowFacts:
+    """Return what a verdict needs."""
+    columns: dict[str, list[Any]] = {
+        "status": [each.status.word for each in partitions],
+        "state": [each.state.name for each in partitions],
+        "is_target_active": [False if is_activity_known else None] * len(partitions),
+        "elsewhere": [each.elsewhere for each in partitions],
+        "staleness_ms": [None] * len(partitions),
+        "mirror_lag_ms": [None] * len(partitions),
+    }
+    for name in ("lost", "not_mirrored", "duplicates", "duplicates_at_most"):
+        columns[name] = [getattr(each, name) for each in partitions]
+    rows = {name: pa.array(values, SYNC_STATUS.arrow_schema.field(name).type) for name, values in columns.items()}
+    return RowFacts.of_table(pa.table(rows))
 
 
 class CutoverClusters(Protocol):
@@ -151,8 +204,20 @@ class CutoverClusters(Protocol):
     def owned_elsewhere(self, groups: Collection[str]) -> Mapping[str, list[str]]:
         """Return, per group, the clusters that hold its newest commit of some partition and are not the source."""
 
+    def readers(self, groups: Collection[str]) -> Mapping[str, Reader]:
+        """Return, per group, its newest commit at the source; nothing of a group without one."""
+
+    def share_groups(self) -> Collection[str]:
+        """Return the share groups of either cluster, which have acknowledgements and no offsets."""
+
+    def commit_starts(self, groups: Mapping[str, Mapping[str, str]]) -> list[Committed]:
+        """Commit, at the target, where its logs start, of partitions (ranges by stream) without an offset there."""
+
     def committed_streams(self, groups: Collection[str]) -> Mapping[str, Mapping[str, bool]]:
         """Return, per group, the streams it has itself committed at either cluster, and whether at the target."""
+
+    def held_back(self, groups: Collection[str]) -> Mapping[str, str]:
+        """Return, per group, which open transaction holds back commits of it, when the statuses were asked for."""
 
     def forget_ends(self) -> None:
         """Let :meth:`unread` ask anew where the logs end; between two calls it counts up to the same ends."""

@@ -11,6 +11,14 @@ from rich.text import Text
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.plan import Activity, Direction, GroupPlan
 from offset_sync.model.text import visible
+from offset_sync.status.verdict import Verdict
+
+_MOVES = {
+    Verdict.BLOCKED: Text("no", "red"),
+    Verdict.UNKNOWN: Text("by apply", "yellow"),
+    Verdict.AT_COST: Text("at cost", "yellow"),
+    Verdict.NOW: Text("yes", "green"),
+}
 
 
 def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Console, names: Names = SAME_NAMES) -> None:
@@ -26,17 +34,18 @@ def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Consol
             f"{len(plan.partitions):,}",
             f"{plan.duplicates:,}",
             f"{plan.lost:,}",
-            Text("no", "red") if plan.blocking else Text("at cost" if plan.duplicates or plan.lost else "yes", "green"),
+            _MOVES[plan.verdict],
         )
     console.print(table)
     for plan in plans:
-        for reason in plan.blocking:
+        for reason in [*plan.blocking, *plan.notes]:
             console.print(Text(f"{visible(plan.group_id)}: {visible(reason)}"), soft_wrap=True)
     if not names.is_same:
         _print_subscriptions(plans, direction.target, console, names)
     console.print(
         Text("\nrepeats: records it would read again; lost: unread ones that are not at the target (yet)", "dim")
     )
+    console.print(Text("move: yes: as it is now; by apply: once apply has committed; at cost: as shown", "dim"))
 
 
 def _print_subscriptions(plans: Sequence[GroupPlan], target: str, console: Console, names: Names) -> None:

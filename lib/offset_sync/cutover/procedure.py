@@ -53,6 +53,7 @@ class CutoverProcedure:
         here, there = (self._clusters.active_groups(alias) for alias in (self._source, self._target))
         statuses, elsewhere = self._clusters.partition_statuses(groups), self._clusters.owned_elsewhere(groups)
         streams, plans = self._clusters.committed_streams(groups), []
+        held = self._clusters.held_back(groups)
         for group_id in groups:
             activities = _activity(group_id, here), _activity(group_id, there)
             plan = GroupPlan(group_id, *activities, statuses.get(group_id, []), streams=streams.get(group_id, {}))
@@ -60,6 +61,7 @@ class CutoverProcedure:
             if mode is Mode.PLANNED:
                 plan.blocking += self._source_reasons(plan, here)
             plan.blocking += self._commit_reasons(plan, elsewhere.get(group_id, []))
+            plan.blocking += [held[group_id]] if group_id in held else []
             plans.append(plan)
         return plans
 

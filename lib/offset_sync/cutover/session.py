@@ -21,12 +21,9 @@ from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.fence import Fence
 from offset_sync.status.live_state import LiveState
-from offset_sync.sync.announced_writes import Announcements
-from offset_sync.sync.intent_log import intents_folder
 from offset_sync.sync.reconciliation import OffsetWriter
 from offset_sync.sync.target_writer import TargetWriter
-from offset_sync.sync.translation_history import NoIntents, TranslationHistory
-from offset_sync.sync.write_ahead import WriteAheadWriter
+from offset_sync.sync.translation_history import TranslationHistory
 from offset_sync.tables.protocol import Tables
 from offset_sync.tables.report_tables import CUTOVERS
 
@@ -63,19 +60,20 @@ class TableJournal:
 
     def _to_row(self, step: CutoverStep) -> dict[str, object]:
         place, (source, target) = step.topic_partition, self._direction
+        stream = place.topic if place else step.stream
         return {
             "step": step.step.value,
             "result": step.result.value,
             "group_id": step.group_id,
-            "topic": self._names.outside(source, place.topic) if place else None,
+            "topic": self._names.outside(source, stream) if stream else None,
             "partition": place.partition if place else None,
             "source_offset": step.source_offset,
             "target_offset": step.target_offset,
             "duplicates": step.duplicates,
             "lost": step.lost,
             "detail": step.detail,
-            "stream": place.topic if place else None,
-            "target_topic": self._names.topic(target, place.topic) if place else None,
+            "stream": stream,
+            "target_topic": self._names.topic(target, stream) if stream else None,
         }
 
 
@@ -87,9 +85,9 @@ def open_cutover(
 
     Raises OffsetSyncError where that cannot be done: the groups are moved, but the history lacks it.
     """
-    history = TranslationHistory(live.tables, live.state.offsets.keys, config, NoIntents())
+    history = TranslationHistory(live.tables, live.state.offsets.keys, config)
     clusters = LiveClusters(
-        config, live, direction, _CutoverWriter(announcing_writer(config, live, direction.target, fence)), history
+        config, live, direction, _CutoverWriter(_writer_at(config, direction.target, fence)), history
     )
     journal = TableJournal(live.tables, direction, mode, say, config.names)
     try:
@@ -101,9 +99,9 @@ def open_cutover(
 
 
 class _CutoverWriter:
-    """Commits with *writer* also where sync_offsets has written since the tables were read, or died before it said so.
+    """Commits with *writer*, forward also where sync_offsets has written since the tables were read.
 
-    A person is waiting, and what sync_offsets finds here afterwards it sets right by itself.
+    It may have died before it recorded that. Errs to leaving alone: what is ahead of the answer and not expected stays.
     """
 
     def __init__(self, writer: OffsetWriter) -> None:
@@ -111,13 +109,7 @@ class _CutoverWriter:
 
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order."""
-        return self._writer.write([replace(each, replaces_ours=True) for each in writes])
-
-
-def announcing_writer(config: Config, live: LiveState, target: str, fence: Fence) -> OffsetWriter:
-    """Return who commits at *target*, after the driver at work could know what."""
-    announcements = Announcements(live.tables.files, intents_folder(config))
-    return WriteAheadWriter(target, live.state, _writer_at(config, target, fence), announcements)
+        return self._writer.write([replace(each, moves_forward=True) for each in writes])
 
 
 def _writer_at(config: Config, target: str, fence: Fence) -> OffsetWriter:

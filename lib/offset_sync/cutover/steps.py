@@ -46,6 +46,11 @@ def read_back_step(committed: Committed, found_offset: int | None, problem: str 
     )
 
 
+def home_step(group_id: str, stream: str) -> CutoverStep:
+    """Return that a group reads a stream at the target from now on: its commits there were read back."""
+    return CutoverStep(group_id, Step.HOME, Result.DONE, stream=stream)
+
+
 def verify_step(partition: PartitionStatus) -> CutoverStep:
     """Return whether a partition is in sync, and if not, why."""
     is_in_sync = partition.status is Status.IN_SYNC

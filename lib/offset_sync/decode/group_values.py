@@ -10,7 +10,6 @@ from offset_sync.decode.record_layouts import (
     GROUP_EPOCH,
     KIND_OF_TYPE,
     MEMBER,
-    STREAMS_TYPES,
     VERSIONS_OF_KIND,
     unknown_version,
 )
@@ -26,18 +25,15 @@ class GroupValue:
 
 
 def decode_group_value(record_type: int, value: bytes) -> GroupValue:
-    """Decode the value of a record of type 2, 3, 5, 17 or 19; raises DecodeError.
+    """Decode the value of a record of type 2, 3 or 5; raises DecodeError.
 
-    The whole value is read although little of it is returned, so that one that is cut off is noticed. Of streams
-    records only the version is read: all that matters is that the record exists.
+    The whole value is read although little of it is returned, so that one that is cut off is noticed.
     """
     cursor = Cursor(value, "value")
     version = cursor.integer(2, "version")
     kind = KIND_OF_TYPE[record_type]
     if version not in VERSIONS_OF_KIND[kind]:
         raise DecodeError(unknown_version(version, record_type))
-    if record_type in STREAMS_TYPES:
-        return GroupValue()
     return {GROUP: _classic_group, GROUP_EPOCH: _group_epoch, MEMBER: _member}[kind](cursor, version)
 
 

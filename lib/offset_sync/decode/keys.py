@@ -9,11 +9,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from offset_sync.decode.arrow_buffers import ByteRows, Spans, gather, to_text, with_nulls
-from offset_sync.decode.record_layouts import COMMIT, IGNORED, KIND_OF_TYPE, KINDS, MEMBER
+from offset_sync.decode.record_layouts import COMMIT, IGNORED, KIND_OF_TYPE, KINDS, MEMBER_KINDS
 from offset_sync.decode.vector_cursor import VectorCursor
 
 _TYPES = max(KIND_OF_TYPE) + 1
 _IGNORED_CODE = KINDS.index(IGNORED)
+_HAS_MEMBER = np.array([kind in MEMBER_KINDS for kind in KINDS], np.bool_)
 _CODE_OF_TYPE = np.array([KINDS.index(KIND_OF_TYPE.get(number, IGNORED)) for number in range(_TYPES)], np.int8)
 
 
@@ -50,7 +51,7 @@ def decode_keys(keys: ByteRows, errors: dict[int, str]) -> Keys:
     is_commit = kind == KINDS.index(COMMIT)
     others = cursor.select(~is_commit[cursor.rows] & (kind[cursor.rows] != _IGNORED_CODE))
     others.read_string(group, "group")
-    is_member = kind == KINDS.index(MEMBER)
+    is_member: NDArray[np.bool_] = _HAS_MEMBER[kind]
     others.select(is_member[others.rows]).read_string(member, "member")
     has_group = kind != _IGNORED_CODE
     texts = [

@@ -16,10 +16,12 @@ from offset_sync.ingest.commit_log_check import Looked
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, GroupPartition, TopicPartition
 from offset_sync.state.committed_offsets import CommitRecords
+from offset_sync.state.groups_by_log import KINDS as BY_LOG_KINDS
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.definition import Table
 from offset_sync.translate.index.runs import Int64s
 
+MADE = "made_at"
 _LATEST_MS = 253_402_300_799_999
 """The end of the year 9999, the last that every reader of the tables knows."""
 
@@ -48,16 +50,31 @@ class CommitBatch:
         return [GroupPartition(*key) for key in zip(*columns, strict=True)]
 
     @property
+    def timestamp_ms(self) -> Int64s:
+        """When the coordinator wrote each commit, by the cluster's clock.
+
+        Of the record, and not of the commit in it: a client of protocol version 1 sends what it likes.
+        """
+        written: Int64s = self.commits.column("timestamp").cast(pa.int64()).to_numpy() // 1000
+        return written
+
+    def with_made(self, made_ms: Int64s) -> CommitBatch:
+        """Return the batch with when each commit was made by our clock."""
+        return replace(self, commits=self.commits.append_column(MADE, _to_time(pa.array(made_ms))))
+
+    @property
     def commit_records(self) -> CommitRecords:
         """The commits as the state takes them, their keys not looked up yet."""
         commits = self.commits
+        is_dated = MADE in commits.column_names
         return CommitRecords(
             key=np.empty(0, np.intp),
             offset=_numbers(commits, "committed_offset"),
             is_tombstone=commits.column("is_tombstone").to_numpy(),
             committed_at_ms=_committed_at_ms(commits),
+            made_ms=_numbers(commits, MADE) // 1000 if is_dated else self.timestamp_ms,
+            log_partition=_numbers(commits, "log_partition"),
             log_offset=_numbers(commits, "log_offset"),
-            metadata=[text or "" for text in commits.column("metadata").to_pylist()],
             topic_id=commits.column("topic_id").to_pylist(),
             leader_epoch=commits.column("leader_epoch").cast(pa.int64()).fill_null(ABSENT).to_numpy(),
         )
@@ -98,9 +115,15 @@ def rows_of(alias: str, batch: CommitBatch, is_own: NDArray[np.bool_]) -> dict[T
     places = {"partition": "log_partition", "offset": "log_offset"}
     return {
         QUARANTINE: _to_rows(QUARANTINE, batch.of_kind("malformed"), of_log, places),
-        GROUP_EVENTS: _to_rows(GROUP_EVENTS, _group_events(batch), same, {"at": "timestamp"}),
+        GROUP_EVENTS: group_event_rows(alias, batch),
         OFFSET_COMMITS: commit_rows(alias, batch, is_own),
     }
+
+
+def group_event_rows(alias: str, batch: CommitBatch) -> pa.Table:
+    """Return what *batch* says of groups and their members as rows of ``group_events``."""
+    same = {"cluster": alias, "captured_at": batch.captured_at}
+    return _to_rows(GROUP_EVENTS, _group_events(batch), same, {"at": "timestamp"})
 
 
 def commit_rows(alias: str, batch: CommitBatch, is_own: NDArray[np.bool_]) -> pa.Table:
@@ -122,14 +145,16 @@ def _to_rows(table: Table, rows: pa.Table, same: dict[str, object], renamed: dic
 
 def _history(batch: CommitBatch, is_own: NDArray[np.bool_]) -> pa.Table:
     history = batch.commits.append_column("is_own", pa.array(is_own))
+    if MADE not in history.column_names:
+        history = history.append_column(MADE, pa.nulls(history.num_rows, pa.timestamp("us", tz="UTC")))
     history = history.append_column("committed_at", _to_time(pa.array(_committed_at_ms(batch.commits))))
     expires_at_ms = pc.min_element_wise(history.column("expires_at_ms"), _LATEST_MS, skip_nulls=False)
     return history.append_column("expires_at", _to_time(expires_at_ms))
 
 
 def _group_events(batch: CommitBatch) -> pa.Table:
-    """Return the records that say who is active; a tombstone's kind ends in ``_removed``."""
-    names = {"group": "classic", "group_epoch": "epoch", "member": "member"}
+    """Return the records of groups and members; a tombstone's kind ends in ``_removed``."""
+    names = {"group": "classic", "group_epoch": "epoch", "member": "member"} | {kind: kind for kind in BY_LOG_KINDS}
     chosen = batch.records.filter(pc.is_in(batch.records.column("kind"), pa.array(list(names))))
     rows = zip(chosen.column("kind").to_pylist(), chosen.column("is_tombstone").to_pylist(), strict=True)
     kinds = [names[kind] + ("_removed" if is_tombstone else "") for kind, is_tombstone in rows]

@@ -19,7 +19,6 @@ from offset_sync.ingest.commit_batch import CommitBatch, commit_rows, is_of_logs
 from offset_sync.ingest.commit_log_check import CommitLogs, Looked, UncheckedLogs
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
 from offset_sync.ingest.map_batches import map_batches
-from offset_sync.ingest.mirror_commits import NO_MIRROR_COMMITS, MirrorCommits
 from offset_sync.ingest.second_reader import ONLY_SPARK, OffsetRanges, RecordsAgain, ranges_of
 from offset_sync.ingest.unknown_versions import UnknownVersions
 from offset_sync.model.values import CONSUMER_OFFSETS
@@ -36,14 +35,14 @@ class Reading(NamedTuple):
     """Who is asked about what was read: *logs* whether it is still there. *again* reads what Spark cannot or has not.
 
     *lives* are those of the logs of commits, as the state knows them; without them a log has only one. *names* say
-    which streams the topics are, *mirrors* which commits a mirror's group sync has made.
+    which streams the topics are. A micro-batch reads at *most* so many records.
     """
 
     again: RecordsAgain = ONLY_SPARK
     logs: CommitLogs = UncheckedLogs()
     lives: CommitLogLives | None = None
     names: Names = SAME_NAMES
-    mirrors: MirrorCommits = NO_MIRROR_COMMITS
+    most: int = 1
 
 
 class CommitIngester:
@@ -58,7 +57,6 @@ class CommitIngester:
         self._clusters = clusters
         self._reading = reading or Reading()
         self._lives = self._reading.lives or CommitLogLives(tables)
-        self.mirrors = self._reading.mirrors
         self._versions = UnknownVersions(alias, CONSUMER_OFFSETS)
         self._taken_in: int | None = None  # not known, and not looked at
         self._is_restored = False
@@ -84,6 +82,10 @@ class CommitIngester:
     def note_taken_in(self, batch_id: int | None) -> None:
         """Note the last micro-batch that is in the state; None: not one is."""
         self._taken_in = -1 if batch_id is None else batch_id
+
+    def is_whole(self, batch_id: int) -> bool:
+        """Return whether a micro-batch reads all that the logs held when it was planned. Errs to False."""
+        return self._checkpoint.record_limit(batch_id) < self._reading.most
 
     def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
         """Bring *state* up to *batch_id*, which is next; return the rows of what another driver took in before it.

@@ -152,6 +152,8 @@ class IncarnationLog:
         if self._is_loaded:
             return
         for row in self._tables.all_rows(INDEXED_TOPICS).to_pylist():
+            if row["topic"] == CONSUMER_OFFSETS:  # there for its number of partitions
+                continue
             self._indexed_ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
         rows = self._tables.all_rows(LOG_INCARNATIONS).to_pylist()
         for row in sorted(rows, key=lambda row: row["noticed_at"]):

@@ -10,17 +10,18 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timezone
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from offset_sync.ingest.commit_batch import CommitBatch, commit_rows
 from offset_sync.ingest.commit_log_check import Looked
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
-from offset_sync.model.values import CONSUMER_OFFSETS
-from offset_sync.state.committed_offsets import OWN_TAG
-from offset_sync.tables.catalog import OFFSET_COMMITS, QUARANTINE
+from offset_sync.model.values import CONSUMER_OFFSETS, Outcome
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, QUARANTINE
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ def replay_quarantine(tables: TableStore) -> int:
     """Enter into ``offset_commits`` what can be decoded by now of the commits in quarantine; return how many.
 
     Call it before the state is restored: what it enters is restored with the rest, and a later commit of the same key
-    stays the later one. A commit without our tag counts as genuine; errs to genuine.
+    stays the later one. A commit of a value that we never wrote there counts as genuine; errs to genuine.
     """
     if tables.version(QUARANTINE) == 0:
         return 0
@@ -45,7 +46,7 @@ def replay_quarantine(tables: TableStore) -> int:
         alias: _decoded(waiting.filter(pc.equal(waiting.column("cluster"), alias)))
         for alias in pc.unique(waiting.column("cluster")).to_pylist()
     }
-    commits = [_rows(alias, decoded, now) for alias, decoded in by_cluster.items() if decoded.num_rows]
+    commits = [_rows(tables, alias, decoded, now) for alias, decoded in by_cluster.items() if decoded.num_rows]
     if not commits:
         return 0
     rows = pa.concat_tables(commits)
@@ -83,12 +84,25 @@ def _decoded(rows: pa.Table) -> pa.Table:
     return found.filter(pc.equal(found.column("kind"), "commit"))
 
 
-def _rows(alias: str, decoded: pa.Table, now: datetime) -> pa.Table:
-    is_own = pc.equal(decoded.column("metadata"), OWN_TAG).fill_null(False).to_numpy()
-    rows = commit_rows(alias, CommitBatch(0, Looked(now), decoded, decoded), is_own)
+def _rows(tables: TableStore, alias: str, decoded: pa.Table, now: datetime) -> pa.Table:
+    rows = commit_rows(alias, CommitBatch(0, Looked(now), decoded, decoded), _is_own(tables, alias, decoded))
     # When it was read, and not now: the log may have begun another life since.
     seen_at = decoded.column("timestamp")
     return rows.set_column(rows.column_names.index("captured_at"), "captured_at", seen_at)
+
+
+def _is_own(tables: TableStore, alias: str, decoded: pa.Table) -> NDArray[np.bool_]:
+    """Return which commits have a value that we have written at the cluster *alias* for their key."""
+    if tables.version(OFFSET_TRANSLATIONS) == 0:
+        return np.zeros(decoded.num_rows, np.bool_)
+    key = ["group_id", "topic", "partition"]
+    written = tables.read(OFFSET_TRANSLATIONS).where(F.col("outcome") == Outcome.COMMITTED.name)
+    written = written.where(F.col("target_cluster") == alias).select(*key, F.col("target_offset").alias("offset"))
+    values = decoded.select([*key, "committed_offset"]).rename_columns([*key, "offset"])
+    asked = tables.spark.createDataFrame(values.append_column("row", pa.array(range(values.num_rows), pa.int64())))
+    rows = written.join(F.broadcast(asked), [*key, "offset"]).select("row").distinct().toArrow().column("row")
+    found: NDArray[np.bool_] = np.isin(np.arange(decoded.num_rows), rows.to_numpy())
+    return found
 
 
 def _lacking(tables: TableStore, rows: pa.Table) -> pa.Table:

@@ -10,13 +10,10 @@ from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.map_batches import DRIVER_MAX_RECORDS
-from offset_sync.ingest.mirror_commits import ToldByCheckpoints
 from offset_sync.ingest.second_reader import SecondReader, offset_records
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.range_reader import RangeReader
-from offset_sync.state.checkpoint_logs import open_checkpoints
-from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.highest_indexed import highest_captured
@@ -53,8 +50,8 @@ class CommitReading:
         for alias, checkpoint in checkpoints.items():
             asked = MetadataFetcher({alias: admins[alias]}, DEADLINE_S)
             logs = CommitLogCheck(alias, checkpoint, asked, self._incarnations[alias])
-            mirrors = ToldByCheckpoints(open_checkpoints(config, alias, admins[alias]), system_now_ms)
-            reading = Reading(self.again[alias], logs, lives, config.names, mirrors)
+            most = config.sync.max_offsets_per_trigger
+            reading = Reading(self.again[alias], logs, lives, config.names, most)
             self.ingesters[alias] = CommitIngester(alias, seen, checkpoint, len(options), reading)
 
     def begin_after(self, captured_ms: int) -> None:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.commit_batch import CommitBatch
 from offset_sync.ingest.commit_ingester import CommitIngester
-from offset_sync.ingest.mirror_commits import Seen
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
-from offset_sync.model.values import CLOCKS_APART_MS, GroupPartition
+from offset_sync.model.values import ABSENT
 from offset_sync.state import failpoints
-from offset_sync.state.committed_offsets import CommitRecords
+from offset_sync.state.cluster_clock import Read
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Recorded, SyncState
+from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
@@ -31,16 +29,6 @@ class BatchReconciler(Protocol):
 
     def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
         """Reconcile what *source* committed; return one line per failure."""
-
-
-def after(first: Callable[[], None], batch: Callable[[DataFrame, int], None]) -> Callable[[DataFrame, int], None]:
-    """Return *batch* with *first* done before it, when the records of the micro-batch are in their log already."""
-
-    def both(records: DataFrame, batch_id: int) -> None:
-        first()
-        batch(records, batch_id)
-
-    return both
 
 
 class SyncBatch:
@@ -57,14 +45,17 @@ class SyncBatch:
         reconciler: BatchReconciler,
         metrics: SyncMetrics,
         is_ready: threading.Event,
+        left_writes: LeftWrites | None = None,
     ) -> None:
         self._ingester, self._alias = ingester, ingester.alias
         self._state = state
         self._reconciler = reconciler
         self._metrics = metrics
-        self._is_ready = is_ready
+        self._is_ready, self._left_writes = is_ready, left_writes
         self._beside = ThreadPoolExecutor(1, thread_name_prefix=f"history {self._alias}")
         self._last: tuple[int, Int64s, Recorded] | None = None
+        self._ended_ms = ABSENT, ABSENT  # when the last two micro-batches ended
+        self._reads_on = False  # the last one read all that there was
         self.is_urgent = True
         """Whether the last micro-batch brought what targets wait for, or its log is on the way to being read."""
 
@@ -75,8 +66,10 @@ class SyncBatch:
                 missed = self._ingester.restore_missed(self._state, batch_id)
                 batch = self._ingester.decode(records, batch_id)
                 self._ingester.restore_lost(self._state, batch)
+                batch = self._dated(batch)
                 recorded = self._record(batch)
                 self._ingester.note_taken_in(batch_id)
+            recorded = self._settled(batch, recorded)
             # Beside the reconciling, for both mostly wait. The batch ends when both have, and comes again if one fails.
             history = self._beside.submit(self._ingester.write, batch, recorded.is_own)
             try:
@@ -88,20 +81,46 @@ class SyncBatch:
             finally:
                 counts = history.result()
             self._metrics.count_records(self._alias, counts)
+            self._ended_ms = self._ended_ms[1], self._state.now_ms()
             failpoints.failpoint(failpoints.AFTER_HISTORY)
+
+    def note_start(self) -> None:
+        """Note that the query is started, maybe with more partitions: what it reads first may be as old as the log."""
+        self._reads_on = False
 
     def _record(self, batch: CommitBatch) -> Recorded:
         records, last = batch.commit_records, self._last
-        recorded = self._state.record(self._alias, batch.keys, records, self._is_copied(batch.keys, records))
+        is_starting = self._left_writes is not None and not self._is_ready.is_set()
+        recorded = self._state.record(self._alias, batch.keys, records, is_starting=is_starting)
         if last is not None and last[0] == batch.batch_id and np.array_equal(last[1], records.log_offset):
             # It failed and comes again: which commits are ours was known then, and is forgotten since.
             return last[2]
         self._last = batch.batch_id, records.log_offset, recorded
         return recorded
 
-    def _is_copied(self, keys: Sequence[GroupPartition], records: CommitRecords) -> NDArray[np.bool_]:
-        """Return which of *records* a mirror's group sync has written; the state's lock is not held while it asks."""
-        state = self._state
-        ahead_ms = state.offsets.clusters[self._alias].clock_offset.at_most(CLOCKS_APART_MS)
-        seen = Seen(self._alias, state.is_foreign(self._alias, keys, records), state.standing, ahead_ms)
-        return self._ingester.mirrors.of(keys, records, seen)
+    def _settled(self, batch: CommitBatch, recorded: Recorded) -> Recorded:
+        """Return *recorded* with nothing in doubt: what a driver before has left is ours, all else the groups'."""
+        if self._left_writes is None:
+            return recorded
+        self._left_writes.note_taken_in(self._alias)
+        if not recorded.is_doubtful.any():
+            return recorded
+        rows, records = np.flatnonzero(recorded.is_doubtful), batch.commit_records
+        is_own = np.zeros(len(recorded.rows), np.bool_)
+        is_own[rows] = self._left_writes.of(
+            self._alias, recorded.rows[rows], records.offset[rows], records.made_ms[rows]
+        )
+        settled = self._state.settle(self._alias, records, recorded, is_own)
+        self._last = batch.batch_id, records.log_offset, settled
+        return settled
+
+    def _dated(self, batch: CommitBatch) -> CommitBatch:
+        """Return *batch* with when its commits were made by our clock.
+
+        Not before the micro-batch that precedes the last one had ended: the last one was planned after that, and read
+        all that the log had then.
+        """
+        is_live = self._reads_on and not batch.looked.again
+        read = Read(self._state.now_ms(), self._ended_ms[0] if is_live else ABSENT)
+        self._reads_on = self._ingester.is_whole(batch.batch_id)
+        return batch.with_made(self._state.made_ms(self._alias, batch.timestamp_ms, read))

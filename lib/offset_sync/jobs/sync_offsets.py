@@ -6,7 +6,6 @@ import argparse
 import logging
 import threading
 from collections.abc import Collection, Sequence
-from functools import partial
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -20,33 +19,39 @@ from offset_sync.ingest.quarantine_replay import replay_quarantine
 from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
 from offset_sync.jobs.commit_reading import CommitReading
 from offset_sync.jobs.early_index import begin_to_read, taken_over
+from offset_sync.jobs.home_watch import HomeWatch
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.group_collector import Positions
 from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
 from offset_sync.jobs.metrics.sync_collector import CountedHistory, SyncMetrics
 from offset_sync.jobs.renewal import Renewal
 from offset_sync.jobs.spark_session import open_session
-from offset_sync.jobs.sync_batch import SyncBatch, after
+from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.jobs.sync_run import Run, following, opened
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.jobs.target_writers import TargetWriters
 from offset_sync.kafka.error_codes import NotAuthorizedError
+from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.topic_names import open_admin
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
+from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.state.known_names import learn_names
+from offset_sync.state.members import Members
+from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
-from offset_sync.sync.announced_writes import take_announced
-from offset_sync.sync.deletions import FencedDeleter
-from offset_sync.sync.intent_log import IntentLog, intents_folder, restore_intents
+from offset_sync.state.translator import Translator
+from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconciler import Reconciler
-from offset_sync.sync.translation_history import NoIntents, TranslationHistory
+from offset_sync.sync.translation_history import TranslationHistory
+from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.delta.local_checkpoints import start_no_processes
+from offset_sync.tables.report_tables import CUTOVERS
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
@@ -57,7 +62,7 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
     index, spark = begin_to_read(config), open_session("offset-sync sync_offsets", reads_internal_topics=True)
     try:
         tables = TableStore(spark, config.tables.root)
-        tables.create()
+        tables.create((*TABLES, CUTOVERS))
         start_no_processes(spark, tables.files, config.tables.checkpoints)
         with opened(config, tables, arguments, stop) as run:
             while not arguments.once and not stop.is_set():
@@ -83,28 +88,36 @@ class SyncJob:
         self._admins = {a: open_admin(a, options(a), names, requests_in_flight=most) for a in config.clusters}
         learn_names(config, self._admins)
         self._state = SyncState(config, taken_over(index, config, self._tables))
-        self._intents = IntentLog(self._tables.files, intents_folder(config))
-        known = NoIntents() if run.is_dry else self._intents
-        self._history = TranslationHistory(self._tables, self._state.offsets.keys, config, known)
+        self._history = TranslationHistory(self._tables, self._state.offsets.keys, config)
         self._metrics = SyncMetrics(config)
         self._positions = Positions(self._state, self._metrics.waiting, config.metrics.worst)
         self._summary = SyncSummary(self._state, self._metrics, self._positions)
         fetcher = checked_metadata(config, self._admins, self._state.index, lambda: self._loop.soon(), is_once=is_once)
         history = CountedHistory(self._history, self._metrics)
-        self._writers = TargetWriters(config, spark, run, self._state, self._intents)
+        self._writers = TargetWriters(config, spark, run)
         self._reconciler = Reconciler(config, self._state, fetcher, self._writers.by_alias, history)
-        targets = {a: FencedDeleter(admin, run.lease) for a, admin in self._admins.items()} if run.is_writing else {}
-        self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, targets, self._metrics)
+        self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, self._metrics)
         seen = UnwrittenTables(spark, config.tables.root, names=names) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
         self._folds = StartFolds(self._tables, config, None if run.is_dry else run.lease)
         self._reading = CommitReading(config, seen, self._admins, checkpoints)
         self._pace = Pace(config.sync.trigger_interval, self._over, is_once=is_once)
+        left = LeftWrites(self._state, Translator(config, self._state), fetcher)
+        self._left_writes = left if run.lease.may_have_written else None
+        self._syncs = dict[str, SyncBatch]()
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
         self._queries = QuerySupervisor(run.lease.stop, self._over, (config.tables.root, config.tables.checkpoints))
         for alias in config.clusters:
             self._queries.add(alias, _CommitQuery(self, alias))
+        self._watch = self._home_watch()
         self._restore()
+
+    def _home_watch(self) -> HomeWatch:
+        options, lives = self._config.admin_options, self._reading.lives
+        by_log = GroupsByLog(self._tables, lives, self._config.clusters)
+        members = Members({alias: GroupStates(alias, options(alias)) for alias in self._config.clusters}, by_log)
+        changed, grown = self._loop.soon, self._queries.restart
+        return HomeWatch(self._state, self._admins, members, by_log, Moves(self._tables), lives, changed, grown)
 
     def _restore(self) -> None:
         """Take in what the drivers before have left; how far they have read is asked first, so nothing is between."""
@@ -117,9 +130,10 @@ class SyncJob:
             # Records as their cluster has them.
             replay_quarantine(FencedTables(self._spark, self._config.tables.root, self._lease))
         self._reading.begin_after(self._folds.restore(self._state, self._reading.lives))
-        if self._config.sync.metadata == "carry":
-            self._lease.settle()  # until the driver before notes nothing more
-        restore_intents(self._intents, self._state, is_heir=not self._run.is_dry)
+        self._watch.follow_moves()
+        self._watch.begin_new_partitions()
+        if self._left_writes is not None:
+            self._watch.ask_members()
         self._state.unread.begin(self._config.clusters)
         for pair, waiting in self._metrics.waiting.items():
             waiting.restore(self._state.last(*pair))
@@ -136,6 +150,8 @@ class SyncJob:
         # Of a cluster that is gone nothing more is known until the next run, as between any two: none waits for it.
         self._note_read(self._config.clusters.keys() - (errors.keys() - self._gone))
         self._lease.settle()
+        self._watch.ask_members()
+        self._watch.note_growth()
         if STOPPED not in errors.values():
             failures += self._loop.full_pass(is_first=True)
         self._history.close()
@@ -145,7 +161,7 @@ class SyncJob:
     def _run_until_over(self) -> list[str]:
         """Sync until the job is stopped, or it is better to begin anew; what fails is tried again."""
         endpoint = None if self._run.is_dry else self._open_endpoint()
-        loops = [self._loop.run, self._summary.run]
+        loops = [self._loop.run, self._summary.run, self._watch.run]
         loops += [] if self._run.is_dry else [self._folds.run, Renewal(self._state, self._over).run]
         beside = [threading.Thread(target=run, args=(self._over, self._is_ready), daemon=True) for run in loops]
         for each in beside:
@@ -184,6 +200,8 @@ class SyncJob:
             raise
         if not partitions:
             return None
+        self._watch.note_partitions(alias)
+        self._syncs[alias].note_start()
         starting = self._positions_before[alias] if self._run.is_dry else None
         checkpoint = self._checkpoint(alias)
         checkpoint.repair()
@@ -230,11 +248,10 @@ class SyncJob:
 
     def _batch(self, alias: str) -> BatchFunction:
         ingester = self._reading.ingesters[alias]
-        sync = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready)
-        looks = self._config.sync.metadata == "carry" and not self._run.is_dry
-        batch = after(partial(take_announced, self._intents, self._state), sync) if looks else sync
+        sync = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready, self._left_writes)
+        self._syncs[alias] = sync
         failing = FailingBatches(alias, self._reading.again[alias])
-        return self._pace.after(failing.guard(batch, ingester), lambda: sync.is_urgent)
+        return self._pace.after(failing.guard(sync, ingester), lambda: sync.is_urgent)
 
     def _checkpoint(self, alias: str) -> Checkpoint:
         return Checkpoint(self._tables.files, f"{self._run.checkpoints}/sync_offsets/{alias}")

@@ -27,12 +27,11 @@ from offset_sync.kafka.group_offset_answers import (
     is_unreachable,
     is_worth_repeating,
     needs_new_client,
-    unless_absent,
 )
 from offset_sync.kafka.group_offset_requests import GroupAnswer, GroupOffsets, Limits, RequestFailure
 from offset_sync.kafka.librdkafka import KEEPS_BROKERS, BindingError
 from offset_sync.kafka.partition_answer import Committed, ManyGroups
-from offset_sync.kafka.request_limits import invalid_group, invalid_partition, invalid_write
+from offset_sync.kafka.request_limits import invalid_group, invalid_write
 from offset_sync.kafka.retry import attempts
 from offset_sync.kafka.topic_metadata import LogEnds, Reach, TopicInfo, TopicMetadata
 from offset_sync.model.errors import ClusterError, PlatformError
@@ -140,8 +139,8 @@ class ClusterAdmin:
     ) -> dict[str, Errors | ClusterError]:
         """Commit each group's offsets with a single attempt; the caller has to read back whether to repeat one.
 
-        Metadata is stored exact to the byte, and no leader epoch with it. An error of the request as a whole is given
-        to each of its partitions; after an UNREACHABLE one they may have been written. ClusterError: no request can be
+        What is stored has empty metadata and the write's leader epoch. An error of the request as a whole is given to
+        each of its partitions; after an UNREACHABLE one they may have been written. ClusterError: no request can be
         made for the group id. *may_send* is asked before each request: REQUEST_NOT_SENT where it says no.
         """
         answer: dict[str, Errors | ClusterError] = {}
@@ -162,31 +161,8 @@ class ClusterAdmin:
             errors = answer[group]
             assert not isinstance(errors, ClusterError)
             found_errors = errors_by_partition([_partition_of(each) for each in asked[group]], written)
-            errors |= {each: with_remedy(self.alias, error, "Read") for each, error in found_errors.items()}
+            errors |= {each: with_remedy(self.alias, error) for each, error in found_errors.items()}
         return answer
-
-    def delete_offsets(
-        self, group: str, partitions: Iterable[TopicPartition], deadline: float = DEADLINE_S
-    ) -> Errors | ClusterError:
-        """Delete the committed offsets of *partitions*, with retries; one that does not exist counts as deleted.
-
-        A group that is subscribed to a topic keeps its offsets: GROUP_SUBSCRIBED_TO_TOPIC, or NON_EMPTY_GROUP.
-        """
-        reason = invalid_group(group)
-        if reason is not None:
-            return self._group_error(group, reason)
-        errors: Errors = {}
-        for each in partitions:
-            errors[each] = f"_INVALID_ARG: {bad}" if (bad := invalid_partition(each)) else None
-        pending = [each for each, error in errors.items() if error is None]
-        ends_at = time.monotonic() + deadline
-        for _ in attempts(ends_at) if pending else ():
-            answer = self._checked(self._client().delete({group: pending}, self._limits(ends_at)))[group]
-            errors |= {each: unless_absent(error) for each, error in errors_by_partition(pending, answer).items()}
-            pending = [each for each in pending if errors[each] in RETRIABLE]
-            if not pending:
-                break
-        return {each: with_remedy(self.alias, error, "Delete") for each, error in errors.items()}
 
     def _client(self) -> GroupOffsets:
         with self._lock:
@@ -231,7 +207,7 @@ class ClusterAdmin:
                 is_transient = each.error in RETRIABLE - {UNSTABLE}
                 return self._group_error(group, f"{each.error} for {each.topic}-{each.partition}", is_transient)
         return {
-            TopicPartition(each.topic, each.partition): Committed(each.offset, each.metadata)
+            TopicPartition(each.topic, each.partition): Committed(each.offset, each.metadata, each.leader_epoch)
             for each in answer
             if each.offset >= 0 and each.error is None
         }

@@ -43,12 +43,18 @@ def group_refusal(operation: str) -> str:
     return f"GROUP_AUTHORIZATION_FAILED: the operation {operation} is not allowed; grant {remedy} on the group {_TO_US}"
 
 
-def with_remedy(cluster: str, error: str | None, operation: str) -> str | None:
-    """Return the error of one partition of a group; one about rights goes on with what is missing and where."""
+def with_remedy(cluster: str, error: str | None) -> str | None:
+    """Return the error of one partition of a group; one about rights goes on with what is missing and where.
+
+    A commit without a member is refused with GROUP_ID_NOT_FOUND for share groups alone (Kafka 4.1 to 4.4): a group that
+    does not exist would be made by it.
+    """
     if error == "GROUP_AUTHORIZATION_FAILED":
-        return f"{error}: clusters.{cluster}: {group_refusal(operation).partition(': ')[2]}"
+        return f"{error}: clusters.{cluster}: {group_refusal('Read').partition(': ')[2]}"
     if error == "TOPIC_AUTHORIZATION_FAILED":
         return f"{error}: clusters.{cluster}: the operation Read is not allowed; grant Read on the topic {_TO_US}"
+    if error == "GROUP_ID_NOT_FOUND":
+        return f"{error}: is a share group at {cluster}: offsets of share groups cannot be committed"
     return error
 
 

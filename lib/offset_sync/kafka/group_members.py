@@ -1,4 +1,9 @@
-"""Which consumer groups of a cluster have members, by one request to each of its brokers."""
+"""Which consumer groups of a cluster have members, by one request to each of its brokers.
+
+librdkafka (2.16) leaves out of its lists the groups whose protocol type is not "consumer": those of Kafka Streams with
+``group.protocol=streams`` (KIP-1071), share groups (KIP-932) and Connect's workers. Nothing that it sends is answered
+with their types or members; see :mod:`offset_sync.state.groups_by_log`.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +35,28 @@ class GroupStates:
 
         Returns a ClusterError if any broker does not answer within *deadline* seconds, for its groups would look empty.
         """
+        listed = self._listed(deadline)
+        if isinstance(listed, ClusterError):
+            return listed
+        return frozenset(group_id for group_id, state in listed.items() if state not in _WITHOUT_MEMBERS)
+
+    def is_of_another_type(self, group_id: str, deadline: float = DEADLINE_S) -> bool | ClusterError:
+        """Return whether a group exists that is neither a classic nor a consumer group.
+
+        The client's older way to list groups names those of all types, and has them described as classic ones: any
+        other is Dead. A request to each broker, with the names of all its groups in the answer.
+        """
+        try:
+            # Deprecated for what names consumer groups alone.
+            found: list[Any] = self._client.list_groups(group_id, timeout=deadline)
+        except (KafkaException, ValueError, TypeError) as error:
+            return self._unknown(str(error) or type(error).__name__)
+        if not any(each.id == group_id and each.state == "Dead" for each in found):
+            return False
+        listed = self._listed(deadline)
+        return listed if isinstance(listed, ClusterError) else group_id not in listed
+
+    def _listed(self, deadline: float) -> dict[str, ConsumerGroupState] | ClusterError:
         try:
             future = self._client.list_consumer_groups(request_timeout=LONGEST_S)
             listed: Any = future.result(deadline)
@@ -37,7 +64,7 @@ class GroupStates:
             return self._unknown(str(error) or type(error).__name__)
         if listed.errors:
             return self._unknown(str(listed.errors[0]))
-        return frozenset(each.group_id for each in listed.valid if each.state not in _WITHOUT_MEMBERS)
+        return {each.group_id: each.state for each in listed.valid}
 
     def _unknown(self, why: str) -> ClusterError:
         return ClusterError(self._alias, f"which groups have members cannot be told: {why}")

@@ -21,11 +21,6 @@ def errors_by_partition(partitions: Iterable[TopicPartition], answer: GroupAnswe
     return {each: mentioned.get(each, "_TIMED_OUT") for each in partitions}
 
 
-def unless_absent(error: str | None) -> str | None:
-    """Return *error*, or None where it says that what was to be deleted does not exist."""
-    return None if error in ("GROUP_ID_NOT_FOUND", "UNKNOWN_TOPIC_OR_PART") else error
-
-
 def is_worth_repeating(answer: GroupAnswer, is_patient: bool) -> bool:
     """Return whether a second request may succeed; only a patient caller waits for open transactions."""
     names = _error_names(answer) & RETRIABLE

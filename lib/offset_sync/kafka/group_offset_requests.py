@@ -1,4 +1,4 @@
-"""One attempt at reading, writing or deleting the committed offsets of many groups at once.
+"""One attempt at reading or writing the committed offsets of many groups at once.
 
 librdkafka takes one group per request, so a batch keeps many requests in flight on one queue and takes the answers in
 the order in which they come. Every group gets an answer: a ``RequestFailure`` if it could not be asked or did not
@@ -22,9 +22,9 @@ from offset_sync.kafka.consumer_handle import ConsumerHandle
 from offset_sync.kafka.librdkafka import elements, library, metadata_of, text
 from offset_sync.kafka.partition_answer import PartitionAnswer
 from offset_sync.kafka.request_limits import LONGEST_S
-from offset_sync.model.values import OffsetWrite, TopicPartition
+from offset_sync.model.values import OffsetWrite
 
-_LIST, _ALTER, _DELETE = "ListConsumerGroupOffsets", "AlterConsumerGroupOffsets", "DeleteConsumerGroupOffsets"
+_LIST, _ALTER = "ListConsumerGroupOffsets", "AlterConsumerGroupOffsets"
 _ANY_OPERATION = 0
 _POLL_MS = 100
 
@@ -70,7 +70,7 @@ class Limits:
 
 
 class GroupOffsets:
-    """The three operations over one client handle; threads may share it."""
+    """Both operations over one client handle; threads may share it."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._library = library()
@@ -81,17 +81,12 @@ class GroupOffsets:
         return self._run(_LIST, dict.fromkeys(groups), limits)
 
     def write(self, writes: Mapping[str, Sequence[OffsetWrite]], limits: Limits) -> dict[str, GroupAnswer]:
-        """Commit without a member, without a leader epoch, with metadata exact to the byte."""
+        """Commit without a member, with the leader epoch of each write, and with empty metadata."""
         rows = {
-            group: [(each.topic, each.partition, each.offset, each.metadata) for each in wanted]
+            group: [(each.topic, each.partition, each.offset, each.leader_epoch) for each in wanted]
             for group, wanted in writes.items()
         }
         return self._run(_ALTER, rows, limits)
-
-    def delete(self, partitions: Mapping[str, Sequence[TopicPartition]], limits: Limits) -> dict[str, GroupAnswer]:
-        """Delete each group's committed offsets of these partitions."""
-        rows = {group: [(each.topic, each.partition) for each in wanted] for group, wanted in partitions.items()}
-        return self._run(_DELETE, rows, limits)
 
     def complaint(self) -> str:
         """Return why no broker can be reached, as far as the client knows; "" if it knows nothing."""
@@ -157,6 +152,7 @@ class GroupOffsets:
                 each.offset,
                 metadata_of(each),
                 self._name(each.err) if each.err else None,
+                bound.leader_epoch_of(each),
             )
             for each in elements(bound.group_result_partitions(group))
         ]

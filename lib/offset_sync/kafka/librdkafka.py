@@ -1,16 +1,13 @@
 """The librdkafka that confluent-kafka has already loaded, bound with ctypes: its public, stable C interface only.
 
-Committed offsets are read, written and deleted through it, because the AdminClient of confluent-kafka (2.16.1):
+Committed offsets are read and written through it, because the AdminClient of confluent-kafka (2.16.1):
 
-- stores metadata with the NUL that ends a C string, which breaks what Kafka Streams keeps there;
 - ends the process with SIGSEGV when a broker answers a listing with NOT_COORDINATOR (librdkafka issue 5040), as brokers
   do while coordinators move, and on a new cluster at the very first question. Cause is a handle without ``rk_cgrp``:
-  only consumer handles have one, so ours is a consumer that never joins anything;
-- has no OffsetDelete.
+  only consumer handles have one, so ours is a consumer that never joins anything.
 
 Being right is the reason, not speed: on two busy cores shared with the broker, writing this way reached 0.5 to 1.4
-times AdminClient's rate (median 0.7), reading the same rate (benchmarks/commit_rate.py). One path for both, without a
-fallback that would be right only as long as nobody uses metadata.
+times AdminClient's rate (median 0.7), reading the same rate (benchmarks/commit_rate.py).
 """
 
 from __future__ import annotations
@@ -39,7 +36,7 @@ ever and looks a thousand times a second whether it may end (2.16, ``rd_kafka_br
 once more with each outage. A client that hears nothing we replace ourselves, and that one does begin anew.
 """
 _REMEDY = "run 'make install', which installs the wheel of confluent-kafka that this was built with"
-OPERATIONS = ("ListConsumerGroupOffsets", "AlterConsumerGroupOffsets", "DeleteConsumerGroupOffsets")
+OPERATIONS = ("ListConsumerGroupOffsets", "AlterConsumerGroupOffsets")
 _CONSUMER = 1
 _CONF_OK = 0
 _ERROR_EVENTS = 0x8
@@ -102,6 +99,8 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "topic_partition_list_add": (POINTER(PartitionStruct), (PartitionList, c_char_p, c_int32)),
     "topic_partition_list_copy": (PartitionList, (PartitionList,)),
     "topic_partition_list_destroy": (None, (PartitionList,)),
+    "topic_partition_get_leader_epoch": (c_int32, (c_void_p,)),
+    "topic_partition_set_leader_epoch": (None, (c_void_p, c_int32)),
     "group_result_error": (c_void_p, (c_void_p,)),
     "group_result_partitions": (PartitionList, (c_void_p,)),
 }
@@ -133,16 +132,30 @@ class Library:
         raise AttributeError(name)
 
     def add_partition(
-        self, partitions: Any, topic: str, partition: int, offset: int = -1001, metadata: str = ""
+        self,
+        partitions: Any,
+        topic: str,
+        partition: int,
+        offset: int = -1001,
+        leader_epoch: int | None = None,
+        metadata: str = "",
     ) -> None:
-        """Append a partition; *metadata* is kept to the byte, without a NUL, and no leader epoch is set."""
-        added = self.topic_partition_list_add(partitions, topic.encode(), partition).contents
+        """Append a partition; *leader_epoch* None: none is sent. *metadata* is kept to the byte, without a NUL."""
+        pointer = self.topic_partition_list_add(partitions, topic.encode(), partition)
+        added = pointer.contents
         added.offset = offset
+        if leader_epoch is not None:
+            self.topic_partition_set_leader_epoch(pointer, leader_epoch)
         raw = metadata.encode()
         if raw:  # librdkafka frees it with the list, so it must come from its own allocator
             added.metadata = self.mem_malloc(None, len(raw))
             ctypes.memmove(added.metadata, raw, len(raw))
             added.metadata_size = len(raw)
+
+    def leader_epoch_of(self, partition: PartitionStruct) -> int | None:
+        """Return the leader epoch that was committed with an offset, None where none was."""
+        epoch: int = self.topic_partition_get_leader_epoch(ctypes.byref(partition))
+        return None if epoch < 0 else epoch
 
     def open_consumer(self, options: Mapping[str, str]) -> int:
         """Return a new client handle of the consumer kind, whose errors come as events; raises BindingError."""
@@ -174,13 +187,19 @@ class Library:
     def _refuse_another_layout(self) -> None:
         """Raise PlatformError unless librdkafka itself reads from the structures what was written to them."""
         partitions = self.topic_partition_list_new(2)
-        self.add_partition(partitions, "first", 1, 11, "a\0b")
-        self.add_partition(partitions, "second", 2, 22, "é")
+        self.add_partition(partitions, "first", 1, 11, 3, "a\0b")
+        self.add_partition(partitions, "second", 2, 22, None, "é")
         copied = self.topic_partition_list_copy(partitions)
         self.topic_partition_list_destroy(partitions)
-        found = [(each.topic, each.partition, each.offset, metadata_of(each), each.err) for each in elements(copied)]
+        found = [
+            (
+                (each.topic, each.partition, each.offset, metadata_of(each), each.err),
+                self.topic_partition_get_leader_epoch(ctypes.byref(each)),
+            )
+            for each in elements(copied)
+        ]
         self.topic_partition_list_destroy(copied)
-        if found != [(b"first", 1, 11, "a\0b", 0), (b"second", 2, 22, "é", 0)]:
+        if found != [((b"first", 1, 11, "a\0b", 0), 3), ((b"second", 2, 22, "é", 0), -1)]:
             raise PlatformError(f"expected librdkafka's structures as in {LIBRDKAFKA}, found others; {_REMEDY}")
 
 

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 
 class PartitionAnswer(NamedTuple):
-    """What the broker answers for one partition; *error* is None or an error name."""
+    """What the broker answers for one partition; *error* and *leader_epoch* are None where there is none."""
 
     topic: str
     partition: int
     offset: int
     metadata: str
     error: str | None
+    leader_epoch: int | None = None
 
 
 @dataclass(frozen=True)
 class Committed:
-    """What a cluster holds for one partition of a group."""
+    """What a cluster holds for one partition of a group; consumers and we name a leader epoch, tools do not."""
 
     offset: int
     metadata: str
+    leader_epoch: int | None = field(default=None, compare=False)
 
 
 class ManyGroups(Hashable, Protocol):

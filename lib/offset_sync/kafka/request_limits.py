@@ -53,11 +53,8 @@ def invalid_write(write: OffsetWrite) -> str | None:
         return f"_INVALID_ARG: {reason}"
     if not 0 <= write.offset <= _INT64_MAX:
         return f"_INVALID_ARG: offset {write.offset} is out of range"
-    size = _utf8_size(write.metadata)
-    if size is None:
-        return "_INVALID_ARG: the metadata is no valid Unicode"
-    if size > _WIRE_STRING_BYTES:
-        return f"OFFSET_METADATA_TOO_LARGE: the metadata takes {size} bytes"
+    if write.leader_epoch is not None and not 0 <= write.leader_epoch <= _INT32_MAX:
+        return f"_INVALID_ARG: leader epoch {write.leader_epoch} is out of range"
     return None
 
 

@@ -136,15 +136,6 @@ class NamedClusterAdmin(ClusterAdmin):
             for group, found in answers.items()
         }
 
-    def delete_offsets(
-        self, group: str, partitions: Iterable[TopicPartition], deadline: float = DEADLINE_S
-    ) -> Errors | ClusterError:
-        """Delete the committed offsets of *partitions*; see :meth:`ClusterAdmin.delete_offsets`."""
-        wanted = dict.fromkeys(partitions)
-        found = super().delete_offsets(group, self._door.outs(wanted), deadline)
-        # Of what has no name nothing stands there.
-        return found if isinstance(found, ClusterError) else {**wanted, **self._door.ins(found)}
-
 
 class NamedRecordReader(RecordReader):
     """A :class:`RecordReader` that is asked about streams, and answers so."""

@@ -57,6 +57,8 @@ class State(Word):
     # Of a mirror that stamps no headers, whose copies are told by their contents.
     AMBIGUOUS = 20  # hardly any record has contents of its own
     MIRROR_ALTERS_RECORDS = 21  # too many copies have the contents of no original
+    # Of a group and a topic as a whole.
+    COMMITTED_AT_BOTH = 22  # the group committed at two clusters within sync.home_silence: neither is its home
 
     @property
     def is_withheld(self) -> bool:
@@ -168,21 +170,23 @@ class GroupPartition(NamedTuple):
 class OffsetWrite:
     """One value wanted at a target: what to write, and what we believe the target holds now.
 
-    *expected_offset* is the value last seen at the target (None: there was none). If the target holds another one,
-    somebody has written it since, so it is left alone: overwriting it could move a group past records it never read.
-    *refresh*: write even the same value again, before it expires. *replaces_ours*: a value with our tag may be replaced
-    though another one was expected; only for whoever acts for a person, and not by what it has believed for long.
+    *leader_epoch* is that of the target partition's leader under which its log was seen to reach *offset*; consumers
+    that validate it (KIP-320) notice when the log is truncated below. None: not known, and none is sent; never the
+    source's. *expected_offset* is the value last seen at the target (None: there was none). If the target holds another
+    one, it was written by others since and is left alone: overwriting it could move a group past records it never read.
+    *refresh*: write even the same value again, before it expires. *moves_forward*: replace an unexpected value too
+    where the write does not go back; only for a command that acts for a person.
     """
 
     group_id: str
     topic: str
     partition: int
     offset: int
-    metadata: str
+    leader_epoch: int | None
     rule: Rule
     expected_offset: int | None
     refresh: bool = False
-    replaces_ours: bool = False
+    moves_forward: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,21 +11,25 @@ known when it was written, and lives are written down first. From where a later 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.model.values import ABSENT
+from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS
+from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.incarnation_rows import lives_of
+from offset_sync.state.topic_partitions import TopicPartitions
 from offset_sync.tables.catalog import LOG_INCARNATIONS
 from offset_sync.tables.protocol import Tables
 from offset_sync.translate.index.runs import Int64s
 
-_STANDS, _LIFE = 1 << 62, 1 << 48
-"""A place in a log as one number: does it stand, in which life, where. No log has so many offsets."""
+_STANDS, _PRESENT, _LIFE = 1 << 62, 1 << 61, 1 << 48
+"""A place in a log as one number: is it still there, in the present partition, in which life, where. No log has so many
+offsets."""
 
 
 class LogLife(NamedTuple):
@@ -46,9 +50,11 @@ class CommitLogLives:
         self._version: int | None = None
         self._lives: list[LogLife] = []
         self._taken: dict[str, int] = {}
+        self.topics = TopicPartitions(tables)
 
     def refresh(self) -> None:
-        """Catch up with the table."""
+        """Catch up with the tables."""
+        self.topics.refresh()
         with self._lock:
             version = self._tables.version(LOG_INCARNATIONS, self._version)
             if version == self._version:
@@ -61,6 +67,10 @@ class CommitLogLives:
             self._lives = sorted({*self._lives, *found}, key=lambda life: life.noticed_ms)
             self._version = version
 
+    def partitions(self, alias: str) -> int:
+        """Return how many partitions the cluster's ``__consumer_offsets`` had when it was last looked at; 0: never."""
+        return self.topics.count(alias, CONSUMER_OFFSETS)
+
     def is_new(self, alias: str) -> bool:
         """Return whether a log of the cluster *alias* has begun a life since :meth:`take`."""
         with self._lock:
@@ -71,10 +81,11 @@ class CommitLogLives:
         with self._lock:
             self._taken[alias] = self._count(alias)
 
-    def told(self) -> list[list[str | int]]:
-        """Return every life, as JSON has it."""
+    def told(self) -> list[list[object]]:
+        """Return every life, and how many partitions there are, as JSON has it."""
         with self._lock:
-            return [list(life) for life in self._lives]
+            counts = sorted(self.topics.counts(CONSUMER_OFFSETS).items())
+            return [list(life) for life in self._lives] + [[*each] for each in counts]
 
     def _count(self, alias: str) -> int:
         return sum(life.cluster == alias for life in self._lives)
@@ -88,17 +99,21 @@ class CommitLogLives:
 
     def gone_ms(self, rows: pa.Table) -> Int64s:
         """Return when it was noticed of each row of ``offset_commits`` that its record is gone; ABSENT: it stands."""
-        return self.places().of(rows)[0]
+        return self.places().gone_ms(rows)
 
     def places(self) -> Places:
         """Return what places in the logs are worth, by the lives that are known now."""
-        return Places(tuple(self._lives))
+        return Places(tuple(self._lives), self.topics.counts(CONSUMER_OFFSETS))
 
 
 class Places(NamedTuple):
-    """What rows of ``offset_commits`` are worth in the light of these *lives*, which are sorted by when."""
+    """What rows of ``offset_commits`` are worth in the light of these *lives*, which are sorted by when.
+
+    *partitions* says how many ``__consumer_offsets`` has, by cluster.
+    """
 
     lives: tuple[LogLife, ...]
+    partitions: Mapping[str, int] = MappingProxyType({})
 
     def of(self, rows: pa.Table) -> tuple[Int64s, Int64s, Int64s]:
         """Return, per row, when it was noticed that it is gone (ABSENT: it stands), *newest* and *place*.
@@ -106,13 +121,30 @@ class Places(NamedTuple):
         *newest* orders the records of a key as they were written. *place* does so too, but has those first that are
         gone: whatever stands counts more.
         """
-        gone_ms, number = np.full(rows.num_rows, ABSENT, np.int64), np.zeros(rows.num_rows, np.int64)
+        gone_ms, number = self.gone_ms(rows), np.zeros(rows.num_rows, np.int64)
         numbers = {noticed_ms: n for n, noticed_ms in enumerate(sorted({e.noticed_ms for e in self.lives}), 1)}
         for life, is_above, is_later in _compared(self.lives, rows):
-            gone_ms[is_above & ~is_later & (gone_ms == ABSENT)] = life.noticed_ms
             number[is_above & is_later] = numbers[life.noticed_ms]
-        newest = number * _LIFE + rows.column("log_offset").to_numpy()
+        newest = self._is_present(rows) * _PRESENT + number * _LIFE + rows.column("log_offset").to_numpy()
         return gone_ms, newest, newest + np.where(gone_ms == ABSENT, _STANDS, 0)
+
+    def gone_ms(self, rows: pa.Table) -> Int64s:
+        """Return when it was noticed of each row that its record is gone; ABSENT: it is still there."""
+        found = np.full(rows.num_rows, ABSENT, np.int64)
+        for life, is_above, is_later in _compared(self.lives, rows):
+            found[is_above & ~is_later & (found == ABSENT)] = life.noticed_ms
+        return found
+
+    def _is_present(self, rows: pa.Table) -> Int64s:
+        """Return 1 for rows in the partition of their group's coordinator: all in others is older."""
+        found = np.zeros(rows.num_rows, np.int64)
+        groups = rows.column("group_id").combine_chunks().dictionary_encode()
+        hashes = coordinator_hashes(groups.dictionary.to_pylist())[groups.indices.to_numpy()]
+        log_partition = rows.column("log_partition").to_numpy()
+        for alias, partitions in self.partitions.items():
+            is_here = pc.equal(rows.column("cluster"), alias).to_numpy()
+            found[is_here & (hashes % partitions == log_partition)] = 1
+        return found
 
 
 def _compared(lives: Sequence[LogLife], rows: pa.Table) -> Iterator[tuple[LogLife, np.ndarray, np.ndarray]]:

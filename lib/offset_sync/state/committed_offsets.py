@@ -7,22 +7,22 @@ to be done follows from the state alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, GroupPartition
-from offset_sync.state.clock_offset import ClockOffset
+from offset_sync.state.cluster_clock import ClusterClock
 from offset_sync.state.column_store import ColumnStore
-from offset_sync.state.own_writes import NOTHING, OwnWrites
+from offset_sync.state.coordinators import coordinator_hashes
+from offset_sync.state.own_writes import OwnWrites
 from offset_sync.translate.index.runs import Int64s
 
-OWN_TAG = "offset-sync"
-"""Metadata of a commit that we wrote, unless the source's own was carried over (``sync.metadata: carry``)."""
-
-NO_OWNER = -1
-_BELIEVED = ("actual_offset", "actual_at_ms", "actual_is_own", "is_deleted")
+NEVER_MS = int(np.iinfo(np.int64).max)
+"""When a group committed first where it never did."""
+_BELIEVED = ("actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "actual_is_own", "is_deleted")
 """What an acknowledged write says before the log does."""
 
 
@@ -31,14 +31,16 @@ class CommitRecords:
     """Commit records of one cluster in log order; all of shape (records,). The offset of a tombstone is ABSENT.
 
     *leader_epoch* is that of the last record that was read before the commit, ABSENT where the client did not say so.
+    *committed_at_ms* is the cluster's word, *made_ms* the same by our clock.
     """
 
     key: NDArray[np.intp]
     offset: Int64s
     is_tombstone: NDArray[np.bool_]
     committed_at_ms: Int64s
+    made_ms: Int64s
+    log_partition: Int64s
     log_offset: Int64s
-    metadata: Sequence[str]
     topic_id: Sequence[str | None]
     leader_epoch: Int64s
 
@@ -46,155 +48,240 @@ class CommitRecords:
         """Return the same records, of these keys."""
         return replace(self, key=key)
 
+    def take(self, rows: NDArray[np.intp]) -> CommitRecords:
+        """Return these records in this order."""
+        arrays = {each.name: getattr(self, each.name) for each in fields(self)}
+        topic_id = arrays.pop("topic_id")
+        taken: dict[str, Any] = {name: values[rows] for name, values in arrays.items()}
+        return CommitRecords(**taken, topic_id=[topic_id[row] for row in rows.tolist()])
+
+    @property
+    def is_position(self) -> NDArray[np.bool_]:
+        """Which of them say where a group is: a tombstone and a negative offset do not."""
+        found: NDArray[np.bool_] = ~self.is_tombstone & (self.offset >= 0)
+        return found
+
 
 class ClusterOffsets:
-    """What one cluster's coordinator holds, as far as its log was read, and which of it is genuine."""
+    """What one cluster's coordinators hold, as far as its log was read, and which of it the groups have committed.
 
-    def __init__(self) -> None:
+    *actual* is the last record of a key, whoever wrote it, *genuine* the last that the group itself committed.
+    *last_offset* is that of the last record that says a position, whoever wrote it. *partitions* is how many
+    ``__consumer_offsets`` has, 0 where that is not known.
+    """
+
+    def __init__(self, keys: Sequence[GroupPartition]) -> None:
+        self._keys = keys
         self.columns = ColumnStore(
             {
+                "log_partition": ABSENT,
                 "log_offset": ABSENT,
                 "actual_offset": ABSENT,
                 "actual_at_ms": ABSENT,
+                "actual_made_ms": ABSENT,
+                "actual_epoch": ABSENT,
                 "actual_is_own": False,
-                "own_offset": NOTHING,
+                "last_offset": ABSENT,
                 "genuine_offset": ABSENT,
+                "genuine_before": ABSENT,
+                "genuine_before_ms": ABSENT,
                 "genuine_at_ms": ABSENT,
+                "genuine_made_ms": ABSENT,
                 "genuine_epoch": ABSENT,
-                "rewound_at_ms": ABSENT,
+                "rewound_ms": ABSENT,
+                "first_ms": NEVER_MS,
                 "is_deleted": False,
             }
         )
         self.own_writes = OwnWrites()
-        self.clock_offset = ClockOffset()
-        self.metadata: dict[int, str] = {}
+        self.clock = ClusterClock()
+        self.partitions = 0
         self.topic_id: dict[int, str] = {}
-        self._read_last: dict[int, list[int]] = {}  # what was known before we wrote, until the log brings more
-
-    def begin(self, key: NDArray[np.intp], offset: Int64s, now_ms: int) -> None:
-        """Note what is about to be sent *now_ms* by our clock, as :meth:`OwnWrites.begin` does by the cluster's.
-
-        Ours may be ahead of it: what we have written would look like somebody's earlier commit. Errs to ours.
-        """
-        self.own_writes.begin(key, offset, now_ms - self.clock_offset.at_most(now_ms))
+        self._read_last: dict[int, list[Any]] = {}  # what was known before we wrote, until the log brings more
 
     def record(
-        self, records: CommitRecords, now_ms: int | None = None, is_copied: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.bool_]:
-        """Take in *records*, read *now_ms*, and return which are our own; records read before change nothing.
+        self, records: CommitRecords, *, is_starting: bool = False
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Take in *records* and return which are our own, and which are in doubt; records read before change nothing.
 
-        A record is our own by its tag, or because we have written that value there. Those that *is_copied* says a
-        mirror's group sync has written count as if they had our tag: nobody has read a record by them.
+        While a driver *is_starting*, what matches no known write may be of a driver that died before it recorded it:
+        such a record is neither ours nor the group's until :meth:`settle`.
         """
-        if now_ms is not None and len(records.key):
-            self.clock_offset.observe(int(records.committed_at_ms.max()), now_ms)
-        is_new = records.log_offset > self.columns["log_offset"][records.key]
-        is_tagged = _is_tagged(records) if is_copied is None else _is_tagged(records) | is_copied
-        is_own = self._own(records, is_new, is_tagged)
-        self._take_in(records, is_own, is_new)
-        return is_own
+        order = self._order(records)
+        ordered = records if order is None else records.take(order)
+        is_new = self._is_newer(ordered)
+        is_own: NDArray[np.bool_] = ~is_new & self.columns["actual_is_own"][ordered.key] & ordered.is_position
+        is_own &= ordered.offset == self.columns["actual_offset"][ordered.key]
+        is_claimed = is_new & ordered.is_position
+        is_own[is_claimed] = self.own_writes.claim(ordered.key[is_claimed], ordered.offset[is_claimed])
+        is_doubtful = is_claimed & ~is_own & is_starting
+        self._take_in(ordered, is_own, is_new, is_doubtful)
+        if order is None:
+            return is_own, is_doubtful
+        found = np.empty((2, len(order)), np.bool_)
+        found[:, order] = is_own, is_doubtful
+        return found[0], found[1]
+
+    def settle(self, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
+        """Take in whose *records* are that were in doubt, all of them, in log order."""
+        column, key = self.columns, records.key
+        is_last = (column["log_offset"][key] == records.log_offset) & (
+            column["log_partition"][key] == records.log_partition
+        )
+        column["actual_is_own"][key[is_last & is_own]] = True
+        self._take_genuine(records, ~is_own)
 
     def record_told(self, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
         """Take in *records* of which another process has told which are our own, as offset_commits has them."""
-        last = self._take_in(records, is_own, records.log_offset > self.columns["log_offset"][records.key])
-        is_untagged = is_own[last] & ~_is_tagged(records)[last]
-        self.columns["own_offset"][records.key[last]] = np.where(is_untagged, records.offset[last], NOTHING)
+        order = self._order(records)
+        if order is not None:
+            records, is_own = records.take(order), is_own[order]
+        is_new = self._is_newer(records)
+        is_claimed = is_new & is_own & records.is_position
+        self.own_writes.claim(records.key[is_claimed], records.offset[is_claimed])
+        self._take_in(records, is_own, is_new, np.zeros(len(is_own), np.bool_))
+
+    def _order(self, records: CommitRecords) -> NDArray[np.intp] | None:
+        """Return the records' order, where a key has some in two partitions; None: as they are."""
+        places = np.stack([records.key, records.log_partition])
+        if not self.partitions or np.unique(places, axis=1).shape[1] == len(np.unique(records.key)):
+            return None
+        is_present = self._is_present(records.key, records.log_partition)
+        return np.lexsort((records.log_offset, records.log_partition, is_present))
+
+    def _is_newer(self, records: CommitRecords) -> NDArray[np.bool_]:
+        """Return which *records* come after what is known of their keys.
+
+        By log offset in one partition. A group's coordinator partition changes where ``__consumer_offsets`` gets more:
+        what is in the present one is newer than all in others. Where neither is the present one, by the clock.
+        """
+        partition, offset = self.columns["log_partition"][records.key], self.columns["log_offset"][records.key]
+        is_newer: NDArray[np.bool_] = records.log_offset > offset
+        is_elsewhere = (partition != records.log_partition) & (partition != ABSENT)
+        if is_elsewhere.any():
+            is_present = self._is_present(records.key, records.log_partition)
+            was_present = self._is_present(records.key, partition)
+            is_later = records.made_ms > self.columns["actual_made_ms"][records.key]
+            is_newer = np.where(is_elsewhere, is_present | (~was_present & is_later), is_newer)
+        return is_newer
+
+    def _is_present(self, key: NDArray[np.intp], log_partition: Int64s) -> NDArray[np.bool_]:
+        """Return which partitions are those of the groups' coordinators now; none where that is not known."""
+        if not self.partitions:
+            return np.zeros(len(key), np.bool_)
+        hashes = coordinator_hashes([self._keys[row].group_id for row in key.tolist()])
+        found: NDArray[np.bool_] = log_partition == hashes % self.partitions
+        return found
 
     def _take_in(
-        self, records: CommitRecords, is_own: NDArray[np.bool_], is_new: NDArray[np.bool_]
-    ) -> NDArray[np.intp]:
-        """Bring every column up to date; return the row of each key's last new record."""
+        self,
+        records: CommitRecords,
+        is_own: NDArray[np.bool_],
+        is_new: NDArray[np.bool_],
+        is_doubtful: NDArray[np.bool_],
+    ) -> None:
+        """Bring every column up to date."""
         column = self.columns
+        is_genuine = is_new & ~is_own & records.is_position
+        self._note_rewinds(records, is_new, is_genuine)
         last = _last_of_each(records.key, is_new)
         key = records.key[last]
         if self._read_last:
             for row in key.tolist():
                 self._read_last.pop(row, None)
+        column["log_partition"][key] = records.log_partition[last]
         column["log_offset"][key] = records.log_offset[last]
         column["actual_offset"][key] = np.maximum(records.offset[last], ABSENT)
         column["actual_at_ms"][key] = records.committed_at_ms[last]
+        column["actual_made_ms"][key] = records.made_ms[last]
+        column["actual_epoch"][key] = records.leader_epoch[last]
         column["actual_is_own"][key] = is_own[last]
         column["is_deleted"][key] = records.is_tombstone[last]
-        self._record_genuine(records, is_new & ~is_own & ~records.is_tombstone & (records.offset >= 0))
-        return last
+        self._take_genuine(records, is_genuine & ~is_doubtful)
+        placed = _last_of_each(records.key, is_new & records.is_position)
+        column["last_offset"][records.key[placed]] = records.offset[placed]
+        for row in placed.tolist():
+            keep_text(self.topic_id, int(records.key[row]), records.topic_id[row])
 
-    def is_foreign(self, records: CommitRecords) -> NDArray[np.bool_]:
-        """Return which of *records* have neither our tag nor a value that we have written and not read back."""
-        is_known = self.own_writes.holds(records.key, records.offset)
-        is_known |= (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
-        is_ours: NDArray[np.bool_] = (is_known & (records.leader_epoch == ABSENT)) | _is_tagged(records)
-        return ~is_ours
+    def _take_genuine(self, records: CommitRecords, chosen: NDArray[np.bool_]) -> None:
+        column, said = self.columns, _last_of_each(records.key, chosen)
+        np.minimum.at(column["first_ms"], records.key[chosen], records.made_ms[chosen])
+        key = records.key[said]
+        self._note_before(records, np.setdiff1d(np.flatnonzero(chosen), said), key)
+        column["genuine_offset"][key] = records.offset[said]
+        column["genuine_at_ms"][key] = records.committed_at_ms[said]
+        column["genuine_made_ms"][key] = records.made_ms[said]
+        column["genuine_epoch"][key] = records.leader_epoch[said]
 
-    def _own(
-        self, records: CommitRecords, is_new: NDArray[np.bool_], is_tagged: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        is_own, has_epoch = is_tagged.copy(), records.leader_epoch != ABSENT  # which no write of ours has
-        # What was read before is judged by what stands: we have forgotten what we wrote before that.
-        is_standing = (records.offset >= 0) & (records.offset == self.columns["own_offset"][records.key])
-        is_own |= ~is_new & is_standing & ~has_epoch
-        is_own[is_new] = self.own_writes.confirm(
-            records.key[is_new],
-            records.offset[is_new],
-            records.committed_at_ms[is_new],
-            (records.is_tombstone | (has_epoch & ~is_tagged))[is_new],
-            is_own[is_new],
-            self.columns["own_offset"],
-        )
-        return is_own
-
-    def _record_genuine(self, records: CommitRecords, chosen: NDArray[np.bool_]) -> None:
+    def _note_before(self, records: CommitRecords, earlier: NDArray[np.intp], key: NDArray[np.intp]) -> None:
+        """Note the commit before the last one of each *key*: one of the rows *earlier*, or the last that was known."""
         column = self.columns
-        rows = np.flatnonzero(chosen)
-        if len(rows) == 0:
+        column["genuine_before"][key] = column["genuine_offset"][key]
+        column["genuine_before_ms"][key] = column["genuine_made_ms"][key]
+        column["genuine_before"][records.key[earlier]] = records.offset[earlier]
+        column["genuine_before_ms"][records.key[earlier]] = records.made_ms[earlier]
+
+    def _note_rewinds(self, records: CommitRecords, is_new: NDArray[np.bool_], is_genuine: NDArray[np.bool_]) -> None:
+        """Note when a group went back: it committed less than the record before, whoever had written that."""
+        if not is_genuine.any():
             return
+        rows = np.flatnonzero(is_new & records.is_position)
         rows = rows[np.argsort(records.key[rows], kind="stable")]
         key, offset = records.key[rows], records.offset[rows]
         is_same = np.concatenate(([False], key[1:] == key[:-1]))
-        before = np.where(is_same, np.concatenate(([ABSENT], offset[:-1])), column["genuine_offset"][key])
-        went_back = offset < before
-        # The newest: clocks of coordinators differ, so the last in the log may be older.
-        np.maximum.at(column["rewound_at_ms"], key[went_back], records.committed_at_ms[rows[went_back]])
-        for row in rows[np.concatenate((~is_same[1:], [True]))].tolist():
-            key_id = int(records.key[row])
-            column["genuine_offset"][key_id] = records.offset[row]
-            column["genuine_at_ms"][key_id] = records.committed_at_ms[row]
-            column["genuine_epoch"][key_id] = records.leader_epoch[row]
-            keep_text(self.metadata, key_id, records.metadata[row])
-            keep_text(self.topic_id, key_id, records.topic_id[row])
+        before = np.where(is_same, np.concatenate(([ABSENT], offset[:-1])), self.columns["last_offset"][key])
+        went_back = is_genuine[rows] & (offset < before)
+        np.maximum.at(self.columns["rewound_ms"], key[went_back], records.made_ms[rows[went_back]])
 
-    def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int, is_tagged: NDArray[np.bool_]) -> None:
-        """Note what the cluster acknowledged as written by us; what carries our tag needs no other mark."""
+    def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
+        """Note what the cluster acknowledged as written by us."""
         if len(key) == 0:
             return
-        self.own_writes.acknowledge(key[~is_tagged], offset[~is_tagged])
         column = self.columns
         for row, *before in zip(key.tolist(), *(column[name][key].tolist() for name in _BELIEVED), strict=True):
             self._read_last.setdefault(row, before)
         column["actual_offset"][key] = offset
-        column["actual_at_ms"][key] = at_ms
+        column["actual_at_ms"][key] = column["actual_made_ms"][key] = at_ms
+        column["actual_epoch"][key] = ABSENT
         column["actual_is_own"][key] = True
         column["is_deleted"][key] = False
 
     def forget_acknowledged(self) -> None:
-        """Believe what was read last of what was written since: it may be gone. What is not the log will bring."""
+        """Fall back to the last record read from the log; unacknowledged writes may be lost with it."""
         for key, before in self._read_last.items():
             for name, value in zip(_BELIEVED, before, strict=True):
                 self.columns[name][key] = value
         self._read_last.clear()
 
-    def deleted(self, key: NDArray[np.intp]) -> None:
-        """Note that the cluster has deleted what we had written."""
-        self.columns["actual_offset"][key] = ABSENT
-        self.columns["actual_is_own"][key] = False
-        self.columns["is_deleted"][key] = True
+    def begin_partition(self, key: NDArray[np.intp], at_ms: Int64s) -> None:
+        """Have groups be at the start of partitions that came *at_ms*, after they had committed others of the topic."""
+        column = self.columns
+        column["genuine_offset"][key], column["genuine_at_ms"][key] = 0, at_ms
+
+    def position(self, rows: NDArray[np.intp]) -> tuple[Int64s, Int64s]:
+        """Return where the groups of *rows* are if this cluster is their home, and since when (the cluster's word).
+
+        What its coordinator holds, whoever wrote it: what we brought is below all that the group has not read. Where
+        the log of commits has lost that, what the group itself committed last.
+        """
+        column = self.columns
+        is_there = column["actual_offset"][rows] >= 0
+        offset = np.where(is_there, column["actual_offset"][rows], column["genuine_offset"][rows])
+        return offset, np.where(is_there, column["actual_at_ms"][rows], column["genuine_at_ms"][rows])
+
+    def position_epoch(self, rows: NDArray[np.intp]) -> Int64s:
+        """Return the leader epoch that was committed with :meth:`position`, ABSENT where none was."""
+        column = self.columns
+        is_there = column["actual_offset"][rows] >= 0
+        return np.where(is_there, column["actual_epoch"][rows], column["genuine_epoch"][rows])
 
 
 class CommittedOffsets:
     """Keys of all clusters, and each cluster's commits by key."""
 
     def __init__(self, clusters: Sequence[str]) -> None:
-        self.clusters = {alias: ClusterOffsets() for alias in clusters}
         self.keys: list[GroupPartition] = []
+        self.clusters = {alias: ClusterOffsets(self.keys) for alias in clusters}
         self._ids: dict[GroupPartition, int] = {}
 
     def ids(self, keys: Sequence[GroupPartition]) -> NDArray[np.intp]:
@@ -215,23 +302,6 @@ class CommittedOffsets:
     def column(self, name: str, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[np.int64]:
         """Return a column of all clusters in these *rows*, shape (clusters, rows); without them of all keys."""
         return np.array([commits.columns[name][rows] for commits in self.clusters.values()])
-
-
-def owners(genuine_at_ms: Int64s) -> NDArray[np.intp]:
-    """Return the cluster that owns each key, the one with the newest genuine commit; :data:`NO_OWNER` without any.
-
-    *genuine_at_ms* has shape (clusters, keys), negative where a cluster has no genuine commit. Equal times go to the
-    first cluster: an order that all drivers share.
-    """
-    if genuine_at_ms.shape[1] == 0:
-        return np.empty(0, np.intp)
-    owner: NDArray[np.intp] = genuine_at_ms.argmax(axis=0)
-    owner[genuine_at_ms.max(axis=0) < 0] = NO_OWNER
-    return owner
-
-
-def _is_tagged(records: CommitRecords) -> NDArray[np.bool_]:
-    return np.fromiter((text == OWN_TAG for text in records.metadata), np.bool_, len(records.key))
 
 
 def _last_of_each(key: NDArray[np.intp], chosen: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -18,7 +18,7 @@ from offset_sync.tables.delta.transaction_log import entry
 from offset_sync.tables.files import Files
 
 logger = logging.getLogger(__name__)
-FORMAT = 3
+FORMAT = 4
 
 
 class Fold(NamedTuple):

@@ -10,22 +10,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, GroupPartition
-from offset_sync.state.committed_offsets import OWN_TAG, ClusterOffsets, CommittedOffsets
+from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_commits import KEY
-from offset_sync.state.own_writes import NOTHING
 
 _Column = NDArray[Any] | list[Any]
 KEPT_MS = 7 * 24 * 3600 * 1000
 """So long a key is kept after its last commit or deletion."""
 _NUMBERS = (
-    "log_offset",
-    "actual_offset",
-    "actual_at_ms",
-    "genuine_offset",
-    "genuine_at_ms",
-    "genuine_epoch",
-    "rewound_at_ms",
+    *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "last_offset"),
+    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms", "first_ms"),
 )
 COMMITS_SCHEMA = pa.schema(
     [
@@ -33,7 +27,7 @@ COMMITS_SCHEMA = pa.schema(
         ("partition", pa.int32()),
         *((name, pa.int64()) for name in _NUMBERS),
         *((name, pa.bool_()) for name in ("actual_is_own", "is_deleted")),
-        *((name, pa.string()) for name in ("actual_metadata", "metadata", "topic_id")),
+        ("topic_id", pa.string()),
     ]
 )
 _COLUMNS = list(zip(COMMITS_SCHEMA.names, COMMITS_SCHEMA.types, strict=True))
@@ -89,16 +83,12 @@ def _joined(parts: Sequence[_Column]) -> _Column:
 def _columns_of(alias: str, commits: ClusterOffsets, offsets: CommittedOffsets) -> dict[str, _Column]:
     columns = commits.columns
     is_known = columns["is_deleted"].copy()
-    for name in _NUMBERS:
+    for name in _NUMBERS[:-1]:
         is_known |= columns[name] != ABSENT
     key: KeyRows = is_known.nonzero()[0]
     keys = [offsets.keys[row] for row in key.tolist()]
-    # Our own commit that is known by its value has other metadata than the tag.
-    is_tagged = columns["actual_is_own"][key] & (columns["own_offset"][key] == NOTHING)
     found: dict[str, _Column] = {"cluster": [alias] * len(key)}
     found |= {name: [getattr(each, name) for each in keys] for name in KEY}
     found |= {name: columns[name][key] for name in (*_NUMBERS, "actual_is_own", "is_deleted")}
-    found["actual_metadata"] = np.where(is_tagged, OWN_TAG, "")
-    for name, texts in (("metadata", commits.metadata), ("topic_id", commits.topic_id)):
-        found[name] = [texts.get(row) for row in key.tolist()]
+    found["topic_id"] = [commits.topic_id.get(row) for row in key.tolist()]
     return found

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.committed_offsets import CommittedOffsets, owners
+from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.index_rows import COLUMNS, IndexRows, RowReader
 from offset_sync.state.snapshot import Index, MetadataByCluster
 from offset_sync.state.staged_rows import StagedRows
@@ -85,25 +84,17 @@ class TableRows(Mapping[ClusterPartition, Rows]):
 def lowest_commits(committed: CommittedOffsets, is_included: Callable[[str], bool]) -> dict[ClusterPartition, int]:
     """Return the lowest offset that any included group holds of each partition, per cluster.
 
-    What stands there counts, whoever wrote it, and what is translated from there: the owner's last genuine commit.
-    Deleted ones do not.
+    What a coordinator holds counts, whoever wrote it: any cluster may be the home next. Deleted ones do not.
     """
-    owner = owners(committed.column("genuine_at_ms"))
     found: dict[ClusterPartition, int] = {}
-    for number, (alias, commits) in enumerate(committed.clusters.items()):
-        column = commits.columns
-        genuine: NDArray[np.int64] = np.where(owner == number, column["genuine_offset"], -1)
-        for (group_id, topic, partition), is_deleted, *offsets in zip(
-            committed.keys,
-            column["is_deleted"].tolist(),
-            column["actual_offset"].tolist(),
-            genuine.tolist(),
-            strict=True,
-        ):
-            held = [offset for offset in offsets if offset >= 0]
-            if held and not is_deleted and is_included(group_id):
+    for alias, commits in committed.clusters.items():
+        offset, _ = commits.position(np.arange(len(committed.keys)))
+        is_held = (offset >= 0) & ~commits.columns["is_deleted"]
+        for row in np.flatnonzero(is_held).tolist():
+            group_id, topic, partition = committed.keys[row]
+            if is_included(group_id):
                 where = ClusterPartition(alias, topic, partition)
-                found[where] = min(found.get(where, int(NO_LIMIT)), *held)
+                found[where] = min(found.get(where, int(NO_LIMIT)), int(offset[row]))
     return found
 
 

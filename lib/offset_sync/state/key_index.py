@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,7 @@ from offset_sync.model.values import TopicPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.translate.index.growable_array import GrowingArray
 
+logger = logging.getLogger(__name__)
 KeyRows = NDArray[np.intp]
 
 
@@ -25,12 +27,14 @@ class KeyIndex:
         is_topic_included: Callable[[str], bool],
     ) -> None:
         self._committed = committed
-        self._is_included = (_remembering(is_group_included), _remembering(is_topic_included))
+        self._is_included = (_remembering(_telling_of_no_id(is_group_included)), _remembering(is_topic_included))
         self._codes: dict[TopicPartition, int] = {}
         self._partitions: list[TopicPartition] = []
         self._code = GrowingArray()
         self._included = GrowingArray()
         self._members: list[GrowingArray] = []
+        self._streams: dict[tuple[str, str], int] = {}
+        self._stream = GrowingArray()
 
     def fit(self) -> None:
         """Take in the keys that are new."""
@@ -38,13 +42,15 @@ class KeyIndex:
         if first == len(self._committed.keys):
             return
         is_group_included, is_topic_included = self._is_included
-        codes, included = [], []
+        codes, included, streams = [], [], []
         for number, (group_id, topic, partition) in enumerate(self._committed.keys[first:], first):
             code = self._code_of(TopicPartition(topic, partition))
             self._members[code].append(np.array([number], np.int64))
             codes.append(code)
+            streams.append(self.stream(group_id, topic))
             included.append(is_group_included(group_id) and is_topic_included(topic))
         self._code.append(np.array(codes, np.int64))
+        self._stream.append(np.array(streams, np.int64))
         self._included.append(np.array(included, np.int64))
 
     def _code_of(self, partition: TopicPartition) -> int:
@@ -59,6 +65,21 @@ class KeyIndex:
         """Return which keys are to be synced."""
         self.fit()
         return self._included.values[key].astype(np.bool_)
+
+    @property
+    def streams(self) -> Mapping[tuple[str, str], int]:
+        """The number of each group and topic, counted from 0."""
+        self.fit()
+        return self._streams
+
+    def stream(self, group_id: str, topic: str) -> int:
+        """Return the number of a group and topic, which gets one where no key of it is known yet."""
+        return self._streams.setdefault((group_id, topic), len(self._streams))
+
+    def streams_of(self, key: KeyRows) -> NDArray[np.intp]:
+        """Return the number of each key's group and topic."""
+        self.fit()
+        return self._stream.values[key]
 
     def partitions_of(self, key: KeyRows) -> list[TopicPartition]:
         """Return the distinct partitions of *key*."""
@@ -79,6 +100,17 @@ class KeyIndex:
         """Return all keys of a partition; none of one that no group has committed."""
         code = self._codes.get(partition)
         return self._members[code].values if code is not None else np.empty(0, np.int64)
+
+
+def _telling_of_no_id(is_group_included: Callable[[str], bool]) -> Callable[[str], bool]:
+    def answer(group_id: str) -> bool:
+        if not group_id:
+            logger.warning(
+                "offsets committed with an empty group id are left out: no client can look up a coordinator for it"
+            )
+        return is_group_included(group_id)
+
+    return answer
 
 
 def _remembering(ask: Callable[[str], bool]) -> Callable[[str], bool]:

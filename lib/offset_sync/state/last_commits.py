@@ -17,14 +17,18 @@ from offset_sync.tables.catalog import OFFSET_COMMITS
 
 KEY = ["group_id", "topic", "partition"]
 _NULL = np.iinfo(np.int64).min
-_ACTUAL = ("log_offset", "actual_offset", "actual_at_ms", "actual_is_own", "actual_metadata", "is_deleted")
-_GENUINE = ("genuine_offset", "genuine_at_ms", "genuine_epoch", "metadata", "topic_id")
-_TEXTS, _FLAGS = ("actual_metadata", "metadata", "topic_id"), ("actual_is_own", "is_deleted")
+_ACTUAL = (
+    *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch"),
+    *("actual_is_own", "is_deleted"),
+)
+_GENUINE = ("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch")
+_PLACED = ("last_offset", "topic_id")
+_FLAGS = ("actual_is_own", "is_deleted")
 LAST_COMMITS_SCHEMA = pa.schema(
     [OFFSET_COMMITS.arrow_schema.field(name) for name in ("cluster", *KEY)]
     + [
-        (name, pa.string() if name in _TEXTS else pa.bool_() if name in _FLAGS else pa.int64())
-        for name in (*_ACTUAL, *_GENUINE, "rewound_at_ms", "captured_ms")
+        (name, pa.string() if name == "topic_id" else pa.bool_() if name in _FLAGS else pa.int64())
+        for name in (*_ACTUAL, *_GENUINE, *_PLACED, "rewound_ms", "first_ms", "captured_ms")
     ]
 )
 """The newest commit that stands, the newest genuine one, when the group went back last, and when a row was captured."""
@@ -86,39 +90,43 @@ class _Fold:
         self._places, self._rewinds = places, rewinds
         self._codes = KeyCodes(["cluster", *KEY])
         self._actual, self._genuine = _Winners([*_ACTUAL[:-1], "is_tombstone"]), _Winners(_GENUINE)
+        self._placed = _Winners(_PLACED)
         self._newest = _Winners(["is_tombstone"])
-        self._captured = _Winners(["captured_ms"])
+        self._captured, self._first = _Winners(["captured_ms"]), _Winners(["first_ms"])
 
     def add(self, rows: pa.Table) -> None:
         """Take in rows of ``offset_commits``, in any order."""
         code, at_ms = self._codes.of(rows), _milliseconds(rows, "committed_at")
+        made_ms, epoch = made_at_ms(rows), rows.column("leader_epoch").cast(pa.int64()).fill_null(ABSENT).to_numpy()
         gone_ms, newest, place = self._places.of(rows)
         stands, is_tombstone = gone_ms == ABSENT, rows.column("is_tombstone").to_numpy()
         offset, is_own = rows.column("committed_offset").fill_null(-1).to_numpy(), rows.column("is_own").to_numpy()
         is_position = ~is_tombstone & (offset >= 0)
         actual = {
+            "log_partition": np.where(stands, rows.column("log_partition").to_numpy(), _NULL),
             "log_offset": np.where(stands, rows.column("log_offset").to_numpy(), _NULL),
             "actual_offset": np.where(is_position & stands, offset, _NULL),
             "actual_at_ms": np.where(stands, at_ms, gone_ms),
+            "actual_made_ms": np.where(stands, made_ms, gone_ms),
+            "actual_epoch": np.where(is_position & stands, epoch, ABSENT),
             "actual_is_own": is_own & stands,
-            "actual_metadata": rows.column("metadata"),
             "is_tombstone": is_tombstone,
         }
         self._actual.add(code, place, actual)
         self._newest.add(code, newest, {"is_tombstone": is_tombstone})
         captured_ms = _milliseconds(rows, "captured_at")
         self._captured.add(code, captured_ms, {"captured_ms": captured_ms})
-        genuine = np.flatnonzero(is_position & ~is_own)
-        said = rows.take(pa.array(genuine))
-        columns = {
-            "genuine_offset": offset[genuine],
-            "genuine_at_ms": at_ms[genuine],
-            "genuine_epoch": said.column("leader_epoch").cast(pa.int64()).fill_null(ABSENT).to_numpy(),
-            "metadata": said.column("metadata"),
-            "topic_id": said.column("topic_id"),
-        }
-        self._genuine.add(code[genuine], place[genuine], columns)
-        self._rewinds.add(code[genuine], place[genuine], offset[genuine], at_ms[genuine])
+        is_genuine = is_position & ~is_own
+        genuine = np.flatnonzero(is_genuine)
+        columns = {"genuine_offset": offset, "genuine_at_ms": at_ms, "genuine_made_ms": made_ms, "genuine_epoch": epoch}
+        self._genuine.add(code[genuine], place[genuine], {name: values[genuine] for name, values in columns.items()})
+        self._first.add(code[genuine], -made_ms[genuine], {"first_ms": made_ms[genuine]})
+        placed = np.flatnonzero(is_genuine | (is_position & stands))
+        topic_id = rows.column("topic_id").take(pa.array(placed))
+        self._placed.add(code[placed], place[placed], {"last_offset": offset[placed], "topic_id": topic_id})
+        # What we wrote is no rewind of the group's; a commit of its own below that is.
+        rewound_ms = np.where(is_own, ABSENT, made_ms)
+        self._rewinds.add(code[placed], place[placed], offset[placed], rewound_ms[placed])
 
     def rows(self) -> pa.Table:
         """Return rows of :data:`LAST_COMMITS_SCHEMA`."""
@@ -126,12 +134,25 @@ class _Fold:
         found: dict[str, Any] = self._codes.columns()
         found |= {name: self._actual.column(name, count) for name in _ACTUAL[:-1]}
         found |= {name: self._genuine.column(name, count) for name in _GENUINE}
+        found |= {name: self._placed.column(name, count) for name in _PLACED}
         last = zip(self._actual.column("is_tombstone", count), self._newest.column("is_tombstone", count), strict=True)
         found["is_deleted"] = [of_place and of_newest for of_place, of_newest in last]
         rewound = self._rewinds.last_ms(count)
-        found["rewound_at_ms"] = pa.array(rewound, mask=rewound == ABSENT)
+        found["rewound_ms"] = pa.array(rewound, mask=rewound == ABSENT)
+        found["first_ms"] = self._first.column("first_ms", count)
         found["captured_ms"] = self._captured.column("captured_ms", count)
         return pa.table([pa.array(found[f.name], f.type) for f in LAST_COMMITS_SCHEMA], schema=LAST_COMMITS_SCHEMA)
+
+
+def made_at_ms(rows: pa.Table) -> NDArray[np.int64]:
+    """Return when the commits of rows of ``offset_commits`` were made, by the clock of who captured them.
+
+    In rows of earlier versions by the cluster's clock, and never later than they were captured.
+    """
+    by_cluster = np.minimum(_milliseconds(rows, "committed_at"), _milliseconds(rows, "captured_at"))
+    made_at = rows.column("made_at")
+    made_us = made_at.cast(pa.timestamp("us")).cast(pa.int64()).fill_null(0).to_numpy()
+    return np.where(made_at.is_valid().to_numpy(), made_us // 1000, by_cluster)
 
 
 def _milliseconds(rows: pa.Table, name: str) -> NDArray[np.int64]:

@@ -1,143 +1,85 @@
-"""What we wrote at one cluster, key by key: how our own commits are told from genuine ones where our tag is missing.
+"""The author of a commit: ours is a record of the target's log that matches a write of ours, by value and in order.
 
-The source's metadata wins over our tag, so a commit of ours may look like any other. It is *pending* from the moment
-it is sent, because the log may bring it before the cluster's answer is heard, until it is read back; then it *stands*
-until somebody else commits::
+Metadata proves nothing: any tool copies it. A write is *pending* from before it is sent, because the log may bring the
+record before the broker's answer arrives, until one record has matched it::
 
     we write      100  120                               both pending
-    the log says       100  100  120  120  150  100      the last one is genuine: a group reset to where it began
-                       ours                genuine
+    the log has        100  120  120  100                ours, ours, the group's own, the group's own
 
-A commit that was made before ours, as far as clocks can tell, is not ours either: a log that could not be read for a
-while may bring such a one first.
+Each write matches at most one record: a second record of the same value is the group's own, which was started there.
+Records of one key come in log order, so a match ends every write before it too: compaction may have removed those
+records. Errs to the group's own, which at worst costs a cluster the home for a while and is never ahead.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, GroupPartition
 from offset_sync.translate.index.runs import Int64s
 
-NOTHING = ABSENT
 _LONGEST = 64
-"""So many writes of one key are remembered until they are read back; compaction may keep the earlier ones from it."""
-
-
-class Intent(NamedTuple):
-    """A value that is about to be written, or may have been."""
-
-    target: str
-    group_id: str
-    topic: str
-    partition: int
-    offset: int
-
-    @property
-    def key(self) -> GroupPartition:
-        """Whose offset it is."""
-        return GroupPartition(self.group_id, self.topic, self.partition)
+"""So many writes of one key are remembered until they are read back."""
 
 
 class OwnWrites:
-    """Writes that were sent and have not been read back, by key and in their order."""
+    """Writes to one cluster that were sent and not read back, by key and in their order."""
 
     def __init__(self) -> None:
         self._pending: dict[int, list[int]] = {}
-        self._unacknowledged: set[tuple[int, int]] = set()
-        self._begun_ms: dict[tuple[int, int], int] = {}
+        self._inherited: set[int] = set()
 
-    def begin(self, key: NDArray[np.intp], offset: Int64s, now_ms: int = 0) -> None:
-        """Note what is about to be sent *now_ms* by the cluster's clock (0: nobody knows); shapes (writes,).
-
-        Nothing of these keys may be under way already.
-        """
-        for write in zip(key.tolist(), offset.tolist(), strict=True):
-            self._unacknowledged.add(write)
-            self._begun_ms.setdefault(write, now_ms)
-            self._add(*write)
+    def begin(self, key: NDArray[np.intp], offset: Int64s) -> None:
+        """Note what is about to be sent; shapes (writes,)."""
+        for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
+            pending = self._pending.setdefault(key_id, [])
+            pending.append(value)
+            del pending[:-_LONGEST]
 
     def abort(self, key: NDArray[np.intp], offset: Int64s) -> None:
         """Note which writes came to nothing; shapes (writes,).
 
         Only the last of equal values goes: an earlier one was written and may still be on its way back.
         """
-        self.mark_unknown(key, offset)
-        for key_id, unwritten in zip(key.tolist(), offset.tolist(), strict=True):
+        for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
             pending = self._pending.get(key_id, [])
-            if unwritten in pending:
-                del pending[len(pending) - 1 - pending[::-1].index(unwritten)]
-            if unwritten not in pending:
-                self._begun_ms.pop((key_id, unwritten), None)
+            if value in pending:
+                del pending[len(pending) - 1 - pending[::-1].index(value)]
             if not pending:
                 self._pending.pop(key_id, None)
 
-    def mark_unknown(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note what was begun and may be written or not: nobody will ever say; shapes (writes,)."""
-        self._unacknowledged.difference_update(zip(key.tolist(), offset.tolist(), strict=True))
+    def inherit(self, key: int, offsets: Iterable[int]) -> None:
+        """Note what the driver before has written, in its order, and may not have read back."""
+        values = [each for each in offsets if each >= 0]
+        if values:
+            self._pending[key] = [*values, *self._pending.get(key, [])][-_LONGEST:]
+            self._inherited.add(key)
 
-    def acknowledge(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note what the cluster acknowledged, whether it was begun or not; shapes (writes,)."""
-        for key_id, written in zip(key.tolist(), offset.tolist(), strict=True):
-            if (key_id, written) in self._unacknowledged:
-                self._unacknowledged.remove((key_id, written))
-            else:
-                self._add(key_id, written)
+    def drop_inherited(self) -> None:
+        """Forget inherited writes that the log has not brought up to its end: their records were compacted away."""
+        for key in self._inherited:
+            self._pending.pop(key, None)
+        self._inherited.clear()
 
-    def _add(self, key_id: int, written: int) -> None:
-        pending = self._pending.setdefault(key_id, [])
-        pending.append(written)
-        for forgotten in pending[:-_LONGEST]:
-            self._begun_ms.pop((key_id, forgotten), None)
-        del pending[:-_LONGEST]
-
-    def confirm(
-        self,
-        key: NDArray[np.intp],
-        offset: Int64s,
-        at_ms: Int64s,
-        is_not_ours: NDArray[np.bool_],
-        is_tagged: NDArray[np.bool_],
-        confirmed: Int64s,
-    ) -> NDArray[np.bool_]:
-        """Return which records are ours; they come in log order and never twice, shapes (records,).
-
-        *is_not_ours*: what no write of ours leaves, tombstones and commits that name a leader epoch.
-        *confirmed*, shape (keys,), is our value that stands without a tag, :data:`NOTHING` where there is none, and is
-        brought up to date. A commit that repeats it cannot be told from ours and counts as such. One that repeats a
-        *tagged* value has lost the tag, so somebody else made it: a group that was started there. Errs to genuine,
-        which at worst makes a cluster the owner of a position that we brought there, and that is never ahead.
-        """
-        is_own: NDArray[np.bool_] = is_tagged.copy()
-        ours = self._pending.keys() | set(key[is_tagged].tolist())
-        is_known = np.fromiter((key_id in ours for key_id in key.tolist()), np.bool_, len(key))
-        for row in np.flatnonzero(is_known | (confirmed[key] != NOTHING)).tolist():
-            key_id, value = int(key[row]), int(offset[row])
-            if is_not_ours[row] or value < 0:
-                confirmed[key_id] = NOTHING
-            else:
-                is_own[row] |= self._is_pending(key_id, value, int(at_ms[row])) or value == confirmed[key_id]
-                confirmed[key_id] = value if is_own[row] and not is_tagged[row] else NOTHING
+    def claim(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
+        """Return which records are ours; they come in log order and never twice, shapes (records,)."""
+        is_own = np.zeros(len(key), np.bool_)
+        if not self._pending:
+            return is_own
+        pending = self._pending
+        for row, (key_id, value) in enumerate(zip(key.tolist(), offset.tolist(), strict=True)):
+            if key_id in pending:
+                is_own[row] = self._matches(key_id, value)
         return is_own
 
-    def holds(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
-        """Return which of these values are pending; shapes (records,). Nothing is taken for read back by that."""
-        pending = self._pending
-        pairs = zip(key.tolist(), offset.tolist(), strict=True)
-        return np.fromiter((value in pending.get(key_id, ()) for key_id, value in pairs), np.bool_, len(key))
-
-    def _is_pending(self, key_id: int, value: int, at_ms: int) -> bool:
-        """Return whether we wrote *value*; it and what we wrote before it are pending no longer."""
-        pending = self._pending.get(key_id, [])
-        if value not in pending or at_ms < self._begun_ms.get((key_id, value), 0) - CLOCKS_APART_MS:
+    def _matches(self, key_id: int, value: int) -> bool:
+        pending = self._pending[key_id]
+        if value not in pending:
             return False
-        done = pending.index(value) + 1
-        for each in pending[:done]:
-            self._begun_ms.pop((key_id, each), None)
-        del pending[:done]
+        del pending[: pending.index(value) + 1]
         if not pending:
             del self._pending[key_id]
+            self._inherited.discard(key_id)
         return True

@@ -14,16 +14,20 @@ import pyarrow.compute as pc
 
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.committed_offsets import OWN_TAG, CommitRecords, keep_text
+from offset_sync.state.committed_offsets import NEVER_MS, ClusterOffsets, CommitRecords, keep_text
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_commits import KEY, last_commits
-from offset_sync.state.own_writes import NOTHING
+from offset_sync.state.last_commits import KEY, last_commits, made_at_ms
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
 from offset_sync.tables.protocol import Tables
 
-_TIMES = ("actual_at_ms", "genuine_at_ms", "rewound_at_ms")
+_NUMBERS = (
+    *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "last_offset"),
+    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms", "first_ms"),
+)
+_SAMPLES = 50
+"""Of so many keys' newest commits the clock of their cluster is told: a client may have stamped any of them."""
 
 
 def restore_commits(
@@ -49,6 +53,7 @@ def restore_commits(
     fill_commits(state, rows, clusters, is_all=True)
     for alias in clusters:
         lives.take(alias)
+        state.offsets.clusters[alias].partitions = lives.partitions(alias)
     return newest_captured(rows)
 
 
@@ -75,17 +80,24 @@ def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str], *,
                 commits.forget_acknowledged()
             if mine.num_rows == 0:
                 continue
-            for name in ("log_offset", "actual_offset", "genuine_offset", "genuine_epoch", *_TIMES):
-                commits.columns[name][key] = int64s(mine.column(name), ABSENT)
+            for name in _NUMBERS:
+                commits.columns[name][key] = int64s(mine.column(name), NEVER_MS if name == "first_ms" else ABSENT)
             for name in ("actual_is_own", "is_deleted"):
                 commits.columns[name][key] = mine.column(name).to_numpy()
-            is_tagged = pc.equal(mine.column("actual_metadata").fill_null(""), OWN_TAG).to_numpy()
-            is_untagged = commits.columns["actual_is_own"][key] & ~is_tagged
-            commits.columns["own_offset"][key] = np.where(is_untagged, commits.columns["actual_offset"][key], NOTHING)
-            for name, texts in (("metadata", commits.metadata), ("topic_id", commits.topic_id)):
-                values = zip(key.tolist(), mine.column(name).to_pylist(), strict=True)
-                for place, text in values:
-                    keep_text(texts, place, text)
+            for place, text in zip(key.tolist(), mine.column("topic_id").to_pylist(), strict=True):
+                keep_text(commits.topic_id, place, text)
+            _keep_clock(commits, key)
+            made_ms = commits.columns["genuine_made_ms"][key]
+            state.homes.note_commits(alias, key[made_ms != ABSENT], made_ms[made_ms != ABSENT])
+
+
+def _keep_clock(commits: ClusterOffsets, key: KeyRows) -> None:
+    """Take over what the driver before has measured of a cluster's clock, by the newest commits of several keys."""
+    made_ms, at_ms = commits.columns["actual_made_ms"][key], commits.columns["actual_at_ms"][key]
+    newest = np.argsort(made_ms)[-_SAMPLES:]
+    newest = newest[made_ms[newest] != ABSENT]
+    if len(newest):
+        commits.clock.keep(int(np.median(at_ms[newest] - made_ms[newest])))
 
 
 def follow_commits(tables: Tables, state: SyncState, known: int, lives: CommitLogLives) -> int:
@@ -110,10 +122,10 @@ def take_in_added(tables: Tables, state: SyncState, rows: pa.Table, lives: Commi
     rows = _standing(rows, lives).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
     if begun := [each for each in state.offsets.clusters if lives.is_new(each) or _has_late(rows, each, state)]:
         restore_commits(tables, state, lives, begun)
-    for alias, commits in state.offsets.clusters.items():
+    for alias in state.offsets.clusters:
         mine = rows.filter(pc.equal(rows.column("cluster"), alias))
         with state.lock:
-            commits.record_told(to_commit_records(mine, ids_of(state, mine)), mine.column("is_own").to_numpy())
+            state.record_told(alias, to_commit_records(mine, ids_of(state, mine)), mine.column("is_own").to_numpy())
 
 
 def _has_late(rows: pa.Table, alias: str, state: SyncState) -> bool:
@@ -121,8 +133,10 @@ def _has_late(rows: pa.Table, alias: str, state: SyncState) -> bool:
     mine = rows.filter(pc.equal(rows.column("cluster"), alias))
     with state.lock:
         key = ids_of(state, mine)  # which may make room for more
-        known = state.offsets.clusters[alias].columns["log_offset"][key]
-    return bool((mine.column("log_offset").to_numpy() < known).any())
+        column = state.offsets.clusters[alias].columns
+        is_same_log = column["log_partition"][key] == mine.column("log_partition").to_numpy()
+        known = column["log_offset"][key]
+    return bool((is_same_log & (mine.column("log_offset").to_numpy() < known)).any())
 
 
 def restore_missed(
@@ -151,7 +165,7 @@ def restore_missed(
     rows = rows.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
     with state.lock:
         key = ids_of(state, rows)
-        state.offsets.clusters[alias].record_told(to_commit_records(rows, key), rows.column("is_own").to_numpy())
+        state.record_told(alias, to_commit_records(rows, key), rows.column("is_own").to_numpy())
     return np.unique(key)
 
 
@@ -176,8 +190,9 @@ def to_commit_records(rows: pa.Table, key: KeyRows) -> CommitRecords:
         offset=int64s(rows.column("committed_offset"), ABSENT),
         is_tombstone=rows.column("is_tombstone").to_numpy(),
         committed_at_ms=rows.column("committed_at").cast(pa.int64()).to_numpy() // 1000,
+        made_ms=made_at_ms(rows),
+        log_partition=rows.column("log_partition").cast(pa.int64()).to_numpy(),
         log_offset=rows.column("log_offset").to_numpy(),
-        metadata=[text or "" for text in rows.column("metadata").to_pylist()],
         topic_id=rows.column("topic_id").to_pylist(),
         leader_epoch=int64s(rows.column("leader_epoch"), ABSENT),
     )

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterable
+from datetime import timedelta
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, Outcome, State
+from offset_sync.model.values import ABSENT, Outcome, State
 from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_commits import KEY
-from offset_sync.state.own_writes import NOTHING
 from offset_sync.state.restore import ids_of
 from offset_sync.state.row_groups import RowGroups
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.tables.protocol import Tables
 
-_PAIR_KEY = ["source_cluster", "target_cluster", *KEY]
+KEY_OF_PAIR = ["source_cluster", "target_cluster", *KEY]
 _LAST = ["source_offset", "source_committed_at", "target_offset", "state", "outcome", "duplicates"]
 _LAST += ["duplicates_at_most", "lost", "translated_at"]
 _OWN = ["own_offset", "own_at"]
 
 ANSWERS_SCHEMA = pa.schema(
-    [*(OFFSET_TRANSLATIONS.arrow_schema.field(name) for name in _PAIR_KEY)]
+    [*(OFFSET_TRANSLATIONS.arrow_schema.field(name) for name in KEY_OF_PAIR)]
     + list(zip(_OWN, (pa.int64(), pa.timestamp("us", tz="UTC")), strict=True))
     + [OFFSET_TRANSLATIONS.arrow_schema.field(name) for name in _LAST]
 )
 """What was answered last, and what was written last and when, per pair and key."""
 
 
+_WRITTEN = [*KEY_OF_PAIR, "target_offset", "translated_at"]
+_RECENT_MS = 3_600_000
+"""Writes that may not have been read back are looked for among those of so long before the newest."""
+
+
 def restore_answers(tables: Tables, state: SyncState) -> None:
     """Fill in our own writes and each pair's last translations, so that what is known is not written again."""
     if tables.version(OFFSET_TRANSLATIONS):
-        fill_answers(state, last_answers(tables))
+        fill_answers(state, last_answers(tables), recent_writes(tables.batches(OFFSET_TRANSLATIONS)))
 
 
 def last_answers(tables: Tables) -> pa.Table:
@@ -42,6 +48,18 @@ def last_answers(tables: Tables) -> pa.Table:
     found = ANSWERS_SCHEMA.empty_table()
     for rows in tables.batches(OFFSET_TRANSLATIONS):
         found = fold_answers(found, rows)
+    return found
+
+
+def recent_writes(batches: Iterable[pa.Table]) -> pa.Table:
+    """Return what was written last by rows of ``offset_translations``: each write, in no order."""
+    found = OFFSET_TRANSLATIONS.arrow_schema.empty_table().select(_WRITTEN)
+    for rows in batches:
+        rows = rows.filter(pc.equal(rows.column("outcome"), Outcome.COMMITTED.name)).select(_WRITTEN)
+        found = pa.concat_tables([found, rows.cast(found.schema)])
+        if (newest := pc.max(found.column("translated_at")).as_py()) is not None:
+            since = newest - timedelta(milliseconds=_RECENT_MS)
+            found = found.filter(pc.greater(found.column("translated_at"), since))
     return found
 
 
@@ -54,20 +72,26 @@ def fold_answers(before: pa.Table, added: pa.Table) -> pa.Table:
     added = added.append_column("own_at", pc.if_else(is_written, added.column("translated_at"), None))
     rows = pa.concat_tables([before, added.select(before.column_names).cast(before.schema)])
     is_tried = pc.not_equal(rows.column("outcome"), Outcome.DRY_RUN.name).to_numpy()
-    groups = RowGroups.of([rows.column(name) for name in _PAIR_KEY])
+    groups = RowGroups.of([rows.column(name) for name in KEY_OF_PAIR])
     # Where two are of the same time, that which was added counts.
     last = groups.last(int64s(rows.column("translated_at")), is_tried)
     own = groups.last(int64s(rows.column("own_at")), rows.column("own_at").is_valid().to_numpy())[last >= 0]
     written = rows.select(_OWN).take(pa.array(own, mask=own < 0))
-    found = rows.select([*_PAIR_KEY, *_LAST]).take(pa.array(last[last >= 0]))
+    found = rows.select([*KEY_OF_PAIR, *_LAST]).take(pa.array(last[last >= 0]))
     columns = {name: (written if name in _OWN else found).column(name) for name in before.column_names}
     return pa.table(columns, schema=before.schema)
 
 
-def fill_answers(state: SyncState, rows: pa.Table) -> None:
-    """Put *rows*, as :func:`last_answers` returns them, in the place of what *state* knows of those keys."""
+def fill_answers(state: SyncState, rows: pa.Table, written: pa.Table | None = None) -> None:
+    """Put *rows*, as :func:`last_answers` returns them, in the place of what *state* knows of those keys.
+
+    *written* are :func:`recent_writes`: those that were not read back are ours when the log brings them. None for a
+    state by which nothing is captured.
+    """
     if rows.num_rows == 0:
         return
+    if written is not None:
+        _inherit_writes(state, written)
     rows = rows.sort_by("own_at")
     for source, target in state.last_translations:
         is_source = pc.equal(rows.column("source_cluster"), source)
@@ -80,7 +104,7 @@ def fill_answers(state: SyncState, rows: pa.Table) -> None:
 
 def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) -> None:
     key = ids_of(state, rows)
-    _restore_own_writes(rows, key, state.offsets.clusters[source], state.offsets.clusters[target])
+    _believe_writes(rows, key, state.offsets.clusters[target])
     pair = state.last(source, target).columns
     for name, column in (("source_offset", "source_offset"), ("wanted", "target_offset")):
         pair[name][key] = int64s(rows.column(column), ABSENT)
@@ -92,21 +116,32 @@ def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) ->
     pair["outcome"][key] = [Outcome[name] for name in rows.column("outcome").to_pylist()]
 
 
-def _restore_own_writes(rows: pa.Table, key: KeyRows, here: ClusterOffsets, there: ClusterOffsets) -> None:
-    """Note the writes that may not have been read back: later than all that was read, by clocks a minute apart.
+def _inherit_writes(state: SyncState, written: pa.Table) -> None:
+    """Have writes count as pending that were made after the last record of their key that was captured."""
+    written = written.sort_by("translated_at")
+    for target, cluster in state.offsets.clusters.items():
+        mine = written.filter(pc.equal(written.column("target_cluster"), target))
+        with state.lock:
+            key, column = ids_of(state, mine), cluster.columns
+            at_ms, offset = int64s(mine.column("translated_at")) // 1000, int64s(mine.column("target_offset"))
+            is_later = at_ms > column["actual_made_ms"][key]
+            by_key: dict[int, list[int]] = {}
+            for row, value in zip(key[is_later].tolist(), offset[is_later].tolist(), strict=True):
+                by_key.setdefault(row, []).append(value)
+            for row, values in by_key.items():
+                last = int(column["actual_offset"][row]) if column["actual_is_own"][row] else ABSENT
+                if last in values:  # its record is captured, and with it all before it
+                    values = values[len(values) - values[::-1].index(last) :]
+                cluster.own_writes.inherit(row, values)
 
-    Only those that may carry the source's metadata: the others have our tag. Where nothing was ever read of a key, as
-    of a cluster whose log we may not read, what we wrote last is believed to stand.
-    """
-    own = int64s(rows.column("own_offset"), NOTHING)
-    own_at_ms = int64s(rows.column("own_at")) // 1000
-    is_earlier = own_at_ms + CLOCKS_APART_MS < there.columns["actual_at_ms"][key]
-    is_carried = np.array([number in here.metadata for number in key.tolist()], np.bool_)
-    is_read_back = there.columns["actual_is_own"][key] & (there.columns["actual_offset"][key] == own)
-    is_pending = is_carried & (own != NOTHING) & ~is_read_back & ~is_earlier
-    there.own_writes.acknowledge(key[is_pending], own[is_pending])
+
+def _believe_writes(rows: pa.Table, key: KeyRows, there: ClusterOffsets) -> None:
+    """Believe what we wrote last to be there where nothing was ever read of a key, as of a log we may not read."""
+    own, own_at_ms = int64s(rows.column("own_offset"), ABSENT), int64s(rows.column("own_at")) // 1000
     columns = there.columns
-    is_believed = (own != NOTHING) & (columns["log_offset"][key] == ABSENT) & (own_at_ms > columns["actual_at_ms"][key])
-    for name, values in (("actual_offset", own), ("actual_at_ms", own_at_ms)):
+    is_believed = (
+        (own != ABSENT) & (columns["log_offset"][key] == ABSENT) & (own_at_ms > columns["actual_made_ms"][key])
+    )
+    for name, values in (("actual_offset", own), ("actual_at_ms", own_at_ms), ("actual_made_ms", own_at_ms)):
         columns[name][key[is_believed]] = values[is_believed]
     columns["actual_is_own"][key[is_believed]] = True

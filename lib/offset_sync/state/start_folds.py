@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from offset_sync.config import Config
 from offset_sync.model.errors import TakenOverError
+from offset_sync.model.values import Outcome
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.fold_files import Fold, FoldFiles
 from offset_sync.state.fold_names import are_names_of_now, told_names
@@ -32,7 +33,14 @@ from offset_sync.state.last_commits import KEY
 from offset_sync.state.lease import Lease
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import fill_commits, restore_commits, take_in_added
-from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers, last_answers
+from offset_sync.state.restore_answers import (
+    ANSWERS_SCHEMA,
+    KEY_OF_PAIR,
+    fill_answers,
+    fold_answers,
+    last_answers,
+    recent_writes,
+)
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.protocol import Tables
@@ -95,7 +103,7 @@ class StartFolds:
         # Before the answers are taken in: what is believed of a commit is not told apart from what was read.
         commits = to_rows(state.offsets) if is_to_be_folded else None
         answers = self._answers(history)
-        fill_answers(state, answers)
+        fill_answers(state, answers, self._written(history))
         if commits is not None:
             more = {"captured_ms": captured_ms, "lives": lives.told(), **self._meaning}
             more |= told_names(self._config.names, commits, answers)
@@ -172,6 +180,7 @@ class StartFolds:
         fill_commits(state, fold.rows, state.offsets.clusters)
         for alias in state.offsets.clusters:
             lives.take(alias)
+            state.offsets.clusters[alias].partitions = lives.partitions(alias)
         take_in_added(self._tables, state, added, lives)
         newest = pc.max(added.column("captured_at").cast(pa.int64())).as_py() or 0
         return max(int(fold.more["captured_ms"]), newest // 1000)
@@ -180,6 +189,16 @@ class StartFolds:
         if history.folds is not None:
             return fold_answers(history.folds[1].rows, history.added[1])
         return last_answers(self._tables) if history.versions[1] else ANSWERS_SCHEMA.empty_table()
+
+    def _written(self, history: _History) -> pa.Table:
+        """Return what was written last: the last write of each key that was folded, and all since."""
+        if history.folds is None:
+            return recent_writes(self._tables.batches(OFFSET_TRANSLATIONS) if history.versions[1] else ())
+        folded = history.folds[1].rows
+        last = folded.select(KEY_OF_PAIR).append_column("target_offset", folded.column("own_offset"))
+        last = last.append_column("translated_at", folded.column("own_at"))
+        last = last.append_column("outcome", pa.repeat(pa.scalar(Outcome.COMMITTED.name), folded.num_rows))
+        return recent_writes([last.filter(last.column("translated_at").is_valid()), history.added[1]])
 
 
 def _is_later(added: pa.Table, folded: pa.Table, clusters: Collection[str]) -> bool:

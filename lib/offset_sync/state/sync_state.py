@@ -7,22 +7,29 @@ reentrant, and never held while a cluster or a table is asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.model.values import GroupPartition
+from offset_sync.config.duration import to_ms
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import ABSENT, GroupPartition, State
 from offset_sync.state.clock_offset import system_now_ms
-from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets, owners
+from offset_sync.state.cluster_clock import Read
+from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
+from offset_sync.state.group_homes import GroupHomes, Move
+from offset_sync.state.home import Homes
 from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations
-from offset_sync.state.snapshot import Commits, Index
+from offset_sync.state.snapshot import Commits, Index, Snapshot
 from offset_sync.state.source_memory import SourceMemory
-from offset_sync.state.standing import Standing, standing_of
 from offset_sync.state.unread_logs import UnreadLogs
+from offset_sync.translate.index.runs import Int64s
+
+_TOPIC_IS_GONE = (int(State.TOPIC_MISSING), int(State.TOPIC_RECREATED))
 
 
 class Recorded(NamedTuple):
@@ -30,11 +37,20 @@ class Recorded(NamedTuple):
 
     rows: KeyRows
     is_own: NDArray[np.bool_]
+    is_doubtful: NDArray[np.bool_]
 
     @property
     def genuine(self) -> KeyRows:
         """The rows that somebody else than we committed."""
         return self.rows[~self.is_own]
+
+
+class Side(NamedTuple):
+    """A cluster at which a group committed, what it holds there (ABSENT: nothing), and when that was by our clock."""
+
+    cluster: str
+    offset: int
+    at_ms: int
 
 
 class SyncState:
@@ -44,37 +60,50 @@ class SyncState:
         self.index, self.lock, self.now_ms = index, index.lock, now_ms
         self.offsets = CommittedOffsets(list(config.clusters))
         self.keys = KeyIndex(self.offsets, config.is_group_included, lambda topic: config.strategy_of(topic) != "off")
+        self.homes = GroupHomes(list(config.clusters), self.keys, to_ms(config.sync.home_silence))
         sources = {source: SourceMemory() for source, _ in config.pairs()}
         self.last_translations = {pair: LastTranslations(sources[pair[0]]) for pair in config.pairs()}
         self.unread = UnreadLogs()
 
-    def is_foreign(self, alias: str, keys: Sequence[GroupPartition], records: CommitRecords) -> NDArray[np.bool_]:
-        """Return which of commit records that are to be taken in are not known as our own; *keys* are theirs."""
+    def made_ms(self, alias: str, timestamp_ms: Int64s, read: Read) -> Int64s:
+        """Return when records of the log of commits of *alias* were written by our clock, and measure its clock."""
         with self.lock:
-            return self.offsets.clusters[alias].is_foreign(records.with_key(self.offsets.ids(keys)))
-
-    def standing(self, alias: str, key: GroupPartition) -> Standing:
-        """Return what the cluster *alias* holds of *key*, as far as its log was read."""
-        with self.lock:
-            (row,) = self.offsets.ids([key]).tolist()
-            return standing_of(self.offsets.clusters[alias], row)
+            return self.offsets.clusters[alias].clock.made_ms(timestamp_ms, read)
 
     def record(
-        self,
-        alias: str,
-        keys: Sequence[GroupPartition],
-        records: CommitRecords,
-        is_copied: NDArray[np.bool_] | None = None,
+        self, alias: str, keys: Sequence[GroupPartition], records: CommitRecords, *, is_starting: bool = False
     ) -> Recorded:
         """Take in commit records of the cluster *alias*, in log order; *keys* are theirs, one each.
 
-        *is_copied*: a mirror's group sync has written them, and not a consumer.
+        *is_starting*: some may be of a driver that died before it recorded them, see :meth:`settle`.
         """
         with self.lock:
             rows = self.offsets.ids(keys)
-            is_own = self.offsets.clusters[alias].record(records.with_key(rows), self.now_ms(), is_copied)
-            self.unread.note_brought(alias, rows[~is_own & ~records.is_tombstone & (records.offset >= 0)])
-            return Recorded(rows, is_own)
+            records = records.with_key(rows)
+            is_own, is_doubtful = self.offsets.clusters[alias].record(records, is_starting=is_starting)
+            self._note_genuine(alias, records, ~is_own & ~is_doubtful)
+            return Recorded(rows, is_own, is_doubtful)
+
+    def settle(self, alias: str, records: CommitRecords, recorded: Recorded, is_own: NDArray[np.bool_]) -> Recorded:
+        """Take in which of the *records* in doubt *is_own*, shape (records,); return all of them with that."""
+        with self.lock:
+            rows = np.flatnonzero(recorded.is_doubtful)
+            doubtful = records.with_key(recorded.rows).take(rows)
+            self.offsets.clusters[alias].settle(doubtful, is_own[rows])
+            self._note_genuine(alias, doubtful, ~is_own[rows])
+            return recorded._replace(is_own=recorded.is_own | (recorded.is_doubtful & is_own))
+
+    def _note_genuine(self, alias: str, records: CommitRecords, chosen: NDArray[np.bool_]) -> None:
+        is_genuine = chosen & records.is_position
+        self.homes.note_commits(alias, records.key[is_genuine], records.made_ms[is_genuine])
+        self.unread.note_brought(alias, records.key[is_genuine])
+
+    def record_told(self, alias: str, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
+        """Take in commit records, with the rows of their keys, of which another process has told which are our own."""
+        with self.lock:
+            self.offsets.clusters[alias].record_told(records, is_own)
+            is_genuine = ~is_own & records.is_position
+            self.homes.note_commits(alias, records.key[is_genuine], records.made_ms[is_genuine])
 
     def last(self, source: str, target: str) -> LastTranslations:
         """Return what was translated last from *source* to *target*, with a row for every key."""
@@ -87,61 +116,98 @@ class SyncState:
         """Return the rows of all keys."""
         return np.arange(len(self.offsets.keys))
 
-    def owned_rows(self, target: str, rows: KeyRows) -> dict[str, KeyRows]:
-        """Return, per source, those of *rows* that it owns and that are translated to *target*, by partition."""
+    def homes_of(self, rows: KeyRows) -> Homes:
+        """Return the home of each of *rows* now, as the number of its cluster."""
         with self.lock:
-            return owned_rows(
-                self.offsets, self.keys, [pair[0] for pair in self.last_translations if pair[1] == target], rows
-            )
+            return self.homes.of(rows, self.now_ms())
+
+    def owned_rows(self, target: str, rows: KeyRows) -> dict[str, KeyRows]:
+        """Return, per source, those of *rows* that are at home there and are translated to *target*, by partition."""
+        with self.lock:
+            home = self.homes_of(rows).home
+            sources = [pair[0] for pair in self.last_translations if pair[1] == target]
+            return {
+                alias: self.keys.by_partition(rows[self._counts(alias, rows, home == number)])
+                for number, alias in enumerate(self.offsets.clusters)
+                if alias in sources
+            }
 
     def rows_of(self, source: str, rows: KeyRows) -> KeyRows:
-        """Return those of *rows* that *source* owns and has not deleted, by partition."""
+        """Return those of *rows* that are at home at *source* and have a position there, by partition."""
         with self.lock:
-            return self.keys.by_partition(rows[is_owned(self.offsets, self.keys, source, rows)])
+            return self.keys.by_partition(rows[self.counts(source, rows)])
 
     def counts(self, source: str, rows: KeyRows) -> NDArray[np.bool_]:
         """Return which of *rows* are :meth:`rows_of` *source*."""
         with self.lock:
-            return is_owned(self.offsets, self.keys, source, rows)
+            number = list(self.offsets.clusters).index(source)
+            return self._counts(source, rows, self.homes_of(rows).home == number)
+
+    def _counts(self, source: str, rows: KeyRows, is_at_home: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        offset, _ = self.offsets.clusters[source].position(rows)
+        counts: NDArray[np.bool_] = self.keys.is_included(rows) & is_at_home & (offset >= 0)
+        return counts
 
     def owned(self) -> Iterator[tuple[str, str, KeyRows]]:
-        """Yield every pair with the rows that count for it: those that its source owns."""
+        """Yield every pair with the rows that count for it: those at home at its source that were not deleted there."""
         for target in dict.fromkeys(target for _, target in self.last_translations):
             for source, rows in self.owned_rows(target, self.all_rows()).items():
-                yield source, target, rows
+                yield source, target, rows[~self.offsets.clusters[source].columns["is_deleted"][rows]]
 
     def commits(self, source: str, rows: KeyRows) -> Commits:
-        """Return the genuine commits of *rows* at *source*."""
+        """Return the positions of *rows* at their home *source*."""
         with self.lock:
-            return commits_of(self.offsets, source, rows)
+            return Commits(rows, *self.offsets.clusters[source].position(rows))
+
+    def is_kept(self, source: str, target: str, commits: Commits, snapshot: Snapshot) -> NDArray[np.bool_]:
+        """Return which *commits* of their home *source* were not deleted there, or only together with their topic.
+
+        Only the home's own word deletes a position: neither that its topic is gone, nor that it expired elsewhere. A
+        source that is silent is believed to be as it was when it was answered last.
+        """
+        said = snapshot.metadata[source]
+        with self.lock:
+            is_deleted = self.offsets.clusters[source].columns["is_deleted"][commits.key]
+            is_kept: NDArray[np.bool_] = ~is_deleted
+            answered = self.last(source, target).columns["state"]
+            for row in np.flatnonzero(is_deleted).tolist():
+                key = int(commits.key[row])
+                topic = self.offsets.keys[key].topic
+                if isinstance(said, ClusterError):
+                    is_kept[row] = answered[key] in _TOPIC_IS_GONE
+                elif topic not in said.refused:
+                    known = self.offsets.clusters[source].topic_id.get(key)
+                    there = said.topics.get(topic)
+                    is_kept[row] = there is None or bool(known and known != there.topic_id)
+            return is_kept
+
+    def contests(self, rows: KeyRows) -> dict[int, list[Side]]:
+        """Return, for those of *rows* that two clusters commit at once, these clusters, the last one first."""
+        with self.lock:
+            contested = rows[self.homes_of(rows).is_contested]
+            committed_ms, found = self.homes.committed_ms(contested), dict[int, list[Side]]()
+            for number, row in enumerate(contested.tolist()):
+                sides = [
+                    Side(alias, int(commits.columns["actual_offset"][row]), int(at_ms))
+                    for (alias, commits), at_ms in zip(
+                        self.offsets.clusters.items(), committed_ms[:, number].tolist(), strict=True
+                    )
+                    if at_ms != ABSENT
+                ]
+                found[row] = sorted(sides, key=lambda side: -side.at_ms)[:2]
+            return found
+
+    def decide(self, groups: Collection[str], cluster: str) -> None:
+        """Have *cluster* be the home of *groups* from now on where two clusters are active: a person says so."""
+        with self.lock:
+            rows = self.all_rows()
+            rows = rows[self.homes_of(rows).is_contested]
+            keys = {(key.group_id, key.topic) for key in (self.offsets.keys[row] for row in rows.tolist())}
+            now_ms = self.now_ms()
+            self.homes.note_moves(Move(*each, cluster, now_ms) for each in sorted(keys) if each[0] in groups)
 
     def may_count(self, source: str, target: str, commits: Commits) -> NDArray[np.bool_]:
-        """Return which of the *commits* of their owner *source* are not in doubt, see :class:`UnreadLogs`."""
+        """Return which of the *commits* of their home *source* are not in doubt, see :class:`UnreadLogs`."""
         with self.lock:
             is_answered = self.last(source, target).is_answered(commits.key, commits.offset, commits.at_ms)
             return self.unread.may_count(source, commits.key, is_answered)
-
-
-def owned_rows(offsets: CommittedOffsets, keys: KeyIndex, sources: Sequence[str], rows: KeyRows) -> dict[str, KeyRows]:
-    """Return, for each of *sources*, those of *rows* that it owns and has not deleted, sorted by partition."""
-    rows = rows[keys.is_included(rows)]
-    owner = owners(offsets.column("genuine_at_ms", rows))
-    return {
-        alias: keys.by_partition(rows[(owner == number) & ~cluster.columns["is_deleted"][rows]])
-        for number, (alias, cluster) in enumerate(offsets.clusters.items())
-        if alias in sources
-    }
-
-
-def is_owned(offsets: CommittedOffsets, keys: KeyIndex, source: str, rows: KeyRows) -> NDArray[np.bool_]:
-    """Return which of *rows* the cluster *source* owns and has not deleted; what is not to be synced nobody owns."""
-    owner = owners(offsets.column("genuine_at_ms", rows))
-    is_deleted: NDArray[np.bool_] = offsets.clusters[source].columns["is_deleted"][rows]
-    is_owned: NDArray[np.bool_] = keys.is_included(rows) & (owner == list(offsets.clusters).index(source)) & ~is_deleted
-    return is_owned
-
-
-def commits_of(offsets: CommittedOffsets, source: str, rows: KeyRows) -> Commits:
-    """Return the genuine commits of *rows* at *source*."""
-    columns = offsets.clusters[source].columns
-    return Commits(rows, columns["genuine_offset"][rows], columns["genuine_at_ms"][rows])

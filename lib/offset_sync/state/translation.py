@@ -93,7 +93,7 @@ class Translation:
 def given_by(offsets: ClusterOffsets, commits: Commits) -> GivenOffsets:
     """Return what *commits* of one cluster say, with what is known there of how they were made."""
     topic_ids = [offsets.topic_id.get(one) for one in commits.key.tolist()]
-    epoch = offsets.columns["genuine_epoch"][commits.key]
+    epoch = offsets.position_epoch(commits.key)
     return GivenOffsets(commits.offset, commits.at_ms, epoch, topic_ids, commits.stands)
 
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import ABSENT, ClusterPartition, TopicPartition
 from offset_sync.state.snapshot import Commits, Snapshot
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translation import Translation
 from offset_sync.state.translator import Translator
 from offset_sync.status.assessment import Assessment, Bools
+from offset_sync.status.held_offsets import HeldOffsets
 from offset_sync.status.log_comparison import NO_END, LogComparison, LogPair, compare_logs
 from offset_sync.status.measure import has_log_end, log_end, measure
 from offset_sync.status.mirror_maker import checkpoint_offsets, with_checkpoints
@@ -96,16 +97,24 @@ class Assessor:
         self._comparisons: dict[_PairPartition, tuple[Hashable, LogComparison]] = {}
         self._remembered: dict[_PairPartition, _Remembered] = {}
 
-    def assess(self, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int) -> Assessment:
-        """Translate *source*'s *commits*, of which there is at least one, and measure what they cost at *target*."""
+    def assess(
+        self, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int, held: HeldOffsets
+    ) -> Assessment:
+        """Translate *source*'s *commits*, of which there is at least one, and measure what they cost at *target*.
+
+        Where the target's coordinator is not among the answers in *held*, by what was captured of it.
+        """
         offsets, index = self._state.offsets, self._state.index
         with self._state.lock:
             column = offsets.clusters[target].columns
-            has_target_offset = ~column["is_deleted"][commits.key] & (column["actual_offset"][commits.key] >= 0)
-            target_offset = np.where(has_target_offset, column["actual_offset"][commits.key], 0)
+            is_captured = ~column["is_deleted"][commits.key] & (column["actual_offset"][commits.key] >= 0)
+            captured = np.where(is_captured, column["actual_offset"][commits.key], ABSENT)
             origin_names = {index.code(alias): alias for alias in self._config.clusters}
             keys = [offsets.keys[key] for key in commits.key.tolist()]
             places = list(self._state.keys.slices(commits.key))
+        there = held.at_target(target, keys)
+        position = np.where(there.is_known, there.offset, captured)
+        has_target_offset, target_offset = position != ABSENT, np.maximum(position, 0)
         said = checkpoint_offsets(snapshot.checkpoints.get(target), source, keys)
         pair = _Pair(source, target, snapshot, now_ms, origin_names)
         parts = []
@@ -208,7 +217,7 @@ class Assessor:
     def _epochs_version(self, pair: _Pair, topic_partition: TopicPartition, commits: Commits) -> Hashable:
         """Return what changes when another leader's records are known to have ended below a commit."""
         ends = self._state.index.epoch_ends(ClusterPartition(pair.source, *topic_partition))
-        epochs = self._state.offsets.clusters[pair.source].columns["genuine_epoch"][commits.key]
+        epochs = self._state.offsets.clusters[pair.source].position_epoch(commits.key)
         return (*ends, *pair.snapshot.epoch_end(pair.source, topic_partition), epochs.tobytes())
 
     def _metadata_version(
@@ -219,7 +228,7 @@ class Assessor:
         indexed = frozenset(index.topic_ids(alias, topic)), index.partitions(alias, topic)
         if metadata is None:
             return indexed
-        said = (metadata.is_refused, metadata.topic_id, metadata.partitions, metadata.log_start, metadata.log_end)
+        said = (metadata.is_refused, metadata.topic_id, metadata.is_missing, metadata.log_start, metadata.log_end)
         return indexed, *said
 
 

@@ -37,6 +37,11 @@ def _texts() -> NDArray[np.object_]:
     return np.empty(0, np.object_)
 
 
+def has_text(texts: NDArray[np.object_]) -> Bools:
+    """Return where *texts* is not None."""
+    return np.fromiter((each is not None for each in texts), np.bool_, len(texts))
+
+
 @dataclass(frozen=True)
 class Assessment:
     """One row per group partition that *source* owns and *target* gets; every column has shape (rows,).
@@ -82,7 +87,7 @@ class Assessment:
     mirror_maker_offset: Int64s = field(default_factory=_numbers)  # ABSENT: it has said nothing of the partition
     mirror_maker_behind: Int64s = field(default_factory=_numbers)  # repeated there beside what the translation costs
     mirror_maker_lost: Int64s = field(default_factory=_numbers)  # unread below it; ABSENT as before: nobody can tell
-    mirror_maker_doubt: NDArray[np.object_] = field(default_factory=_texts)  # None where the commit is no sync of its
+    mirror_maker_doubt: NDArray[np.object_] = field(default_factory=_texts)  # None: a word of earlier versions
     # Filled in once the partitions of the pair are joined.
     source: str = ""
     target: str = ""
@@ -91,8 +96,16 @@ class Assessment:
     # What clusters and jobs say at the moment of the report.
     is_activity_known: Bools = field(default_factory=_mask)
     is_target_active: Bools = field(default_factory=_mask)  # the group has members at the target
+    held_at_source: Int64s = field(default_factory=_numbers)  # by its coordinator; ABSENT: nothing, or not known
+    has_moved_on: Bools = field(default_factory=_mask)  # the source holds another offset than source_offset
+    is_uncaptured: Bools = field(default_factory=_mask)  # and sync_offsets may not have read that commit
+    not_asked: NDArray[np.object_] = field(default_factory=_texts)  # which coordinator did not answer; None: both did
+    contest: NDArray[np.object_] = field(default_factory=_texts)  # where it is committed at once; None: it has a home
+    uncommitted: NDArray[np.object_] = field(default_factory=_texts)  # partitions of its topic that the group never did
+    elsewhere: NDArray[np.object_] = field(default_factory=_texts)  # third clusters with newest commits of the group
     unread_commits: Int64s = field(default_factory=_numbers)  # of __consumer_offsets, that may concern the group
     are_commits_known: Bools = field(default_factory=_mask)  # all clusters that matter could be asked for them
+    held_back: NDArray[np.object_] = field(default_factory=_texts)  # by which open transaction; None: by none
     staleness_ms: Int64s = field(default_factory=_numbers)  # for how long the target has lacked the translation
     mirror_lag_ms: Int64s = field(default_factory=_numbers)  # age of the oldest pending record
     sync_silent_ms: Int64s = field(default_factory=_numbers)  # for how long sync_offsets has stood still, with work

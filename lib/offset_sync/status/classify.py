@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import State, Status
-from offset_sync.status.assessment import Assessment, Bools
+from offset_sync.model.values import ABSENT, State, Status
+from offset_sync.status.assessment import Assessment, Bools, has_text
 from offset_sync.translate.index.runs import Int64s
 
+_OF_TABLES = "what is committed is known from the tables alone: {}"
 _STATE_NAMES = np.array([state.name for state in State], np.object_)
 
 
@@ -60,7 +61,10 @@ def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
 
     Errs to not being in sync: what is not known to be the same is not.
     """
-    withheld = _CauseWithValue(assessment.is_withheld, "{}", _STATE_NAMES[assessment.state])
+    is_contested = has_text(assessment.contest)
+    withheld = _CauseWithValue(
+        assessment.is_withheld, "{}", np.where(is_contested, assessment.contest, _STATE_NAMES[assessment.state])
+    )
     active = _Cause(assessment.is_target_active, "the target's group has members")
     behind = _behind(assessment)
     causes: dict[Status, Causes] = {
@@ -72,7 +76,16 @@ def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
     }
     holds = [_is_any(of_status) for of_status in causes.values()]
     codes: NDArray[np.intp] = np.select(holds, list(causes), Status.IN_SYNC)
-    return replace(assessment, status=codes, reason=_reasons(codes, causes))
+    reasons = _reasons(codes, causes)
+    is_told = is_of_tables(assessment) & np.isin(codes, (Status.STALLED, Status.BEHIND)) & assessment.has_source_end
+    for row in np.flatnonzero(is_told).tolist():
+        reasons[row] += f" ({_OF_TABLES.format(assessment.not_asked[row])})"
+    return replace(assessment, status=codes, reason=reasons)
+
+
+def is_of_tables(assessment: Assessment) -> Bools:
+    """Return where a coordinator did not answer, so that a row rests on what the tables say of its cluster."""
+    return has_text(assessment.not_asked)
 
 
 def needs_comparison(assessment: Assessment) -> Bools:
@@ -101,7 +114,7 @@ def _is_any(causes: Causes) -> Bools:
 
 def _stalled(assessment: Assessment, behind: Causes, after_ms: int) -> Causes:
     sync_ms, index_ms = assessment.sync_silent_ms, assessment.index_silent_ms
-    holds = assessment.holds_translation
+    holds = assessment.holds_translation & ~assessment.is_uncaptured
     is_stale = ~holds & (assessment.staleness_ms > after_ms)
     is_late = holds & (assessment.mirror_lag_ms > after_ms)
     return [
@@ -118,18 +131,22 @@ def _behind(assessment: Assessment) -> Causes:
     by = "written by somebody else"
     skipped, repeats = assessment.skipped, assessment.repeats
     unreachable = f"the target's log does not reach offset {{}}, {by} or expired"
-    return [
+    held = _held_back(assessment)
+    causes: Causes = [
+        _uncaptured(assessment),
         _Cause(~assessment.has_target_offset, "nothing committed at the target"),
         _CauseWithCount(skipped > 0, f"the target is ahead: {{}} unread below it, {by}", skipped),
         _CauseWithValue(assessment.is_outside, unreachable, assessment.target_offset),
         _CauseWithCount(repeats > 0, "the target is {} behind", repeats),
     ]
+    return [held.also(_is_any(causes)), *causes]
 
 
 def _mirroring(assessment: Assessment) -> Causes:
     one_sided = assessment.is_one_sided
     unstamped = "the mirror stamps no headers: which records are mirrored cannot be told"
     return [
+        _held_back(assessment),
         _pending(assessment),
         _counted(assessment.lost, "{} unread and not at the target for good: dropped or deleted"),
         _arriving(assessment),
@@ -137,10 +154,37 @@ def _mirroring(assessment: Assessment) -> Causes:
         _counted(assessment.unindexed, "{} not indexed yet"),
         _counted(assessment.unread_commits, "{} of __consumer_offsets not read yet"),
         _Cause(~assessment.are_commits_known, "whether all commits are read cannot be told"),
+        _CauseWithValue(is_of_tables(assessment), _OF_TABLES, assessment.not_asked),
+        _moved_on(assessment),
         _Cause(assessment.is_unstamped, unstamped),
         _Cause(one_sided & (assessment.unread == 0), "records on their way to the source"),
         _Cause(one_sided, "no record to compare at the target"),
     ]
+
+
+def _held_back(assessment: Assessment) -> _Cause:
+    return _CauseWithValue(has_text(assessment.held_back), "{}", assessment.held_back)
+
+
+def _uncaptured(assessment: Assessment) -> _Cause:
+    """A commit that sync_offsets has not read: what is reported on is not the group's position any more."""
+    return _of_source(assessment, assessment.is_uncaptured, "{}, {} is captured: is sync_offsets running?")
+
+
+def _moved_on(assessment: Assessment) -> _Cause:
+    """A group that has committed since it was asked about: the report is of the moment before."""
+    return _of_source(assessment, assessment.has_moved_on, "{}, {} is reported on")
+
+
+def _of_source(assessment: Assessment, holds: Bools, text: str) -> _Cause:
+    texts = np.full(len(holds), None, np.object_)
+    for row in np.flatnonzero(holds).tolist():
+        held, group_id, source = int(assessment.held_at_source[row]), assessment.keys[row].group_id, assessment.source
+        what = f"{group_id} committed {held} at {source}"
+        if held == ABSENT:
+            what = f"{source} holds no offset of {group_id} any more"
+        texts[row] = text.format(what, int(assessment.source_offset[row]))
+    return _CauseWithValue(holds, "{}", texts)
 
 
 def _pending(assessment: Assessment) -> _Cause:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from offset_sync.config import Config
 from offset_sync.kafka.commit_log_ends import commit_log_ends
 from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka.held_commits import HeldCommitsReader
 from offset_sync.kafka.topic_names import open_admin, open_epochs, open_reader
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import EpochChange, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.checkpoint_logs import open_checkpoints
 from offset_sync.state.known_names import learn_names
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import Index, MetadataByCluster
+from offset_sync.status.held_offsets import GroupAnswers
 
 logger = logging.getLogger(__name__)
 _CHECKPOINTS_S = 10.0
+_GROUPS_AT_ONCE = 1_000
+_HELD_S = 6.0
+"""So long the coordinators of a thousand groups may take."""
 
 
 class ClusterQueries:
@@ -36,6 +44,9 @@ class ClusterQueries:
         self._readers = {alias: open_reader(alias, each, config.names) for alias, each in options.items()}
         self._epochs = {alias: open_epochs(alias, each, config.names) for alias, each in options.items()}
         self._checkpoints = {alias: open_checkpoints(config, alias, each) for alias, each in self._admins.items()}
+        self._held = {alias: HeldCommitsReader(self._admins[alias], each) for alias, each in options.items()}
+        self._names = config.names
+        self._silent: dict[str, tuple[ClusterError, float]] = {}
         self._fetcher = checked_metadata(config, self._admins, index)
 
     def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
@@ -55,18 +66,31 @@ class ClusterQueries:
         """Return the groups of a cluster that have members now."""
         return self._given_up.get(alias) or self._group_states[alias].active()
 
-    def committed_offsets(
-        self, alias: str, groups: Sequence[str]
-    ) -> Mapping[str, Mapping[TopicPartition, int] | ClusterError]:
-        """Return what the cluster's coordinators hold for each group."""
-        try:
-            answers = self._admins[alias].committed_offsets(groups)
-        except ClusterError as error:
+    def committed_offsets(self, alias: str, groups: Sequence[str]) -> GroupAnswers:
+        """Return what the cluster's coordinators hold for each group, by as many requests as there are groups.
+
+        Many are in flight at once; a cluster that does not answer is given up after the first thousand groups.
+        """
+        error = self._given_up.get(alias) or self._silence_of(alias)
+        if error is not None:
             return dict.fromkeys(groups, error)
-        return {
-            group_id: answer if isinstance(answer, ClusterError) else {one: each.offset for one, each in answer.items()}
-            for group_id, answer in answers.items()
-        }
+        found: dict[str, Mapping[TopicPartition, int] | ClusterError] = {}
+        for first in range(0, len(groups), _GROUPS_AT_ONCE):
+            try:
+                answers = self._admins[alias].committed_offsets(groups[first : first + _GROUPS_AT_ONCE], _HELD_S)
+            except ClusterError as silence:
+                self._silent[alias] = silence, time.monotonic() + _HELD_S
+                return found | dict.fromkeys(groups[first:], silence)
+            for group_id, answer in answers.items():
+                found[group_id] = (
+                    answer if isinstance(answer, ClusterError) else {one: each.offset for one, each in answer.items()}
+                )
+        return found
+
+    def _silence_of(self, alias: str) -> ClusterError | None:
+        """Return the error of a cluster whose coordinators did not answer a moment ago."""
+        error, until = self._silent.get(alias, (None, 0.0))
+        return error if time.monotonic() < until else None
 
     def mirror_checkpoints(self, aliases: Collection[str]) -> Mapping[str, MirrorCheckpoints]:
         """Return what MirrorMaker has said by now at each cluster; of one that does not answer what was read before."""
@@ -89,6 +113,20 @@ class ClusterQueries:
             return commit_log_ends(self._admins[alias])
         except ClusterError as error:
             return error
+
+    def held_commits(self, alias: str, partitions: Collection[int]) -> Mapping[int, HeldCommits]:
+        """Return what open transactions hold back in *partitions*, by streams; nothing where the cluster is silent."""
+        try:
+            found = self._held[alias].read(partitions) if alias not in self._given_up else {}
+        except ClusterError:
+            return {}
+        return {number: self._with_streams(alias, each) for number, each in found.items()}
+
+    def _with_streams(self, alias: str, held: HeldCommits) -> HeldCommits:
+        if held.keys is None:
+            return held
+        inside = self._names.inside
+        return replace(held, keys=frozenset(each._replace(topic=inside(alias, each.topic)) for each in held.keys))
 
     def first_records(
         self, alias: str, offsets: Mapping[TopicPartition, int]

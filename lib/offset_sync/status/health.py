@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from offset_sync.config.duration import to_ms
 from offset_sync.model.text import visible
 from offset_sync.model.values import Status
 from offset_sync.status.format import to_duration
-from offset_sync.status.rollup import GROUP, newest_drift, rank_statuses
+from offset_sync.status.rollup import GROUP, PAIR, newest_drift, rank_statuses
+from offset_sync.status.verdict import DEFAULT_LIMITS, Limits, RowFacts, Trouble, troubles
 
-
-@dataclass(frozen=True)
-class Limits:
-    """How long a delay may last before it counts as unhealthy."""
-
-    behind: timedelta = timedelta(minutes=1)
-    """How long a commit's translation may be missing at the target (``staleness_ms``)."""
-    mirror: timedelta = timedelta(minutes=5)
-    """How old a record may become that a group has not read and the target does not have yet."""
-
-
-DEFAULT_LIMITS = Limits()
+_STATUSES = {Trouble.WITHHELD: Status.WITHHELD, Trouble.STALLED: Status.STALLED, Trouble.BEHIND: Status.BEHIND}
 
 
 @dataclass(frozen=True)
@@ -40,12 +32,10 @@ class Problem:
 def is_healthy(status: pa.Table, drift: pa.Table, limits: Limits = DEFAULT_LIMITS) -> bool:
     """Whether all of these hold; the exit code of report_status is 0 only then.
 
-    - no partition is Stalled or Withheld;
-    - none is Behind for longer than *limits.behind*;
-    - none skips a record: ``lost`` is no more than ``not_mirrored``;
-    - no unread record has been waiting for the mirror for longer than *limits.mirror*: a younger one is what a mirror
-      at work always has under way, and would be lost only if the source never came back;
-    - every pair's and every group's drift in the newest report has converged;
+    - no partition has a :class:`Trouble`: none is Stalled or Withheld, none is Behind for longer than *limits.behind*,
+      none skips a record, and no unread record has waited for the mirror for longer than *limits.mirror* (a younger
+      one is what a mirror at work always has under way, and would be lost only if the source never came back);
+    - every pair's and every group's drift in the newest report has converged, unless all of it is in sync;
     - there is something to report on: an empty report is no proof of health.
 
     TargetActive is healthy: the group runs there. Errs to unhealthy: what is null and needed counts as too much.
@@ -57,42 +47,77 @@ def find_problems(status: pa.Table, drift: pa.Table, limits: Limits = DEFAULT_LI
     """Return what keeps the sync from being healthy, worst first; see :func:`is_healthy`."""
     if status.num_rows == 0:
         return [Problem("There is nothing to report on: no commit of an included group to an included topic")]
-    return [*_status_problems(rank_statuses(status), limits), *_drift_problems(newest_drift(drift))]
+    rows = rank_statuses(status)
+    return [*_row_problems(rows, limits), *_drift_problems(newest_drift(drift), _in_sync(rows))]
 
 
-def _status_problems(rows: pa.Table, limits: Limits) -> Iterator[Problem]:
-    skipping = rows.filter(rows["is_skipping"])
-    if skipping.num_rows:
-        records = pc.sum(skipping["skipped"]).as_py()
-        yield Problem(f"{_counts(skipping)} {_count(records, 'unread record')} of the target would be skipped")
-    for status in (Status.WITHHELD, Status.STALLED):
-        found = rows.filter(pc.equal(rows["status"], status.word))
-        if found.num_rows:
-            yield Problem(f"{_counts(found)} {status.word}{_reasons(found)}", status)
-    age = pc.fill_null(rows["staleness_ms"], _FOREVER)
-    behind = rows.filter(pc.and_(pc.equal(rows["status"], Status.BEHIND.word), pc.greater(age, to_ms(limits.behind))))
+def find_notes(status: pa.Table, limits: Limits = DEFAULT_LIMITS) -> list[str]:
+    """Return what is no problem of the sync, and good to know before a move."""
+    rows = rank_statuses(status)
+    is_young = (RowFacts.of_table(rows).status == Status.BEHIND) & (_troubles(rows, limits) == Trouble.NONE)
+    behind, notes = rows.filter(pa.array(is_young)), list[str]()
     if behind.num_rows:
-        limit = to_duration(to_ms(limits.behind))
-        yield Problem(f"{_counts(behind)} {Status.BEHIND.word} for more than {limit}{_reasons(behind)}", Status.BEHIND)
-    waits = pc.greater(pc.fill_null(rows["not_mirrored"], 0), 0)
-    old = pc.greater(pc.fill_null(rows["mirror_lag_ms"], _FOREVER), to_ms(limits.mirror))
-    unmirrored = rows.filter(pc.and_(waits, old))
-    if unmirrored.num_rows:
-        records = _count(pc.sum(unmirrored["not_mirrored"]).as_py(), "unread record")
-        limit = to_duration(to_ms(limits.mirror))
-        text = f"{_counts(unmirrored)} {records} wait for the mirror, for more than {limit}"
-        yield Problem(text, Status.MIRRORING)
+        limit = _to_text(limits.behind)
+        notes.append(f"{_counts(behind)} {Status.BEHIND.word} for less than {limit}{_reasons(behind)}")
+    fresh = rows.filter(pc.is_valid(rows["uncommitted"])).group_by([*PAIR, "group_id", "topic", "uncommitted"])
+    found = fresh.aggregate([]).sort_by([("group_id", "ascending"), ("topic", "ascending")]).to_pylist()
+    if found:
+        named = (f"{visible(row['group_id'])}: {visible(row['topic'])} {row['uncommitted']}" for row in found)
+        text = f"{_count(len(found), 'topic')} of groups with partitions that they never committed ({_listed(named)})"
+        notes.append(f"{text}: cutover apply commits the target's start there")
+    return notes
 
 
-def _drift_problems(newest: pa.Table) -> Iterator[Problem]:
-    moving = newest.filter(pc.invert(pc.fill_null(newest["is_converged"], False)))
-    for row in moving.filter(pc.is_null(moving["group_id"])).to_pylist():
-        pair = f"{visible(row['source_cluster'])} → {visible(row['target_cluster'])}"
-        by = row["windowed_change"]
-        yield Problem(f"Offsets of {pair} drift apart: by {'?' if by is None else format(by, ',')} in the window")
-    groups = pc.unique(moving["group_id"].drop_null()).to_pylist()
+def _row_problems(rows: pa.Table, limits: Limits) -> Iterator[Problem]:
+    troubles = _troubles(rows, limits)
+    for trouble in list(Trouble)[:-1]:
+        found = rows.filter(pa.array(troubles == trouble))
+        if found.num_rows:
+            yield _problem(trouble, found, limits)
+
+
+def _problem(trouble: Trouble, found: pa.Table, limits: Limits) -> Problem:
+    if trouble is Trouble.SKIPPING:
+        records = _count(pc.sum(found["skipped"]).as_py(), "unread record")
+        return Problem(f"{_counts(found)} {records} of the target would be skipped")
+    if trouble is Trouble.WAITING:
+        records = _count(pc.sum(found["not_mirrored"]).as_py(), "unread record")
+        text = f"{_counts(found)} {records} wait for the mirror, for more than {_to_text(limits.mirror)}"
+        return Problem(text, Status.MIRRORING)
+    status = _STATUSES[trouble]
+    late = f" for more than {_to_text(limits.behind)}" if trouble is Trouble.BEHIND else ""
+    return Problem(f"{_counts(found)} {status.word}{late}{_reasons(found)}", status)
+
+
+def _troubles(rows: pa.Table, limits: Limits) -> NDArray[np.intp]:
+    return troubles(RowFacts.of_table(rows), limits)
+
+
+def _in_sync(rows: pa.Table) -> set[tuple[str, ...]]:
+    """Return the pairs, and the groups of pairs, of which all is in sync: of these offsets need not run in parallel."""
+    facts = RowFacts.of_table(rows)
+    is_well = (facts.status == Status.IN_SYNC) & (facts.cost == 0)
+    names = rows.select(list(GROUP)).to_pylist()
+    known, not_well = set[tuple[str, ...]](), set[tuple[str, ...]]()
+    for row, well in zip(names, is_well.tolist(), strict=True):
+        group = tuple(row[name] for name in GROUP)
+        for series in (group, group[:2]):
+            (known if well else not_well).add(series)
+    return known - not_well
+
+
+def _drift_problems(newest: pa.Table, in_sync: Collection[tuple[str, ...]]) -> Iterator[Problem]:
+    rows = newest.filter(pc.invert(pc.fill_null(newest["is_converged"], False))).to_pylist()
+    series = [tuple(row[name] for name in GROUP if row[name] is not None) for row in rows]
+    moving = [row for row, each in zip(rows, series, strict=True) if each not in in_sync]
+    for row in moving:
+        if row["group_id"] is None:
+            pair = f"{visible(row['source_cluster'])} → {visible(row['target_cluster'])}"
+            by = row["windowed_change"]
+            yield Problem(f"Offsets of {pair} drift apart: by {'?' if by is None else format(by, ',')} in the window")
+    groups = sorted({row["group_id"] for row in moving if row["group_id"] is not None})
     if groups:
-        yield Problem(f"Offsets of {_count(len(groups), 'group')} drift apart: {_listed(map(visible, sorted(groups)))}")
+        yield Problem(f"Offsets of {_count(len(groups), 'group')} drift apart: {_listed(map(visible, groups))}")
 
 
 def _counts(rows: pa.Table) -> str:
@@ -115,4 +140,5 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-_FOREVER = 2**62
+def _to_text(limit: timedelta) -> str:
+    return to_duration(to_ms(limit))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
@@ -17,11 +18,19 @@ _POLL_S = 0.2
 class IndexCatchUp:
     """Waits until the index has read all that was there when the clusters were asked, *patience_s* seconds at most.
 
-    A partition that was waited for in vain is not waited for again before its index has moved.
+    A partition that was waited for in vain is not waited for again before its index has moved; and nothing is waited
+    for where nobody indexes, by *is_indexing*.
     """
 
-    def __init__(self, state: SyncState, patience_s: float = 5.0, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self,
+        state: SyncState,
+        patience_s: float = 5.0,
+        clock: Clock = SYSTEM_CLOCK,
+        is_indexing: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._state, self._patience_s, self._clock = state, patience_s, clock
+        self._is_indexing = is_indexing
         self._stuck: dict[ClusterPartition, int] = {}
         self._has_said = False
 
@@ -29,7 +38,7 @@ class IndexCatchUp:
         """Return when everything below the ends in *metadata* is indexed, or patience is at its end."""
         until, behind = self._clock.now() + self._patience_s, self._behind(metadata)
         while any(self._stuck.get(partition) != indexed for partition, indexed in behind.items()):
-            if self._clock.now() >= until:
+            if self._clock.now() >= until or not self._is_indexing():
                 self._stuck |= behind
                 return
             self._say_once(len(behind))

@@ -24,6 +24,7 @@ from offset_sync.status.job_progress import CheckpointProgress
 from offset_sync.status.record_comparison import RecordComparer
 from offset_sync.status.reporter import StatusReporter
 from offset_sync.status.rows import Rows
+from offset_sync.status.running_jobs import RunningJobs
 from offset_sync.status.stream_lag import JobProgress
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.protocol import Tables
@@ -47,11 +48,15 @@ class LiveState:
             config, RecordIndex(self.tables, config.timed_topics(), pages=IndexPages(config.sync.index_memory))
         )
         self.clusters = ClusterQueries(config, self.state.index, given_up)
-        self._progress = CheckpointProgress(self.tables.files, config, self.clusters)
+        self.progress = JobProgress()
+        """How far the jobs had read at the last report."""
+        jobs = RunningJobs(self.tables)
+        self._progress = CheckpointProgress(self.tables.files, config, self.clusters, jobs)
         # Not once: index_records may learn the clusters' ids later, and others when it begins anew.
         known = partial(with_known_ids, config, self.tables.files)
         comparer = RecordComparer(config, self.clusters, renewed=known)
-        self._reporter = StatusReporter(config, self.state, self.clusters, IndexCatchUp(self.state), comparer)
+        catch_up = IndexCatchUp(self.state, is_indexing=partial(jobs.is_running, "index_records"))
+        self._reporter = StatusReporter(config, self.state, self.clusters, catch_up, comparer)
         self._lives, folds = CommitLogLives(self.tables), StartFolds(self.tables, config)
         self._version = folds.restore_commits(self.state, self._lives)
         if given_up:  # what was withheld while the cluster answered has to stay so
@@ -64,20 +69,27 @@ class LiveState:
 
     def report(self, now_ms: int) -> Rows:
         """Report on everything."""
+        self._follow()
+        held = self._reporter.ask(self.state.all_rows())
         progress = self.refresh(now_ms)
-        return self._reporter.report_all(progress, now_ms)
+        return self._reporter.report_all(progress, now_ms, held)
 
     def report_groups(self, groups: Collection[str], now_ms: int) -> Rows:
         """Report on these groups."""
+        self._follow()
+        held = self._reporter.ask(self.keys_of(groups))
         progress = self.refresh(now_ms)
-        return self._reporter.report_keys(self.keys_of(groups), progress, now_ms)
+        return self._reporter.report_keys(self.keys_of(groups), progress, now_ms, held)
 
     def refresh(self, now_ms: int) -> JobProgress:
         """Bring the committed offsets up to date; return how far the jobs had read before."""
         # Asked first: what the jobs have read by then is in the tables when these are read after it.
-        progress = self._progress.read(now_ms)
-        self._version = follow_commits(self.tables, self.state, self._version, self._lives)
+        self.progress = progress = self._progress.read(now_ms)
+        self._follow()
         return progress
+
+    def _follow(self) -> None:
+        self._version = follow_commits(self.tables, self.state, self._version, self._lives)
 
     def keys_of(self, groups: Collection[str]) -> KeyRows:
         """Return the rows of the committed offsets that belong to *groups*."""

@@ -43,21 +43,5 @@ def with_checkpoints(assessment: Assessment, logs: LogPair, answers: Translation
         mirror_maker_offset=offset,
         mirror_maker_behind=np.where(is_known, np.maximum(repeats, 0), ABSENT),
         mirror_maker_lost=np.where(is_known, lost, ABSENT),
+        mirror_maker_doubt=np.full(len(offset), None, np.object_),
     )
-
-
-def with_doubts(assessment: Assessment, said: MirrorCheckpoints | None, epoch: Int64s) -> Assessment:
-    """Add why commits at their owner may be of the group sync of a MirrorMaker that has *said* something there.
-
-    *epoch* is the leader epoch of each commit. A consumer that names one is none; an old client, or a person who resets
-    a group, names none, as MirrorMaker. Errs to a doubt too many.
-    """
-    doubt = np.full(len(assessment.keys), None, np.object_)
-    if said is not None and said.is_there:
-        for row in np.flatnonzero(epoch == ABSENT).tolist():
-            origin = said.may_explain(
-                assessment.keys[row], int(assessment.source_offset[row]), int(assessment.committed_at_ms[row])
-            )
-            if origin is not None:
-                doubt[row] = f"may be written by MirrorMaker's group sync from {origin}, and not by the group"
-    return replace(assessment, mirror_maker_doubt=doubt)

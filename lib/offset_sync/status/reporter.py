@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -11,25 +11,26 @@ import numpy as np
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, ClusterPartition, Status, TopicPartition
+from offset_sync.model.values import ClusterPartition, Status, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import Commits, MetadataByCluster, Snapshot, frontiers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
 from offset_sync.status.assess import Assessor
-from offset_sync.status.assessment import Assessment, Bools
+from offset_sync.status.assessment import Assessment
 from offset_sync.status.classify import classify, needs_comparison
-from offset_sync.status.mirror_maker import with_doubts
+from offset_sync.status.contests import AskContests, no_contests, with_contests
+from offset_sync.status.held_offsets import Coordinators, HeldOffsets, ask_coordinators
+from offset_sync.status.present_facts import PresentFacts, ReportContext, clusters_by_group, groups_by_home
 from offset_sync.status.record_comparison import RecordPair
 from offset_sync.status.rows import Rows, joined_rows, to_columns
-from offset_sync.status.staleness import ReportStaleness
-from offset_sync.status.stream_lag import JobProgress, coordinator_hash
+from offset_sync.status.stream_lag import JobProgress
+from offset_sync.status.uncommitted import to_ranges, uncommitted_partitions
 from offset_sync.sync.reconciliation import Fetcher
-from offset_sync.translate.index.runs import Int64s
 
 
-class AskedClusters(Fetcher, Protocol):
+class AskedClusters(Fetcher, Coordinators, Protocol):
     """What a report asks of the clusters, as :class:`ClusterQueries` does."""
 
     def active_groups(self, alias: str) -> Collection[str] | ClusterError:
@@ -53,54 +54,78 @@ class Comparer(Protocol):
         """Return for each pair None where the records are the same, else in what they differ."""
 
 
-@dataclass(frozen=True)
-class ReportContext:
-    """What a report knows beside the logs: the target's groups with members, how far the jobs have read, the time."""
-
-    active_groups: Collection[str] | ClusterError
-    progress: JobProgress
-    now_ms: int
-
-
 class StatusReporter:
     """Reports on the commits in *state*; its lock is not held while clusters are asked."""
 
     def __init__(
-        self, config: Config, state: SyncState, clusters: AskedClusters, catch_up: CatchUp, comparer: Comparer
+        self,
+        config: Config,
+        state: SyncState,
+        clusters: AskedClusters,
+        catch_up: CatchUp,
+        comparer: Comparer,
+        contests: AskContests = no_contests,
     ) -> None:
         self._config, self._state = config, state
         self._clusters, self._catch_up, self._comparer = clusters, catch_up, comparer
         self._translator = Translator(config, state)
         self._assessor = Assessor(config, state, self._translator)
-        self._staleness = {pair: ReportStaleness() for pair in config.pairs()}
-        self._hashes: Int64s = np.empty(0, np.int64)
+        self._present, self._contests = PresentFacts(config, state), contests
 
-    def report_all(self, progress: JobProgress, now_ms: int) -> Rows:
+    def ask(self, keys: KeyRows) -> HeldOffsets:
+        """Return what the coordinators hold of the groups of *keys*.
+
+        To be called before it is looked at how far commits are captured, and before the newest of them are taken in.
+        """
+        return ask_coordinators(self._clusters, list(self._config.clusters), groups_by_home(self._state, keys))
+
+    def report_all(self, progress: JobProgress, now_ms: int, held: HeldOffsets | None = None) -> Rows:
         """Report on every key; see :meth:`report_keys`."""
-        return self.report_keys(self._state.all_rows(), progress, now_ms)
+        return self.report_keys(self._state.all_rows(), progress, now_ms, held)
 
-    def report_keys(self, keys: KeyRows, progress: JobProgress, now_ms: int) -> Rows:
+    def report_keys(self, keys: KeyRows, progress: JobProgress, now_ms: int, held: HeldOffsets | None = None) -> Rows:
         """Return a row for each of *keys* that a cluster owns, and for every cluster that it is translated to.
 
         A report is of the moment at which the clusters are asked for their ends. A group that was in sync then stays
         so while it does not read: all that it had read was at the target below its position, and what comes after
-        that moment is unread on both sides. *progress* was asked before the commits were brought up to date, so
-        *state* has what it calls read.
+        that moment is unread on both sides. *held* was asked before *progress*, and that before the commits were
+        brought up to date, so *state* has what it calls read; without *held* the coordinators are asked now.
         """
         self._state.index.refresh()
-        rows: list[Rows] = []
-        for target in dict.fromkeys(target for _, target in self._staleness):
+        asked = held if held is not None else self.ask(keys)
+        measured: list[tuple[Assessment, ReportContext]] = []
+        for target in dict.fromkeys(target for _, target in self._config.pairs()):
             commits, partitions, known_to = self._commits_for(target, keys)
             if not partitions:
                 continue
             metadata = self._clusters.fetch([target, *commits], partitions)
-            context = ReportContext(self._clusters.active_groups(target), progress, now_ms)
+            context = ReportContext(self._clusters.active_groups(target), progress, now_ms, asked)
             self._catch_up.wait(metadata)
             said = self._clusters.mirror_checkpoints([each for each in metadata if not _is_silent(metadata, each)])
             snapshot = Snapshot(metadata, known_to, checkpoints=said)
             for source, each in commits.items():
-                rows.append(to_columns(self._assess(source, target, each, snapshot, context), self._config.names))
-        return joined_rows(rows)
+                found = self._assessor.assess(source, target, each, snapshot, now_ms, asked)
+                found = with_contests(found, self._contests(found.key), now_ms)
+                measured.append((self._with_uncommitted(found, asked, metadata), context))
+        return joined_rows([to_columns(each, self._config.names) for each in self._classified(measured, keys)])
+
+    def _with_uncommitted(self, found: Assessment, held: HeldOffsets, metadata: MetadataByCluster) -> Assessment:
+        """Name the partitions of each row's topic that its group has never committed."""
+        left = uncommitted_partitions(self._state, (found.source, found.target), found.keys, held, metadata)
+        texts = {place: to_ranges(numbers) for place, numbers in left.items()}
+        column = np.full(len(found.keys), None, np.object_)
+        for row, (group_id, topic, _) in enumerate(found.keys):
+            column[row] = texts.get((group_id, topic))
+        return replace(found, uncommitted=column)
+
+    def _classified(self, measured: Sequence[tuple[Assessment, ReportContext]], keys: KeyRows) -> Iterator[Assessment]:
+        """Yield the rows of each pair with their verdicts."""
+        elsewhere = clusters_by_group(self._state, keys)
+        wanted = {(each.source, each.target): each for each, _ in measured}
+        stalled_after_ms = to_ms(self._config.status.stalled_after)
+        for each, context in measured:
+            current = self._present.added(each, context, wanted, elsewhere)
+            yield self._with_comparison(classify(current, stalled_after_ms))
 
     def _commits_for(
         self, target: str, keys: KeyRows
@@ -112,58 +137,6 @@ class StatusReporter:
             commits = {source: state.commits(source, rows) for source, rows in owned.items() if len(rows)}
             partitions = {each for one in commits.values() for each in state.keys.partitions_of(one.key)}
             return commits, partitions, frontiers(self._state.index, [target, *commits], partitions)
-
-    def _assess(
-        self, source: str, target: str, commits: Commits, snapshot: Snapshot, context: ReportContext
-    ) -> Assessment:
-        measured = self._assessor.assess(source, target, commits, snapshot, context.now_ms)
-        current = self._with_doubts(self._with_present(measured, context), snapshot.checkpoints)
-        classified = classify(current, to_ms(self._config.status.stalled_after))
-        return self._with_comparison(classified)
-
-    def _with_present(self, assessment: Assessment, context: ReportContext) -> Assessment:
-        """Add what clusters and jobs say at this moment."""
-        pair, key, now_ms = (assessment.source, assessment.target), assessment.key, context.now_ms
-        staleness, progress, active = self._staleness[pair], context.progress, context.active_groups
-        is_known, count = not isinstance(active, ClusterError), len(key)
-        members = frozenset[str]() if isinstance(active, ClusterError) else active
-        unread_commits, are_commits_known = self._unread_commits(assessment, progress)
-        is_behind = ~assessment.holds_translation & ~assessment.is_withheld
-        position = np.where(assessment.has_target_offset, assessment.target_offset, ABSENT)
-        age_ms = np.maximum(now_ms - assessment.pending_since_ms, 0)
-        is_unindexed, still_ms = assessment.unindexed > 0, progress.index_still_ms(*pair)
-        return replace(
-            assessment,
-            is_activity_known=np.full(count, is_known),
-            is_target_active=np.array([group_id in members for group_id, _, _ in assessment.keys], np.bool_),
-            unread_commits=unread_commits,
-            are_commits_known=are_commits_known,
-            staleness_ms=staleness.behind_ms(key, is_behind, assessment.committed_at_ms, position, now_ms),
-            mirror_lag_ms=np.where(assessment.mirror_lag > 0, age_ms, 0),
-            sync_silent_ms=np.full(count, progress.sync_silent_ms(*pair)),
-            index_silent_ms=staleness.waiting_ms(key, is_unindexed, still_ms, now_ms),
-        )
-
-    def _with_doubts(self, assessment: Assessment, checkpoints: Mapping[str, MirrorCheckpoints]) -> Assessment:
-        """Say where the commit that counts may be one of MirrorMaker's, so that another cluster may be the owner."""
-        with self._state.lock:
-            epoch = self._state.offsets.clusters[assessment.source].columns["genuine_epoch"][assessment.key]
-        return with_doubts(assessment, checkpoints.get(assessment.source), epoch)
-
-    def _unread_commits(self, assessment: Assessment, progress: JobProgress) -> tuple[Int64s, Bools]:
-        """Return how many unread commits may concern each group, and whether that is known.
-
-        At all clusters, for the group may have moved to a third one; but one that does not answer is not waited for.
-        """
-        keys = self._state.offsets.keys
-        if len(keys) > len(self._hashes):
-            hashes = [coordinator_hash(group_id) for group_id, _, _ in keys[len(self._hashes) :]]
-            self._hashes = np.concatenate((self._hashes, np.array(hashes, np.int64)))
-        of_groups = self._hashes[assessment.key]
-        asked = {alias: progress.unread_commits(alias, of_groups) for alias in self._config.clusters}
-        unread: Int64s = np.sum([count for count, _ in asked.values()], axis=0)
-        are_known: Bools = asked[assessment.source][1] & asked[assessment.target][1]
-        return unread, are_known
 
     def _with_comparison(self, assessment: Assessment) -> Assessment:
         """Compare the next records of the rows that would be in sync; where they differ the row is not."""

@@ -21,14 +21,14 @@ import pyarrow.compute as pc
 
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import Status
+from offset_sync.status.verdict import STATUS_WORDS, RowFacts, Verdict, verdicts
 
-STATUS_WORDS = tuple(status.word for status in Status)
-"""The words of the column ``status``, worst first; in a roll-up also the names of their counts."""
 PAIR = ("source_cluster", "target_cluster")
 GROUP = (*PAIR, "group_id")
 TOPIC = (*PAIR, "topic")
 NOW, AT_COST, NO = "now", "at_cost", "no"
 """May a group be moved: at no cost; at the cost that is shown; not, or the cost is unknown."""
+_MOVES = {Verdict.BLOCKED: NO, Verdict.UNKNOWN: NO, Verdict.AT_COST: AT_COST, Verdict.NOW: NOW}
 SUMS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "source_lag", "target_lag")
 """Added up over partitions; what is null counts as 0 here and in ``unknown``."""
 PER_LOG = ("mirror_lag", "mirror_gaps")
@@ -47,10 +47,9 @@ def rank_statuses(status: pa.Table) -> pa.Table:
         raise OffsetSyncError(
             f"sync_status.status: {wrong} is none of {', '.join(STATUS_WORDS)}; report and reader differ"
         )
-    lost, not_mirrored = (pc.fill_null(status[name], 0) for name in ("lost", "not_mirrored"))
-    skipped = pc.max_element_wise(pc.subtract(lost, not_mirrored), 0)
-    ranked = status.append_column("rank", rank).append_column("skipped", skipped)
-    ranked = ranked.append_column("is_skipping", pc.greater(skipped, 0))
+    facts = RowFacts.of_table(status)
+    ranked = status.append_column("rank", rank).append_column("skipped", pa.array(facts.skipped))
+    ranked = ranked.append_column("is_skipping", pa.array(facts.skipped > 0))
     return _worst_first(ranked, (*GROUP, "topic", "partition"))
 
 
@@ -59,14 +58,16 @@ def roll_up(status: pa.Table, by: Sequence[str]) -> pa.Table:
 
     Columns: *by*; ``status`` and ``reason`` of the worst partition; a count for each of STATUS_WORDS; ``partitions``,
     ``topics``, ``groups`` (how many); ``unknown`` (partitions whose duplicates are not known); SUMS and PER_LOG;
-    ``staleness_ms`` and ``mirror_lag_ms`` (the greatest); ``move`` (NOW, AT_COST or NO: see :func:`decide_moves`).
+    ``staleness_ms`` and ``mirror_lag_ms`` (the greatest); ``move``: NOW, AT_COST or NO, by the least
+    :class:`Verdict` of its rows.
     """
     ranked = _with_counts(rank_statuses(status), by)
-    sums = [*STATUS_WORDS, "unknown", "no_answer", *SUMS, *PER_LOG]
+    sums = [*STATUS_WORDS, "unknown", *SUMS, *PER_LOG]
     worst = pc.ScalarAggregateOptions(skip_nulls=False, min_count=0)
     found = ranked.group_by(list(by), use_threads=False).aggregate(
         [
             ("rank", "min"),
+            ("verdict", "min"),
             ("reason", "first", worst),
             ("rank", "count"),
             *((name, "count_distinct") for name in ("topic", "group_id") if name not in by),
@@ -74,7 +75,7 @@ def roll_up(status: pa.Table, by: Sequence[str]) -> pa.Table:
             *((name, "max") for name in ("is_skipping", "staleness_ms", "mirror_lag_ms")),
         ]
     )
-    names = {"rank_min": "rank", "rank_count": "partitions", "reason_first": "reason"} | {
+    names = {"rank_min": "rank", "verdict_min": "verdict", "rank_count": "partitions", "reason_first": "reason"} | {
         f"{name}_{how}": name
         for how, columns in (("sum", sums), ("max", ("is_skipping", "staleness_ms", "mirror_lag_ms")))
         for name in columns
@@ -82,23 +83,9 @@ def roll_up(status: pa.Table, by: Sequence[str]) -> pa.Table:
     names |= {"topic_count_distinct": "topics", "group_id_count_distinct": "groups"}
     found = found.rename_columns([names.get(name, name) for name in found.column_names])
     words = pa.array(STATUS_WORDS).take(found["rank"].combine_chunks())
-    found = found.append_column("status", words).append_column("move", decide_moves(found))
-    return _worst_first(found, by).drop_columns(["no_answer"])
-
-
-def decide_moves(found: pa.Table) -> pa.Array:
-    """Return, for each row of a roll-up, whether everything in it may be moved to the target now.
-
-    NOW only where every partition is InSync and neither loses nor repeats a record. NO where a partition is withheld,
-    the target's group has members, the target did not answer, records would be skipped, or the cost is not known. Errs
-    to NO.
-    """
-    count = {name: found[name].to_numpy() for name in (*STATUS_WORDS, "unknown", "no_answer", *SUMS, "partitions")}
-    blocking = (Status.WITHHELD.word, Status.TARGET_ACTIVE.word, "unknown", "no_answer", "skipped")
-    blocked = sum(count[name] for name in blocking)
-    cost = count["lost"] + count["duplicates"] + count["duplicates_at_most"]
-    is_free = (count[Status.IN_SYNC.word] == count["partitions"]) & (cost == 0)
-    return pa.array(np.select([np.asarray(blocked) > 0, is_free], [NO, NOW], AT_COST).tolist(), pa.string())
+    moves = pa.array([_MOVES[Verdict(each)] for each in found["verdict"].to_pylist()], pa.string())
+    found = found.append_column("status", words).append_column("move", moves)
+    return _worst_first(found, by).drop_columns(["verdict"])
 
 
 def newest_drift(drift: pa.Table) -> pa.Table:
@@ -116,8 +103,9 @@ def _with_counts(ranked: pa.Table, by: Sequence[str]) -> pa.Table:
     rank = ranked["rank"].to_numpy()
     for status in Status:
         ranked = ranked.append_column(status.word, pa.array((rank == status).astype(np.int64)))
-    for name, column in (("unknown", "duplicates"), ("no_answer", "is_target_active")):
-        ranked = ranked.append_column(name, pc.cast(pc.is_null(ranked[column]), pa.int64()))
+    ranked = ranked.append_column("verdict", pa.array(verdicts(RowFacts.of_table(ranked))))
+    ranked = ranked.append_column("unknown", pc.cast(pc.is_null(ranked["duplicates"]), pa.int64()))
+    ranked = ranked.set_column(ranked.schema.get_field_index("reason"), "reason", _reasons(ranked))
     for name in SUMS:
         column = ranked.schema.get_field_index(name)
         ranked = ranked.set_column(column, name, pc.fill_null(ranked[name], 0))
@@ -126,6 +114,13 @@ def _with_counts(ranked: pa.Table, by: Sequence[str]) -> pa.Table:
         once = pc.if_else(is_first, pc.fill_null(ranked[name], 0), 0)
         ranked = ranked.set_column(ranked.schema.get_field_index(name), name, once)
     return ranked
+
+
+def _reasons(rows: pa.Table) -> pa.ChunkedArray:
+    """Return why each row is not in sync, and where its group has other homes."""
+    others = pc.binary_join_element_wise("some of the group's newest commits are at ", rows["elsewhere"], "")
+    both = pc.binary_join_element_wise(rows["reason"], others, "; ")
+    return pc.coalesce(both, rows["reason"], others)
 
 
 def _is_first(rows: pa.Table, by: Sequence[str]) -> pa.Array:

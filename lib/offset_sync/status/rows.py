@@ -22,7 +22,8 @@ def to_columns(assessment: Assessment, names: Names = SAME_NAMES) -> Rows:
     count, one = len(assessment.keys), assessment
     is_placed, is_source_known, is_target_known = one.has_target_offset, one.has_source_end, one.has_target_end
     # Where the target's log does not reach, the consumer's own options decide where it goes on.
-    is_known = ~one.is_withheld & is_placed & ~one.is_outside
+    # Of a commit that is not captured yet nobody can tell what it costs.
+    is_known = ~one.is_withheld & is_placed & ~one.is_outside & ~one.is_uncaptured
     return {
         "source_cluster": [one.source] * count,
         "target_cluster": [one.target] * count,
@@ -56,6 +57,8 @@ def to_columns(assessment: Assessment, names: Names = SAME_NAMES) -> Rows:
         "mirror_maker_offset": _where(one.mirror_maker_offset != ABSENT, one.mirror_maker_offset),
         "mirror_maker_behind": _where(one.mirror_maker_behind != ABSENT, one.mirror_maker_behind),
         "mirror_maker_lost": _where(one.mirror_maker_lost != ABSENT, one.mirror_maker_lost),
+        "elsewhere": one.elsewhere.tolist(),
+        "uncommitted": one.uncommitted.tolist(),
         "mirror_maker_doubt": one.mirror_maker_doubt.tolist(),
     }
 

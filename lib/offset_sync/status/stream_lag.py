@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
+from offset_sync.model.held_commits import HeldCommits
+from offset_sync.model.values import GroupPartition
+from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.status.assessment import Bools
 from offset_sync.translate.index.runs import Int64s
 
@@ -16,28 +20,32 @@ class StreamLag:
     """What one query has not read of ``__consumer_offsets``, and for how long it has shown no sign of life.
 
     *unread* are offsets per partition, of *partitions* in all; one that is missing has no leader now, so its lag is
-    not known. *silent_ms* is 0 where nothing is unread.
+    not known. *silent_ms* is 0 where nothing is unread. *held*, by partition, is what an open transaction holds back:
+    no query can read it, and it is not among the *unread*.
     """
 
     unread: Mapping[int, int] = field(default_factory=dict)
     silent_ms: int = 0
     partitions: int = 0
+    held: Mapping[int, HeldCommits] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class JobProgress:
     """Per cluster: *commits* is what sync_offsets has not read of ``__consumer_offsets``, *silent_ms* index_records.
 
-    Of a cluster that is missing nothing is known: it does not answer.
+    Of a cluster that is missing nothing is known: it does not answer. *has_sync_ended*: no sync_offsets is running, and
+    the last one said that it ended, as after ``--once``.
     """
 
     commits: Mapping[str, StreamLag] = field(default_factory=dict)
     index_silent_ms: Mapping[str, int] = field(default_factory=dict)
+    has_sync_ended: bool = False
 
     def unread_commits(self, cluster: str, hashes: Int64s) -> tuple[Int64s, Bools]:
         """Return how many offsets of each group's partition are not read yet, and where that is known.
 
-        *hashes* are :func:`coordinator_hash` of the groups. A cluster without ``__consumer_offsets`` has none unread.
+        *hashes* are :func:`coordinator_hashes` of the groups. A cluster without ``__consumer_offsets`` has none unread.
         """
         lag = self.commits.get(cluster)
         if lag is None or not lag.partitions:
@@ -48,6 +56,24 @@ class JobProgress:
         partition = hashes % lag.partitions
         return unread[partition], is_known[partition]
 
+    def held_back(self, clusters: Iterable[str], keys: Sequence[GroupPartition]) -> NDArray[np.object_]:
+        """Return why the newest commit of each key cannot be read, as an open transaction at one of *clusters* is.
+
+        None where it can, shape (keys,). Errs to a reason: where it is not known what is held back in a partition of
+        ``__consumer_offsets``, all groups of that partition wait.
+        """
+        found = np.full(len(keys), None, np.object_)
+        for alias in clusters:
+            lag = self.commits.get(alias)
+            if lag is None or not lag.held:
+                continue
+            partitions = coordinator_hashes([key.group_id for key in keys]) % lag.partitions
+            for row in np.flatnonzero(np.isin(partitions, list(lag.held))).tolist():
+                held = lag.held[int(partitions[row])]
+                if found[row] is None and held.may_concern(keys[row]):
+                    found[row] = held.reason(alias)
+        return found
+
     def sync_silent_ms(self, source: str, target: str) -> int:
         """Return for how long sync_offsets has stood still at either cluster, with commits to read."""
         return max(self.commits.get(alias, StreamLag()).silent_ms for alias in (source, target))
@@ -55,17 +81,3 @@ class JobProgress:
     def index_still_ms(self, source: str, target: str) -> int:
         """Return for how long index_records has read nothing at one of the clusters, be there anything or not."""
         return max(self.index_silent_ms.get(alias, 0) for alias in (source, target))
-
-
-def coordinator_hash(group_id: str) -> int:
-    """Return what a group's partition of ``__consumer_offsets`` is found by, as Kafka's ``partitionFor`` has it.
-
-    Java's ``String.hashCode`` over UTF-16 units, without its sign; of the least number, which has no positive
-    counterpart, 0 (``Utils.abs``).
-    """
-    units = group_id.encode("utf-16-be", "surrogatepass")
-    code = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
-    size = code if code < 1 << 31 else (1 << 32) - code
-    return 0 if size == 1 << 31 else size

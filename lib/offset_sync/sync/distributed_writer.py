@@ -29,11 +29,11 @@ _WRITES = pa.schema(
         ("topic", pa.string()),
         ("partition", pa.int32()),
         ("offset", pa.int64()),
-        ("metadata", pa.string()),
+        ("leader_epoch", pa.int32()),
         ("rule", pa.string()),
         ("expected_offset", pa.int64()),
         ("refresh", pa.bool_()),
-        ("replaces_ours", pa.bool_()),
+        ("moves_forward", pa.bool_()),
     ]
 )
 _OUTCOMES = pa.schema(

@@ -62,6 +62,7 @@ class DueRows:
             counts = state.counts(source, commits.key)
             now = state.commits(source, commits.key)
             chosen = counts & (now.offset == commits.offset) & (now.at_ms == commits.at_ms)
+            chosen &= state.is_kept(source, target, commits, snapshot)
             if request.selection in (Selection.UNSETTLED, Selection.EVERY):
                 self._unsettle_changed(source, target, commits.key, snapshot)
             if request.selection is Selection.UNSETTLED:
@@ -101,4 +102,5 @@ class DueRows:
         last, there = self._state.last(source, target), self._state.offsets.clusters[target].columns
         is_settled = last.is_settled(commits.key, commits.offset, commits.at_ms)
         is_settled &= there["actual_offset"][commits.key] == last.columns["wanted"][commits.key]
+        is_settled &= ~self._state.homes_of(commits.key).is_contested
         return is_settled & ~refresh_due(there, commits.key, self.refresh_before_ms())

@@ -18,7 +18,6 @@ from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock, attempts
 from offset_sync.model.errors import ClusterError, TableError
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state import failpoints
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.fence import Fence
 
 GROUPS_AT_ONCE = 1000
@@ -32,9 +31,6 @@ class Actual(Protocol):
 
     @property
     def offset(self) -> int: ...
-
-    @property
-    def metadata(self) -> str: ...
 
 
 class TargetOffsets(Protocol):
@@ -82,14 +78,14 @@ def write_offsets(
 def decide(write: OffsetWrite, actual: Actual | None) -> Outcome | None:
     """Return what becomes of *write* without writing, or None: it is to be written.
 
-    Errs to leaving alone: what is not as expected was written by somebody else since, and our own tag does not make it
-    ours: another driver may have written it, who knew more. The cluster's log will tell.
+    Errs to leaving alone: a value that is not the expected one was written by others since, or by another driver, which
+    may have known more. The cluster's log will tell. A command that acts for a person replaces it, but never goes back.
     """
     if actual is None:
         return None
     if actual.offset == write.offset:
         return None if write.refresh else Outcome.UNCHANGED
-    if write.replaces_ours and actual.metadata == OWN_TAG:
+    if write.moves_forward and write.offset >= actual.offset:
         return None
     if actual.offset != write.expected_offset:
         return Outcome.NOT_FORWARD

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from offset_sync.config.sections import Sync
 from offset_sync.model.errors import TakenOverError
 from offset_sync.state.sync_state import SyncState
-from offset_sync.sync.deletions import OffsetDeleter, follow_deletions
 from offset_sync.sync.reconciler import Reconciler
 
 logger = logging.getLogger(__name__)
@@ -29,19 +28,11 @@ class PassTimer(Protocol):
 
 
 class ReconcileLoop:
-    """Reconciles *state* by *reconciler*; with ``deletes: follow`` also deletes at *targets* what owners deleted."""
+    """Reconciles *state* by *reconciler*."""
 
-    def __init__(
-        self,
-        options: Sync,
-        state: SyncState,
-        reconciler: Reconciler,
-        targets: Mapping[str, OffsetDeleter],
-        timer: PassTimer,
-    ) -> None:
+    def __init__(self, options: Sync, state: SyncState, reconciler: Reconciler, timer: PassTimer) -> None:
         self._state = state
         self._reconciler = reconciler
-        self._targets = targets if options.deletes == "follow" else {}
         self._timer = timer
         self._interval = options.reconcile_interval.total_seconds()
         self._is_first, self._due_at = True, 0.0
@@ -50,10 +41,7 @@ class ReconcileLoop:
     def full_pass(self, *, is_first: bool) -> list[str]:
         """Reconcile everything that is not settled, or with *is_first* everything; return one line per failure."""
         with self._timer.reconciling():
-            failures = self._reconciler.reconcile_all(is_first=is_first)
-            if self._targets:
-                failures += follow_deletions(self._state, self._targets)
-            return failures
+            return self._reconciler.reconcile_all(is_first=is_first)
 
     def soon(self) -> None:
         """Have everything looked at with the next turn: what was silent answers again."""

@@ -1,6 +1,6 @@
 """The pass that micro-batches and the reconcile loop share: compare desired offsets with the actual ones, repair.
 
-Desired is t(latest genuine commit of the owner), actual what the target's coordinator holds. Nothing here depends on
+Desired is t(position at home), actual what the target's coordinator holds. Nothing here depends on
 how often or in which order it is called, so any step may be repeated, by any driver, at any time. So a direction that
 takes long is left behind: what is not written yet stays due.
 """
@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
 
 import numpy as np
+from numpy.typing import NDArray
 
 from offset_sync.config import Config
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, Outcome, State, WriteOutcome
 from offset_sync.state import failpoints
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import Commits, Snapshot
 from offset_sync.state.sync_state import SyncState
@@ -31,11 +32,13 @@ from offset_sync.sync.reconciliation import (
     ReconciliationLog,
 )
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes
-from offset_sync.translate.partition import withhold_some
+from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition import Translations, withhold_some
 
 PATIENCE_S = 0.5
 """So long whoever goes on reading waits for a direction: longer than almost any takes while its clusters are well."""
-_COMMITTED, _OWNER_UNKNOWN = int(Outcome.COMMITTED), int(State.OWNER_UNKNOWN)
+_MAY_BE_WRITTEN = (Outcome.COMMITTED, Outcome.FAILED)
+_OWNER_UNKNOWN, _COMMITTED_AT_BOTH = int(State.OWNER_UNKNOWN), int(State.COMMITTED_AT_BOTH)
 
 
 class Reconciler:
@@ -60,7 +63,6 @@ class Reconciler:
         self._fetcher = fetcher
         self._writers = writers
         self._history = history
-        self._carries_metadata = config.sync.metadata == "carry"
         self._pairs = config.pairs()
         self._sources = tuple(dict.fromkeys(source for source, _ in self._pairs))
         self._target_locks = {target: threading.Lock() for _, target in self._pairs}
@@ -140,7 +142,7 @@ class Reconciler:
                 return []
             translated, plan = self._plan(source, target, commits, snapshot, request)
             failpoints.failpoint(failpoints.AFTER_TRANSLATING)
-            outcomes = self._write(target, plan)
+            outcomes = self._write(translated, plan)
             reconciliation = self._apply(translated, plan, outcomes, snapshot, request)
             self._history.append(reconciliation)  # in the order in which targets were written
         return reconciliation.failures(self._state.offsets.keys)
@@ -152,24 +154,53 @@ class Reconciler:
         asked = self._translator.ask(last, source, target, commits, snapshot, now_ms)
         self._translator.compute(asked)
         with self._state.lock:
-            answered_at_ms = last.columns["source_at_ms"][commits.key]
+            answered_offset = last.columns["source_offset"][commits.key]
             answers = self._translator.answers(asked)
-            is_in_doubt = ~answers.is_withheld & ~self._state.may_count(source, target, commits)
-            answers = withhold_some(answers, np.where(is_in_doubt, _OWNER_UNKNOWN, ABSENT))
-            translated = Translated(source, target, commits, answers, answered_at_ms, now_ms)
+            answers = withhold_some(answers, self._reasons(source, target, commits, answers))
+            translated = Translated(source, target, commits, answers, answered_offset, now_ms)
             return translated, plan_writes(
                 self._state.offsets,
                 translated,
+                epoch=self._epochs(target, commits, answers, snapshot),
                 refresh_before_ms=self._due.refresh_before_ms(),
                 asks_everything=request.asks_everything,
-                carries_metadata=self._carries_metadata,
             )
 
-    def _write(self, target: str, plan: WritePlan) -> Sequence[WriteOutcome]:
+    def _reasons(self, source: str, target: str, commits: Commits, answers: Translations) -> NDArray[np.intp]:
+        """Return the codes of the reasons why *commits* do not count as those of their home, ABSENT for none."""
+        is_in_doubt = ~answers.is_withheld & ~self._state.may_count(source, target, commits)
+        reasons = np.where(is_in_doubt, _OWNER_UNKNOWN, ABSENT)
+        return np.where(self._state.homes_of(commits.key).is_contested, _COMMITTED_AT_BOTH, reasons)
+
+    def _epochs(self, target: str, commits: Commits, answers: Translations, snapshot: Snapshot) -> Int64s:
+        """Return the leader epoch under which the target's log was seen to reach each answer, ABSENT for unknown.
+
+        A consumer that starts there compares it with the log (KIP-320), and notices by itself that it was cut.
+        """
+        epoch, said = np.full(len(commits.key), ABSENT, np.int64), snapshot.metadata[target]
+        if isinstance(said, ClusterError):
+            return epoch
+        for partition, rows in self._state.keys.slices(commits.key):
+            ends = said.ends.get(partition)
+            if ends is not None and ends.leader_epoch is not None:
+                is_reached = answers.wanted[rows] <= ends.log_end
+                epoch[rows] = np.where(is_reached, ends.leader_epoch, ABSENT)
+        return epoch
+
+    def _write(self, translated: Translated, plan: WritePlan) -> Sequence[WriteOutcome]:
+        """Commit, with each write noted before it is sent: the log may bring its record before the broker answers."""
         if not plan.writes:
             return ()
-        outcomes = self._writers[target].write(plan.writes)
+        key = translated.commits.key[plan.rows]
+        offset = np.array([write.offset for write in plan.writes], np.int64)
+        own_writes = self._state.offsets.clusters[translated.target].own_writes
+        with self._state.lock:
+            own_writes.begin(key, offset)
+        outcomes = self._writers[translated.target].write(plan.writes)
         failpoints.failpoint(failpoints.AFTER_COMMIT)
+        is_unwritten = np.array([found.outcome not in _MAY_BE_WRITTEN for found in outcomes], np.bool_)
+        with self._state.lock:
+            own_writes.abort(key[is_unwritten], offset[is_unwritten])
         return outcomes
 
     def _apply(
@@ -185,18 +216,19 @@ class Reconciler:
         topics = [state.offsets.keys[row].topic for row in key.tolist()]
         error = dict(snapshot.refusals(translated.source, translated.target, topics))
         previous, outcome = plan.previous.copy(), plan.outcome.copy()
+        written = np.full(len(key), ABSENT, np.int64)
         outcome[list(error)] = Outcome.FAILED
-        is_tagged = np.ones(len(key), np.bool_)
         for row, write, found in zip(plan.rows.tolist(), plan.writes, outcomes, strict=True):
-            outcome[row], is_tagged[row] = found.outcome, write.metadata == OWN_TAG
+            outcome[row] = found.outcome
+            written[row] = write.offset if found.outcome is Outcome.COMMITTED else ABSENT
             previous[row] = ABSENT if found.previous_offset is None else found.previous_offset
             if found.error:
                 error[row] = found.error
         with state.lock:
-            is_committed = outcome == _COMMITTED
-            wanted = translated.answers.wanted[is_committed]
-            tagged = is_tagged[is_committed]
-            state.offsets.clusters[translated.target].acknowledge(key[is_committed], wanted, state.now_ms(), tagged)
+            is_written = written != ABSENT
+            there = state.offsets.clusters[translated.target]
+            there.acknowledge(key[is_written], written[is_written], state.now_ms())
             last = state.last(translated.source, translated.target)
             is_news = last.note(key, commits.offset, commits.at_ms, translated.answers, outcome)
-        return Reconciliation(translated, plan, request.batch_id, state.now_ms(), previous, outcome, error, is_news)
+        now_ms = state.now_ms()
+        return Reconciliation(translated, plan, request.batch_id, now_ms, previous, written, outcome, error, is_news)

@@ -75,7 +75,8 @@ class ReconcileRequest:
 class Reconciliation:
     """Translations from one source to one target and what became of them, a row per key; see offset_translations.
 
-    *previous* is what stood at the target before, ABSENT for nothing; *error* has the rows that could not be done.
+    *previous* is what the target held before, ABSENT for nothing, *written* what it has acknowledged, ABSENT where
+    nothing was written; *error* has the rows that could not be done.
     """
 
     translated: Translated
@@ -83,6 +84,7 @@ class Reconciliation:
     batch_id: int | None
     committed_at_ms: int
     previous: Int64s
+    written: Int64s
     outcome: NDArray[np.intp]
     error: Mapping[int, str]
     is_news: NDArray[np.bool_]
@@ -108,7 +110,7 @@ class Fetcher(Protocol):
 
 
 class OffsetWriter(Protocol):
-    """Commits at one target: TargetWriter does, DistributedWriter by tasks, WriteAheadWriter after writing it down."""
+    """Commits at one target: TargetWriter does, DistributedWriter by tasks."""
 
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order; none raises and none is left out."""

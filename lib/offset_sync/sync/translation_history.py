@@ -9,13 +9,12 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
@@ -23,7 +22,6 @@ from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import GroupPartition, Outcome, State
 from offset_sync.state import failpoints
-from offset_sync.state.own_writes import Intent
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import Table, fitted
@@ -41,40 +39,16 @@ class AnswersTable(Protocol):
         """Append *rows* whole, or raise."""
 
 
-class KnownIntents(Protocol):
-    """Who need not remember a write any more once the history tells of it."""
-
-    @property
-    def is_empty(self) -> bool:
-        """True where there is nothing to remove."""
-
-    def remove(self, intents: Iterable[Intent]) -> None:
-        """Drop what is known otherwise by now."""
-
-
-class NoIntents:
-    """For whoever writes nothing ahead."""
-
-    is_empty = True
-
-    def remove(self, intents: Iterable[Intent]) -> None:
-        """There is nothing to remove."""
-
-
 class TranslationHistory:
     """Appends reconciliations to *tables* in a thread of its own; rows that were refused are tried again with the next.
 
-    *keys* are those of the state. *intents* are told what is written. ``error`` says how many rows are not in the table
-    yet, and why; None when all are.
+    *keys* are those of the state. ``error`` says how many rows are not in the table yet, and why; None when all are.
     """
 
-    def __init__(
-        self, tables: AnswersTable, keys: Sequence[GroupPartition], config: Config, intents: KnownIntents
-    ) -> None:
+    def __init__(self, tables: AnswersTable, keys: Sequence[GroupPartition], config: Config) -> None:
         self._tables = tables
         self._keys = keys
         self._strategy_of, self._names = cache(config.strategy_of), config.names
-        self._intents = intents
         self._queue: queue.SimpleQueue[pa.Table | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
         self._thread.start()
@@ -110,7 +84,6 @@ class TranslationHistory:
         failpoints.failpoint(failpoints.BEFORE_HISTORY)
         try:
             self._tables.append(OFFSET_TRANSLATIONS, rows)
-            self._remove_intents(rows)
         except TakenOverError as problem:
             self.error = f"offset_translations: {rows.num_rows} rows not written: {problem}"
             return False
@@ -121,14 +94,6 @@ class TranslationHistory:
             return False
         self.error = None
         return True
-
-    def _remove_intents(self, rows: pa.Table) -> None:
-        if self._intents.is_empty:
-            return
-        held = rows.filter(pc.is_in(rows.column("outcome"), pa.array([Outcome.COMMITTED.name, Outcome.UNCHANGED.name])))
-        names = ("target_cluster", "group_id", "topic", "partition", "target_offset")
-        values = zip(*(held.column(name).to_pylist() for name in names), strict=True)
-        self._intents.remove(Intent(*each) for each in values)
 
 
 def to_rows(
@@ -144,7 +109,7 @@ def to_rows(
     key = [keys[one] for one in commits.key[chosen].tolist()]
     outcome = reconciliation.outcome[chosen]
     is_withheld = IS_WITHHELD[answers.state[chosen]]
-    is_committed = outcome == Outcome.COMMITTED
+    is_committed, written = outcome == Outcome.COMMITTED, reconciliation.written[chosen]
     previous = reconciliation.previous[chosen]
     streams, target = [topic for _, topic, _ in key], translated.target
     columns = {
@@ -155,7 +120,8 @@ def to_rows(
         "partition": pa.array([partition for _, _, partition in key], pa.int32()),
         "source_offset": pa.array(commits.offset[chosen]),
         "source_committed_at": pa.array(commits.at_ms[chosen], _TIME),
-        "target_offset": pa.array(answers.wanted[chosen], mask=is_withheld),
+        # Withheld, it may have been refreshed all the same.
+        "target_offset": pa.array(np.maximum(answers.wanted[chosen], written), mask=is_withheld & (written < 0)),
         "previous_target_offset": pa.array(previous, mask=previous < 0),
         "strategy": pa.array([strategy_of(each) for each in streams], pa.string()),
         "state": pa.array([State(code).name for code in reconciliation.plan.state[chosen].tolist()], pa.string()),

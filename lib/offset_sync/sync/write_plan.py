@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, State
 from offset_sync.state.column_store import ColumnStore
-from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
+from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import Commits
 from offset_sync.translate.index.runs import Int64s
@@ -20,20 +19,21 @@ from offset_sync.translate.partition import IS_WITHHELD, Translations
 _SET, _FOLLOW, _FORWARD = (int(rule) for rule in (Rule.SET, Rule.FOLLOW, Rule.FORWARD))
 _WITHHELD, _NOT_FORWARD, _UNCHANGED = (int(each) for each in (Outcome.WITHHELD, Outcome.NOT_FORWARD, Outcome.UNCHANGED))
 _REWIND = int(State.REWIND)
+_TOPIC_IS_GONE = (int(State.TOPIC_MISSING), int(State.TOPIC_RECREATED))
 
 
 @dataclass(frozen=True)
 class Translated:
     """The *commits* of *source* as *target* would have them, a row per key.
 
-    *answered_at_ms* is the time of the source's commit that was answered last, ABSENT where none was.
+    *answered_offset* is the source's commit that was answered last, ABSENT where none was.
     """
 
     source: str
     target: str
     commits: Commits
     answers: Translations
-    answered_at_ms: Int64s
+    answered_offset: Int64s
     translated_at_ms: int
 
 
@@ -54,10 +54,11 @@ class WritePlan:
 
 @dataclass(frozen=True)
 class _AtTarget:
-    """What is believed of the target, a row per key."""
+    """What is believed of the target, a row per key; *epoch* is that of the leader whose log reaches the answer."""
 
     offset: Int64s
     rule: NDArray[np.intp]
+    epoch: Int64s
     is_refreshed: NDArray[np.bool_]
 
 
@@ -65,74 +66,72 @@ def plan_writes(
     offsets: CommittedOffsets,
     translated: Translated,
     *,
+    epoch: Int64s,
     refresh_before_ms: int,
     asks_everything: bool,
-    carries_metadata: bool,
 ) -> WritePlan:
     """Decide, per translation, whether the target has to be asked.
 
-    *refresh_before_ms*: our own value has to be written again if it was written before, lest it expires.
-    *asks_everything*: ask about every translation. *carries_metadata*: write the source's own metadata, where there is
-    any, instead of our tag. Errs to asking, which costs a request and changes nothing.
+    *epoch* is the target's leader epoch to commit with each answer, ABSENT where none is known. *refresh_before_ms*:
+    our own value has to be written again if it was written before, lest it expires; also that of a group whose offsets
+    were deleted together with their topic, which has no answer any more. *asks_everything*: ask about every
+    translation. Errs to asking, which costs a request and changes nothing.
     """
     key, answers = translated.commits.key, translated.answers
     mine, there = (offsets.clusters[alias].columns for alias in (translated.source, translated.target))
     actual = there["actual_offset"][key].copy()
-    rewound_at_ms = mine["rewound_at_ms"][key]
-    rule = rules(actual, there["actual_is_own"][key], there["actual_at_ms"][key], rewound_at_ms)
+    rewound_ms = mine["rewound_ms"][key]
+    rule = rules(actual, there["actual_is_own"][key], there["actual_made_ms"][key], rewound_ms)
     is_withheld = IS_WITHHELD[answers.state]
-    is_held = (actual == answers.wanted) & ~is_withheld
+    is_gone = np.isin(answers.state, _TOPIC_IS_GONE) & mine["is_deleted"][key]
+    wanted = np.where(is_gone, actual, answers.wanted)
+    is_held = (actual == wanted) & ~(is_withheld & ~is_gone)
     is_refreshed = is_held & refresh_due(there, key, refresh_before_ms)
-    is_backward = ~is_held & (rule == _FORWARD) & (answers.wanted < actual)
-    is_asked = ~is_withheld & (asks_everything | is_refreshed | ~(is_held | is_backward))
+    is_backward = ~is_held & (rule == _FORWARD) & (wanted < actual)
+    is_asked = np.where(is_withheld, is_refreshed, asks_everything | is_refreshed | ~(is_held | is_backward))
     outcome = np.where(is_withheld, _WITHHELD, np.where(is_backward, _NOT_FORWARD, _UNCHANGED))
-    went_back = (rule == _FOLLOW) | (rewound_at_ms > translated.answered_at_ms)
-    is_rewind = went_back & (rewound_at_ms >= 0) & (answers.wanted < actual) & ~is_withheld & ~is_backward
+    went_back = (rule == _FOLLOW) | (translated.commits.offset < translated.answered_offset)
+    is_rewind = went_back & (rewound_ms >= 0) & (wanted < actual) & ~is_withheld & ~is_backward
     state = np.where(is_rewind, _REWIND, answers.state)
     rows = np.flatnonzero(is_asked)
-    metadata = offsets.clusters[translated.source].metadata if carries_metadata else {}
-    writes = _writes(offsets, translated, rows, _AtTarget(actual, rule, is_refreshed), metadata)
+    writes = _writes(offsets, translated, rows, wanted, _AtTarget(actual, rule, epoch, is_refreshed))
     return WritePlan(writes, rows, state, actual, outcome)
 
 
 def _writes(
-    offsets: CommittedOffsets,
-    translated: Translated,
-    rows: NDArray[np.intp],
-    there: _AtTarget,
-    metadata: Mapping[int, str],
+    offsets: CommittedOffsets, translated: Translated, rows: NDArray[np.intp], wanted: Int64s, there: _AtTarget
 ) -> list[OffsetWrite]:
-    columns = (translated.commits.key, translated.answers.wanted, there.rule, there.offset, there.is_refreshed)
+    columns = (translated.commits.key, wanted, there.rule, there.offset, there.epoch, there.is_refreshed)
     return [
         OffsetWrite(
             group_id=offsets.keys[key].group_id,
             topic=offsets.keys[key].topic,
             partition=offsets.keys[key].partition,
-            offset=wanted,
-            metadata=metadata.get(key, OWN_TAG),
+            offset=offset,
+            leader_epoch=None if epoch < 0 else epoch,
             rule=Rule(rule),
             expected_offset=None if before < 0 else before,
             refresh=refresh,
         )
-        for key, wanted, rule, before, refresh in zip(*(each[rows].tolist() for each in columns), strict=True)
+        for key, offset, rule, before, epoch, refresh in zip(*(each[rows].tolist() for each in columns), strict=True)
     ]
 
 
 def rules(
-    actual_offset: Int64s, actual_is_own: NDArray[np.bool_], actual_at_ms: Int64s, rewound_at_ms: Int64s
+    actual_offset: Int64s, actual_is_own: NDArray[np.bool_], actual_made_ms: Int64s, rewound_ms: Int64s
 ) -> NDArray[np.intp]:
-    """Return the code of each key's rule, from what is seen at the target and when the source last went back.
+    """Return the code of each key's rule, from what is at the target and when the source last went back, by our clock.
 
-    Nothing there (negative offset) or our own value: set it, up or down. Somebody else's, which is older than the
-    source's commit or the target would be the owner: forward only, unless the source went back after it.
+    Nothing there (negative offset) or our own value: set it, up or down. A value of somebody else, which is older than
+    the home's position or the target would be the home: forward only, unless the home went back after it.
     """
     is_free = (actual_offset < 0) | actual_is_own
-    is_followed = rewound_at_ms > actual_at_ms
+    is_followed = rewound_ms > actual_made_ms
     return np.where(is_free, _SET, np.where(is_followed, _FOLLOW, _FORWARD))
 
 
 def refresh_due(there: ColumnStore, key: KeyRows, refresh_before_ms: int) -> NDArray[np.bool_]:
     """Return where our own value at a target was last written before *refresh_before_ms*."""
     is_ours = there["actual_is_own"][key] & (there["actual_offset"][key] >= 0)
-    due: NDArray[np.bool_] = is_ours & (there["actual_at_ms"][key] < refresh_before_ms)
+    due: NDArray[np.bool_] = is_ours & (there["actual_made_ms"][key] < refresh_before_ms)
     return due

@@ -60,13 +60,14 @@ RECORD_FINGERPRINTS = Table(
 )
 INDEXED_TOPICS = Table(
     "indexed_topics",
-    "Every incarnation of a topic that the index has met. More than one for a topic: it was deleted and created anew.",
+    "Every incarnation of a topic that was met, and every number of partitions it had. More than one topic_id for a "
+    "topic: it was deleted and created anew. The number of __consumer_offsets is part of the order of commits.",
     columns(
         "cluster | string | alias of the cluster",
         "topic | string | topic",
         "topic_id | string | Kafka's id of this incarnation; empty: it was gone before anybody could ask",
-        "partitions | int | partitions when it was first seen",
-        "seen_at | timestamp | when it was first seen",
+        "partitions | int | partitions when it was seen",
+        "seen_at | timestamp | when it was first seen, or first with so many partitions",
     ),
 )
 LOG_INCARNATIONS = Table(
@@ -107,11 +108,14 @@ OFFSET_COMMITS = Table(
         "committed_at | timestamp | the coordinator's clock at the commit",
         "expires_at | timestamp | when an old client wants it forgotten; null otherwise",
         "is_tombstone | boolean | the offset was deleted or has expired",
-        "is_own | boolean | Offset Sync wrote it, or MirrorMaker's group sync: no word of the group",
+        "is_own | boolean | Offset Sync wrote it: it matches one of its writes",
         "log_partition | int | partition of __consumer_offsets",
         "log_offset | bigint | offset in that partition",
         "captured_at | timestamp | when Offset Sync read it; after every life of its log that was known then",
+        "made_at | timestamp | committed_at by the clock of sync_offsets, and never later than captured_at; null in "
+        "rows of earlier versions",
     ),
+    later=("made_at",),
 )
 GROUP_EVENTS = Table(
     "group_events",
@@ -119,11 +123,17 @@ GROUP_EVENTS = Table(
     columns(
         "cluster | string | alias of the cluster",
         "group_id | string | consumer group",
-        "kind | string | classic, epoch, member, or their *_removed",
+        "kind | string | classic; epoch and member (KIP-848); streams and streams_member (KIP-1071); share and "
+        "share_member (KIP-932); or their *_removed",
         "generation | int | generation or group epoch; null when the record has none",
         "members | int | members of a classic group; null otherwise",
         "at | timestamp | timestamp of the record",
+        "member_id | string | member of a consumer, streams or share group; null in rows of groups",
+        "log_partition | int | partition of __consumer_offsets",
+        "log_offset | bigint | offset in that partition",
+        "captured_at | timestamp | when Offset Sync read it; after every life of its log that was known then",
     ),
+    later=("member_id", "log_partition", "log_offset", "captured_at"),
 )
 OFFSET_TRANSLATIONS = Table(
     "offset_translations",

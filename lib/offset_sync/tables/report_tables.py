@@ -16,7 +16,8 @@ SYNC_STATUS = Table(
         "topic | string | topic",
         "partition | int | partition",
         "status | string | InSync, Mirroring, Behind, Stalled, Withheld or TargetActive",
-        "reason | string | why it is not InSync; of Withheld a state of offset_translations",
+        "reason | string | why it is not InSync; of Withheld a state of offset_translations, or of "
+        "COMMITTED_AT_BOTH both commits",
         "state | string | how good the translation is, as in offset_translations",
         "source_offset | bigint | the group's commit at the source",
         "source_committed_at | timestamp | when it was made",
@@ -45,8 +46,12 @@ SYNC_STATUS = Table(
         "mirror_maker_behind | bigint | records the group would read again there beside those at wanted_offset; null: "
         "nobody can tell, or no checkpoint",
         "mirror_maker_lost | bigint | unread records of the target the group would never see there; null likewise",
-        "mirror_maker_doubt | string | why the commit at the source may be of MirrorMaker's group sync; null: it is "
-        "not, or the row is of an earlier version",
+        "mirror_maker_doubt | string | in rows of earlier versions, why the commit at the source may be of "
+        "MirrorMaker's group sync; null in later ones: the state COMMITTED_AT_BOTH tells",
+        "elsewhere | string | third clusters that hold the group's newest commits of other partitions, so that it "
+        "cannot be moved as a whole; null: none, or the row is of an earlier version",
+        "uncommitted | string | partitions of the topic that have no offset of the group at either cluster, as 1, 4-7: "
+        "after a move it begins there where its own options say; null: none, or the row is of an earlier version",
     ),
     is_replaced=True,
     later=(
@@ -56,6 +61,8 @@ SYNC_STATUS = Table(
         "mirror_maker_behind",
         "mirror_maker_lost",
         "mirror_maker_doubt",
+        "elsewhere",
+        "uncommitted",
     ),
 )
 SYNC_DRIFT = Table(
@@ -83,7 +90,8 @@ CUTOVERS = Table(
         "at | timestamp | when the step ended",
         "who | string | the user that ran it, with the host",
         "mode | string | planned or disaster",
-        "step | string | plan, check, wait, translate, commit, read_back or verify",
+        "step | string | plan, check, wait, translate, commit, read_back, home (from now on the group reads this "
+        "stream at the target) or verify",
         "result | string | done, refused or failed",
         "source_cluster | string | where the group is moved from",
         "target_cluster | string | where it is moved to",

@@ -48,12 +48,20 @@ class Site:
         self.root = root / "c"
         self.ends: dict[str, Ends] = {"X": [], "Y": []}
         self.config: Config = config_of(["X", "Y"], tables={"root": f"{root}/tables", "checkpoints": str(root / "c")})
-        self.progress = CheckpointProgress(HadoopFiles(spark), self.config, self, PATIENCE_S)
+        self.is_sync_running = True
+        self.progress = CheckpointProgress(HadoopFiles(spark), self.config, self, self, PATIENCE_S)
         self.slept_s = 0.0
         self.meanwhile: Callable[[], None] = lambda: None
 
     def commit_log_ends(self, alias: str) -> Ends:
         return self.ends[alias]
+
+    def has_ended(self, job: str) -> bool:
+        return not self.is_running(job)
+
+    def is_running(self, job: str) -> bool:
+        assert job == "sync_offsets"
+        return self.is_sync_running
 
     def sleep(self, seconds: float) -> None:
         """Let time pass without waiting for it, and *meanwhile* happen."""
@@ -123,6 +131,14 @@ def test_what_a_running_query_is_about_to_read_is_waited_for(site: Site) -> None
     site.meanwhile = lambda: batch(site.root, "sync_offsets/X", 1, 7, at_ms=NOW_MS)
     assert site.lags()["X"] == StreamLag({0: 0}, 0, 1)
     assert 0 < site.slept_s < PATIENCE_S
+
+
+def test_no_job_is_waited_for_that_does_not_run(site: Site) -> None:
+    batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
+    site.ends["X"] = [7]
+    site.is_sync_running = False
+    progress = site.progress.read(NOW_MS)
+    assert (progress.commits["X"].unread, progress.has_sync_ended, site.slept_s) == ({0: 2}, True, 0)
 
 
 def test_a_query_that_stands_still_is_waited_for_once(site: Site) -> None:

@@ -27,7 +27,7 @@ def writes(groups: int, partitions: int = 2) -> list[OffsetWrite]:
             topic="orders",
             partition=partition,
             offset=10 * group,
-            metadata=f"m\0ü{partition}",
+            leader_epoch=partition or None,
             rule=Rule.FORWARD,
             expected_offset=None if group % 2 else 7,
             refresh=group == 3,

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.group_offset_requests import GroupAnswer, GroupOffsets, Limits
 from offset_sync.kafka.partition_answer import Committed
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, read_partition
 
@@ -22,19 +22,31 @@ def admin_for(cluster: EmbeddedCluster) -> ClusterAdmin:
 
 
 def commit(cluster: EmbeddedCluster, offsets: Mapping[str, Mapping[Partition, int | tuple[int, str]]]) -> None:
-    """Commit for each group, as an operator would for groups without members."""
-    writes: dict[str, list[OffsetWrite]] = {}
+    """Commit for each group, as an operator would for groups without members; a tuple brings metadata."""
+    rows: dict[str, list[_Row]] = {}
     for group, by_place in offsets.items():
         for (topic, partition), wanted in by_place.items():
             offset, metadata = wanted if isinstance(wanted, tuple) else (wanted, "")
-            write = OffsetWrite(group, topic, partition, offset, metadata, Rule.SET, None)
-            writes.setdefault(group, []).append(write)
-    kafka = admin_for(cluster)
-    _wait_for_coordinators(kafka, list(writes))
-    answers = kafka.write_offsets(writes, deadline=120)
-    accepted = {TopicPartition(*place): None for by_place in offsets.values() for place in by_place}
-    refused = {group: answer for group, answer in answers.items() if not answer.items() <= accepted.items()}
+            rows.setdefault(group, []).append((topic, partition, offset, None, metadata))
+    _wait_for_coordinators(admin_for(cluster), list(rows))
+    answers = _Writer({"bootstrap.servers": cluster.bootstrap_servers, **_UNUSED_GROUP}).commit(rows)
+    refused = {group: answer for group, answer in answers.items() if not _is_accepted(answer)}
     assert refused == {}, refused
+
+
+_Row = tuple[str, int, int, int | None, str]
+_UNUSED_GROUP = {"group.id": "unused", "enable.auto.commit": "false"}
+
+
+class _Writer(GroupOffsets):
+    """Commits metadata too, exact to the byte, which no write of ours has."""
+
+    def commit(self, rows: Mapping[str, Sequence[_Row]]) -> dict[str, GroupAnswer]:
+        return self._run("AlterConsumerGroupOffsets", rows, Limits(time.monotonic() + 120, 60.0, 100))
+
+
+def _is_accepted(answer: GroupAnswer) -> bool:
+    return isinstance(answer, list) and all(each.error is None for each in answer)
 
 
 def _wait_for_coordinators(kafka: ClusterAdmin, groups: Sequence[str]) -> None:

@@ -155,7 +155,7 @@ def install(
     tree: dict[str, Any] = {
         "clusters": {a: {"kafka": {"bootstrap.servers": s}, **header.get(a, {})} for a, s in servers.items()},
         "topics": {"include": included},
-        "sync": {"hole_grace": "0s"},
+        "sync": {"hole_grace": "0s", "home_silence": "0s"},
         "tables": {"root": str(folder / "tables"), "checkpoints": str(folder / "checkpoints")},
     }
     for name, section in sections.items():

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,11 +46,16 @@ def pack(folder: Path) -> None:
 
 
 def unpack(folder: Path) -> None:
-    """Lay everything down in *folder* as it was kept; files are as old as they are."""
+    """Lay everything down in *folder* as it was kept, removed options aside; files are as old as they are."""
     for name in _FOLDERS:
         with tarfile.open(KEPT / f"{name}.tar.xz") as archive:
             archive.extractall(folder, filter="data")
-    (folder / CONFIGURATION).write_bytes((KEPT / CONFIGURATION).read_bytes())
+    (folder / CONFIGURATION).write_text(without_removed_options((KEPT / CONFIGURATION).read_text()))
+
+
+def without_removed_options(text: str) -> str:
+    """Return the kept configuration without options that were removed since; what is left is as it was written."""
+    return re.sub(r"^  (deletes|metadata): .*\n", "", text, flags=re.MULTILINE)
 
 
 def start_kept_clusters(folder: Path) -> dict[str, EmbeddedCluster]:

@@ -25,10 +25,10 @@ PRINCIPAL = "User:offset-sync"
 
 
 def documented() -> list[list[str]]:
-    """Return the words of each command that the documentation tells to run, but for those of deletes: follow."""
+    """Return the words of each command that the documentation tells to run."""
     text = (REPO / "docs" / "operations.md").read_text().replace("\\\n", " ")
     commands = re.findall(r"^kafka-acls\.sh (.*)$", text, re.MULTILINE)
-    return [shlex.split(command) for command in commands if "Delete" not in command]
+    return [shlex.split(command) for command in commands]
 
 
 def right(

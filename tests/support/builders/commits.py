@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fakes.clusters import CommitRecord, to_records
 from fakes.reconciler_site import ORDERS
-from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
+from offset_sync.state.committed_offsets import CommittedOffsets
 
 
 def commit(
@@ -33,21 +33,20 @@ def acknowledge(
     *,
     group: str = "g",
     alias: str = "X",
-    is_tagged: bool = False,
 ) -> None:
-    """Note that *alias* has acknowledged a write of ours, with the source's metadata unless it *is_tagged*."""
+    """Write at *alias*, which acknowledges it before its log brings the record."""
     key = committed.ids([(group, "orders", 0)])
-    committed.clusters[alias].acknowledge(key, np.array([offset]), at_ms, np.array([is_tagged]))
+    committed.clusters[alias].own_writes.begin(key, np.array([offset]))
+    committed.clusters[alias].acknowledge(key, np.array([offset]), at_ms)
 
 
 def state(committed: CommittedOffsets, alias: str = "X") -> dict[tuple[str, str, int], dict[str, object]]:
     """Return all that is known of each key at *alias*."""
     commits = committed.clusters[alias]
-    names = ["actual_offset", "actual_at_ms", "actual_is_own", "genuine_offset", "genuine_at_ms", "rewound_at_ms"]
+    names = ["actual_offset", "actual_at_ms", "actual_is_own", "genuine_offset", "genuine_at_ms", "rewound_ms"]
     names += ["is_deleted", "log_offset"]
     return {
-        key: {name: commits.columns[name][row].item() for name in names}
-        | {"metadata": commits.metadata.get(row), "topic_id": commits.topic_id.get(row)}
+        key: {name: commits.columns[name][row].item() for name in names} | {"topic_id": commits.topic_id.get(row)}
         for row, key in enumerate(committed.keys)
     }
 
@@ -64,7 +63,7 @@ _records = st.builds(
     place=st.just(ORDERS),
     offset=st.sampled_from([None, -1, 3, 4, 5, 6]),
     at_ms=st.just(0),
-    metadata=st.sampled_from(["", "", "m", OWN_TAG]),
+    metadata=st.sampled_from(["", "m"]),
     topic_id=st.sampled_from([None, "id"]),
 )
 commit_logs = st.lists(_records, max_size=12).map(lambda log: [replace(each, at_ms=at) for at, each in enumerate(log)])

@@ -51,6 +51,7 @@ class CommitRecord:
     metadata: str = ""
     topic_id: str | None = None
     leader_epoch: int = -1
+    log_partition: int = 0
 
 
 class GroupOffset(NamedTuple):
@@ -138,19 +139,12 @@ class MemoryCluster:
             for group, wanted in writes.items()
         }
 
-    def delete_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition]
-    ) -> Mapping[TopicPartition, str | None] | ClusterError:
-        """Delete what a group holds of *partitions*."""
-        for place in partitions:
-            self.forget(group_id, place)
-        return dict.fromkeys(partitions)
-
     def _write(self, write: OffsetWrite) -> str | None:
         self.written.append(write)
         if error := self.refused.get(write.group_id):
             return error
-        self.commit(write.group_id, place_of(write), write.offset, write.metadata)
+        epoch = -1 if write.leader_epoch is None else write.leader_epoch
+        self._store(CommitRecord(write.group_id, place_of(write), write.offset, self.clock_ms[0], leader_epoch=epoch))
         return None
 
     def _silence(self) -> ClusterError:
@@ -242,8 +236,9 @@ def to_records(records: Iterable[CommitRecord], key: Sequence[int], first_log_of
         offset=np.array([-1 if row.offset is None else row.offset for row in rows], np.int64),
         is_tombstone=np.array([row.offset is None for row in rows], np.bool_),
         committed_at_ms=np.array([row.at_ms for row in rows], np.int64),
+        made_ms=np.array([row.at_ms for row in rows], np.int64),
+        log_partition=np.array([row.log_partition for row in rows], np.int64),
         log_offset=np.arange(first_log_offset, first_log_offset + len(rows)),
-        metadata=[row.metadata for row in rows],
         topic_id=[row.topic_id for row in rows],
         leader_epoch=np.array([row.leader_epoch for row in rows], np.int64),
     )

@@ -19,7 +19,7 @@ from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.commit_log_check import Looked, UncheckedLogs
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
-from offset_sync.sync.translation_history import NoIntents, TranslationHistory
+from offset_sync.sync.translation_history import TranslationHistory
 
 GROUPS = [f"g{number}" for number in range(60)]
 MINUTES_MS = 60_000
@@ -62,7 +62,7 @@ class Driver(Site):
         self.restart()
         self.metrics = SyncMetrics(self.config)
         self.sync_batches = {alias: self._sync_batch(alias) for alias in self.clusters}
-        self.history = TranslationHistory(written, self.offsets.keys, self.config, NoIntents())
+        self.history = TranslationHistory(written, self.offsets.keys, self.config)
 
     def append(self, reconciliation: Any) -> None:
         """Take a settlement for the history."""

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from fakes.reconciler_site import Site
-from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers
+from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers, recent_writes
 from offset_sync.sync.translation_history import to_rows
 
 
@@ -16,4 +16,5 @@ def begin_anew_by_the_history(site: Site) -> None:
     site.history += [to_rows(each, np.flatnonzero(each.is_news), keys, lambda _topic: "exact") for each in told]
     told.clear()
     site.restart()
-    fill_answers(site.state, fold_answers(ANSWERS_SCHEMA.empty_table(), pa.concat_tables(site.history)))
+    rows = pa.concat_tables(site.history)
+    fill_answers(site.state, fold_answers(ANSWERS_SCHEMA.empty_table(), rows), recent_writes([rows]))

@@ -35,7 +35,8 @@ STARTED_MS = 1_795_000_000_000
 
 
 def config_of(aliases: Sequence[str], **sections: object) -> Config:
-    """Return a configuration of *aliases* for the topics ``orders`` and ``pay-…``."""
+    """Return a configuration of *aliases* for the topics ``orders`` and ``pay-…``; the newest commit wins."""
+    sections["sync"] = {"home_silence": "0s", **sections.get("sync", {})}  # type: ignore[dict-item]
     clusters = {alias: {"kafka": {"bootstrap.servers": f"{alias}:9092"}} for alias in aliases}
     return parse_config({"clusters": clusters, "topics": {"include": ["orders", "pay-.*"]}, **sections}, {})
 

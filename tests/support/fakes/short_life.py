@@ -15,7 +15,7 @@ from builders.offset_records import commit_key, commit_value
 from fakes.reconciler_site import STARTED_MS, Site, config_of
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.committed_offsets import OWN_TAG, CommitRecords
+from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.lease import NoLease
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.restore_answers import restore_answers
@@ -48,7 +48,7 @@ class Life:
         row |= {"partition": 0, "log_partition": 0, "log_offset": place, "committed_at": at(ms), "is_own": is_own}
         row |= {"committed_offset": offset, "is_tombstone": offset is None, "captured_at": at(ms + 1)}
         row |= {"leader_epoch": None if place % 3 == 0 else place}
-        self.add(OFFSET_COMMITS, **row, metadata=OWN_TAG if is_own else "", topic_id=None)
+        self.add(OFFSET_COMMITS, **row, metadata="", topic_id=None)
 
     def quarantine(self, place: int, offset: int, ms: int) -> None:
         """Have a commit of the group at X that was not understood when it was read."""
@@ -76,10 +76,9 @@ class Life:
     def says(self, cluster: str, place: int, offset: int, *, days_ago: int = 0) -> None:
         """Have the running driver read a commit of the group."""
         at_ms = np.array([self.site.clock_ms[0] - days_ago * DAY_MS])
-        texts: list[Any] = [""]
-        none = np.zeros(1, np.intp)
+        none, places = np.zeros(1, np.intp), (np.zeros(1, np.int64), np.array([place]))
         records = CommitRecords(
-            none, np.array([offset]), np.array([False]), at_ms, np.array([place]), texts, [None], np.array([-1])
+            none, np.array([offset]), np.array([False]), at_ms, at_ms, *places, [None], np.array([-1])
         )
         self.site.state.record(cluster, [KEY], records)
 

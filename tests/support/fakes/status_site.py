@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from builders.logs import log
 from fakes.reconciler_site import ORDERS, Site, config_of
 from generators.mirrored_logs import CLUSTERS
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
-from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.status.record_comparison import RecordPair
@@ -39,6 +40,9 @@ class StatusSite(Site):
     changed: set[tuple[str, int]] = field(default_factory=set)
     compared: list[RecordPair] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
+    meanwhile_asking: Callable[[str], None] = lambda alias: None
+    has_sync_ended: bool = False
+    refusing: dict[str, ClusterError] = field(default_factory=dict)
     checkpoints: dict[str, MirrorCheckpoints] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -57,6 +61,19 @@ class StatusSite(Site):
     def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         """Answer for a cluster's coordinators."""
         return self.active.get(alias, set())
+
+    def committed_offsets(
+        self, alias: str, groups: Sequence[str]
+    ) -> dict[str, dict[TopicPartition, int] | ClusterError]:
+        """Answer for a cluster's coordinators; *refusing* has those groups of which they say nothing."""
+        self.meanwhile_asking(alias)
+        refused = {group: self.refusing[group] for group in groups if group in self.refusing}
+        try:
+            found = self.clusters[alias].committed_offsets(groups, 1.0)
+        except ClusterError as error:
+            return dict.fromkeys(groups, error)
+        held = {group: {place: each.offset for place, each in found[group].items()} for group in groups}
+        return held | refused
 
     def mirror_checkpoints(self, aliases: Collection[str]) -> Mapping[str, MirrorCheckpoints]:
         """Answer for MirrorMaker."""
@@ -99,7 +116,7 @@ class StatusSite(Site):
         """Return how far the jobs have read: to the end, unless told otherwise."""
         read = StreamLag(dict.fromkeys(range(2), 0), 0, 2)
         lags = {alias: self.lags.get(alias, read) for alias, each in self.clusters.items() if not each.is_down}
-        return JobProgress(lags, self.index_still_ms)
+        return JobProgress(lags, self.index_still_ms, self.has_sync_ended)
 
     def report(self, now_ms: int | None = None) -> list[Row]:
         """Read all commits and report on them, a row per key and target."""
@@ -139,7 +156,9 @@ def at_target(site: StatusSite, offset: int, *, is_ours: bool = True) -> StatusS
     """The same with another offset at Y, of ours or older than the source's commit."""
     source = site.target_offset("X", "g")
     assert source is not None
-    site.clusters["Y"].commit("g", ORDERS, offset, OWN_TAG if is_ours else "")
+    if is_ours:
+        note_own(site, "Y", "g", offset)
+    site.clusters["Y"].commit("g", ORDERS, offset)
     site.commit("X", "g", source)
     return site
 
@@ -157,5 +176,12 @@ def site_of_case(case: Case, positions: Sequence[tuple[int, int]]) -> StatusSite
         site.index.extend(where, ORDERS)
     for number, (committed, position) in enumerate(positions):
         site.commit(case.source_cluster, str(number), committed)
-        site.clusters[case.target.cluster].commit(str(number), ORDERS, position, OWN_TAG)
+        note_own(site, case.target.cluster, str(number), position)
+        site.clusters[case.target.cluster].commit(str(number), ORDERS, position)
     return site
+
+
+def note_own(site: Site, alias: str, group: str, offset: int) -> None:
+    """Have the next record of the group's at *alias* with this offset be one that we wrote."""
+    key = site.offsets.ids([GroupPartition(group, *ORDERS)])
+    site.offsets.clusters[alias].own_writes.begin(key, np.array([offset]))

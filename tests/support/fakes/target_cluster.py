@@ -11,11 +11,9 @@ from offset_sync.kafka.partition_answer import Committed
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.fence import Fence, OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 
-OURS = OWN_TAG
 OPEN = OpenFence()
 Errors = dict[TopicPartition, str | None]
 Read: TypeAlias = "Mapping[TopicPartition, Committed] | ClusterError"
@@ -73,12 +71,12 @@ class Target:
         self.writes.append(write)
         error = self.refuse(write)
         if error is None or self.applies_refused:
-            self.put(write.group_id, write.partition, write.offset, write.metadata)
+            self.put(write.group_id, write.partition, write.offset)
         return error
 
-    def put(self, group: str, partition: int, offset: int, metadata: str = "") -> None:
-        """Let a value stand on the topic ``orders``."""
-        self.offsets.setdefault(group, {})[TopicPartition("orders", partition)] = Committed(offset, metadata)
+    def put(self, group: str, partition: int, offset: int) -> None:
+        """Commit an offset on the topic ``orders``."""
+        self.offsets.setdefault(group, {})[TopicPartition("orders", partition)] = Committed(offset, "")
 
     def clock(self) -> Clock:
         """The clock that the waits of a write_batch move."""
@@ -96,8 +94,8 @@ def write(
     expected: int | None = None,
     refresh: bool = False,
 ) -> OffsetWrite:
-    """A write to the topic ``orders`` with our tag."""
-    return OffsetWrite(group, "orders", partition, offset, OURS, rule, expected, refresh)
+    """A write to the topic ``orders``."""
+    return OffsetWrite(group, "orders", partition, offset, None, rule, expected, refresh)
 
 
 def write_batch(

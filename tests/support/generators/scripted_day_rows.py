@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from builders.index_rows import run
-from offset_sync.state.committed_offsets import OWN_TAG
 
 OFFSETS_PARTITIONS = 4
 
@@ -33,13 +32,14 @@ def commit_row(
         "topic": topic,
         "partition": partition,
         "committed_offset": offset,
-        "metadata": OWN_TAG if cluster == "dc2" else "",
+        "metadata": "",
         "committed_at": at,
         "is_tombstone": offset is None,
         "is_own": cluster == "dc2",
         "log_partition": sum(group_id.encode()) % OFFSETS_PARTITIONS,
         "log_offset": log_offset,
         "captured_at": at + timedelta(seconds=1),
+        "made_at": at,
     }
 
 

@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.committed_offsets import ClusterOffsets
-from offset_sync.state.own_writes import NOTHING
 from offset_sync.state.restore import to_commit_records
 from offset_sync.state.sync_state import SyncState
 
-_DEFAULTS: dict[str, Any] = dict.fromkeys(("log_offset", "actual_offset", "actual_at_ms", "genuine_offset"), ABSENT)
-_DEFAULTS |= {"genuine_at_ms": ABSENT, "rewound_at_ms": ABSENT, "own_offset": NOTHING}
-_DEFAULTS |= {"actual_is_own": False, "is_deleted": False}
+_NUMBERS = (
+    *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "last_offset"),
+    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms"),
+)
+_DEFAULTS: dict[str, Any] = dict.fromkeys(_NUMBERS, ABSENT) | {"actual_is_own": False, "is_deleted": False}
 Row = dict[str, Any]
 
 
@@ -36,16 +36,16 @@ def replay(state: SyncState, alias: str, rows: pa.Table, lives: CommitLogLives) 
     gone = [row for row in marked if row["gone"] != ABSENT]
     for row in gone:
         commits.columns["log_offset"][:] = ABSENT
-        _take_in(state, commits, row)
-    commits.columns["log_offset"][:] = ABSENT
-    commits.columns["actual_offset"][:] = ABSENT
-    commits.columns["own_offset"][:] = NOTHING
+        _take_in(state, alias, row)
+    for name in ("log_partition", "log_offset", "actual_offset", "actual_epoch"):
+        commits.columns[name][:] = ABSENT
     commits.columns["actual_is_own"][:] = False
     for row in gone:
-        commits.columns["actual_at_ms"][state.offsets.ids([_key(row)])] = row["gone"]
+        for name in ("actual_at_ms", "actual_made_ms"):
+            commits.columns[name][state.offsets.ids([_key(row)])] = row["gone"]
     for row in marked:
         if row["gone"] == ABSENT:
-            _take_in(state, commits, row)
+            _take_in(state, alias, row)
     for key, row in newest.items():
         commits.columns["is_deleted"][state.offsets.ids([key])] &= row["is_tombstone"]
 
@@ -54,9 +54,9 @@ def _key(row: Row) -> GroupPartition:
     return GroupPartition(row["group_id"], row["topic"], row["partition"])
 
 
-def _take_in(state: SyncState, commits: ClusterOffsets, row: Row) -> None:
+def _take_in(state: SyncState, alias: str, row: Row) -> None:
     one = pa.Table.from_pylist([row], _SCHEMA)
-    commits.record_told(to_commit_records(one, state.offsets.ids([_key(row)])), np.array([row["is_own"]]))
+    state.record_told(alias, to_commit_records(one, state.offsets.ids([_key(row)])), np.array([row["is_own"]]))
 
 
 _SCHEMA = pa.schema(
@@ -64,8 +64,10 @@ _SCHEMA = pa.schema(
         ("committed_offset", pa.int64()),
         ("is_tombstone", pa.bool_()),
         ("committed_at", pa.timestamp("us", "UTC")),
+        ("log_partition", pa.int32()),
         ("log_offset", pa.int64()),
-        ("metadata", pa.string()),
+        ("captured_at", pa.timestamp("us", "UTC")),
+        ("made_at", pa.timestamp("us", "UTC")),
         ("topic_id", pa.string()),
         ("leader_epoch", pa.int32()),
     ]

@@ -14,9 +14,10 @@ from offset_sync.decode.record_layouts import (
     IGNORED,
     KIND_OF_TYPE,
     MALFORMED,
-    MEMBER,
+    MEMBER_KINDS,
     TOPIC_ID_BYTES,
     TOPIC_ID_TAG,
+    VERSIONS_OF_KIND,
     unknown_version,
 )
 
@@ -79,7 +80,7 @@ def _with_key(record: Record, kind: str, cursor: Cursor) -> Record:
             raise cursor.error(f"partition {partition} is negative")
         group_id = to_text(group, "key", "group")
         return replace(record, group_id=group_id, topic=to_text(topic, "key", "topic"), partition=partition)
-    member = cursor.string("member") if kind == MEMBER else None
+    member = cursor.string("member") if kind in MEMBER_KINDS else None
     group_id = to_text(group, "key", "group")
     return replace(record, group_id=group_id, member_id=None if member is None else to_text(member, "key", "member"))
 
@@ -89,6 +90,8 @@ def _with_value(record: Record, kind: str, record_type: int, value: bytes) -> Re
         return record
     if kind == COMMIT:
         return _with_commit(record, record_type, value)
+    if kind not in VERSIONS_OF_KIND:
+        return record
     return replace(record, **vars(decode_group_value(record_type, value)))
 
 

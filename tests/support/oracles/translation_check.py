@@ -88,7 +88,7 @@ def _batches(log: Log | None, rng: random.Random | None) -> list[Increment]:
 def logs_of(case: Case, source: LogIndex | None, target: LogIndex) -> tuple[PartitionLog, PartitionLog]:
     """Return both logs of *case* with these indexes."""
     codes = origin_codes(case)
-    metadata = PartitionMetadata("", 1, case.target.log_start, case.target.log_end)
+    metadata = PartitionMetadata("", case.target.log_start, case.target.log_end)
     # The code of the target's own records is of no account to the theorem; it may have none.
     target_origin = codes.get(case.target.cluster, len(codes))
     return PartitionLog.of(source, codes[case.source_cluster]), PartitionLog(target, target_origin, metadata)

@@ -45,6 +45,7 @@ def test_the_least_configuration_has_the_documented_defaults() -> None:
         "text",
     )
     assert config.sync.refresh_interval == timedelta(hours=12)
+    assert config.sync.home_silence == timedelta(minutes=5)
     assert config.sync.commit_timeout == timedelta(seconds=15)
     assert (config.index.starting, config.index.max_offsets_per_trigger) == ("earliest", 2_000_000)
     assert (config.tables.root, config.tables.checkpoints) == ("./data/tables", "./data/checkpoints")
@@ -120,7 +121,6 @@ def test_an_unknown_key_is_refused_and_the_nearest_known_one_named(changes: dict
         ({"mirror": {"place_header": "IDC"}}, "mirror.place_header"),
         ({"mirror": {"place_header": "Offset"}}, "mirror.place_header"),
         ({"mirror": {"identity": "contents"}}, "mirror.identity"),
-        ({"sync": {"deletes": "keep"}}, "sync.deletes"),
         ({"sync": {"requests_in_flight": 0}}, "sync.requests_in_flight"),
         ({"sync": {"requests_in_flight": True}}, "sync.requests_in_flight"),
         ({"sync": {"requests_in_flight": 1.5}}, "sync.requests_in_flight"),
@@ -141,7 +141,7 @@ def test_two_empty_headers_are_empty_and_not_also_the_same() -> None:
 
 
 def test_a_key_without_a_value_is_refused_with_the_remedy() -> None:
-    assert problems(sync={"deletes": None}) == ["sync.deletes: is empty; give it a value or remove the line"]
+    assert problems(index={"starting": None}) == ["index.starting: is empty; give it a value or remove the line"]
 
 
 # Clusters and directions
@@ -214,7 +214,7 @@ def test_no_duration_at_all_is_refused_where_it_makes_no_sense(name: str) -> Non
     assert problems(sync={name: "0s"})[0].startswith(f"sync.{name}: must be longer than 0s")
 
 
-@pytest.mark.parametrize("name", ["trigger_interval", "hole_grace", "idle_after"])
+@pytest.mark.parametrize("name", ["trigger_interval", "hole_grace", "idle_after", "home_silence"])
 def test_no_duration_at_all_is_accepted_where_it_has_a_meaning(name: str) -> None:
     assert getattr(parsed(sync={name: "0s"}).sync, name) == timedelta(0)
 
@@ -224,7 +224,7 @@ def test_no_duration_at_all_is_accepted_where_it_has_a_meaning(name: str) -> Non
 
 def test_a_configuration_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        parsed().sync.deletes = "follow"  # type: ignore[misc]
+        parsed().sync.requests_in_flight = 7  # type: ignore[misc]
 
 
 def test_a_configuration_may_be_put_together_in_python() -> None:

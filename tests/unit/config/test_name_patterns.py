@@ -94,8 +94,13 @@ def test_topics_can_be_left_out_of_the_pattern_by_name(exclude: list[str]) -> No
 
 def test_groups_are_all_but_the_console_ones_by_default() -> None:
     default = config()
-    names = ["billing", "console-consumer-5", "line\nbreak", "Ünïcode", ""]
-    assert [default.is_group_included(name) for name in names] == [True, False, True, True, True]
+    names = ["billing", "console-consumer-5", "line\nbreak", "Ünïcode"]
+    assert [default.is_group_included(name) for name in names] == [True, False, True, True]
+
+
+@pytest.mark.parametrize("include", [[".*"], ["(team)?"]])
+def test_the_empty_group_id_is_left_out_whatever_is_included(include: list[str]) -> None:
+    assert not config(groups={"include": include, "exclude": []}).is_group_included("")
 
 
 def test_groups_are_chosen_by_include_and_exclude() -> None:

@@ -135,7 +135,7 @@ def test_a_number_that_came_from_elsewhere_is_not_shown() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"sync": {"hole_grace": "${S}", "requests_in_flight": "${S}", "deletes": "${S}"}},
+        {"sync": {"hole_grace": "${S}", "requests_in_flight": "${S}"}},
         {"directions": [["${S}", "dc1"]]},
         {"directions": "${S}"},
         {"topics": {"include": ["${S}("], "strategy": "${S}"}},

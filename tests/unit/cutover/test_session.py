@@ -21,7 +21,7 @@ from offset_sync.sync.reconciliation import OffsetWriter
 from offset_sync.tables.delta.local_files import LocalFiles
 
 ORDERS = TopicPartition("orders", 0)
-WRITE = OffsetWrite("billing", *ORDERS, 7, "", Rule.SET, None)
+WRITE = OffsetWrite("billing", *ORDERS, 7, None, Rule.SET, None)
 
 
 class TakenOver(OpenFence):

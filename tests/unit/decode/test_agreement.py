@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,7 +58,7 @@ def classic_value(version: int, members: int) -> bytes:
 
 
 def other_key(record_type: int, group: bytes, member: bytes) -> bytes:
-    return member_key(group, member, record_type) if record_type in (5, 19) else group_key(group, record_type)
+    return member_key(group, member, record_type) if record_type in (5, 10, 19) else group_key(group, record_type)
 
 
 group_values = st.one_of(
@@ -143,13 +144,16 @@ def test_classic_groups_of_every_version_are_read_member_by_member() -> None:
     assert {(row["generation"], row["protocol_type"]) for row in rows} == {(4, "consumer")}
 
 
-def test_a_streams_record_is_read_by_its_key_and_the_version_of_its_value_alone() -> None:
-    group, member = group_key("s", 17), member_key("s", "m", 19)
-    batch: list[Raw] = [(group, b"\0\0"), (member, b"\0\0\xff"), (group, b"\0\1")]
+@pytest.mark.parametrize(("kind", "group_type", "member_type"), [("streams", 17, 19), ("share", 11, 10)])
+def test_of_a_streams_or_share_group_only_the_keys_are_read(kind: str, group_type: int, member_type: int) -> None:
+    group, member = group_key("s", group_type), member_key("s", "m", member_type)
+    batch: list[Raw] = [(group, b"\0\0"), (member, b"\0\x09\xff"), (group, b""), (member, None), (member[:-1], b"\0\0")]
     rows = decode(batch).to_pylist()
     assert rows == reference(batch)
-    assert [(row["kind"], row["group_id"], row["member_id"]) for row in rows] == [
-        ("group_epoch", "s", None),
-        ("member", "s", "m"),
-        ("malformed", "s", None),
+    assert [(row["kind"], row["group_id"], row["member_id"], row["is_tombstone"]) for row in rows] == [
+        (kind, "s", None, False),
+        (f"{kind}_member", "s", "m", False),
+        (kind, "s", None, False),
+        (f"{kind}_member", "s", "m", True),
+        ("malformed", None, None, False),
     ]

@@ -97,7 +97,6 @@ def test_a_bad_commit_is_malformed_with_its_reason_and_keeps_its_key(value: byte
         (group_key("g"), b"\0\5", "value version 5 is unknown for record type 2"),
         (group_key("g", 3), b"\0\1", "value version 1 is unknown for record type 3"),
         (member_key("g", "m"), b"\0\1", "value version 1 is unknown for record type 5"),
-        (member_key("g", "m", 19), b"\0\1", "value version 1 is unknown for record type 19"),
         (group_key("g"), CLASSIC + HUGE_COUNT, "value: members length 2147483647 exceeds the 0 bytes left"),
         (group_key("g"), CLASSIC + struct.pack(">i", -1), "value: members is null"),
         (group_key("g"), CLASSIC + struct.pack(">i", -2), "value: members length -2 is negative"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from builders.commits import acknowledge
-from builders.offset_records import commit_key, commit_value, group_key, member_key
+from builders.offset_records import commit_key, commit_value, group_key
 from fakes.ingest import WRITTEN_MS, Raw
 from fakes.ingest import IngestingJob as Job
 from fakes.tables import PowerFailure
@@ -133,25 +133,6 @@ def test_until_every_log_is_read_commits_are_only_remembered(job: Job) -> None:
 
 
 # What is not a commit
-
-
-def test_who_is_active_is_written_down(job: Job) -> None:
-    job.ingest(
-        0,
-        (group_key("classic"), CLASSIC_EMPTY),
-        (group_key("classic"), None),
-        (group_key("new", 3), None),
-        (member_key("new", "m-1"), None),
-        (group_key("ignored", 6), b"\x00\x00"),
-    )
-    assert job.tables.rows(GROUP_EVENTS, "group_id", "kind", "generation", "members") == [
-        ("classic", "classic", 5, 0),
-        ("classic", "classic_removed", None, None),
-        ("new", "epoch_removed", None, None),
-        ("new", "member_removed", None, None),
-    ]
-    assert set(job.tables.rows(GROUP_EVENTS, "cluster", "at")) == {("X", at(WRITTEN_MS))}
-    assert job.genuine() == {}
 
 
 def test_other_records_are_ignored_and_counted(job: Job, caplog: pytest.LogCaptureFixture) -> None:

@@ -27,12 +27,17 @@ def test_what_java_says_of_a_refusal_becomes_what_is_to_be_granted(said: str, be
 
 
 def test_an_error_of_a_partition_goes_on_with_the_right_and_others_stay_as_they_are() -> None:
-    said = with_remedy("dc2", "GROUP_AUTHORIZATION_FAILED", "Delete")
-    what = "the operation Delete is not allowed; grant Delete on the group"
+    said = with_remedy("dc2", "GROUP_AUTHORIZATION_FAILED")
+    what = "the operation Read is not allowed; grant Read on the group"
     assert said == f"GROUP_AUTHORIZATION_FAILED: clusters.dc2: {what} {MANUAL}"
-    assert str(with_remedy("dc2", "TOPIC_AUTHORIZATION_FAILED", "Read")).startswith("TOPIC_AUTHORIZATION_FAILED: ")
+    assert str(with_remedy("dc2", "TOPIC_AUTHORIZATION_FAILED")).startswith("TOPIC_AUTHORIZATION_FAILED: ")
     # Compared with the names of errors elsewhere, so these must not grow.
-    assert [with_remedy("dc2", error, "Read") for error in ("UNKNOWN_MEMBER_ID", None)] == ["UNKNOWN_MEMBER_ID", None]
+    assert [with_remedy("dc2", error) for error in ("UNKNOWN_MEMBER_ID", None)] == ["UNKNOWN_MEMBER_ID", None]
+
+
+def test_a_commit_for_a_share_group_is_refused_with_the_reason() -> None:
+    said = "GROUP_ID_NOT_FOUND: is a share group at dc2: offsets of share groups cannot be committed"
+    assert with_remedy("dc2", "GROUP_ID_NOT_FOUND") == said
 
 
 def test_a_client_that_cannot_be_made_is_told_with_what_lies_below() -> None:

@@ -13,7 +13,7 @@ def test_of_requests_those_are_not_sent_that_come_after_the_right_to_send_was_lo
     asked, writes = (
         list[bool](),
         {
-            group: [OffsetWrite(group, *ORDERS, offset=7, metadata="", rule=Rule.SET, expected_offset=None)]
+            group: [OffsetWrite(group, *ORDERS, offset=7, leader_epoch=None, rule=Rule.SET, expected_offset=None)]
             for group in ("a", "b", "c")
         },
     )

@@ -56,11 +56,6 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             }
         ),
     )
-    monkeypatch.setattr(
-        ClusterAdmin,
-        "delete_offsets",
-        lambda _self, _group, asked, _deadline: found.append(asked) or dict.fromkeys(asked),
-    )
     monkeypatch.setattr(RecordReader, "first_at", hear(lambda asked, *_: dict(asked)))
     monkeypatch.setattr(RangeReader, "read", hear(lambda asked, *_: iter([list(asked)])))
     monkeypatch.setattr(LeaderEpochs, "ends_in_time", hear(lambda asked, *_: dict.fromkeys(asked, 5)))
@@ -77,16 +72,14 @@ def test_a_cluster_is_asked_by_its_own_names_and_answers_with_streams(heard: lis
     assert set(admin.reaches(lambda stream: stream == "dc1.orders")) == {INSIDE[0]}
 
 
-def test_groups_are_read_written_and_deleted_by_the_clusters_names(heard: list[Any]) -> None:
+def test_groups_are_read_and_written_by_the_clusters_names(heard: list[Any]) -> None:
     admin = open_admin("dc1", {}, NAMES)
     found = admin.committed_offsets(["g", "h"])
     assert found["g"] == dict(zip(INSIDE, (1, 2), strict=True))
     assert isinstance(found["h"], ClusterError)
-    writes = [OffsetWrite("g", *place, 5, "", Rule.SET, None) for place in INSIDE]
+    writes = [OffsetWrite("g", *place, 5, None, Rule.SET, None) for place in INSIDE]
     assert admin.write_offsets({"g": writes}) == {"g": dict.fromkeys(INSIDE)}
     assert [each.topic for each in heard[-1]["g"]] == ["orders", "dc2.orders"]
-    assert admin.delete_offsets("g", INSIDE) == dict.fromkeys(INSIDE)
-    assert list(heard[-1]) == [HERE, THERE]
 
 
 def test_records_and_leaders_are_asked_for_by_the_clusters_names(heard: list[Any]) -> None:
@@ -107,12 +100,11 @@ def test_what_the_cluster_has_no_name_for_is_not_asked_for_though_another_topic_
     admin, place = open_admin("dc1", {}, names), TopicPartition(stranger, 0)
     assert admin.describe([stranger, own]).keys() == {own}
     assert admin.ends([place, TopicPartition(own, 0)]).keys() == {TopicPartition(own, 0)}
-    writes = [OffsetWrite("g", topic, 0, 5, "", Rule.SET, None) for topic in (stranger, own)]
+    writes = [OffsetWrite("g", topic, 0, 5, None, Rule.SET, None) for topic in (stranger, own)]
     assert admin.write_offsets({"g": writes}) == {"g": {place: "UNKNOWN_TOPIC_OR_PART", TopicPartition(own, 0): None}}
     assert [[each.topic for each in asked["g"]] for asked in heard if isinstance(asked, dict) and "g" in asked] == [
         ["pay-eu"]
     ]
-    assert admin.delete_offsets("g", [place]) == {place: None}
     assert open_reader("dc1", {}, names).first_at({place: 4}) == {}
     assert open_epochs("dc1", {}, names).ends_in_time({place: EpochChange(1, 2)}) == {}
 

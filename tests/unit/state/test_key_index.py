@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,3 +65,12 @@ def test_the_configuration_is_asked_once_for_each_name() -> None:
         committed.ids([(group, "orders", partition) for group in "ab"])
         places.is_included(np.arange(len(committed.keys)))
     assert asked == ["orders"]
+
+
+def test_an_empty_group_id_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    committed = CommittedOffsets(["X"])
+    places = KeyIndex(committed, lambda group_id: group_id != "", lambda topic: True)
+    for partition in range(3):
+        committed.ids([(group, "orders", partition) for group in ("", "a")])
+        places.is_included(np.arange(len(committed.keys)))
+    assert [line.split(":")[0] for line in caplog.messages] == ["offsets committed with an empty group id are left out"]

@@ -147,7 +147,7 @@ def test_an_index_that_stands_still_stalls_where_records_wait_for_it() -> None:
     [
         ("TOPIC_RECREATED", lambda site: site.index.ids["X", "orders"].add("another")),
         ("LOG_TRUNCATED", lambda site: site.put(log("Y", "X0:3"))),
-        ("PARTITIONS_DIFFER", lambda site: site.put(log("Y", "X0:10"), partitions=2)),
+        ("PARTITIONS_DIFFER", lambda site: site.put(log("Y", "X0:10"), partitions=0)),
         ("NOT_INDEXED", lambda site: site.index.logs.pop(("Y", "orders", 0))),
         ("TOPIC_MISSING", lambda site: site.clusters["Y"].topics.clear()),
         ("TOPIC_UNAUTHORIZED", lambda site: site.clusters["Y"].forbidden.add("orders")),

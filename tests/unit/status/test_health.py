@@ -11,7 +11,8 @@ import pytest
 
 from generators.reports import random_drift
 from offset_sync.model.values import Status
-from offset_sync.status.health import Limits, find_problems, is_healthy
+from offset_sync.status.health import find_notes, find_problems, is_healthy
+from offset_sync.status.verdict import Limits
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
@@ -101,11 +102,25 @@ def test_the_limits_are_the_callers() -> None:
 
 
 def test_drift_that_has_not_converged_is_not_healthy() -> None:
-    pair = find_problems(report(), drift_with(group_id=None, is_converged=False, windowed_change=12345))
+    behind = report(status="Behind", staleness_ms=1)
+    pair = find_problems(behind, drift_with(group_id=None, is_converged=False, windowed_change=12345))
     assert [problem.text for problem in pair] == ["Offsets of dc1 → dc2 drift apart: by 12,345 in the window"]
     group = find_problems(report(), drift_with(group_id="b", is_converged=False))
     assert [problem.text for problem in group] == ["Offsets of 1 group drift apart: b"]
     assert not is_healthy(report(), drift_with(group_id="b", is_converged=None))
+
+
+def test_offsets_of_what_is_in_sync_may_drift_apart() -> None:
+    assert is_healthy(report(), drift_with(group_id=None, is_converged=False, windowed_change=12345))
+
+
+def test_what_is_behind_for_a_moment_is_said_and_is_no_problem() -> None:
+    behind = report(status="Behind", staleness_ms=5_000, reason="nothing committed at the target")
+    assert find_notes(behind) == [
+        "1 partition of 1 group: Behind for less than 1 min (nothing committed at the target)"
+    ]
+    for other in (report(), report(status="Behind", staleness_ms=60_001), report(status="Stalled")):
+        assert find_notes(other) == []
 
 
 def test_drift_of_an_earlier_report_is_over() -> None:

@@ -24,13 +24,15 @@ class Waiting:
     steps: list[int] = field(default_factory=list)
     seconds: float = 0.0
     end: int = 10
+    is_indexing: bool = True
 
     def __post_init__(self) -> None:
         self.index = MemoryIndex()
         self.index.extend(log("X", "X0:4"), ORDERS)
         self.index.refresh = self.refresh  # type: ignore[method-assign]
         clock = Clock(lambda: self.seconds, self.pause)
-        self.catch_up = IndexCatchUp(SyncState(config_of(["X", "Y"]), self.index), 5.0, clock)
+        state = SyncState(config_of(["X", "Y"]), self.index)
+        self.catch_up = IndexCatchUp(state, 5.0, clock, lambda: self.is_indexing)
 
     def pause(self, seconds: float) -> None:
         self.seconds += seconds
@@ -72,3 +74,8 @@ def test_a_partition_that_stands_still_does_not_keep_the_others_from_being_waite
     waiting.steps = [6, 10]
     waiting.refresh()
     assert waiting.waited(X=both) == 0.2
+
+
+def test_where_nobody_indexes_nothing_is_waited_for() -> None:
+    waiting = Waiting(is_indexing=False)
+    assert waiting.waited() == 0

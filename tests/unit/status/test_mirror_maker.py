@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.logs import log
 from builders.mirror_checkpoints import MemoryCheckpoints, checkpoint, checkpoints_at
 from fakes.reconciler_site import STARTED_MS
-from fakes.status_site import Row, StatusSite, moved, site_of_case, status_site
+from fakes.status_site import Row, StatusSite, moved, site_of_case
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
-from offset_sync.model.values import GroupPartition, TopicPartition
+from offset_sync.model.values import TopicPartition
 from oracles.translation import Case
 
 COLUMNS = ("mirror_maker_offset", "mirror_maker_behind", "mirror_maker_lost")
@@ -111,39 +110,3 @@ def standing_at(case: Case, commit: int, position: int, said_offset: int) -> Row
     site.checkpoints[target] = checkpoints_at(target, {case.source_cluster: [checkpoints]})
     (row,) = (each for each in site.report(case.now_ms) if each["target_cluster"] == target)
     return row
-
-
-def owned_by_y(epoch: int = -1) -> StatusSite:
-    """X and Y, where the newest commit, at Y, has this leader epoch."""
-    site = status_site("X0:10", ". . X0:10")
-    site.commit("X", "g", 6)
-    site.commit("Y", "g", 8)
-    site.read_all()
-    columns = site.offsets.clusters["Y"].columns
-    (row,) = site.offsets.ids([GroupPartition("g", *ORDERS)]).tolist()
-    columns["genuine_epoch"][row] = epoch
-    return site
-
-
-def doubt(site: StatusSite) -> str | None:
-    value: str | None = site.row("Y", "X")["mirror_maker_doubt"]
-    return value
-
-
-def test_an_owner_whose_commit_may_be_mirror_makers_is_named() -> None:
-    found = doubt(told(owned_by_y(), 9))
-    assert found is not None
-    assert "MirrorMaker's group sync from X" in found
-
-
-@pytest.mark.parametrize("offset", [7, 0])
-def test_one_above_all_checkpoints_is_the_groups(offset: int) -> None:
-    assert doubt(told(owned_by_y(), offset)) is None
-
-
-def test_one_with_a_leader_epoch_is_the_groups() -> None:
-    assert doubt(told(owned_by_y(epoch=3), 9)) is None
-
-
-def test_where_mirror_maker_says_nothing_there_is_no_doubt() -> None:
-    assert doubt(owned_by_y()) is None

@@ -16,11 +16,13 @@ from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import IN_SYNC, Row, StatusSite, at_target, moved, status_site
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import CLUSTERS, random_cases, random_world
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.status import assess
 from offset_sync.status.reporter import StatusReporter
-from offset_sync.status.stream_lag import StreamLag, coordinator_hash
+from offset_sync.status.stream_lag import StreamLag
 from oracles.translation import Case
 
 PAY = TopicPartition("pay-in", 0)
@@ -145,6 +147,7 @@ def test_groups_that_come_later_are_looked_up_in_their_own_partition() -> None:
     site = moved("X0:10", "X0:10", 4)
     groups = ["g", *(f"later-{number}" for number in range(20))]
     site.lags["X"] = StreamLag({0: 0, 1: 5}, 0, 2)
+    site.refusing = dict.fromkeys(groups, ClusterError("X", "not coordinated"))
     for count in (1, 7, 21):
         for group in groups[1:count]:
             site.commit("X", group, 4)
@@ -152,8 +155,10 @@ def test_groups_that_come_later_are_looked_up_in_their_own_partition() -> None:
         rows = site.report()
         assert len(rows) == count
         for row in rows:
-            is_read = coordinator_hash(row["group_id"]) % 2 == 0
-            assert (row["status"] == "InSync") == is_read, row
+            is_read = coordinator_hashes([row["group_id"]])[0] % 2 == 0
+            unread = "5 records of __consumer_offsets not read yet"
+            tables = "what is committed is known from the tables alone: clusters.X: not coordinated"
+            assert row["reason"] == (tables if is_read else unread), row
 
 
 def test_the_share_of_each_origin_is_that_of_the_window() -> None:

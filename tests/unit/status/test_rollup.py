@@ -18,13 +18,13 @@ from offset_sync.status.rollup import (
     NOW,
     PAIR,
     PER_LOG,
-    STATUS_WORDS,
     SUMS,
     TOPIC,
     newest_drift,
     rank_statuses,
     roll_up,
 )
+from offset_sync.status.verdict import STATUS_WORDS
 from offset_sync.tables.report_tables import SYNC_STATUS
 
 PAIRS = (("dc1", "dc2"), ("dc1", "dc3"), ("dc2", "dc3"))

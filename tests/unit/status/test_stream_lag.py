@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from offset_sync.status.stream_lag import JobProgress, StreamLag, coordinator_hash
+from offset_sync.state.coordinators import coordinator_hashes
+from offset_sync.status.stream_lag import JobProgress, StreamLag
 
 
 def unread(progress: JobProgress, cluster: str, *groups: str) -> list[int | None]:
     """What is unread of each group's partition; None where it is not known."""
-    counts, is_known = progress.unread_commits(cluster, np.array([coordinator_hash(name) for name in groups]))
+    counts, is_known = progress.unread_commits(cluster, coordinator_hashes(groups))
     return [count if known else None for count, known in zip(counts.tolist(), is_known.tolist(), strict=True)]
 
 
@@ -27,7 +27,7 @@ def unread(progress: JobProgress, cluster: str, *groups: str) -> list[int | None
     ],
 )
 def test_the_partition_of_a_group_is_kafkas(group_id: str, code: int) -> None:
-    assert coordinator_hash(group_id) == (0 if code == -(2**31) else abs(code))
+    assert coordinator_hashes([group_id])[0] == (0 if code == -(2**31) else abs(code))
 
 
 @pytest.mark.parametrize(("group_id", "partition"), [("my-group", 12), ("grüße-組", 4), ("g848", 7), ("😀", 49)])
@@ -37,9 +37,9 @@ def test_of_fifty_partitions_a_broker_has_chosen_these(group_id: str, partition:
 
 
 def test_only_the_partition_of_the_group_counts() -> None:
-    behind = coordinator_hash("g") % 3
+    behind = coordinator_hashes(["g"])[0] % 3
     progress = JobProgress({"X": StreamLag({0: 0, 1: 0, 2: 0} | {behind: 4}, 10, 3)})
-    others = [name for name in (f"g{number}" for number in range(50)) if coordinator_hash(name) % 3 != behind]
+    others = [name for name in (f"g{number}" for number in range(50)) if coordinator_hashes([name])[0] % 3 != behind]
     assert unread(progress, "X", "g", *others) == [4] + [0] * len(others)
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fakes.target_cluster import OURS, Target, outcomes, write, write_batch
-from offset_sync.kafka.partition_answer import Committed
-from offset_sync.model.values import Outcome, Rule, TopicPartition
+from fakes.target_cluster import Target, outcomes, write, write_batch
+from offset_sync.model.values import Outcome, Rule
 
 
 def test_every_write_has_one_outcome_in_the_order_of_the_writes() -> None:
@@ -31,12 +30,6 @@ def test_an_empty_wave_asks_nobody() -> None:
     target = Target()
     assert write_batch(target) == []
     assert target.reads == []
-
-
-def test_what_is_committed_carries_the_metadata_that_was_wanted() -> None:
-    target = Target()
-    write_batch(target, write())
-    assert target.offsets == {"group": {TopicPartition("orders", 0): Committed(50, OURS)}}
 
 
 @pytest.mark.parametrize(
@@ -75,7 +68,7 @@ def test_somebody_elses_value_ahead_of_ours_is_not_taken_back() -> None:
 
 def test_a_refresh_writes_the_same_value_again() -> None:
     target = Target()
-    target.put("group", 0, 50, OURS)
+    target.put("group", 0, 50)
     (result,) = write_batch(target, write(expected=50, refresh=True))
     assert (result.outcome, result.previous_offset, len(target.writes)) == (Outcome.COMMITTED, 50, 1)
 

@@ -10,15 +10,13 @@ from hypothesis import strategies as st
 
 from offset_sync.kafka.partition_answer import Committed
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.sync.offset_writer import decide
 
-OURS = OWN_TAG
 RULES = list(Rule)
 
 
 def write(offset: int, rule: Rule = Rule.FORWARD, expected: int | None = 40, refresh: bool = False) -> OffsetWrite:
-    return OffsetWrite("group", "orders", 0, offset, OURS, rule, expected, refresh)
+    return OffsetWrite("group", "orders", 0, offset, None, rule, expected, refresh)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -43,18 +41,25 @@ def test_a_refresh_is_no_licence_to_overwrite_what_somebody_wrote_since(refresh:
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("stands", [3, 41, 99])
-def test_our_tag_does_not_make_a_value_ours_that_was_not_expected(rule: Rule, stands: int) -> None:
-    assert decide(write(50, rule), Committed(stands, OURS)) is Outcome.NOT_FORWARD
+@pytest.mark.parametrize("expected", [None, 40])
+def test_a_command_for_a_person_moves_an_unexpected_value_forward_only(rule: Rule, expected: int | None) -> None:
+    wanted = replace(write(50, rule, expected), moves_forward=True)
+    assert [decide(wanted, Committed(held, "")) for held in (3, 41, 49)] == [None] * 3
+    assert decide(wanted, Committed(50, "")) is Outcome.UNCHANGED
+    assert [decide(wanted, Committed(held, "")) for held in (51, 99)] == [Outcome.NOT_FORWARD] * 2
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("stands", [3, 41, 99])
-def test_for_a_person_what_bears_our_tag_is_set_up_or_down_whatever_was_expected(rule: Rule, stands: int) -> None:
-    wanted = replace(write(50, rule), replaces_ours=True)
-    assert decide(wanted, Committed(stands, OURS)) is None
-    assert decide(wanted, Committed(stands, "")) is Outcome.NOT_FORWARD
-    assert decide(wanted, Committed(stands, OURS + "\0")) is Outcome.NOT_FORWARD
+@pytest.mark.parametrize(("rule", "outcome"), [(Rule.SET, None), (Rule.FORWARD, Outcome.NOT_FORWARD)])
+def test_a_command_for_a_person_goes_back_from_the_expected_value_where_the_rule_does(
+    rule: Rule, outcome: Outcome | None
+) -> None:
+    assert decide(replace(write(10, rule), moves_forward=True), Committed(40, "")) is outcome
+
+
+@pytest.mark.parametrize("metadata", ["", "offset-sync", "of the client"])
+def test_what_is_decided_does_not_depend_on_metadata(metadata: str) -> None:
+    assert decide(write(50, Rule.SET), Committed(41, metadata)) is Outcome.NOT_FORWARD
+    assert decide(write(50, Rule.SET), Committed(40, metadata)) is None
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -80,13 +85,14 @@ def test_somebody_elses_value_is_only_moved_forward() -> None:
     stands=st.integers(0, 6),
     expected=st.none() | st.integers(0, 6),
     rule=st.sampled_from(RULES),
-    metadata=st.sampled_from(["", OURS, "theirs"]),
     refresh=st.booleans(),
+    moves_forward=st.booleans(),
 )
 def test_nobody_elses_progress_is_ever_taken_back_unseen(
-    offset: int, stands: int, expected: int | None, rule: Rule, metadata: str, refresh: bool
+    offset: int, stands: int, expected: int | None, rule: Rule, refresh: bool, moves_forward: bool
 ) -> None:
-    decided = decide(write(offset, rule, expected, refresh), Committed(stands, metadata))
+    wanted = replace(write(offset, rule, expected, refresh), moves_forward=moves_forward)
+    decided = decide(wanted, Committed(stands, ""))
     moves_back = decided is None and offset < stands
     is_allowed = stands == expected and rule is not Rule.FORWARD
     assert not moves_back or is_allowed

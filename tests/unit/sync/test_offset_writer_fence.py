@@ -10,7 +10,6 @@ import pytest
 from fakes.target_cluster import Target, outcomes, write, write_batch
 from offset_sync.model.errors import TableError, TakenOverError
 from offset_sync.model.values import Outcome
-from offset_sync.sync.deletions import FencedDeleter
 
 
 @dataclass
@@ -70,18 +69,3 @@ def test_nothing_to_write_needs_no_look() -> None:
     target = Target()
     target.put("group", 0, 50)
     assert outcomes(write_batch(target, write(), fence=Fence([TakenOverError("")]))) == [Outcome.UNCHANGED]
-
-
-def test_nothing_is_deleted_by_who_was_taken_over() -> None:
-    deleted: list[str] = []
-
-    class Admin:
-        def delete_offsets(self, group_id: str, partitions: object) -> dict[object, None]:
-            deleted.append(group_id)
-            return {}
-
-    admin = Admin()
-    FencedDeleter(admin, Fence()).delete_offsets("a", [])  # type: ignore[arg-type]
-    with pytest.raises(TakenOverError):
-        FencedDeleter(admin, Fence([TakenOverError("")])).delete_offsets("b", [])  # type: ignore[arg-type]
-    assert deleted == ["a"]

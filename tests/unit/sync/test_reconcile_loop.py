@@ -54,7 +54,7 @@ class Driver:
         sync = {"trigger_interval": "5ms", "reconcile_interval": self.reconcile_interval}
         site = Site(config_of(["X", "Y"], sync=sync))
         reconciler: Any = self
-        self.loop = ReconcileLoop(site.config.sync, site.state, reconciler, {}, NoTimer())
+        self.loop = ReconcileLoop(site.config.sync, site.state, reconciler, NoTimer())
         self.loop.run(self.stop, self.is_ready)
         return self.calls
 
@@ -109,7 +109,7 @@ def test_the_index_is_read_while_the_logs_of_commits_are_and_whoever_stops_does_
         read()
 
     site.state.index.refresh = refresh  # type: ignore[method-assign]
-    loop = ReconcileLoop(site.config.sync, site.state, site.reconciler, site.clusters, NoTimer())
+    loop = ReconcileLoop(site.config.sync, site.state, site.reconciler, NoTimer())
     stop, is_ready = threading.Event(), threading.Event()
     running = threading.Thread(target=loop.run, args=(stop, is_ready))
     running.start()
@@ -122,14 +122,15 @@ def test_the_index_is_read_while_the_logs_of_commits_are_and_whoever_stops_does_
         ends.set()
 
 
-@pytest.mark.parametrize(("deletes", "left"), [("follow", None), ("ignore", 6)])
-def test_what_an_owner_deletes_is_deleted_at_the_target_where_that_is_the_policy(
-    deletes: str, left: int | None
-) -> None:
-    site = mirrored_site("Y", sync={"deletes": deletes})
+def test_what_a_group_deletes_at_the_source_stays_at_the_target_and_is_not_refreshed_there() -> None:
+    site = mirrored_site("Y")
     site.commit("X", "readers", 4)
     site.reconciled()
+    written = list(site.clusters["Y"].written)
+    assert [write.offset for write in written] == [6]
     site.clusters["X"].forget("readers", ORDERS)
     site.read_all()
-    ReconcileLoop(site.config.sync, site.state, site.reconciler, site.clusters, NoTimer()).full_pass(is_first=False)
-    assert site.target_offset("Y", "readers") == left
+    site.pass_time(2 * int(site.config.sync.refresh_interval.total_seconds() * 1000))
+    ReconcileLoop(site.config.sync, site.state, site.reconciler, NoTimer()).full_pass(is_first=False)
+    assert site.target_offset("Y", "readers") == 6
+    assert site.clusters["Y"].written == written

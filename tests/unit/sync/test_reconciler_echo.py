@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,9 +11,7 @@ from builders.commits import commit, take_in
 from fakes.reconciler_site import Site, SiteWriter, mirrored_site
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.own_writes import Intent
 from offset_sync.sync.reconciler import Reconciler
-from offset_sync.sync.write_ahead import WriteAheadWriter
 
 
 class HastyWriter(SiteWriter):
@@ -22,8 +20,6 @@ class HastyWriter(SiteWriter):
     site: HastySite
 
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
-        noted = {intent.offset for intent in self.site.noted}
-        assert {write.offset for write in writes if write.metadata == "m"} <= noted
         outcomes = super().write(writes)
         if self.site.reads_at_once:
             self.site.read(self.target)
@@ -35,24 +31,13 @@ class HastySite(Site):
 
     def restart(self) -> None:
         super().restart()
-        self.noted: set[Intent] = set()
         self.reads_at_once = True
-        writers = {
-            alias: WriteAheadWriter(alias, self.state, HastyWriter(self, alias), self) for alias in self.clusters
-        }
+        writers = {alias: HastyWriter(self, alias) for alias in self.clusters}
         self.reconciler = Reconciler(self.config, self.state, self, writers, self.reconciliations)
-
-    def append(self, intents: Sequence[Intent]) -> list[Intent]:
-        fresh = [each for each in intents if each not in self.noted]
-        self.noted |= set(fresh)
-        return fresh
-
-    def remove(self, intents: Iterable[Intent]) -> None:
-        self.noted -= set(intents)
 
 
 def hasty_site() -> HastySite:
-    calm = mirrored_site(sync={"metadata": "carry"})
+    calm = mirrored_site()
     site = HastySite(calm.config, clock_ms=calm.clock_ms, index=calm.index)
     site.clusters.update(calm.clusters)
     return site
@@ -76,10 +61,8 @@ def test_a_pass_that_finds_our_value_standing_does_not_make_us_forget_that_it_is
     site.reads_at_once = False
     site.commit("X", "readers", 5, metadata="m")
     site.reconcile()
-    noted = set(site.noted)
     site.reconciler.reconcile_all(is_first=True)
     assert [row.outcome for row in site.rows()] == ["UNCHANGED"]
-    assert site.noted == noted != set()
     site.reconcile()
     assert {row.source for number in range(len(site.reconciliations)) for row in site.rows(number)} == {"X"}
 
@@ -103,7 +86,6 @@ def test_what_was_refused_is_genuine_when_somebody_commits_it() -> None:
     site.commit("X", "readers", 5, metadata="m")
     site.clusters["Y"].refused["readers"] = "UNKNOWN_MEMBER_ID"
     site.reconcile()
-    assert site.noted == set()
     site.commit("Y", "readers", 7, metadata="n")
     site.reconcile()
     assert [row.source for row in site.rows()] == ["Y"]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from builders.logs import indexed_at, log
 from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.committed_offsets import OWN_TAG
 
 
-def test_a_commit_is_answered_on_every_target_and_marked_as_ours() -> None:
+def test_a_commit_is_answered_on_every_target_with_empty_metadata() -> None:
     site = mirrored_site("Y", "Z")
     site.commit("X", "readers", 4)
     assert site.reconcile() == []
     for alias in ("Y", "Z"):
         held = site.clusters[alias].group_offsets["readers", ORDERS]
-        assert (held.offset, held.metadata) == (6, OWN_TAG)
+        assert (held.offset, held.metadata) == (6, "")
     assert {(row.target, row.state, row.outcome, row.previous) for n in (0, 1) for row in site.rows(n)} == {
         ("Y", "EXACT", "COMMITTED", -1),
         ("Z", "EXACT", "COMMITTED", -1),

@@ -7,7 +7,6 @@ import pytest
 from builders.logs import log
 from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
 from offset_sync.model.values import Rule, TopicPartition
-from offset_sync.state.committed_offsets import OWN_TAG
 
 PAY = TopicPartition("pay-out", 0)
 HOURS_MS = 3_600_000
@@ -67,15 +66,12 @@ def test_our_own_value_is_taken_back_when_a_late_record_turns_up() -> None:
     assert site.target_offset("Y", "readers") == 3
 
 
-@pytest.mark.parametrize(("mode", "metadata"), [("tag", OWN_TAG), ("carry", "AgAAAYHr3Q==")])
-def test_the_sources_metadata_may_speak_of_offsets_and_is_carried_over_only_on_request(
-    mode: str, metadata: str
-) -> None:
-    site = mirrored_site(sync={"metadata": mode})
+def test_the_sources_metadata_may_speak_of_offsets_and_is_left_behind() -> None:
+    site = mirrored_site()
     site.commit("X", "streams", 4, metadata="AgAAAYHr3Q==")
     for _ in range(3):
         site.reconcile()
-    assert site.clusters["Y"].group_offsets["streams", ORDERS].metadata == metadata
+    assert site.clusters["Y"].group_offsets["streams", ORDERS].metadata == ""
     assert site.clusters["X"].written == []
 
 
@@ -194,3 +190,12 @@ def test_commit_zero_and_empty_partitions_are_committed_explicitly() -> None:
     site.commit("X", "readers", 0, PAY)
     assert site.reconcile() == []
     assert (site.target_offset("Y", "readers"), site.target_offset("Y", "readers", PAY)) == (2, 0)
+
+
+def test_what_is_committed_with_an_empty_group_id_is_left_out_and_is_no_failure() -> None:
+    site = mirrored_site()
+    for group in ("", "readers"):
+        site.commit("X", group, 4)
+    assert site.reconcile() == []
+    assert [row.group_id for row in site.rows()] == ["readers"]
+    assert site.clusters["Y"].group_offsets.keys() == {("readers", ORDERS)}

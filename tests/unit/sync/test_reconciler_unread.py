@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders.logs import log
-from fakes.clusters import MemoryCluster
-from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
-from offset_sync.sync.deletions import follow_deletions
+from fakes.reconciler_site import Site, config_of, mirrored_site
 
 ALIASES = ("X", "Y", "Z")
 
@@ -106,16 +104,3 @@ def test_a_commit_on_the_way_to_the_end_of_a_log_does_not_count(site: Site) -> N
     assert held(site, "Y") == 5
     has_come(site, "X")
     assert held(site, "Y") == 6
-
-
-def test_an_offset_is_not_deleted_while_a_newer_commit_may_be_unread(site: Site) -> None:
-    site.commit("Y", "g", 9)
-    site.reconciled()
-    site.clusters["Y"].forget("g", ORDERS)
-    begun(site, unread="X")
-    targets: dict[str, MemoryCluster] = dict(site.clusters)
-    assert follow_deletions(site.state, targets) == []
-    assert held(site, "Z") == 9
-    has_come(site, "X")
-    follow_deletions(site.state, targets)
-    assert held(site, "Z") is None

@@ -28,9 +28,7 @@ class Given:
     answered_at_ms: int = -1
 
 
-def planned(
-    *given: Given, refresh_before_ms: int = -1, is_first: bool = False, carries_metadata: bool = False
-) -> WritePlan:
+def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False) -> WritePlan:
     committed = CommittedOffsets(["X", "Y"])
     for number, one in enumerate(given):
         key = committed.ids([GroupPartition(f"g{number}", *ORDERS)]).tolist()
@@ -43,13 +41,7 @@ def planned(
     answered_at_ms = np.array([one.answered_at_ms for one in given], np.int64)
     commits = Commits(np.arange(len(given)), zeros, zeros)
     translated = Translated("X", "Y", commits, answers, answered_at_ms, 0)
-    return plan_writes(
-        committed,
-        translated,
-        refresh_before_ms=refresh_before_ms,
-        asks_everything=is_first,
-        carries_metadata=carries_metadata,
-    )
+    return plan_writes(committed, translated, refresh_before_ms=refresh_before_ms, asks_everything=is_first)
 
 
 def outcomes(plan: WritePlan) -> list[Outcome]:
@@ -60,16 +52,10 @@ def states(plan: WritePlan) -> list[State]:
     return [State(code) for code in plan.state.tolist()]
 
 
-def test_nothing_at_the_target_is_asked_for_with_our_tag() -> None:
+def test_nothing_at_the_target_is_asked_for() -> None:
     plan = planned(Given([(7, 1, "")]))
-    assert plan.writes == [OffsetWrite("g0", "orders", 3, 50, OWN_TAG, Rule.SET, None)]
+    assert plan.writes == [OffsetWrite("g0", "orders", 3, 50, None, Rule.SET, None)]
     assert plan.previous.tolist() == [-1]
-
-
-def test_the_sources_metadata_is_written_only_where_it_is_to_be_carried() -> None:
-    given = Given([(7, 1, "of the client")])
-    assert planned(given, carries_metadata=True).writes[0].metadata == "of the client"
-    assert planned(given).writes[0].metadata == OWN_TAG
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from offset_sync.kafka.partition_answer import Committed
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.committed_offsets import OWN_TAG
 
 CHECK = "MirrorMaker"
 _OWN = re.compile(
@@ -88,7 +87,7 @@ def judge_mirror_maker(config: Config, alias: str, own: Mapping[str, str], found
     if included := [name for stream, name in own.items() if config.is_topic_included(stream)]:
         text = "MirrorMaker's own, and included: nothing of it is ever mirrored; add it to topics.exclude"
         yield lines.of(Level.WARN, included, text)
-    synced = _synced(config, alias, found)
+    synced = _synced(found)
     if synced:
         count = f"{len(synced)} of {len(found.checkpoints or ())}"
         text = f"the offsets of {some({group for group, _ in synced})} are those of its checkpoints ({count})"
@@ -101,21 +100,16 @@ def judge_mirror_maker(config: Config, alias: str, own: Mapping[str, str], found
         yield lines.of(Level.OK, own.values(), "no checkpoint of a group here, so it has no sync of groups of its own")
 
 
-def _synced(config: Config, alias: str, found: GroupSync) -> list[tuple[str, TopicPartition]]:
-    """Return the checkpoints that stand as offsets of groups, and are none of ours.
-
-    Errs to none where the metadata of commits is carried over, for ours then look like any other.
-    """
-    is_told = config.sync.metadata == "tag" or alias not in {target for _, target in config.pairs()}
+def _synced(found: GroupSync) -> list[tuple[str, TopicPartition]]:
+    """Return the checkpoints that are committed as offsets of groups, by a tool: it names no leader epoch, as we do."""
     held = found.committed or {}
     return [
         (group, place)
         for (group, place), offset in (found.checkpoints or {}).items()
-        if is_told
-        and offset > 0
+        if offset > 0
         and (each := held.get(group, {}).get(place)) is not None
         and each.offset == offset
-        and each.metadata != OWN_TAG
+        and each.leader_epoch is None
     ]
 
 

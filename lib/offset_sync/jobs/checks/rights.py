@@ -107,9 +107,7 @@ def _groups(config: Config, told: ToldRights) -> Iterator[Finding]:
 
 
 def _needed_of_groups(config: Config, alias: str) -> set[str]:
-    if alias not in {target for _, target in config.pairs()}:
-        return {"DESCRIBE"}
-    return {"READ", "DELETE"} if config.sync.deletes == "follow" else {"READ"}
+    return {"READ"} if alias in {target for _, target in config.pairs()} else {"DESCRIBE"}
 
 
 def _too_much(config: Config, told: ToldRights) -> Iterator[Finding]:
@@ -121,9 +119,8 @@ def _too_much(config: Config, told: ToldRights) -> Iterator[Finding]:
         return
     found = dict(_named(_TOO_MUCH_OF_CLUSTER, {"the cluster": told.cluster}))
     found |= _named(_TOO_MUCH, topics)
-    spare = set() if config.sync.deletes == "follow" else {"DELETE"}
     groups = {f"group {name}": each for name, each in told.groups.items() if not isinstance(each, str)}
-    found |= _named(spare, groups)
+    found |= _named({"DELETE"}, groups)
     for rights, names in found.items():
         yield Finding(Level.WARN, place, check, f"{rights} on {some(names)} is never needed; take it back")
     if not found:

@@ -77,14 +77,14 @@ class Positions:
             return [self._pair(source, target, key, group) for source, target, key in self._state.owned()]
 
     def _pair(self, source: str, target: str, key: KeyRows, group: NDArray[np.intp]) -> PairPositions:
-        pair, mine = self._state.last(source, target).columns, self._state.offsets.clusters[source].columns
-        is_answered = (pair["source_offset"][key] == mine["genuine_offset"][key]) & (pair["outcome"][key] >= 0)
-        is_answered &= pair["source_at_ms"][key] == mine["genuine_at_ms"][key]
+        pair, commits = self._state.last(source, target).columns, self._state.commits(source, key)
+        is_answered = (pair["source_offset"][key] == commits.offset) & (pair["outcome"][key] >= 0)
+        is_answered &= pair["source_at_ms"][key] == commits.at_ms
         outcome = np.where(is_answered, pair["outcome"][key], PENDING)
         since = self._latency[source, target].since_ms(key)
         # No pass of this driver has looked at it yet.
         is_unseen = np.isin(outcome, _LACKS) & (since < 0)
-        since = np.where(is_unseen, mine["genuine_at_ms"][key], since)
+        since = np.where(is_unseen, commits.at_ms, since)
         columns = (pair[name][key] for name in ("state", "duplicates", "duplicates_at_most", "lost"))
         return PairPositions((source, target), group[key], outcome, since, is_answered, *columns)
 

@@ -67,7 +67,7 @@ class ReportMetrics:
         is_withheld = pc.equal(status.column("status"), Status.WITHHELD.word)
         for metric, rows, column, known in (
             (catalog.REPORT_POSITIONS, status, "status", STATUSES),
-            (catalog.REPORT_WITHHELD, status.filter(is_withheld), "reason", REASONS),
+            (catalog.REPORT_WITHHELD, status.filter(is_withheld), "state", REASONS),
         ):
             counts = {(*pair, word): 0 for pair in self._pairs for word in known}
             for row in _grouped(rows, [*_PAIR, column], ("target_cluster", "count")):

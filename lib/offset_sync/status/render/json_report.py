@@ -10,16 +10,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.status.health import DEFAULT_LIMITS, Limits, Problem, find_problems
+from offset_sync.status.health import Problem, find_notes, find_problems
 from offset_sync.status.report import Report
-from offset_sync.status.rollup import GROUP, PAIR, STATUS_WORDS, newest_drift, rank_statuses, roll_up
+from offset_sync.status.rollup import GROUP, PAIR, newest_drift, rank_statuses, roll_up
+from offset_sync.status.verdict import DEFAULT_LIMITS, STATUS_WORDS, Limits
 
 _DRIFT = ("partitions", "drift", "change", "windowed_change", "is_converged")
 _INNER = ("rank", "is_skipping")
 
 
 def to_json(report: Report, limits: Limits = DEFAULT_LIMITS) -> str:
-    """Return ``{reported_at, healthy, problems, pairs, groups, partitions}``, each list worst first.
+    """Return ``{reported_at, healthy, problems, notes, pairs, groups, partitions}``, each list worst first.
 
     A partition has the columns of sync_status and ``skipped``; a group and a pair those of ``rollup.roll_up`` with
     the counts by word as ``statuses`` and the newest ``drift``, null where there is none. Times are ISO 8601 in UTC.
@@ -32,6 +33,7 @@ def to_json(report: Report, limits: Limits = DEFAULT_LIMITS) -> str:
         "reported_at": _iso(report.reported_at),
         "healthy": not problems,
         "problems": [_problem(problem) for problem in problems],
+        "notes": find_notes(status, limits),
         "pairs": [_rolled(row, drifts) for row in roll_up(status, PAIR).to_pylist()],
         "groups": [_rolled(row, drifts) for row in roll_up(status, GROUP).to_pylist()],
         "partitions": _partitions(rank_statuses(status)),

@@ -13,11 +13,12 @@ from rich.console import Console
 
 from offset_sync.config import Config
 from offset_sync.status.filters import RowFilter
-from offset_sync.status.health import Limits, find_problems
+from offset_sync.status.health import find_problems
 from offset_sync.status.render.json_report import to_json
 from offset_sync.status.render.page import PageOptions, render_page, write_page
 from offset_sync.status.render.terminal import render_table
 from offset_sync.status.report import Report, ReportOutput
+from offset_sync.status.verdict import Limits
 
 logger = logging.getLogger(__name__)
 

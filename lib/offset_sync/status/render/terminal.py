@@ -13,7 +13,7 @@ from rich.text import Text
 from offset_sync.model.text import visible
 from offset_sync.model.values import Status
 from offset_sync.status.format import to_count, to_duration, to_range
-from offset_sync.status.health import DEFAULT_LIMITS, Limits, find_problems
+from offset_sync.status.health import find_notes, find_problems
 from offset_sync.status.render.columns import (
     WIDE,
     Column,
@@ -29,6 +29,7 @@ from offset_sync.status.render.columns import (
 from offset_sync.status.render.mirror_maker import print_mirror_maker
 from offset_sync.status.report import Report
 from offset_sync.status.rollup import AT_COST, GROUP, NO, NOW, PAIR, newest_drift, rank_statuses, roll_up
+from offset_sync.status.verdict import DEFAULT_LIMITS, Limits
 
 _SYMBOLS = {
     Status.WITHHELD: ("⊘", "magenta"),
@@ -63,8 +64,8 @@ def render_table(
     verdict = Text("✖ Not healthy", "bold red") if problems else Text("✔ Healthy", "bold green")
     at = report.reported_at.astimezone(timezone.utc)
     say(console, Text.assemble(verdict, f", reported at {at:%Y-%m-%d %H:%M:%S} UTC"))
-    for problem in problems:
-        say(console, Text(f"  {problem.text}"))
+    for text in [*(problem.text for problem in problems), *find_notes(status, limits)]:
+        say(console, Text(f"  {text}"))
     if status.num_rows:
         pairs, groups = _with_drift(roll_up(status, PAIR), report.drift), roll_up(status, GROUP)
         print_table(console, "Pairs of clusters", _PAIR_COLUMNS, pairs)

@@ -44,7 +44,7 @@ SELECT
     WHEN 'WITHHELD' THEN CASE state
       WHEN 'TOPIC_RECREATED' THEN 'withheld: the topic was deleted and created anew, its offsets mean other records now'
       WHEN 'LOG_TRUNCATED' THEN 'withheld: the log was cut back, its offsets may mean other records now'
-      WHEN 'PARTITIONS_DIFFER' THEN 'withheld: the topic has another number of partitions at the target'
+      WHEN 'PARTITIONS_DIFFER' THEN 'withheld: only one of the clusters has this partition of the topic'
       WHEN 'NOT_INDEXED' THEN 'withheld: the index does not know the records that the answer would depend on'
       WHEN 'TOPIC_MISSING' THEN 'withheld: one of the clusters has no such topic'
       WHEN 'TOPIC_UNAUTHORIZED' THEN 'withheld: one of the clusters does not let the topic be described'

@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from offset_sync.sync.intent_log import IntentLog
 from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.state.own_writes import Intent
-from offset_sync.sync.intent_log import IntentLog
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.store import TableStore

@@ -68,12 +68,9 @@ def test_a_right_that_is_missing_fails_with_what_to_grant(told: dict[str, Any], 
     assert [word for word in [*words, "Minimal ACLs"] if word not in text] == [], text
 
 
-def test_a_source_needs_less_of_groups_and_deletes_need_more() -> None:
+def test_a_source_needs_less_of_groups() -> None:
     described = {"groups": {"billing": DESCRIBE, OWN_GROUP: DESCRIBE}}
     assert rights(described, directions=[["dc2", "dc1"]]) == {}
-    follows = rights(None, sync={"deletes": "follow"})
-    assert "the operation Read and Delete is not allowed" in follows["FAIL groups"]
-    assert rights({"groups": {"billing": READ | {"DELETE"}, OWN_GROUP: DESCRIBE}}, sync={"deletes": "follow"}) == {}
 
 
 def test_what_is_never_needed_is_a_warning_that_names_it() -> None:

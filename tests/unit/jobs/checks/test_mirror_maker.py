@@ -87,21 +87,13 @@ def test_checkpoints_that_stand_as_offsets_of_groups_are_told() -> None:
     [
         {},
         {"billing": {PLACE: Committed(5, "")}},  # an older checkpoint
-        {"billing": {PLACE: Committed(9, "offset-sync")}},  # ours
+        {"billing": {PLACE: Committed(9, "", leader_epoch=3)}},  # ours
         {"others": {PLACE: Committed(9, "")}},
     ],
 )
 def test_other_offsets_are_none_of_its_own(committed: Any) -> None:
     (found,) = at_dc2({"dc1.checkpoints.internal": CHECKPOINTS}, committed)
     assert found.startswith("OK dc1.checkpoints.internal: it makes checkpoints, and no offset of a group")
-
-
-def test_ours_may_look_like_its_own_where_metadata_is_carried_over() -> None:
-    held = {"billing": {PLACE: Committed(9, "")}}
-    topics = {"dc1.checkpoints.internal": CHECKPOINTS}
-    assert at_dc2(topics, held, sync={"metadata": "carry"})[0].startswith("OK")
-    one_way = {"sync": {"metadata": "carry"}, "directions": [["dc2", "dc1"]]}
-    assert at_dc2(topics, held, **one_way)[0].startswith("WARN")
 
 
 def test_checkpoints_that_may_not_be_read_are_skipped_and_records_that_are_none_left_out() -> None:

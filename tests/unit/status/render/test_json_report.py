@@ -11,7 +11,8 @@ import pyarrow as pa
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.status.render.json_report import to_json
 from offset_sync.status.report import Report
-from offset_sync.status.rollup import GROUP, STATUS_WORDS, roll_up
+from offset_sync.status.rollup import GROUP, roll_up
+from offset_sync.status.verdict import STATUS_WORDS
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
 CHANCE = random.Random(2)
@@ -30,7 +31,7 @@ def document(status: pa.Table = STATUS, drift: pa.Table = DRIFT) -> dict[str, An
 def test_the_document_has_the_same_keys_in_every_report() -> None:
     empty = document(SYNC_STATUS.arrow_schema.empty_table(), SYNC_DRIFT.arrow_schema.empty_table())
     full = document()
-    assert list(full) == list(empty) == ["reported_at", "healthy", "problems", "pairs", "groups", "partitions"]
+    assert list(full) == list(empty) == ["reported_at", "healthy", "problems", "notes", "pairs", "groups", "partitions"]
     assert [empty[name] for name in ("healthy", "pairs", "groups", "partitions")] == [False, [], [], []]
     assert {*full["pairs"][0]} == ROLLED | {"topics", "groups"}
     assert {*full["groups"][0]} == ROLLED | {"topics", "group_id"}

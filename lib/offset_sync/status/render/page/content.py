@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.model.text import visible
-from offset_sync.status.health import DEFAULT_LIMITS, Limits, Problem
+from offset_sync.status.health import Problem
 from offset_sync.status.render.page.column_encoding import pack_table
 from offset_sync.status.render.page.drift_curves import pack_drift, to_ms
 from offset_sync.status.render.page.group_sync import pack_mirror_maker
 from offset_sync.status.render.page.topic_shapes import with_shapes
 from offset_sync.status.report import Report
-from offset_sync.status.rollup import GROUP, PAIR, STATUS_WORDS, TOPIC, newest_drift, rank_statuses, roll_up
+from offset_sync.status.rollup import GROUP, PAIR, TOPIC, newest_drift, rank_statuses, roll_up
+from offset_sync.status.verdict import DEFAULT_LIMITS, STATUS_WORDS, Limits
 
 _COSTS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "source_lag")
 _MIRROR = ("mirror_lag", "mirror_gaps", "staleness_ms", "mirror_lag_ms")

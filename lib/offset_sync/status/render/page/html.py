@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from offset_sync.model.text import visible
-from offset_sync.status.health import find_problems
+from offset_sync.status.health import find_notes, find_problems
 from offset_sync.status.render.page.content import PageOptions, page_content
 from offset_sync.status.report import Report
 
@@ -33,6 +33,7 @@ def render_page(report: Report, options: PageOptions = _DEFAULTS) -> str:
     It loads nothing: a Content-Security-Policy allows only its own scripts, by their hashes, and no connection.
     """
     problems = find_problems(report.status, report.drift, options.limits)
+    said = [*(problem.text for problem in problems), *find_notes(report.status, options.limits)]
     content = page_content(report, problems, options)
     script, plotly = _script(), _file("plotly-basic.min.js")
     return _filled(
@@ -45,7 +46,7 @@ def render_page(report: Report, options: PageOptions = _DEFAULTS) -> str:
             "health": "bad" if problems else "good",
             "verdict": "✖ Not healthy" if problems else "✔ Healthy",
             "reported_at": f"{report.reported_at.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC",
-            "problems": "".join(f"<li>{escape(problem.text)}</li>" for problem in problems),
+            "problems": "".join(f"<li>{escape(each)}</li>" for each in said),
             "content": to_script_json(content),
             "script": script,
             "plotly": plotly,

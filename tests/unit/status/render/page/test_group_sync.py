@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from generators.reports import HOSTILE_NAMES, REPORTED_AT
 from offset_sync.model.text import visible
-from offset_sync.status.health import DEFAULT_LIMITS, find_problems
+from offset_sync.status.health import find_problems
 from offset_sync.status.render.page.content import PageOptions, page_content
 from offset_sync.status.render.page.group_sync import pack_mirror_maker
 from offset_sync.status.report import Report
+from offset_sync.status.verdict import DEFAULT_LIMITS
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
 DOUBT = "may be written by MirrorMaker's group sync from dc1, and not by the group"

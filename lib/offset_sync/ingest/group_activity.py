@@ -1,0 +1,173 @@
+"""Which groups have members at a cluster now, of every type, for reports and moves: asked, whatever jobs run.
+
+Classic and consumer groups are asked for. Streams and share groups are known from ``group_events``, and from what
+``sync_offsets`` has not read yet of the log::
+
+    __consumer_offsets-7   |----- in the table -----|-- read here --|
+                           0              checkpoint of             log end
+                                          sync_offsets
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Protocol
+
+import pyarrow as pa
+
+from offset_sync.config import Config
+from offset_sync.decode.record_layouts import KIND_OF_TYPE
+from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.commit_batch import group_event_rows, to_batch
+from offset_sync.ingest.commit_log_check import Looked
+from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.commit_log import CommitLogReader
+from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.tail_reader import Tails
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
+from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.coordinators import coordinator_partition
+from offset_sync.state.groups_by_log import KINDS, GroupsByLog
+from offset_sync.tables.protocol import Tables
+
+logger = logging.getLogger(__name__)
+DEADLINE_S = 5.0
+_PREFIXES = tuple(number.to_bytes(2, "big") for number, kind in KIND_OF_TYPE.items() if kind in KINDS)
+
+
+class AskedGroups(Protocol):
+    """Who asks the coordinators, see :class:`offset_sync.kafka.group_members.GroupStates`."""
+
+    def active(self) -> frozenset[str] | ClusterError:
+        """Return the classic and consumer groups with members."""
+
+    def is_of_another_type(self, group_id: str) -> bool | ClusterError:
+        """Return whether a group exists that is neither."""
+
+
+class CommitLog(Protocol):
+    """Who reads ``__consumer_offsets``; both raise ClusterError where the cluster does not answer."""
+
+    def ends(self) -> Sequence[int | None]:
+        """Return the log end of each partition, None of one without a leader; none where there is no such topic."""
+
+    def read(self, ranges: Mapping[TopicPartition, OffsetRange], deadline: float) -> Tails:
+        """Return the committed records of *ranges*, as far as they come in time."""
+
+
+class GroupActivity:
+    """One cluster; *checkpoint* is that of its query of ``sync_offsets``, *by_log* may be shared with others."""
+
+    def __init__(
+        self, alias: str, asked: AskedGroups, log: CommitLog, checkpoint: Checkpoint, by_log: GroupsByLog
+    ) -> None:
+        self._alias, self._asked, self._log, self._checkpoint, self._by_log = alias, asked, log, checkpoint, by_log
+        self._partitions = 0
+
+    def active(self, groups: Collection[str] | None = None) -> frozenset[str] | ClusterError:
+        """Return the groups with members: all of them, or those among *groups* and maybe others.
+
+        Of all, where the rest of the log is not read in :data:`DEADLINE_S` seconds, streams and share groups are those
+        of the table, and a warning says so. Of *groups* nothing is left open: a ClusterError where their part of the
+        log is not read to its end, and one that is neither a classic nor a consumer group counts as having members
+        unless the log says that it has none.
+        """
+        asked = self._asked.active()
+        if isinstance(asked, ClusterError):
+            return asked
+        try:
+            untold = self._untold(groups, asked)
+        except ClusterError as error:
+            if groups is not None:
+                return error
+            logger.warning("%s", error)
+            untold = frozenset()
+        return asked | self._by_log.with_members(self._alias) | untold
+
+    def share_groups(self) -> frozenset[str]:
+        """Return the share groups, with members or without, as of the last :meth:`active`."""
+        return self._by_log.share_groups(self._alias)
+
+    def _untold(self, groups: Collection[str] | None, asked: frozenset[str]) -> frozenset[str]:
+        """Read the log up to the present; return those of *groups* that are of neither type, and not in it."""
+        position = self._checkpoint.position()  # first: what is read by then is in the table
+        self._by_log.refresh()
+        self._by_log.take_in(self._alias, self._read(groups, position))
+        untold = self._of_another_type(groups or (), asked)
+        # An earlier version did not know what it read, and a tombstone may have been compacted before it was read.
+        doubtful = untold | self._by_log.with_members(self._alias) & {*(groups or ())}
+        if doubtful:
+            partitions = _partitions_of(doubtful, self._partitions)
+            self._by_log.take_in_whole(self._alias, partitions, self._read(doubtful, {}))
+        return untold - self._known()
+
+    def _of_another_type(self, groups: Collection[str], asked: frozenset[str]) -> frozenset[str]:
+        found = {group_id: self._asked.is_of_another_type(group_id) for group_id in {*groups} - asked - self._known()}
+        for each in found.values():
+            if isinstance(each, ClusterError):
+                raise each
+        return frozenset(group_id for group_id, is_other in found.items() if is_other)
+
+    def _known(self) -> frozenset[str]:
+        return self._by_log.streams_groups(self._alias) | self._by_log.share_groups(self._alias)
+
+    def _read(self, groups: Collection[str] | None, position: Mapping[int, int]) -> pa.Table:
+        """Return what the log says from *position* on, of *groups* or all; a ClusterError where its end is not seen."""
+        ends = self._log.ends()
+        self._partitions = len(ends)
+        self._by_log.note_partitions(self._alias, len(ends))
+        wanted = range(len(ends)) if groups is None or not ends else _partitions_of(groups, len(ends))
+        ranges, unread = dict[TopicPartition, OffsetRange](), set[int]()
+        for number in wanted:
+            start, end = position.get(number, 0), ends[number] if ends else 0
+            if end is None:
+                unread.add(number)
+            elif end > start:
+                ranges[TopicPartition(CONSUMER_OFFSETS, number)] = OffsetRange(start, end)
+        tails = self._log.read(ranges, DEADLINE_S) if ranges else Tails()
+        unread |= {each.partition for each in tails.unread}
+        if unread:
+            what = f"{len(unread)} partitions of {CONSUMER_OFFSETS} are not read to their ends within {DEADLINE_S:g} s"
+            raise ClusterError(self._alias, f"which streams groups have members cannot be told: {what}")
+        rows = pa.Table.from_batches(list(_decoded(tails)), DECODED_SCHEMA)
+        return group_event_rows(self._alias, to_batch(rows, 0, Looked(datetime.now(timezone.utc))))
+
+
+def open_group_activity(
+    config: Config, tables: Tables, admins: Mapping[str, ClusterAdmin]
+) -> Mapping[str, GroupActivity]:
+    """Return who tells which groups have members at each cluster of *config*; *admins* ask them."""
+    by_log = GroupsByLog(tables, CommitLogLives(tables), config.clusters)
+
+    def one(alias: str) -> GroupActivity:
+        options = config.admin_options(alias)
+        checkpoint = Checkpoint(tables.files, f"{config.tables.checkpoints}/sync_offsets/{alias}")
+        log = CommitLogReader(admins[alias], options)
+        return GroupActivity(alias, GroupStates(alias, options), log, checkpoint, by_log)
+
+    return {alias: one(alias) for alias in config.clusters}
+
+
+def _partitions_of(groups: Collection[str], partitions: int) -> Collection[int]:
+    return {coordinator_partition(group_id, partitions) for group_id in groups}
+
+
+def _decoded(tails: Tails) -> Iterator[pa.RecordBatch]:
+    """Decode what *tails* have of streams and share groups."""
+    for place, records in tails.records.items():
+        contents = [each.content for each in records if (each.content.key or b"").startswith(_PREFIXES)]
+        if not contents:
+            continue
+        columns = {
+            "key": pa.array([each.key for each in contents], pa.binary()),
+            "value": pa.array([each.value for each in contents], pa.binary()),
+            "partition": pa.array([place.partition] * len(contents), pa.int32()),
+            "offset": pa.array([each.offset for each in contents], pa.int64()),
+            "timestamp": pa.array([each.timestamp_ms * 1000 for each in contents], pa.timestamp("us", tz="UTC")),
+        }
+        yield from decode_batches([pa.record_batch(columns)])

@@ -1,0 +1,86 @@
+"""What is known of groups beside their offsets: where they were active, where they have members, where they were moved.
+
+The rule that makes a home of it is in ``home.py``. Guarded by the lock of the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from offset_sync.model.values import ABSENT
+from offset_sync.state.column_store import ColumnStore
+from offset_sync.state.home import NO_HOME, Activity, Homes, homes
+from offset_sync.state.key_index import KeyIndex, KeyRows
+from offset_sync.translate.index.runs import Int64s
+
+
+class Move(NamedTuple):
+    """``cutover apply`` has moved a group and stream to a cluster, at most *at_ms* by our clock."""
+
+    group_id: str
+    stream: str
+    cluster: str
+    at_ms: int
+
+
+class GroupHomes:
+    """One row per group and stream of *keys*; *silence_ms* is ``sync.home_silence``."""
+
+    def __init__(self, clusters: Sequence[str], keys: KeyIndex, silence_ms: int) -> None:
+        self._clusters, self._keys, self.silence_ms = list(clusters), keys, silence_ms
+        self._committed = ColumnStore(dict.fromkeys(clusters, ABSENT))
+        self._members = ColumnStore(dict.fromkeys(clusters, False))
+        self._moves = ColumnStore({"to": NO_HOME, "at_ms": ABSENT})
+
+    def note_commits(self, alias: str, rows: KeyRows, made_ms: Int64s) -> None:
+        """Note commits of the groups' own at a cluster, by the row of their key and our clock; shapes (commits,)."""
+        streams = self._keys.streams_of(rows)
+        self._fit()
+        np.maximum.at(self._committed[alias], streams, made_ms)
+
+    def note_members(self, alias: str, groups: Collection[str]) -> None:
+        """Note which groups have members at a cluster now: all that are not named have none, or nobody can tell."""
+        self._fit()
+        self._members[alias][:] = [group_id in groups for group_id, _ in self._keys.streams]
+
+    def with_members(self, alias: str) -> frozenset[str]:
+        """Return the groups that had members at a cluster when they were noted last."""
+        self._fit()
+        has_members = self._members[alias].tolist()
+        return frozenset(group_id for group_id, _ in self._keys.streams if has_members[self._keys.stream(group_id, _)])
+
+    def note_moves(self, moves: Iterable[Move]) -> None:
+        """Note moves; of several of one group and stream the last counts."""
+        for group_id, stream, cluster, at_ms in moves:
+            number = self._keys.stream(group_id, stream)
+            self._fit()
+            if cluster in self._clusters:
+                self._moves["to"][number], self._moves["at_ms"][number] = self._clusters.index(cluster), at_ms
+
+    def of(self, rows: KeyRows, now_ms: int) -> Homes:
+        """Return the home of each of *rows*, shape (keys,), as the number of its cluster."""
+        streams, place = np.unique(self._keys.streams_of(rows), return_inverse=True)
+        found = homes(self._activity(streams), now_ms, self.silence_ms)
+        return Homes(found.home[place], found.is_contested[place])
+
+    def committed_ms(self, rows: KeyRows) -> Int64s:
+        """Return when the group of each row committed last by itself, per cluster, shape (clusters, keys)."""
+        streams = self._keys.streams_of(rows)
+        self._fit()
+        return np.array([self._committed[alias][streams] for alias in self._clusters])
+
+    def _activity(self, streams: KeyRows) -> Activity:
+        self._fit()
+        return Activity(
+            np.array([self._committed[alias][streams] for alias in self._clusters]),
+            np.array([self._members[alias][streams] for alias in self._clusters]),
+            self._moves["to"][streams],
+            self._moves["at_ms"][streams],
+        )
+
+    def _fit(self) -> None:
+        for store in (self._committed, self._members, self._moves):
+            store.fit(len(self._keys.streams))

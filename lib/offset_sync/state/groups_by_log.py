@@ -1,0 +1,224 @@
+"""Streams and share groups (KIP-1071, KIP-932) and which of them have members, as ``__consumer_offsets`` says.
+
+librdkafka lists neither: it leaves out all groups whose protocol type is not "consumer", and describes them as Dead.
+But the group coordinator is a replicated state machine over this log. A member exists while its newest record is not a
+tombstone, and so does a group::
+
+    streams_member m1   streams_member m2   streams_member_removed m1   streams_removed
+    {m1}                {m1, m2}            {m2}                        no such group
+
+Errs to having members: a tombstone that compaction removed before it was read leaves its member here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offset_sync.model.values import ABSENT
+from offset_sync.state.commit_log_lives import CommitLogLives, Places
+from offset_sync.state.coordinators import coordinator_hashes
+from offset_sync.tables.catalog import GROUP_EVENTS
+from offset_sync.tables.protocol import Tables
+
+STREAMS, SHARE = "streams", "share"
+KINDS = (STREAMS, "streams_member", SHARE, "share_member")
+"""The kinds of rows that are read here; their tombstones have the same names with ``_removed``."""
+_ALL_KINDS = pa.array([kind + end for kind in KINDS for end in ("", "_removed")])
+_COLUMNS = ("cluster", "group_id", "kind", "member_id", "log_partition", "log_offset", "captured_at")
+
+
+class _Event(NamedTuple):
+    """A row: *order* is that of the records in one partition of the log, *member_id* None in rows of groups."""
+
+    order: int
+    log_partition: int
+    group_id: str
+    kind: str
+    member_id: str | None
+
+    @property
+    def subject(self) -> tuple[int, str, str]:
+        """Return what only the newest event counts of: a member, or a kind of event of the group itself."""
+        about = f"group {self.kind}" if self.member_id is None else f"member {self.member_id}"
+        return self.log_partition, self.group_id, about
+
+
+@dataclass
+class _Group:
+    type: str
+    members: set[str] = field(default_factory=set)
+
+
+class _ClusterGroups:
+    """Streams and share groups of one cluster, by the partition of the log that has their records."""
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[int, str], _Group] = {}
+        self._taken_in: dict[int, int] = {}
+
+    def take_in(self, events: Iterable[_Event]) -> None:
+        """Follow *events*, given in any order; those before the newest known of their log partition are left out."""
+        for event in sorted(events, key=lambda each: each.order):
+            if event.order > self._taken_in.get(event.log_partition, ABSENT):
+                self._taken_in[event.log_partition] = event.order
+                self._follow(event)
+
+    def forget(self, partitions: Collection[int]) -> None:
+        """Forget what these partitions of the log have said."""
+        self._groups = {place: each for place, each in self._groups.items() if place[0] not in partitions}
+        self._taken_in = {place: order for place, order in self._taken_in.items() if place not in partitions}
+
+    def named(self, type_: str | None, *, with_members: bool) -> frozenset[str]:
+        """Return the groups of a type, or of both, all or those with members."""
+        groups = ((group_id, each) for (_, group_id), each in self._groups.items() if type_ in (None, each.type))
+        return frozenset(group_id for group_id, each in groups if each.members or not with_members)
+
+    def _follow(self, event: _Event) -> None:
+        place = event.log_partition, event.group_id
+        type_, is_removed = event.kind.partition("_")[0], event.kind.endswith("_removed")
+        if event.member_id is None and is_removed:
+            self._groups.pop(place, None)
+            return
+        group = self._groups.get(place)
+        if group is None or group.type != type_:
+            if is_removed:
+                return
+            group = self._groups[place] = _Group(type_)
+        if event.member_id is not None:
+            group.members.discard(event.member_id) if is_removed else group.members.add(event.member_id)
+
+
+class GroupsByLog:
+    """Streams and share groups of the clusters *aliases*; threads may share it.
+
+    By the table ``group_events`` (:meth:`refresh`), and ahead of it by what else was read of the log
+    (:meth:`take_in`). Of a cluster whose log is not read to its end what is known is as old as that.
+    """
+
+    def __init__(self, tables: Tables, lives: CommitLogLives, aliases: Iterable[str]) -> None:
+        self._tables, self._logs = tables, lives
+        self._lock = threading.Lock()
+        self._clusters = {alias: _ClusterGroups() for alias in aliases}
+        self._places = dict.fromkeys(self._clusters, Places(()))
+        self._partitions: dict[str, int] = {}
+        self._version: int | None = None
+
+    def restore(self, aliases: Collection[str] | None = None) -> int:
+        """Replace all that is known, or what is known of *aliases*, with what the table says; return its version.
+
+        Records that are gone, since their log has begun another life, do not count.
+        """
+        wanted = list(self._clusters if aliases is None else aliases)
+        self._logs.refresh()
+        places = {alias: self._places_of(alias) for alias in wanted}
+        while True:
+            version = self._tables.version(GROUP_EVENTS)
+            try:
+                newest = _newest(self._tables.batches(GROUP_EVENTS, _COLUMNS) if version else (), places)
+                break
+            except FileNotFoundError:  # cleaned up meanwhile
+                continue
+        with self._lock:
+            for alias in wanted:
+                self._clusters[alias], self._places[alias] = _ClusterGroups(), places[alias]
+                self._clusters[alias].take_in(newest[alias])
+        return version
+
+    def refresh(self) -> None:
+        """Catch up with the table; the first time all of it is read."""
+        self._logs.refresh()
+        if self._version is None or any(self._places_of(alias) != known for alias, known in self._places.items()):
+            self._version = self.restore()
+            return
+        version = self._tables.version(GROUP_EVENTS, self._version)
+        if version != self._version:
+            rows = self._tables.rows_since(GROUP_EVENTS, self._version, version)
+            for alias in self._clusters:
+                self._take_in(alias, rows)
+            self._version = version
+
+    def take_in(self, alias: str, rows: pa.Table) -> None:
+        """Follow *rows* of ``group_events`` of the cluster *alias*, in the table or not yet; known ones change nothing.
+
+        Where a log has begun another life, what is known of the cluster is restored first.
+        """
+        if self._places_of(alias) != self._places[alias]:
+            self.restore([alias])
+        self._take_in(alias, rows)
+
+    def take_in_whole(self, alias: str, partitions: Collection[int], rows: pa.Table) -> None:
+        """Replace what is known of log *partitions* of the cluster *alias* with *rows*: all that they hold."""
+        with self._lock:
+            self._clusters[alias].forget(partitions)
+        self._take_in(alias, rows)
+
+    def _take_in(self, alias: str, rows: pa.Table) -> None:
+        events = _newest([rows.select(_COLUMNS)], {alias: self._places[alias]})[alias]
+        with self._lock:
+            self._clusters[alias].take_in(events)
+
+    def _places_of(self, alias: str) -> Places:
+        found = self._logs.places()
+        partitions = self._partitions.get(alias) or found.partitions.get(alias)
+        lives = tuple(life for life in found.lives if life.cluster == alias)
+        return Places(lives, {alias: partitions} if partitions else {})
+
+    def note_partitions(self, alias: str, count: int) -> None:
+        """Note how many partitions ``__consumer_offsets`` has at *alias*, where that is known before the table is.
+
+        What others than the present partition of a group say of it is out of date; until it is known all count.
+        """
+        self._partitions[alias] = count
+
+    def with_members(self, alias: str) -> frozenset[str]:
+        """Return the streams and share groups that have members at *alias*."""
+        return self._named(alias, with_members=True)
+
+    def share_groups(self, alias: str) -> frozenset[str]:
+        """Return the share groups of *alias*, with members or without."""
+        return self._named(alias, SHARE)
+
+    def streams_groups(self, alias: str) -> frozenset[str]:
+        """Return the groups of the streams protocol of *alias*, with members or without."""
+        return self._named(alias, STREAMS)
+
+    def _named(self, alias: str, type_: str | None = None, *, with_members: bool = False) -> frozenset[str]:
+        with self._lock:
+            return self._clusters[alias].named(type_, with_members=with_members)
+
+
+def _newest(pieces: Iterable[pa.Table], places: Mapping[str, Places]) -> Mapping[str, Collection[_Event]]:
+    """Return, per cluster of *places*, the newest event of each member, and of each group the newest of each kind.
+
+    So what is kept grows with members and not with how often they were written. Records that are gone do not count.
+    """
+    newest: dict[str, dict[tuple[int, str, str], _Event]] = {alias: {} for alias in places}
+    for piece in pieces:
+        rows = piece.filter(pc.is_in(piece.column("kind"), _ALL_KINDS))
+        for alias, known in newest.items() if rows.num_rows else ():
+            mine = rows.filter(pc.equal(rows.column("cluster"), alias))
+            for event in _events(_present(mine, places[alias].partitions.get(alias)), places[alias]):
+                known[event.subject] = max(known.get(event.subject, event), event, key=lambda each: each.order)
+    return {alias: known.values() for alias, known in newest.items()}
+
+
+def _present(rows: pa.Table, partitions: int | None) -> pa.Table:
+    """Return those of *rows* that lie in the present partition of their group, where it is known."""
+    if not partitions:
+        return rows
+    hashes = coordinator_hashes(rows.column("group_id").to_pylist())
+    return rows.filter(pa.array(hashes % partitions == rows.column("log_partition").to_numpy()))
+
+
+def _events(rows: pa.Table, places: Places) -> Iterator[_Event]:
+    gone_ms, order, _ = places.of(rows)
+    columns = (rows.column(name).to_pylist() for name in ("log_partition", "group_id", "kind", "member_id"))
+    for gone, *event in zip(gone_ms.tolist(), order.tolist(), *columns, strict=True):
+        if gone == ABSENT:
+            yield _Event(*event)

@@ -1,0 +1,81 @@
+"""Where a group is at home: the one cluster per group and topic whose position counts. Pure.
+
+A cluster is *active* for a group and topic when the group committed there by itself, or has members there. What it did
+before the last ``cutover`` does not count, except at the cluster it was moved to::
+
+                     silence
+    dc1   c  c  c |-----------|                 home is dc1 until it has been silent for so long,
+    dc2               c   c   c  c              COMMITTED_AT_BOTH meanwhile, then home is dc2
+
+    dc1   c  c  c
+    dc2              cutover                    home is dc2 at once, idle partitions too
+
+All times are by the clock of ``sync_offsets``; ``cluster_clock.py`` says how those of brokers are brought to it. Errs
+to COMMITTED_AT_BOTH, in which nothing is written: the group's positions wait, and none is moved past what it has read.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.model.values import ABSENT
+from offset_sync.translate.index.runs import Int64s
+
+NO_HOME = -1
+UNCERTAIN_MS = 2_000
+"""Two times of different clusters that are no further apart are of the same moment: neither is the later one."""
+
+
+class Activity(NamedTuple):
+    """What is known of groups and topics, shape (clusters, n) or (n,); times in ms, ABSENT where there is none.
+
+    *committed_ms* is the newest commit of the group's own at each cluster, *has_members* whether the group has members
+    there. *moved_to* is the cluster of the last ``cutover apply`` (:data:`NO_HOME`: none), *moved_ms* when that was.
+    """
+
+    committed_ms: Int64s
+    has_members: NDArray[np.bool_]
+    moved_to: NDArray[np.intp]
+    moved_ms: Int64s
+
+
+class Homes(NamedTuple):
+    """The home of each group and topic, :data:`NO_HOME` where it never committed, and where two clusters are active.
+
+    Where *is_contested*, *home* is the cluster that was active last.
+    """
+
+    home: NDArray[np.intp]
+    is_contested: NDArray[np.bool_]
+
+
+def active_since(activity: Activity, now_ms: int) -> Int64s:
+    """Return when each cluster was active last, shape (clusters, n); ABSENT: never since the last cutover."""
+    committed_ms, has_members, moved_to, moved_ms = activity
+    number = np.arange(len(committed_ms))[:, np.newaxis]
+    is_moved_here = (number == moved_to) & (moved_to != NO_HOME)
+    is_over = (moved_to != NO_HOME) & ~is_moved_here & (committed_ms <= moved_ms)
+    found: Int64s = np.where(is_over, ABSENT, committed_ms)
+    found = np.where(is_moved_here, np.maximum(found, moved_ms), found)
+    return np.where(has_members & (found != ABSENT), np.maximum(found, now_ms), found)
+
+
+def homes(activity: Activity, now_ms: int, silence_ms: int) -> Homes:
+    """Return where groups are at home at *now_ms*, where a cluster counts as silent after *silence_ms*.
+
+    With a silence of 0 the newest commit wins, at equal times the first cluster, an order that all drivers share.
+    """
+    active_ms = active_since(activity, now_ms if silence_ms else ABSENT)
+    if active_ms.shape[1] == 0:
+        return Homes(np.empty(0, np.intp), np.empty(0, np.bool_))
+    home: NDArray[np.intp] = active_ms.argmax(axis=0)
+    newest = active_ms.max(axis=0)
+    home[newest == ABSENT] = NO_HOME
+    if silence_ms == 0 or len(active_ms) < 2:
+        return Homes(home, np.zeros(len(home), np.bool_))
+    second = np.partition(active_ms, -2, axis=0)[-2]
+    is_contested = (second != ABSENT) & ((second > now_ms - silence_ms) | (newest - second <= UNCERTAIN_MS))
+    return Homes(home, is_contested)

@@ -1,0 +1,163 @@
+"""What clusters and jobs say of rows at the moment of a report: members, captured commits, silent jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.config import Config
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import ABSENT
+from offset_sync.state.coordinators import coordinator_hashes
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.sync_state import SyncState
+from offset_sync.status.assessment import Assessment, Bools, has_text
+from offset_sync.status.held_offsets import Held, HeldOffsets
+from offset_sync.status.staleness import ReportStaleness
+from offset_sync.status.stream_lag import JobProgress
+from offset_sync.translate.index.runs import Int64s
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class ReportContext:
+    """What a report knows beside the logs.
+
+    The target's groups with members, how far the jobs have read, the time, and what the coordinators hold.
+    """
+
+    active_groups: Collection[str] | ClusterError
+    progress: JobProgress
+    now_ms: int
+    held: HeldOffsets
+
+
+class PresentFacts:
+    """Adds them, and remembers from report to report since when something has not been as it should be."""
+
+    def __init__(self, config: Config, state: SyncState) -> None:
+        self._aliases, self._state = list(config.clusters), state
+        self._staleness = {pair: ReportStaleness() for pair in config.pairs()}
+        self._hashes: Int64s = np.empty(0, np.int64)
+
+    def added(
+        self,
+        assessment: Assessment,
+        context: ReportContext,
+        measured: Mapping[Pair, Assessment],
+        elsewhere: Mapping[str, Collection[str]],
+    ) -> Assessment:
+        """Return *assessment* with them. *measured* are all pairs, *elsewhere* has the homes of each group."""
+        pair, key, now_ms = (assessment.source, assessment.target), assessment.key, context.now_ms
+        staleness, progress, active = self._staleness[pair], context.progress, context.active_groups
+        is_known, count = not isinstance(active, ClusterError), len(key)
+        members = frozenset[str]() if isinstance(active, ClusterError) else active
+        captured = self._captured(assessment, context, measured)
+        is_behind = ~captured.is_withheld & (~captured.holds_translation | captured.is_uncaptured)
+        position = np.where(captured.has_target_offset, captured.target_offset, ABSENT)
+        age_ms = np.maximum(now_ms - captured.pending_since_ms, 0)
+        is_unindexed, still_ms = captured.unindexed > 0, progress.index_still_ms(*pair)
+        # Of a commit that is not captured nothing is known but that it was made before now.
+        begins_ms = np.where(captured.is_uncaptured, now_ms, captured.committed_at_ms)
+        return replace(
+            captured,
+            elsewhere=_elsewhere(captured, elsewhere),
+            is_activity_known=np.full(count, is_known),
+            is_target_active=np.array([group_id in members for group_id, _, _ in captured.keys], np.bool_),
+            held_back=progress.held_back(self._aliases, captured.keys),
+            staleness_ms=staleness.behind_ms(key, is_behind, begins_ms, position, now_ms),
+            mirror_lag_ms=np.where(captured.mirror_lag > 0, age_ms, 0),
+            sync_silent_ms=self._sync_silent_ms(captured, progress, is_behind),
+            index_silent_ms=staleness.waiting_ms(key, is_unindexed, still_ms, now_ms),
+        )
+
+    def _sync_silent_ms(self, assessment: Assessment, progress: JobProgress, is_behind: Bools) -> Int64s:
+        """Return for how long sync_offsets has stood still; 0 for rows that need nothing of a run that has ended."""
+        silent = np.full(len(is_behind), progress.sync_silent_ms(assessment.source, assessment.target))
+        needs_it = is_behind | assessment.has_moved_on
+        return np.where(needs_it | (not progress.has_sync_ended), silent, 0)
+
+    def _captured(
+        self, assessment: Assessment, context: ReportContext, measured: Mapping[Pair, Assessment]
+    ) -> Assessment:
+        """Add whether the commit that is reported on is the newest one, by the coordinators or else by the tables.
+
+        A commit at any cluster counts, for the group may have moved to a third one; but a third one that does not
+        answer is not waited for. A source whose log is read beyond what it holds has only moved on since it was asked.
+        """
+        source, target, keys = assessment.source, assessment.target, assessment.keys
+        here, there = context.held.at_source(source, keys), context.held.at_target(target, keys)
+        unread = {alias: self._unread(alias, assessment.key, context.progress) for alias in self._aliases}
+        has_moved_on = here.is_known & (here.offset != assessment.source_offset)
+        count, is_read = unread[source]
+        is_held_back = has_text(context.progress.held_back([source], keys))
+        total = np.where(here.is_known, 0, count)
+        are_known = here.is_known | is_read
+        for alias in self._aliases:
+            if alias == source:
+                continue
+            held = context.held.at_target(alias, keys)
+            count, is_read = unread[alias]
+            is_other = alias != target and self._is_other(alias, held, assessment, measured.get((source, alias)))
+            total += np.where(held.is_known, is_other, count)
+            are_known &= held.is_known | is_read | (alias != target)
+        return replace(
+            assessment,
+            held_at_source=here.offset,
+            has_moved_on=has_moved_on,
+            is_uncaptured=has_moved_on & ((unread[source][0] > 0) | ~unread[source][1] | is_held_back),
+            not_asked=np.where(here.is_known, there.error, here.error),
+            unread_commits=total,
+            are_commits_known=are_known,
+        )
+
+    def _is_other(self, alias: str, held: Held, assessment: Assessment, ours: Assessment | None) -> Bools:
+        """Return where a third cluster holds neither what was captured of it nor what is to be written there."""
+        captured = self._state.offsets.clusters[alias].columns["actual_offset"][assessment.key]
+        wanted = np.full(len(assessment.key), ABSENT, np.int64)
+        if ours is not None:
+            _, mine, its = np.intersect1d(assessment.key, ours.key, return_indices=True)
+            wanted[mine] = np.where(ours.is_withheld, ABSENT, ours.wanted_offset)[its]
+        is_other: Bools = (held.offset != ABSENT) & (held.offset != captured) & (held.offset != wanted)
+        return is_other
+
+    def _unread(self, alias: str, key: KeyRows, progress: JobProgress) -> tuple[Int64s, Bools]:
+        """Return how many unread commits of a cluster may concern each group, and whether that is known."""
+        keys = self._state.offsets.keys
+        if len(keys) > len(self._hashes):
+            hashes = coordinator_hashes([group_id for group_id, _, _ in keys[len(self._hashes) :]])
+            self._hashes = np.concatenate((self._hashes, hashes))
+        return progress.unread_commits(alias, self._hashes[key])
+
+
+def groups_by_home(state: SyncState, keys: KeyRows) -> dict[str, set[str]]:
+    """Return, by cluster, the groups that have their newest commit of some partition among *keys* there."""
+    homes = {}
+    with state.lock:
+        for alias in state.offsets.clusters:
+            rows = state.rows_of(alias, keys)
+            if len(rows):
+                homes[alias] = {state.offsets.keys[row].group_id for row in rows.tolist()}
+    return homes
+
+
+def clusters_by_group(state: SyncState, keys: KeyRows) -> dict[str, list[str]]:
+    """Return, by group, all clusters that have its newest commit of some partition among *keys*."""
+    found: dict[str, list[str]] = {}
+    for alias, groups in groups_by_home(state, keys).items():
+        for group_id in groups:
+            found.setdefault(group_id, []).append(alias)
+    return found
+
+
+def _elsewhere(assessment: Assessment, homes: Mapping[str, Collection[str]]) -> NDArray[np.object_]:
+    pair = (assessment.source, assessment.target)
+    others = {group_id: ", ".join(each for each in homes.get(group_id, ()) if each not in pair) for group_id in homes}
+    found = np.full(len(assessment.keys), None, np.object_)
+    for row, (group_id, _, _) in enumerate(assessment.keys):
+        found[row] = others.get(group_id) or None
+    return found

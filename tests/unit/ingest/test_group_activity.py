@@ -1,0 +1,175 @@
+"""Who has members now, by what coordinators answer, what the table says, and what the log says after it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from builders.group_events import JOINED, LEFT, Event, rows
+from builders.offset_records import commit_key, commit_value, group_key, member_key
+from fakes.tables import MemoryTables
+from offset_sync.ingest.group_activity import GroupActivity
+from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.tail_reader import TailRecord, Tails
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import CONSUMER_OFFSETS, RecordContent, TopicPartition
+from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.coordinators import coordinator_partition
+from offset_sync.state.groups_by_log import GroupsByLog
+from offset_sync.tables.catalog import GROUP_EVENTS
+
+TYPES = {"streams": 17, "streams_member": 19, "share": 11, "share_member": 10}
+PARTITIONS = 5
+HOME = coordinator_partition("g", PARTITIONS)
+
+
+def to_record(event: Event, group: str) -> tuple[bytes, bytes | None]:
+    """Return an event as the broker has written it."""
+    kind, member = event
+    record_type = TYPES[kind.removesuffix("_removed")]
+    key = group_key(group, record_type) if member is None else member_key(group, member, record_type)
+    return key, None if kind.endswith("_removed") else b"\0\0"
+
+
+class Coordinators:
+    def __init__(self) -> None:
+        self.answer: frozenset[str] | ClusterError = frozenset({"classic"})
+        self.others: dict[str, bool | ClusterError] = {}
+
+    def active(self) -> frozenset[str] | ClusterError:
+        return self.answer
+
+    def is_of_another_type(self, group_id: str) -> bool | ClusterError:
+        return self.others.get(group_id, False)
+
+
+class Log:
+    """A log of commits with records of one group; *reads* are the ranges that were read."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[bytes, bytes | None]] = []
+        self.has_leader, self.is_slow = True, False
+        self.reads: list[dict[int, OffsetRange]] = []
+
+    def add(self, *events: Event, group: str = "g") -> None:
+        self.records += [to_record(event, group) for event in events]
+
+    def ends(self) -> Sequence[int | None]:
+        end = len(self.records) if self.has_leader else None
+        return [end if number == HOME else 0 for number in range(PARTITIONS)]
+
+    def read(self, ranges: Mapping[TopicPartition, OffsetRange], deadline: float) -> Tails:
+        self.reads.append({place.partition: each for place, each in ranges.items()})
+        place = TopicPartition(CONSUMER_OFFSETS, HOME)
+        if self.is_slow:
+            return Tails({place: []}, frozenset({place}))
+        wanted = ranges[place]
+        contents = [RecordContent(n, 1_000, *self.records[n]) for n in range(wanted.start, wanted.end)]
+        return Tails({place: [TailRecord(each) for each in contents]})
+
+
+class Checkpoint:
+    def __init__(self) -> None:
+        self.read_to = 0
+
+    def position(self) -> dict[int, int]:
+        return {HOME: self.read_to}
+
+
+class Site:
+    """One cluster: what ``sync_offsets`` has read of its log is in the table."""
+
+    def __init__(self) -> None:
+        self.tables: Any = MemoryTables()
+        self.coordinators, self.log, self.checkpoint = Coordinators(), Log(), Checkpoint()
+        by_log = GroupsByLog(self.tables, CommitLogLives(self.tables), ["X"])
+        checkpoint: Any = self.checkpoint
+        self.activity = GroupActivity("X", self.coordinators, self.log, checkpoint, by_log)
+
+    def sync(self, *events: Event) -> None:
+        """Write *events*, and have them read."""
+        self.tables.append(GROUP_EVENTS, rows(*events, first=len(self.log.records), partition=HOME))
+        self.log.add(*events)
+        self.checkpoint.read_to = len(self.log.records)
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+def test_what_the_table_says_is_not_read_again(site: Site) -> None:
+    site.sync(*JOINED)
+    assert site.activity.active() == {"classic", "g"}
+    assert site.log.reads == []
+
+
+def test_what_no_job_has_read_is_read_in_the_log(site: Site) -> None:
+    site.sync(*JOINED)
+    site.log.records.append((commit_key("g", "orders", 0), commit_value(5)))
+    site.log.add(*LEFT)
+    assert site.activity.active() == {"classic"}
+    assert site.log.reads == [{HOME: OffsetRange(3, 7)}]
+    site.log.add(("share_member", "m"), ("share", None))
+    assert site.activity.active(["g"]) == {"classic", "g"}
+    assert site.activity.share_groups() == {"g"}
+
+
+def test_without_a_job_the_whole_log_tells(site: Site) -> None:
+    site.log.add(*JOINED)
+    assert site.activity.active() == site.activity.active(["g"]) == {"classic", "g"}
+
+
+def test_of_named_groups_only_their_partition_is_read(site: Site) -> None:
+    other = next(name for name in "abcdef" if coordinator_partition(name, PARTITIONS) != HOME)
+    site.log.add(*JOINED)
+    assert site.activity.active([other]) == {"classic"}
+    assert site.log.reads == []
+
+
+def test_a_member_whose_tombstone_nobody_has_read_does_not_keep_a_named_group_active(site: Site) -> None:
+    site.sync(*JOINED)
+    site.log.records = [to_record(("streams", None), "g")] * 4  # compacted since
+    site.checkpoint.read_to = 4
+    assert site.activity.active() == {"classic", "g"}
+    assert site.activity.active(["g"]) == {"classic"}
+
+
+def test_a_group_that_an_earlier_version_has_read_is_read_again(site: Site) -> None:
+    site.log.add(*JOINED)
+    site.checkpoint.read_to = 3
+    site.coordinators.others["g"] = True
+    assert site.activity.active(["g"]) == {"classic", "g"}
+    site.log.add(*LEFT)
+    assert site.activity.active(["g"]) == {"classic"}
+
+
+def test_a_group_whose_type_nothing_tells_counts_as_having_members(site: Site) -> None:
+    site.coordinators.others["g"] = True
+    assert site.activity.active(["g"]) == {"classic", "g"}
+    site.coordinators.others["g"] = ClusterError("X", "no answer")
+    assert site.activity.active(["g"]) == site.coordinators.others["g"]
+
+
+@pytest.mark.parametrize("trouble", ["is_slow", "has_leader"])
+def test_a_log_that_is_not_read_to_its_end_leaves_named_groups_open_and_others_to_the_table(
+    site: Site, trouble: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.sync(*JOINED)
+    site.log.add(*LEFT)
+    setattr(site.log, trouble, trouble == "is_slow")
+    found = site.activity.active(["g"])
+    assert isinstance(found, ClusterError)
+    assert "which streams groups have members cannot be told" in str(found)
+    with caplog.at_level(logging.WARNING):
+        assert site.activity.active() == {"classic", "g"}
+    assert "not read to their ends" in caplog.text
+
+
+def test_a_cluster_that_does_not_answer_says_nothing_of_any_group(site: Site) -> None:
+    site.sync(*JOINED)
+    site.coordinators.answer = ClusterError("X", "no answer")
+    assert site.activity.active() == site.coordinators.answer

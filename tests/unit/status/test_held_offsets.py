@@ -1,0 +1,175 @@
+"""What coordinators hold at the moment of a report, where the tables know something else or nothing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.logs import log
+from fakes.clusters import GroupOffset
+from fakes.reconciler_site import ORDERS, config_of
+from fakes.status_site import IN_SYNC, StatusSite, moved
+from generators.hypothesis_strategies import law
+from offset_sync.model.errors import ClusterError
+from offset_sync.status.stream_lag import StreamLag
+
+UNREAD = StreamLag({0: 1, 1: 1}, 0, 2)
+READ = StreamLag({0: 0, 1: 0}, 0, 2)
+UNSTABLE = ClusterError("X", "group 'g': UNSTABLE_OFFSET_COMMIT for orders-0")
+
+
+def rows(site: StatusSite) -> list[dict[str, object]]:
+    """Report without reading a commit."""
+    found = site.reporter.report_all(site.progress(), site.clock_ms[0])
+    return [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
+
+
+def said(site: StatusSite, target: str = "Y") -> tuple[object, object]:
+    (row,) = (row for row in rows(site) if row["target_cluster"] == target)
+    return row["status"], row["reason"]
+
+
+def synced(committed: int) -> StatusSite:
+    """A site whose sync has written at Y, and has not read that back."""
+    site = StatusSite(config_of(["X", "Y"], status={"stalled_after": "2h"}))
+    for alias in "XY":
+        site.put(log(alias, "X0:10"))
+    site.commit("X", "g", committed)
+    site.read("X")
+    site.clusters["Y"].commit("g", ORDERS, committed)
+    site.lags["Y"] = UNREAD
+    return site
+
+
+def test_what_was_just_written_is_in_sync_though_nobody_has_read_it_back() -> None:
+    site = synced(4)
+    assert said(site) == IN_SYNC
+    assert rows(site)[0]["target_offset"] == 4
+
+
+def test_without_an_offset_at_the_target_the_tables_do_not_know_better() -> None:
+    site = moved("X0:10", "X0:10", 4)
+    del site.clusters["Y"].group_offsets["g", ORDERS]
+    assert said(site) == ("Behind", "nothing committed at the target")
+
+
+def test_a_commit_that_is_not_captured_is_behind_and_its_cost_is_not_known() -> None:
+    site = moved("X0:10", "X0:10", 4)
+    site.commit("X", "g", 8)
+    site.lags["X"] = UNREAD
+    (row,) = rows(site)
+    assert (row["status"], row["reason"]) == ("Behind", "g committed 8 at X, 4 is captured: is sync_offsets running?")
+    assert [row[name] for name in ("duplicates", "duplicates_at_most", "lost")] == [None, None, None]
+    assert row["source_offset"] == 4
+
+
+def test_a_commit_that_is_not_captured_stalls_once_the_sync_is_silent_for_long() -> None:
+    site = moved("X0:10", "X0:10", 4, status={"stalled_after": "1m"})
+    site.commit("X", "g", 8)
+    site.lags["X"] = StreamLag({0: 1, 1: 1}, 60_001, 2)
+    assert said(site) == ("Stalled", "sync_offsets has not moved for 60 s")
+
+
+def test_an_offset_that_is_gone_at_the_source_is_told() -> None:
+    site = moved("X0:10", "X0:10", 4)
+    del site.clusters["X"].group_offsets["g", ORDERS]
+    site.lags["X"] = UNREAD
+    assert said(site) == ("Behind", "X holds no offset of g any more, 4 is captured: is sync_offsets running?")
+
+
+def test_a_group_that_moves_on_while_it_is_asked_is_not_called_in_sync() -> None:
+    site = moved("X0:10", "X0:10", 4)
+    site.clusters["X"].group_offsets["g", ORDERS] = GroupOffset(5, "")
+    site.lags["X"] = READ
+    assert said(site) == ("Mirroring", "g committed 5 at X, 4 is reported on")
+
+
+def test_targets_are_asked_before_sources() -> None:
+    site = moved("X0:10", "X0:10", 4)
+    order: list[str] = []
+    site.meanwhile_asking = order.append
+    rows(site)
+    assert order == ["Y", "X"]
+
+
+def test_a_group_whose_coordinator_does_not_tell_rests_on_the_tables_and_says_so() -> None:
+    site = moved("X0:10", "X0:10", 4)
+    site.commit("X", "h", 4)
+    site.reconciled()
+    site.refusing = {"g": UNSTABLE}
+    found = {row["group_id"]: (row["status"], row["reason"]) for row in rows(site)}
+    assert found["h"] == IN_SYNC
+    assert found["g"] == ("Mirroring", f"what is committed is known from the tables alone: {UNSTABLE}")
+
+
+def test_what_is_behind_by_the_tables_alone_says_that_too() -> None:
+    site = moved("X0:10", "X0:10", 4)
+    site.commit("X", "g", 6)
+    site.read_all()
+    site.refusing = {"g": UNSTABLE}
+    status, reason = said(site)
+    assert status == "Behind"
+    assert reason == f"the target is 2 records behind (what is committed is known from the tables alone: {UNSTABLE})"
+
+
+@pytest.mark.parametrize("alias", ["X", "Y"])
+def test_commits_that_may_be_unread_count_where_nobody_can_be_asked(alias: str) -> None:
+    site = moved("X0:10", "X0:10", 4)
+    site.refusing = {"g": UNSTABLE}
+    site.lags = {alias: StreamLag({0: 3, 1: 3}, 0, 2)}
+    assert said(site) == ("Mirroring", "3 records of __consumer_offsets not read yet")
+    site.lags = {alias: StreamLag({}, 0, 2)}
+    assert said(site) == ("Mirroring", "whether all commits are read cannot be told")
+
+
+def test_what_was_just_written_at_a_third_cluster_is_ours() -> None:
+    site = StatusSite(config_of(["X", "Y", "Z"]))
+    for alias in "XYZ":
+        site.put(log(alias, "X0:10"))
+    site.commit("X", "g", 4)
+    site.read("X")
+    for alias in "YZ":
+        site.clusters[alias].commit("g", ORDERS, 4)
+    assert [said(site, target) for target in "YZ"] == [IN_SYNC, IN_SYNC]
+
+
+def test_a_run_that_has_ended_leaves_nothing_stalled_that_needs_it_no_more() -> None:
+    site = synced(4)
+    site.lags["Y"] = StreamLag({0: 1, 1: 1}, 10**9, 2)
+    assert said(site)[0] == "Stalled"
+    site.has_sync_ended = True
+    assert said(site) == IN_SYNC
+    site.commit("X", "g", 6)
+    site.lags["X"] = UNREAD
+    assert said(site)[0] == "Stalled"
+
+
+@law(150)
+@given(st.integers(0, 2**32))
+def test_in_sync_is_never_said_of_a_group_that_has_committed_elsewhere_meanwhile(seed: int) -> None:
+    """Commits, captures and writes happen between any two questions; what is in sync at the end was so all the time."""
+    rng = random.Random(seed)
+    site = synced(rng.randint(0, 10))
+    site.lags["X"] = rng.choice((UNREAD, READ))
+
+    def happen(_alias: str) -> None:
+        for step in rng.sample(steps(site, rng), rng.randint(0, 2)):
+            step()
+
+    site.meanwhile_asking = happen
+    for row in rows(site):
+        if row["status"] == "InSync":
+            assert site.clusters["X"].group_offsets["g", ORDERS].offset == row["source_offset"] == row["target_offset"]
+
+
+def steps(site: StatusSite, rng: random.Random) -> list[Callable[[], object]]:
+    offset = rng.randint(0, 10)
+    return [
+        lambda: site.commit("X", "g", offset),
+        lambda: site.read("X"),
+        lambda: site.clusters["Y"].commit("g", ORDERS, site.clusters["X"].group_offsets["g", ORDERS].offset),
+    ]
