@@ -132,7 +132,8 @@ class CutoverStep:
 class GroupPlan:
     """What a move of one group would come to; with any *blocking* reason it is not made.
 
-    *notes* are good to know. *streams* are all that it has committed at either cluster, each with whether it has itself done so at the target.
+    *notes* are good to know. *streams* are all that it has committed at either cluster, each with whether it has itself
+    done so at the target.
     """
 
     group_id: str

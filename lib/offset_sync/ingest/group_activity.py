@@ -17,17 +17,23 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from offset_sync.config import Config
 from offset_sync.decode.record_layouts import KIND_OF_TYPE
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_batch import group_event_rows, to_batch
 from offset_sync.ingest.commit_log_check import Looked
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.commit_log import CommitLogReader
+from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.kafka.tail_reader import Tails
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
+from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.groups_by_log import KINDS, GroupsByLog
+from offset_sync.tables.protocol import Tables
 
 logger = logging.getLogger(__name__)
 DEADLINE_S = 5.0
@@ -130,6 +136,21 @@ class GroupActivity:
             raise ClusterError(self._alias, f"which streams groups have members cannot be told: {what}")
         rows = pa.Table.from_batches(list(_decoded(tails)), DECODED_SCHEMA)
         return group_event_rows(self._alias, to_batch(rows, 0, Looked(datetime.now(timezone.utc))))
+
+
+def open_group_activity(
+    config: Config, tables: Tables, admins: Mapping[str, ClusterAdmin]
+) -> Mapping[str, GroupActivity]:
+    """Return who tells which groups have members at each cluster of *config*; *admins* ask them."""
+    by_log = GroupsByLog(tables, CommitLogLives(tables), config.clusters)
+
+    def one(alias: str) -> GroupActivity:
+        options = config.admin_options(alias)
+        checkpoint = Checkpoint(tables.files, f"{config.tables.checkpoints}/sync_offsets/{alias}")
+        log = CommitLogReader(admins[alias], options)
+        return GroupActivity(alias, GroupStates(alias, options), log, checkpoint, by_log)
+
+    return {alias: one(alias) for alias in config.clusters}
 
 
 def _partitions_of(groups: Collection[str], partitions: int) -> Collection[int]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT
@@ -150,10 +149,10 @@ def made_at_ms(rows: pa.Table) -> NDArray[np.int64]:
 
     In rows of earlier versions by the cluster's clock, and never later than they were captured.
     """
-    made = pc.coalesce(
-        rows.column("made_at"), pc.min_element_wise(rows.column("committed_at"), rows.column("captured_at"))
-    )
-    return _milliseconds(pa.table({"made_at": made}), "made_at")
+    by_cluster = np.minimum(_milliseconds(rows, "committed_at"), _milliseconds(rows, "captured_at"))
+    made_at = rows.column("made_at")
+    made_us = made_at.cast(pa.timestamp("us")).cast(pa.int64()).fill_null(0).to_numpy()
+    return np.where(made_at.is_valid().to_numpy(), made_us // 1000, by_cluster)
 
 
 def _milliseconds(rows: pa.Table, name: str) -> NDArray[np.int64]:

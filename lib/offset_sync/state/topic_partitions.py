@@ -64,7 +64,11 @@ class TopicPartitions:
     def counts(self, topic: str) -> dict[str, int]:
         """Return the same for every cluster where the topic was looked at."""
         with self._lock:
-            return {cluster: each.partitions for (cluster, name), each in self._known.items() if name == topic}
+            return {
+                cluster: each.partitions
+                for (cluster, name), each in self._known.items()
+                if name == topic and each.partitions
+            }
 
     def has_grown(self, topic: str) -> bool:
         """Return whether a topic has got partitions at any cluster since it was first seen."""
