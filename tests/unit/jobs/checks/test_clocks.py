@@ -13,9 +13,9 @@ NOW_MS = 1_795_000_000_000
 @pytest.mark.parametrize(
     ("newest_ms", "level", "text"),
     [
-        (NOW_MS + 3_600_000, Level.WARN, "of 1h from now: a clock is wrong"),
+        (NOW_MS + 3_600_000, Level.WARN, "of 1 h from now: a clock is wrong"),
         (NOW_MS + 4_000, Level.OK, "not ahead of ours"),
-        (NOW_MS - 60_000, Level.OK, "1m old"),
+        (NOW_MS - 60_000, Level.OK, "1 min old"),
         (None, Level.SKIP, "sync_offsets measures it"),
     ],
 )
