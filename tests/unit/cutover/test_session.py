@@ -1,12 +1,14 @@
-"""Who was taken over moves nobody."""
+"""A cutover commits as long as its claim on the groups holds."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from fakes.reconciler_site import config_of
 from fakes.target_cluster import Target
-from offset_sync.cutover import session
+from offset_sync.cutover.session import cutover_writer
 from offset_sync.kafka.partition_answer import Committed
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
@@ -35,18 +37,19 @@ def target(monkeypatch: pytest.MonkeyPatch) -> Target:
     return target
 
 
-def writer(fence: Fence) -> OffsetWriter:
-    return session._writer_at(config_of(["X", "Y"]), "Y", fence)
+def writer(folder: Path, fence: Fence) -> OffsetWriter:
+    config = config_of(["X", "Y"], tables={"root": str(folder), "checkpoints": str(folder / "checkpoints")})
+    return cutover_writer(config, "Y", fence)
 
 
-def test_a_group_is_moved_as_long_as_nobody_else_has_claimed_it(target: Target) -> None:
-    (outcome,) = writer(OpenFence()).write([WRITE])
+def test_a_group_is_moved_as_long_as_nobody_else_has_claimed_it(tmp_path: Path, target: Target) -> None:
+    (outcome,) = writer(tmp_path, OpenFence()).write([WRITE])
     assert outcome.outcome is Outcome.COMMITTED
     assert target.offsets == {"billing": {ORDERS: Committed(7, "")}}
 
 
-def test_who_was_taken_over_moves_nobody(target: Target) -> None:
+def test_who_was_taken_over_moves_nobody(tmp_path: Path, target: Target) -> None:
     with pytest.raises(TakenOverError, match="epoch 8"):
-        writer(TakenOver()).write([WRITE])
+        writer(tmp_path, TakenOver()).write([WRITE])
     assert target.offsets == {}
     assert target.writes == []
