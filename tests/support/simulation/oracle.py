@@ -50,7 +50,7 @@ class Oracle:
         for number in self._unread(log, value.offset, read):
             sources = [Position(alias, where.group, where.place) for alias in self.world.shape.clusters]
             if any(
-                source in self.world.genuine and self._is_hole(source, self.world.genuine[source].claimed, number)
+                source in self.world.passed and self._is_hole(source, self.world.passed[source], number)
                 for source in sources
                 if source.cluster != where.cluster
             ):

@@ -217,6 +217,7 @@ class World:
         self.beyond: set[tuple[Position, int, int]] = set()
         self.brought: dict[Position, int] = {}  # what the sync wrote last
         self.placed: dict[Position, int] = {}  # what was committed last, whoever did
+        self.passed: dict[Position, int] = {}  # what any commit there has claimed
         self.made: dict[tuple[Position, int, int], int] = {}  # when commits were made
         self.tried: Counter[tuple[Position, int]] = Counter()  # what the sync tried to write
         self.swapped: dict[tuple[Position, int | None], int] = {}  # commits of groups that were taken for ours
@@ -277,6 +278,7 @@ class World:
             self.rewound_ms[where] = true_ms
         self.genuine[where] = Genuine(offset, now, claimed, true_ms)
         self.claims[where, offset, now] = claimed
+        self.passed[where] = self.passed.get(where, 0) | claimed
         self.made[where, offset, now] = true_ms
         if offset > log.end:
             self.beyond.add((where, offset, now))
