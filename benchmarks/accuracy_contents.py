@@ -43,7 +43,7 @@ def contents_log(logs: dict[str, ClusterLog], cluster: str) -> PartitionLog:
             index.note_unrecognised(Runs.of(places.start, places.length, codes, places.origin_start, zero))
         index.extend(to_runs(found, 0, 0), aligner.state.frontier)
         batch = batch._replace(originals=nothing, copies=nothing)
-    metadata = PartitionMetadata("id", 1, 0, index.frontier, frozenset({"id"}), index.frontier)
+    metadata = PartitionMetadata("id", 0, index.frontier, frozenset({"id"}), index.frontier)
     return PartitionLog(index, sorted(logs).index(cluster), metadata)
 
 

@@ -22,7 +22,7 @@ _FORMER = 100
 def partition_log(log: ClusterLog, origin: int, workload: Workload) -> PartitionLog:
     """Return a log as the product sees it once everything that has come is indexed."""
     index = index_of(log, origin, workload)
-    metadata = PartitionMetadata("id", 1, 0, index.frontier, frozenset({"id"}), index.frontier)
+    metadata = PartitionMetadata("id", 0, index.frontier, frozenset({"id"}), index.frontier)
     return PartitionLog(index, origin, metadata)
 
 

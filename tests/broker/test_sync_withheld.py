@@ -38,7 +38,7 @@ def group_of(topic: str, offset: int = 6) -> str:
 
 
 GROUPS = [*map(group_of, TOPICS), *(group_of(topic, 15) for topic in (CUT, CUT_AT_SOURCE, EXPIRED)), "held-all"]
-GROUPS += [group_of(GROWN, BEYOND), group_of(FILLED, 5)]
+GROUPS += [group_of(GROWN, BEYOND), group_of(FILLED, 5), group_of(WIDER, 7)]
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +59,10 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
     grow(clusters, COUNT + 10)
     commit(source, {group_of(GROWN, BEYOND): {(GROWN, 0): BEYOND}, group_of(FILLED, 5): {(FILLED, 0): 5}})
     create(clusters, [LATER])
-    commit(source, {group_of(topic): {(topic, 0): 6} for topic in TOPICS})
+    commit(source, {group_of(topic): {place(topic): 6} for topic in TOPICS})
     commit(source, {group_of(topic, 15): {(topic, 0): 15} for topic in (CUT, CUT_AT_SOURCE, EXPIRED)})
-    commit(source, {"held-all": {(topic, 0): 6 for topic in TOPICS}})
+    commit(source, {"held-all": {place(topic): 6 for topic in TOPICS}})
+    commit(source, {group_of(WIDER, 7): {(WIDER, 0): 7}})
     delete_below(target, CUT, 10)
     delete_below(source, CUT_AT_SOURCE, 10)
     delete_below(target, EMPTIED, COUNT)
@@ -84,9 +85,9 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
 def create(clusters: Clusters, topics: list[str]) -> None:
     source, target = clusters["dc1"], clusters["dc2"]
     there = [topic for topic in topics if topic != ONLY_THERE]
-    create_topics(source, dict.fromkeys(topics, 1))
-    create_topics(target, {topic: 2 if topic == WIDER else 1 for topic in there})
-    write_log(source, {(topic, 0): native_log("dc1", COUNT) for topic in topics})
+    create_topics(source, {topic: 2 if topic == WIDER else 1 for topic in topics})
+    create_topics(target, dict.fromkeys(there, 1))
+    write_log(source, {each: native_log("dc1", COUNT) for topic in topics for each in {place(topic), (topic, 0)}})
     write_log(target, {(topic, 0): copied_log("dc1", range(COUNT)) for topic in there})
 
 
@@ -133,7 +134,8 @@ def states(acts: Acts, act: int, topic: str, offset: int = 6) -> tuple[str, str]
 
 
 def place(topic: str) -> Partition:
-    return topic, 0
+    """Return where groups have read a topic: of the one that has more partitions at dc1 what dc2 lacks."""
+    return topic, int(topic == WIDER)
 
 
 def test_every_pass_is_done_without_a_failure(acts: Acts) -> None:
@@ -161,6 +163,11 @@ def test_a_topic_that_cannot_be_translated_is_withheld_with_the_reason(acts: Act
         assert acts.value(0, "dc2", group, place(topic)) is None
         row = only(acts.rows(0, group_id=group, topic=topic))
         assert (row["target_offset"], row["committed_at"]) == (None, None)
+
+
+def test_the_other_partition_of_a_topic_that_has_more_at_the_source_is_followed(acts: Acts) -> None:
+    assert acts.said(0, group_of(WIDER, 7)) == [("EXACT", "COMMITTED")]
+    assert acts.offset(0, "dc2", group_of(WIDER, 7), (WIDER, 0)) == 7
 
 
 def test_a_topic_made_anew_is_answered_again_once_its_new_life_is_indexed(acts: Acts) -> None:

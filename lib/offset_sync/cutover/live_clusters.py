@@ -153,6 +153,13 @@ class LiveClusters:
         others = {group_id: sorted({*homes} - {self._source}) for group_id, homes in found.items()}
         return {group_id: homes for group_id, homes in others.items() if homes}
 
+    def held_back(self, groups: Collection[str]) -> dict[str, str]:
+        """Return, per group, which open transaction holds back commits of it at either cluster."""
+        with self._state.lock:
+            keys = [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
+        reasons = self._live.progress.held_back((self._source, self._target), keys)
+        return {key.group_id: str(reason) for key, reason in zip(keys, reasons, strict=True) if reason is not None}
+
     def _included_keys(self, groups: Collection[str]) -> KeyRows:
         keys, offsets = self._live.keys_of(groups), self._state.offsets
         is_included = [self._config.is_topic_included(offsets.keys[key][1]) for key in keys.tolist()]
@@ -246,7 +253,7 @@ class LiveClusters:
 
         As far as the index knows: what the source took in after the index last read it is not among them.
         """
-        state, index = self._state, self._state.index
+        state, index, cuts = self._state, self._state.index, self._cuts_of_target(groups)
         views: dict[TopicPartition, tuple[LogIndex, LogIndex]] = {}
         asked: list[tuple[str, TopicPartition, int]] = []
         with state.lock:
@@ -261,7 +268,7 @@ class LiveClusters:
                 asked.append((group_id, partition, int(committed[key])))
                 target = index.log(self._target, *partition) or LogIndex()
                 if partition not in views:
-                    views[partition] = source.view(), target.view()
+                    views[partition] = source.view(), target.view().below(cuts.get(partition, target.frontier))
         found: dict[str, list[str]] = {}
         for group_id, partition, first in asked:  # without the lock: pages are read
             parts = [
@@ -274,6 +281,14 @@ class LiveClusters:
                 ranges = _to_ranges(unread.start, unread.length)
                 found.setdefault(group_id, []).extend(f"{where} {each}" for each in ranges)
         return found
+
+    def _cuts_of_target(self, groups: Collection[str]) -> dict[TopicPartition, int]:
+        """Return from where on logs of the target have other records than the index, or none."""
+        with self._state.lock:
+            keys = [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
+        partitions = {TopicPartition(topic, partition) for _, topic, partition in keys}
+        said = self._live.clusters.fetch([self._target], partitions)[self._target]
+        return {} if isinstance(said, ClusterError) else {each: said.ended[each].end for each in said.cut}
 
 
 class _DecidedWriter:

@@ -213,6 +213,9 @@ class CutoverClusters(Protocol):
     def committed_streams(self, groups: Collection[str]) -> Mapping[str, Mapping[str, bool]]:
         """Return, per group, the streams it has itself committed at either cluster, and whether at the target."""
 
+    def held_back(self, groups: Collection[str]) -> Mapping[str, str]:
+        """Return, per group, which open transaction holds back commits of it, when the statuses were asked for."""
+
     def forget_ends(self) -> None:
         """Let :meth:`unread` ask anew where the logs end; between two calls it counts up to the same ends."""
 

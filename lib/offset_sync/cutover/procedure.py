@@ -76,6 +76,7 @@ class CutoverProcedure:
         statuses, elsewhere = self._clusters.partition_statuses(groups), self._clusters.owned_elsewhere(groups)
         readers = self._clusters.readers(groups) if mode is Mode.PLANNED else {}
         streams, plans = self._clusters.committed_streams(groups), []
+        held = self._clusters.held_back(groups)
         for group_id in groups:
             activities = _activity(group_id, here), _activity(group_id, there)
             plan = GroupPlan(group_id, *activities, statuses.get(group_id, []), streams=streams.get(group_id, {}))
@@ -87,6 +88,7 @@ class CutoverProcedure:
             if mode is Mode.PLANNED:
                 plan.blocking += self._source_reasons(plan, here, readers.get(group_id))
             plan.blocking += self._commit_reasons(plan, elsewhere.get(group_id, []))
+            plan.blocking += [held[group_id]] if group_id in held else []
             plan.notes += self._notes(plan)
         return plans
 

@@ -18,6 +18,7 @@ from offset_sync.state import failpoints
 from offset_sync.state.cluster_clock import Read
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Recorded, SyncState
+from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
@@ -44,12 +45,13 @@ class SyncBatch:
         reconciler: BatchReconciler,
         metrics: SyncMetrics,
         is_ready: threading.Event,
+        left_writes: LeftWrites | None = None,
     ) -> None:
         self._ingester, self._alias = ingester, ingester.alias
         self._state = state
         self._reconciler = reconciler
         self._metrics = metrics
-        self._is_ready = is_ready
+        self._is_ready, self._left_writes = is_ready, left_writes
         self._beside = ThreadPoolExecutor(1, thread_name_prefix=f"history {self._alias}")
         self._last: tuple[int, Int64s, Recorded] | None = None
         self._ended_ms = ABSENT, ABSENT  # when the last two micro-batches ended
@@ -67,6 +69,7 @@ class SyncBatch:
                 batch = self._dated(batch)
                 recorded = self._record(batch)
                 self._ingester.note_taken_in(batch_id)
+            recorded = self._settled(batch, recorded)
             # Beside the reconciling, for both mostly wait. The batch ends when both have, and comes again if one fails.
             history = self._beside.submit(self._ingester.write, batch, recorded.is_own)
             try:
@@ -87,12 +90,29 @@ class SyncBatch:
 
     def _record(self, batch: CommitBatch) -> Recorded:
         records, last = batch.commit_records, self._last
-        recorded = self._state.record(self._alias, batch.keys, records)
+        is_starting = self._left_writes is not None and not self._is_ready.is_set()
+        recorded = self._state.record(self._alias, batch.keys, records, is_starting=is_starting)
         if last is not None and last[0] == batch.batch_id and np.array_equal(last[1], records.log_offset):
             # It failed and comes again: which commits are ours was known then, and is forgotten since.
             return last[2]
         self._last = batch.batch_id, records.log_offset, recorded
         return recorded
+
+    def _settled(self, batch: CommitBatch, recorded: Recorded) -> Recorded:
+        """Return *recorded* with nothing in doubt: what a driver before has left is ours, all else the groups'."""
+        if self._left_writes is None:
+            return recorded
+        self._left_writes.note_taken_in(self._alias)
+        if not recorded.is_doubtful.any():
+            return recorded
+        rows, records = np.flatnonzero(recorded.is_doubtful), batch.commit_records
+        is_own = np.zeros(len(recorded.rows), np.bool_)
+        is_own[rows] = self._left_writes.of(
+            self._alias, recorded.rows[rows], records.offset[rows], records.made_ms[rows]
+        )
+        settled = self._state.settle(self._alias, records, recorded, is_own)
+        self._last = batch.batch_id, records.log_offset, settled
+        return settled
 
     def _dated(self, batch: CommitBatch) -> CommitBatch:
         """Return *batch* with when its commits were made by our clock.

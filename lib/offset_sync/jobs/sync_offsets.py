@@ -44,6 +44,8 @@ from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
+from offset_sync.state.translator import Translator
+from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.translation_history import TranslationHistory
@@ -100,6 +102,8 @@ class SyncJob:
         self._folds = StartFolds(self._tables, config, None if run.is_dry else run.lease)
         self._reading = CommitReading(config, seen, self._admins, checkpoints)
         self._pace = Pace(config.sync.trigger_interval, self._over, is_once=is_once)
+        left = LeftWrites(self._state, Translator(config, self._state), fetcher)
+        self._left_writes = left if run.lease.may_have_written else None
         self._syncs = dict[str, SyncBatch]()
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
         self._queries = QuerySupervisor(run.lease.stop, self._over, (config.tables.root, config.tables.checkpoints))
@@ -127,6 +131,9 @@ class SyncJob:
             replay_quarantine(FencedTables(self._spark, self._config.tables.root, self._lease))
         self._reading.begin_after(self._folds.restore(self._state, self._reading.lives))
         self._watch.follow_moves()
+        self._watch.begin_new_partitions()
+        if self._left_writes is not None:
+            self._watch.ask_members()
         self._state.unread.begin(self._config.clusters)
         for pair, waiting in self._metrics.waiting.items():
             waiting.restore(self._state.last(*pair))
@@ -144,6 +151,7 @@ class SyncJob:
         self._note_read(self._config.clusters.keys() - (errors.keys() - self._gone))
         self._lease.settle()
         self._watch.ask_members()
+        self._watch.note_growth()
         if STOPPED not in errors.values():
             failures += self._loop.full_pass(is_first=True)
         self._history.close()
@@ -240,7 +248,7 @@ class SyncJob:
 
     def _batch(self, alias: str) -> BatchFunction:
         ingester = self._reading.ingesters[alias]
-        sync = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready)
+        sync = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready, self._left_writes)
         self._syncs[alias] = sync
         failing = FailingBatches(alias, self._reading.again[alias])
         return self._pace.after(failing.guard(sync, ingester), lambda: sync.is_urgent)

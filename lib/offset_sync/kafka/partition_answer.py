@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 
 class PartitionAnswer(NamedTuple):
-    """What the broker answers for one partition; *error* is None or its name, *leader_epoch* None where none is known."""
+    """What the broker answers for one partition; *error* and *leader_epoch* are None where there is none."""
 
     topic: str
     partition: int

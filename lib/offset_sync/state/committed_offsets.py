@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.own_writes import OwnWrites
 from offset_sync.translate.index.runs import Int64s
 
+NEVER_MS = int(np.iinfo(np.int64).max)
+"""When a group committed first where it never did."""
 _BELIEVED = ("actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "actual_is_own", "is_deleted")
 """What an acknowledged write says before the log does."""
 
@@ -60,6 +62,14 @@ class CommitRecords:
         return found
 
 
+class TakenIn(NamedTuple):
+    """What became of records, shape (records,): which are our own, which are in doubt, and which were not read before."""
+
+    is_own: NDArray[np.bool_]
+    is_doubtful: NDArray[np.bool_]
+    is_new: NDArray[np.bool_]
+
+
 class ClusterOffsets:
     """What one cluster's coordinators hold, as far as its log was read, and which of it the groups have committed.
 
@@ -81,10 +91,13 @@ class ClusterOffsets:
                 "actual_is_own": False,
                 "last_offset": ABSENT,
                 "genuine_offset": ABSENT,
+                "genuine_before": ABSENT,
+                "genuine_before_ms": ABSENT,
                 "genuine_at_ms": ABSENT,
                 "genuine_made_ms": ABSENT,
                 "genuine_epoch": ABSENT,
                 "rewound_ms": ABSENT,
+                "first_ms": NEVER_MS,
                 "is_deleted": False,
             }
         )
@@ -94,8 +107,12 @@ class ClusterOffsets:
         self.topic_id: dict[int, str] = {}
         self._read_last: dict[int, list[Any]] = {}  # what was known before we wrote, until the log brings more
 
-    def record(self, records: CommitRecords) -> NDArray[np.bool_]:
-        """Take in *records* and return which are our own; records read before change nothing."""
+    def record(self, records: CommitRecords, *, is_starting: bool = False) -> TakenIn:
+        """Take in *records* and return whose they are; records read before change nothing.
+
+        While a driver *is_starting*, what matches no known write may be of a driver that died before it recorded it:
+        such a record is neither ours nor the group's until :meth:`settle`.
+        """
         order = self._order(records)
         ordered = records if order is None else records.take(order)
         is_new = self._is_newer(ordered)
@@ -103,12 +120,22 @@ class ClusterOffsets:
         is_own &= ordered.offset == self.columns["actual_offset"][ordered.key]
         is_claimed = is_new & ordered.is_position
         is_own[is_claimed] = self.own_writes.claim(ordered.key[is_claimed], ordered.offset[is_claimed])
-        self._take_in(ordered, is_own, is_new)
+        is_doubtful = is_claimed & ~is_own & is_starting
+        self._take_in(ordered, is_own, is_new, is_doubtful)
         if order is None:
-            return is_own
-        found = np.empty(len(order), np.bool_)
-        found[order] = is_own
-        return found
+            return TakenIn(is_own, is_doubtful, is_new)
+        found = np.empty((3, len(order)), np.bool_)
+        found[:, order] = is_own, is_doubtful, is_new
+        return TakenIn(*found)
+
+    def settle(self, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
+        """Take in whose *records* are that were in doubt, all of them, in log order."""
+        column, key = self.columns, records.key
+        is_last = (column["log_offset"][key] == records.log_offset) & (
+            column["log_partition"][key] == records.log_partition
+        )
+        column["actual_is_own"][key[is_last & is_own]] = True
+        self._take_genuine(records, ~is_own)
 
     def record_told(self, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
         """Take in *records* of which another process has told which are our own, as offset_commits has them."""
@@ -118,7 +145,7 @@ class ClusterOffsets:
         is_new = self._is_newer(records)
         is_claimed = is_new & is_own & records.is_position
         self.own_writes.claim(records.key[is_claimed], records.offset[is_claimed])
-        self._take_in(records, is_own, is_new)
+        self._take_in(records, is_own, is_new, np.zeros(len(is_own), np.bool_))
 
     def _order(self, records: CommitRecords) -> NDArray[np.intp] | None:
         """Return the records' order, where a key has some in two partitions; None: as they are."""
@@ -152,7 +179,13 @@ class ClusterOffsets:
         found: NDArray[np.bool_] = log_partition == hashes % self.partitions
         return found
 
-    def _take_in(self, records: CommitRecords, is_own: NDArray[np.bool_], is_new: NDArray[np.bool_]) -> None:
+    def _take_in(
+        self,
+        records: CommitRecords,
+        is_own: NDArray[np.bool_],
+        is_new: NDArray[np.bool_],
+        is_doubtful: NDArray[np.bool_],
+    ) -> None:
         """Bring every column up to date."""
         column = self.columns
         is_genuine = is_new & ~is_own & records.is_position
@@ -170,16 +203,29 @@ class ClusterOffsets:
         column["actual_epoch"][key] = records.leader_epoch[last]
         column["actual_is_own"][key] = is_own[last]
         column["is_deleted"][key] = records.is_tombstone[last]
-        said = _last_of_each(records.key, is_genuine)
-        key = records.key[said]
-        column["genuine_offset"][key] = records.offset[said]
-        column["genuine_at_ms"][key] = records.committed_at_ms[said]
-        column["genuine_made_ms"][key] = records.made_ms[said]
-        column["genuine_epoch"][key] = records.leader_epoch[said]
+        self._take_genuine(records, is_genuine & ~is_doubtful)
         placed = _last_of_each(records.key, is_new & records.is_position)
         column["last_offset"][records.key[placed]] = records.offset[placed]
         for row in placed.tolist():
             keep_text(self.topic_id, int(records.key[row]), records.topic_id[row])
+
+    def _take_genuine(self, records: CommitRecords, chosen: NDArray[np.bool_]) -> None:
+        column, said = self.columns, _last_of_each(records.key, chosen)
+        np.minimum.at(column["first_ms"], records.key[chosen], records.made_ms[chosen])
+        key = records.key[said]
+        self._note_before(records, np.setdiff1d(np.flatnonzero(chosen), said), key)
+        column["genuine_offset"][key] = records.offset[said]
+        column["genuine_at_ms"][key] = records.committed_at_ms[said]
+        column["genuine_made_ms"][key] = records.made_ms[said]
+        column["genuine_epoch"][key] = records.leader_epoch[said]
+
+    def _note_before(self, records: CommitRecords, earlier: NDArray[np.intp], key: NDArray[np.intp]) -> None:
+        """Note the commit before the last one of each *key*: one of the rows *earlier*, or the last that was known."""
+        column = self.columns
+        column["genuine_before"][key] = column["genuine_offset"][key]
+        column["genuine_before_ms"][key] = column["genuine_made_ms"][key]
+        column["genuine_before"][records.key[earlier]] = records.offset[earlier]
+        column["genuine_before_ms"][records.key[earlier]] = records.made_ms[earlier]
 
     def _note_rewinds(self, records: CommitRecords, is_new: NDArray[np.bool_], is_genuine: NDArray[np.bool_]) -> None:
         """Note when a group went back: it committed less than the record before, whoever had written that."""
@@ -194,9 +240,12 @@ class ClusterOffsets:
         np.maximum.at(self.columns["rewound_ms"], key[went_back], records.made_ms[rows[went_back]])
 
     def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
-        """Note what the cluster acknowledged as written by us."""
-        if len(key) == 0:
-            return
+        """Note what the cluster acknowledged as written by us.
+
+        Not what the log has brought by now: it may have brought a commit of the group's own after it.
+        """
+        is_pending = self.own_writes.is_pending(key, offset)
+        key, offset = key[is_pending], offset[is_pending]
         column = self.columns
         for row, *before in zip(key.tolist(), *(column[name][key].tolist() for name in _BELIEVED), strict=True):
             self._read_last.setdefault(row, before)
@@ -212,6 +261,11 @@ class ClusterOffsets:
             for name, value in zip(_BELIEVED, before, strict=True):
                 self.columns[name][key] = value
         self._read_last.clear()
+
+    def begin_partition(self, key: NDArray[np.intp], at_ms: Int64s) -> None:
+        """Have groups be at the start of partitions that came *at_ms*, after they had committed others of the topic."""
+        column = self.columns
+        column["genuine_offset"][key], column["genuine_at_ms"][key] = 0, at_ms
 
     def position(self, rows: NDArray[np.intp]) -> tuple[Int64s, Int64s]:
         """Return where the groups of *rows* are if this cluster is their home, and since when (the cluster's word).

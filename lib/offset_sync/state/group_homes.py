@@ -46,6 +46,12 @@ class GroupHomes:
         self._fit()
         self._members[alias][:] = [group_id in groups for group_id, _ in self._keys.streams]
 
+    def with_members(self, alias: str) -> frozenset[str]:
+        """Return the groups that had members at a cluster when they were noted last."""
+        self._fit()
+        has_members = self._members[alias].tolist()
+        return frozenset(group_id for group_id, _ in self._keys.streams if has_members[self._keys.stream(group_id, _)])
+
     def note_moves(self, moves: Iterable[Move]) -> None:
         """Note moves; of several of one group and stream the last counts."""
         for group_id, stream, cluster, at_ms in moves:

@@ -71,6 +71,8 @@ class Lease:
         self._seen_at = float("-inf")
         self._newer: Claim | None = None
         self._settled_at = float("-inf")
+        self.may_have_written = False
+        """Whether a driver before may have written what no table knows of: it died, or the tables are new."""
         self._lock, self._has_ended = threading.Lock(), threading.Event()
 
     def claim(self, groups: Sequence[str] = ()) -> None:
@@ -94,11 +96,9 @@ class Lease:
 
     def _hold(self, mine: list[Claim], version: int, began: float, before: Sequence[Claim]) -> None:
         self._mine, self._version, self._seen_at = mine, version, began
-        left = [
-            each
-            for each in holders(before, self._job, {each.group_id for each in mine}).values()
-            if each.ended_at is None
-        ]
+        known = holders(before, self._job, {each.group_id for each in mine})
+        left = [each for each in known.values() if each.ended_at is None]
+        self.may_have_written = bool(left) or not known
         if left:
             self._settled_at = self._now() + SETTLE_S
         logger.info("this is driver %d of %s (%s)", mine[0].epoch, self._job, mine[0].driver_id)
@@ -174,7 +174,7 @@ class NoLease(Lease):
     """For a run that changes nothing: it claims nothing, so it neither takes over nor can be taken over."""
 
     def __init__(self, stop: threading.Event) -> None:
-        self.stop, self._newer = stop, None
+        self.stop, self._newer, self.may_have_written = stop, None, False
 
     @property
     def is_settled(self) -> bool:

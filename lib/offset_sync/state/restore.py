@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.committed_offsets import ClusterOffsets, CommitRecords, keep_text
+from offset_sync.state.committed_offsets import NEVER_MS, ClusterOffsets, CommitRecords, keep_text
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_commits import KEY, last_commits, made_at_ms
@@ -24,7 +24,7 @@ from offset_sync.tables.protocol import Tables
 
 _NUMBERS = (
     *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "last_offset"),
-    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms"),
+    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms", "first_ms"),
 )
 _SAMPLES = 50
 """Of so many keys' newest commits the clock of their cluster is told: a client may have stamped any of them."""
@@ -81,7 +81,7 @@ def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str], *,
             if mine.num_rows == 0:
                 continue
             for name in _NUMBERS:
-                commits.columns[name][key] = int64s(mine.column(name), ABSENT)
+                commits.columns[name][key] = int64s(mine.column(name), NEVER_MS if name == "first_ms" else ABSENT)
             for name in ("actual_is_own", "is_deleted"):
                 commits.columns[name][key] = mine.column(name).to_numpy()
             for place, text in zip(key.tolist(), mine.column("topic_id").to_pylist(), strict=True):

@@ -149,7 +149,7 @@ class Translator:
             window_start = pair.last.window_start(keys, lowest, basis[0])
             if given.stands is not None and strategy.name == EXACT.name:
                 known = pair.last.known(key, given.stands, given.offset, basis[0])
-        here = said or self._remembered(pair.source, partition, there)
+        here = said or self._remembered(pair.source, partition)
         # Nobody has watched since the clusters were asked, however long ago that is by now.
         asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)
         unread_since_ms = self.unread_since_ms(pair.source, partition, said, asked_at_ms)
@@ -198,12 +198,12 @@ class Translator:
         if there is None:
             return Outlook.of_source(here)
         if here is None and before is not None:
-            return before._replace(log_start=there.log_start)
-        here = here or self._remembered(source, partition, there)
+            return before._replace(log_start=there.log_start, cut_at=there.cut_at)
+        here = here or self._remembered(source, partition)
         log, target_log = self._log(source, partition, here), self._log(target, partition, there)
         ids = (here.topic_id, there.topic_id)
         revision = self._revision(log.index, partition)
-        return Outlook(reason_to_withhold(log, target_log), ids, there.log_start, revision)
+        return Outlook(reason_to_withhold(log, target_log), ids, there.log_start, revision, there.cut_at)
 
     def _strategy(self, topic: str, now_ms: int) -> Strategy:
         code = ABSENT if (original := self._original_of(topic)) is None else self._index.code(original)
@@ -216,21 +216,22 @@ class Translator:
             return None
         ids = self._topic_ids(cluster, partition)
         if partition.topic in said.refused:
-            return PartitionMetadata(None, 0, 0, 0, ids, is_refused=True)
+            return PartitionMetadata(None, 0, 0, ids, is_refused=True)
         topic, ends = said.topics.get(partition.topic), said.ends.get(partition)
         if topic is None:
-            return PartitionMetadata(None, 0, 0, 0, ids)
-        if ends is None and partition.partition < topic.partitions:
+            return PartitionMetadata(None, 0, 0, ids)
+        is_missing = partition.partition >= topic.partitions
+        if ends is None and not is_missing:
             return None
         start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
         log = ClusterPartition(cluster, *partition)
-        found = PartitionMetadata(topic.topic_id, topic.partitions, start, end, ids, snapshot.frontiers[log])
+        found = PartitionMetadata(topic.topic_id, start, end, ids, snapshot.frontiers[log], is_missing=is_missing)
+        cut_at = min(said.ended[partition].end, end) if partition in said.cut else None
         doubt, is_written = self._index.doubt(log), self._is_written(log, partition.topic)
-        return found._replace(is_cut=partition in said.cut, is_written=is_written, doubt=doubt)
+        return found._replace(cut_at=cut_at, is_written=is_written, doubt=doubt)
 
-    def _remembered(self, cluster: str, partition: TopicPartition, there: PartitionMetadata) -> PartitionMetadata:
-        ids, indexed = self._topic_ids(cluster, partition), self._index.partitions(cluster, partition.topic)
-        known, log = last_known(ids, indexed, partition.partition, there), ClusterPartition(cluster, *partition)
+    def _remembered(self, cluster: str, partition: TopicPartition) -> PartitionMetadata:
+        known, log = last_known(self._topic_ids(cluster, partition)), ClusterPartition(cluster, *partition)
         return known._replace(is_written=self._is_written(log, partition.topic), doubt=self._index.doubt(log))
 
     def _is_written(self, log: ClusterPartition, topic: str) -> bool:

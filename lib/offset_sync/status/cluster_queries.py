@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
@@ -12,8 +13,10 @@ from offset_sync.ingest.group_activity import GroupActivity
 from offset_sync.kafka.commit_log import CommitLogReader
 from offset_sync.kafka.commit_log_ends import commit_log_ends
 from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka.held_commits import HeldCommitsReader
 from offset_sync.kafka.topic_names import open_admin, open_epochs, open_reader
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import EpochChange, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.checkpoint_logs import open_checkpoints
@@ -57,6 +60,8 @@ class ClusterQueries:
         self._readers = {alias: open_reader(alias, each, config.names) for alias, each in options.items()}
         self._epochs = {alias: open_epochs(alias, each, config.names) for alias, each in options.items()}
         self._checkpoints = {alias: open_checkpoints(config, alias, each) for alias, each in self._admins.items()}
+        self._held = {alias: HeldCommitsReader(self._admins[alias], each) for alias, each in options.items()}
+        self._names = config.names
         self._silent: dict[str, tuple[ClusterError, float]] = {}
         self._fetcher = checked_metadata(config, self._admins, index)
 
@@ -128,6 +133,20 @@ class ClusterQueries:
             return commit_log_ends(self._admins[alias])
         except ClusterError as error:
             return error
+
+    def held_commits(self, alias: str, partitions: Collection[int]) -> Mapping[int, HeldCommits]:
+        """Return what open transactions hold back in *partitions*, by streams; nothing where the cluster is silent."""
+        try:
+            found = self._held[alias].read(partitions) if alias not in self._given_up else {}
+        except ClusterError:
+            return {}
+        return {number: self._with_streams(alias, each) for number, each in found.items()}
+
+    def _with_streams(self, alias: str, held: HeldCommits) -> HeldCommits:
+        if held.keys is None:
+            return held
+        inside = self._names.inside
+        return replace(held, keys=frozenset(each._replace(topic=inside(alias, each.topic)) for each in held.keys))
 
     def first_records(
         self, alias: str, offsets: Mapping[TopicPartition, int]

@@ -52,6 +52,8 @@ class LiveState:
             config, RecordIndex(self.tables, config.timed_topics(), pages=IndexPages(config.sync.index_memory))
         )
         self.clusters = ClusterQueries(config, self.state.index, tables, given_up)
+        self.progress = JobProgress()
+        """How far the jobs had read at the last report."""
         jobs = RunningJobs(self.tables)
         self._progress = CheckpointProgress(self.tables.files, config, self.clusters, jobs)
         # Not once: index_records may learn the clusters' ids later, and others when it begins anew.
@@ -88,7 +90,7 @@ class LiveState:
     def refresh(self, now_ms: int) -> JobProgress:
         """Bring the committed offsets up to date; return how far the jobs had read before."""
         # Asked first: what the jobs have read by then is in the tables when these are read after it.
-        progress = self._progress.read(now_ms)
+        self.progress = progress = self._progress.read(now_ms)
         self._follow()
         return progress
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from offset_sync.model.values import State
@@ -15,27 +15,27 @@ class PartitionMetadata(NamedTuple):
     """What one cluster says of one partition, and which of its topic's incarnations the index has read.
 
     *topic_id* is None where there is no such topic or (*is_refused*) we may not describe it, and empty where nobody
-    can tell. *partitions* counts those of the topic, *log_start* and *log_end* are offsets. *indexed_ids* are the
-    topic ids the index has met. *frontier* is how far the index had read *before* the cluster was asked: by now it
-    may well be past the log end we were told. *is_cut*: the log has lost records that the index had read, and may have
-    got others in their place. *is_written*: it was a copy, byte for byte, and has got records of its own; or its index
-    is that of a copy, and it is taken for none any more. *doubt* says why its copies cannot be told by their contents,
-    if so.
+    can tell. *log_start* and *log_end* are offsets, both 0 where the topic has fewer partitions (*is_missing*).
+    *indexed_ids* are the topic ids the index has met. *frontier* is how far the index had read *before* the cluster was
+    asked: by now it may well be past the log end we were told. *cut_at*: the log has lost records that are indexed;
+    from there on it has other ones, or none, and below it the same. None: it was not cut, as far as the leader epochs
+    tell. *is_written*: it was a copy, byte for byte, and has got records of its own; or its index is that of a copy,
+    and it is taken for none any more. *doubt* says why its copies cannot be told by their contents, if so.
     """
 
     topic_id: str | None
-    partitions: int
     log_start: int
     log_end: int
     indexed_ids: AbstractSet[str] = frozenset()
     frontier: int = 0
     is_refused: bool = False
-    is_cut: bool = False
+    is_missing: bool = False
+    cut_at: int | None = None
     is_written: bool = False
     doubt: State | None = None
 
 
-NOT_ASKED = PartitionMetadata(topic_id="", partitions=0, log_start=0, log_end=NO_LIMIT)
+NOT_ASKED = PartitionMetadata(topic_id="", log_start=0, log_end=NO_LIMIT)
 """The cluster was not asked: nothing is deleted, as far as we know, and the log may have any end."""
 
 
@@ -62,18 +62,26 @@ class PartitionLog:
         """The first offset that retention has left."""
         return self.metadata.log_start
 
+    def below_the_cut(self) -> PartitionLog:
+        """Return what is indexed of the log and still true, where the log was cut: all below the cut, and no more."""
+        cut_at = self.metadata.cut_at
+        return self if cut_at is None else replace(self, index=self.index.below(cut_at))
+
 
 def reason_to_withhold(source: PartitionLog, target: PartitionLog) -> State | None:
     """Return why no commit of this partition may be translated, None if it may.
 
-    Errs to withholding: a topic recreated or a log cut on either side makes identities repeat, so nothing is
-    translated until the log has been indexed anew. Only an empty target log needs no index.
+    Errs to withholding: a topic recreated on either side, or a source's log cut, makes identities repeat, so nothing is
+    translated until the log has been indexed anew. Of a target's log all below the cut is as it was indexed, so answers
+    up to there hold, if it is known where that is. A partition that only one side has withholds no other: mirrors
+    copy into the same partition, whatever producers do with their keys. Only an empty target log needs no index.
     """
-    for side in (source, target):
-        if (reason := reason_of(side.metadata)) is not None:
+    for reason in (reason_of(source.metadata), reason_of_target(target.metadata)):
+        if reason is not None:
             return reason
-    if source.metadata.partitions != target.metadata.partitions:
-        return State.PARTITIONS_DIFFER
+    if source.metadata.is_missing or target.metadata.is_missing:
+        is_nowhere = source.metadata.is_missing and target.metadata.is_missing
+        return State.PARTITION_MISSING if is_nowhere else State.PARTITIONS_DIFFER
     if not target.is_indexed and target.metadata.log_end > target.log_start:
         return State.NOT_INDEXED
     if source.index.is_contradicted or target.index.is_contradicted:
@@ -81,28 +89,30 @@ def reason_to_withhold(source: PartitionLog, target: PartitionLog) -> State | No
     return None
 
 
-def last_known(
-    indexed_ids: AbstractSet[str], indexed: int, partition: int, target: PartitionMetadata
-) -> PartitionMetadata:
-    """Return the metadata of a *partition* whose cluster cannot be asked, as after a disaster.
+def last_known(indexed_ids: AbstractSet[str]) -> PartitionMetadata:
+    """Return the metadata of a partition whose cluster cannot be asked, as after a disaster.
 
-    Its log may have any end, so no commit counts as beyond it. Whatever withheld its commits while the cluster still
-    answered must go on withholding them: the topic ids that the index has met, and how many partitions of the topic it
-    has *indexed* (0: unknown, so the target's number is taken).
+    Its log may have any end, so no commit counts as beyond it. That the cluster has the partition is told by the commit
+    there. Topic ids that the index has met go on withholding what they withheld while the cluster still answered.
     """
-    least = partition + 1
-    partitions = max(indexed, least) if indexed or least > target.partitions else target.partitions
-    return PartitionMetadata(min(indexed_ids, default=""), partitions, 0, int(NO_LIMIT), indexed_ids)
+    return PartitionMetadata(min(indexed_ids, default=""), 0, int(NO_LIMIT), indexed_ids)
 
 
 def reason_of(metadata: PartitionMetadata) -> State | None:
-    """Return why one side alone lets nothing be translated, None if it does not."""
+    """Return why a source alone lets nothing be translated, None if it does not; for a target ask the other one."""
     if metadata.is_refused:
         return State.TOPIC_UNAUTHORIZED
     if metadata.topic_id is None:
         return State.TOPIC_MISSING
     if metadata.indexed_ids and metadata.indexed_ids != {metadata.topic_id}:
         return State.TOPIC_RECREATED
-    if metadata.is_cut or metadata.frontier > metadata.log_end:
+    if metadata.cut_at is not None or metadata.frontier > metadata.log_end:
         return State.LOG_TRUNCATED
     return State.COPY_WRITTEN if metadata.is_written else metadata.doubt
+
+
+def reason_of_target(metadata: PartitionMetadata) -> State | None:
+    """Return why a target alone lets nothing be translated, None if it does not."""
+    if metadata.cut_at is not None:
+        metadata = metadata._replace(cut_at=None, frontier=min(metadata.cut_at, metadata.frontier))
+    return reason_of(metadata)

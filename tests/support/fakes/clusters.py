@@ -144,8 +144,7 @@ class MemoryCluster:
         if error := self.refused.get(write.group_id):
             return error
         epoch = -1 if write.leader_epoch is None else write.leader_epoch
-        record = CommitRecord(write.group_id, place_of(write), write.offset, self.clock_ms[0], leader_epoch=epoch)
-        self._store(record)
+        self._store(CommitRecord(write.group_id, place_of(write), write.offset, self.clock_ms[0], leader_epoch=epoch))
         return None
 
     def _silence(self) -> ClusterError:

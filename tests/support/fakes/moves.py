@@ -25,6 +25,7 @@ class FakeClusters:
     here: Collection[str] | ClusterError = ()
     there: Collection[str] | ClusterError = ()
     elsewhere: dict[str, list[str]] = field(default_factory=dict)
+    transactions: dict[str, str] = field(default_factory=dict)
     unread_left: list[int] = field(default_factory=lambda: [0])
     outcome: Outcome = Outcome.COMMITTED
     held: int | ClusterError | None = 7
@@ -60,6 +61,9 @@ class FakeClusters:
 
     def committed_streams(self, groups: Collection[str]) -> dict[str, dict[str, bool]]:
         return {group: {ORDERS.topic: False} for group in groups}
+
+    def held_back(self, groups: Collection[str]) -> dict[str, str]:
+        return {group: self.transactions[group] for group in groups if group in self.transactions}
 
     def forget_ends(self) -> None:
         self.ends_forgotten += 1

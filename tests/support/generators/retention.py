@@ -114,7 +114,7 @@ class Indexes:
             PartitionLog.of(
                 cache.log(*place_of(log.cluster)),
                 cache.code(log.cluster),
-                PartitionMetadata("id", 1, log.log_start, log.log_end, {"id"}),
+                PartitionMetadata("id", log.log_start, log.log_end, {"id"}),
             )
             for log in (self.logs[source], self.logs[target])
         ]

@@ -14,11 +14,9 @@ from offset_sync.state.cluster_metadata import ClusterMetadata
 from simulation.persisted import Persisted
 from simulation.world import Position, World
 
-COMMITS = TopicPartition(CONSUMER_OFFSETS, 0)
-
 
 class CommitChecks:
-    """Asks about the one partition that *alias* has of it."""
+    """Asks about the partitions that *alias* has of it."""
 
     def __init__(self, world: World, alias: str, tables: Any, persisted: Persisted) -> None:
         self._cluster, self._alias, self._persisted = world.clusters[alias], alias, persisted
@@ -28,28 +26,36 @@ class CommitChecks:
 
     def start_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
         """As a checkpoint says it."""
-        return {COMMITS: self._persisted.planned(self._alias)[0]}
+        return _by_place(self._persisted.planned(self._alias).first)
 
     def end_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
         """As a checkpoint says it."""
-        return {COMMITS: self._persisted.planned(self._alias)[1]}
+        return _by_place(self._persisted.planned(self._alias).end)
 
     def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata | ClusterError]:
-        """Say which topic it is, and where it ends."""
+        """Say which topic it is, and where its partitions end."""
         cluster = self._cluster
         if cluster.is_down:
             return {self._alias: ClusterError(self._alias, "does not answer")}
-        ends = MemoryEnds(0, len(cluster.log), len(cluster.commit_cuts))
-        topics = {CONSUMER_OFFSETS: MemoryTopic(f"commits{cluster.commit_topic}")}
-        return {self._alias: ClusterMetadata(topics, {COMMITS: ends} if wanted[self._alias] else {})}
+        cuts, asked = len(cluster.commit_cuts), sorted(wanted[self._alias])
+        ends = {each: MemoryEnds(0, len(cluster.parts[each.partition]), cuts) for each in asked}
+        topics = {CONSUMER_OFFSETS: MemoryTopic(f"commits{cluster.commit_topic}", len(cluster.parts))}
+        return {self._alias: ClusterMetadata(topics, ends)}
 
     def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
         """Say where leader epochs ended."""
         cluster = self._cluster
-        return {each: min([len(cluster.log), *cluster.commit_cuts[epoch.known :]]) for each, epoch in epochs.items()}
+        ends = {each: len(cluster.parts[each.partition]) for each in epochs}
+        return {each: min([ends[each], *cluster.commit_cuts[epoch.known :]]) for each, epoch in epochs.items()}
 
     def _reaches(self) -> dict[ClusterPartition, int]:
-        return {ClusterPartition(self._alias, *COMMITS): self._persisted.reach(self._alias)}
+        places = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(len(self._cluster.parts))]
+        reach = self._persisted.reach
+        return {ClusterPartition(self._alias, *each): reach(self._alias, each.partition) for each in places}
+
+
+def _by_place(offsets: Mapping[int, int]) -> dict[TopicPartition, int]:
+    return {TopicPartition(CONSUMER_OFFSETS, number): offset for number, offset in offsets.items()}
 
 
 def note_forgotten(world: World, persisted: Persisted) -> None:
@@ -62,12 +68,13 @@ def note_forgotten(world: World, persisted: Persisted) -> None:
         if (where.group, *where.place) in persisted.forgotten and not _stands_anywhere(world, persisted, where):
             world.forgotten[where] = said
             world.rewound_ms.pop(where, None)
+            world.placed.pop(where, None)
 
 
 def _stands_anywhere(world: World, persisted: Persisted, where: Position) -> bool:
     for alias, cluster in world.clusters.items():
-        read = cluster.stood[: persisted.position(alias)]
-        last = next((value for each, value, _ in reversed(read) if each == where._replace(cluster=alias)), None)
+        read = cluster.read_of_stood(persisted.position(alias))
+        last = next((each.value for each in reversed(read) if each.where == where._replace(cluster=alias)), None)
         if last is not None:
             return True
     return False

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from offset_sync.ingest.mirror_commits import NO_MIRROR_COMMITS
 
 from fakes.clusters import to_records
 from offset_sync.ingest.commit_log_check import Looked
@@ -16,14 +16,16 @@ from offset_sync.model.values import GroupPartition
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
-from simulation.commit_checks import COMMITS
+from offset_sync.translate.index.runs import Int64s
 from simulation.index_driver import PatchedTime
+from simulation.judge import Judge, genuine
 
 if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver
 
 
-class Read(NamedTuple):
+@dataclass(frozen=True)
+class Read:
     """A micro-batch of commits, as ``SyncBatch`` takes it from its ingester."""
 
     batch_id: int
@@ -31,16 +33,32 @@ class Read(NamedTuple):
     keys: list[GroupPartition]
     commit_records: CommitRecords
 
+    @property
+    def timestamp_ms(self) -> Int64s:
+        """When the coordinator wrote each commit, by the cluster's clock."""
+        return self.commit_records.committed_at_ms
+
+    def with_made(self, made_ms: Int64s) -> Read:
+        """Return the batch with when each commit was made by our clock."""
+        return replace(self, commit_records=replace(self.commit_records, made_ms=made_ms))
+
 
 class Ingester:
     """Reads what was planned and writes it down; stands for CommitIngester, which does the same with bytes."""
-
-    mirrors = NO_MIRROR_COMMITS
 
     def __init__(self, driver: SyncDriver, alias: str) -> None:
         self.driver, self.alias = driver, alias
         self.taken_in = driver.persisted.last_done(alias)
         self.taking_in = threading.Lock()
+        self.judge = Judge(driver, alias)
+
+    def note_start(self) -> None:
+        """Note that the query is started: what it reads first may be as old as the log."""
+        self.judge.was_whole = False
+
+    def note_ended(self) -> None:
+        """Note that a micro-batch has ended."""
+        self.judge.note_ended()
 
     def has_all(self, state: SyncState) -> bool:
         """Take in what an overtaken driver has ended since this one began; False while a micro-batch is taken in."""
@@ -52,27 +70,44 @@ class Ingester:
             self.taken_in = done
         return True
 
+    def is_whole(self, batch_id: int) -> bool:
+        """Return whether a micro-batch reads all that there was when it was planned."""
+        plan = self.driver.persisted.planned(self.alias)
+        return plan.is_whole and plan.number == batch_id
+
     def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
         """Take in what another driver has read and written down since this one began."""
         driver, before = self.driver, self.taken_in
-        return driver.persisted.restore_between(state, self.alias, driver.lives, before, batch_id)
+        rows = driver.persisted.restore_between(state, self.alias, driver.lives, before, batch_id)
+        if len(rows):
+            driver.persisted.tell(driver.knowledge)
+        return rows
 
     def note_taken_in(self, batch_id: int) -> None:
         self.taken_in = batch_id
 
-    def decode(self, records: Any, batch_id: int) -> Read:
-        driver, (first, end) = self.driver, records
-        log = driver.world.clusters[self.alias].log
-        rows = log[first:end]
+    def decode(self, _records: Any, batch_id: int) -> Read:
+        driver, plan = self.driver, self.driver.persisted.planned(self.alias)
+        ranges = {number: (plan.first[number], end) for number, end in plan.end.items()}
+        rows = self._read(ranges)
         if "shrink" in driver.world.shape.faults:
             driver.pause()
         PatchedTime.now_ms = driver.now_ms()
         looked = driver.checks[self.alias].check.look(batch_id)
         if looked.again:
-            first, end = looked.again[COMMITS]
-            rows = log[first:end]
-        keys = [GroupPartition(each.group_id, *each.place) for each in rows]
-        return Read(batch_id, looked, keys, to_records(rows, [], first))
+            rows = self._read(ranges | {place.partition: tuple(each) for place, each in looked.again.items()})
+        records = [record for record, _ in rows]
+        keys = [GroupPartition(each.group_id, *each.place) for each in records]
+        log_offset = np.array([offset for _, offset in rows], np.int64)
+        return Read(batch_id, looked, keys, replace(to_records(records, [], 0), log_offset=log_offset))
+
+    def _read(self, ranges: dict[int, tuple[int, ...]]) -> list[tuple[Any, int]]:
+        parts = self.driver.world.clusters[self.alias].parts
+        return [
+            (record, offset)
+            for number, (first, end) in ranges.items()
+            for offset, record in enumerate(parts[number][first:end], first)
+        ]
 
     def restore_lost(self, state: SyncState, batch: Read) -> None:
         if not batch.looked.is_certain:
@@ -82,6 +117,8 @@ class Ingester:
             self.driver.persisted.restore_commits(state, self.alias, self.driver.lives)
 
     def write(self, batch: Read, is_own: np.ndarray[Any, Any]) -> dict[str, int]:
+        self.judge.look(batch, is_own.tolist())
+        self.driver.knowledge.note(self.alias, genuine(batch, is_own.tolist()))
         self.driver.pause()
         self.driver.lease.renew()
         self.driver.persisted.note_commits(self.alias, batch, is_own.tolist())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from offset_sync.model.values import TopicPartition
+from simulation.knowledge import Home, Knowledge
 from simulation.logs import Log
 from simulation.mirrors import Mirror
 from simulation.world import Position, World
@@ -25,6 +26,7 @@ class Oracle:
 
     def __init__(self, world: World, mirrors: Mapping[tuple[str, str, TopicPartition], Mirror]) -> None:
         self.world, self.mirrors = world, mirrors
+        self._planned: dict[Position, set[Home]] = {}
         world.on_write = self.check_overwritten
 
     def check_touched(self) -> None:
@@ -106,39 +108,28 @@ class Oracle:
                     f"{self._words(where, number)} is unread below it",
                 )
 
+    def note_plan(self, knowledge: Knowledge, places: Iterable[Position], now_ms: int) -> None:
+        """Note which of *places* may be written to, by what a driver knows when it makes its plan."""
+        for where in places:
+            homes = knowledge.homes(where.group, where.place.topic, now_ms)
+            self._planned[where] = homes
+            if all(home.is_contested or home.cluster in (None, where.cluster) for home in homes):
+                raise Violation("not its home", f"{_name(where)} is to be written to, and the homes are {homes}")
+
     def check_overwritten(self, where: Position, offset: int) -> None:
-        """Raise Violation where the sync overwrites what is newer than every other cluster's commit of the group."""
+        """Note where the sync overwrites what it has not read: a value that is as the one that it had."""
         value = self.world.values.get(where)
-        if value is None or value.is_ours or value.offset == offset:
-            return
-        others = [
-            self.world.genuine[other].at_ms
-            for alias in self.world.shape.clusters
-            if alias != where.cluster and (other := where._replace(cluster=alias)) in self.world.genuine
-        ]
-        if not others or value.at_ms > max(others):
-            if value.offset == self.world.brought.get(where) or self._stood_before(where):
-                # A group that was started at what we brought, a moment ago, or went away and came back before anybody
-                # has read that it did: what it has read elsewhere stays read.
-                self.world.raced.add(where)
-                return
-            message = f"{_name(where)}: {offset} is written over {value.offset}, the group's newest commit"
-            raise Violation("overwritten", message)
+        if value is not None and not value.is_ours and value.offset != offset:
+            self.world.raced.add(where)
 
-    def _stood_before(self, where: Position) -> bool:
-        """Return whether the value that stands there has stood there before, which nobody can see."""
-        values = [value for each, value, _ in self.world.clusters[where.cluster].stood if each == where]
-        return values[-1] in [each and each._replace(at_ms=values[-1].at_ms) for each in values[:-1]]
-
-    def exact(self, source: Position, target: str) -> int:
+    def exact(self, source: Position, committed: int, target: str) -> int:
         """Return what must stand at *target* when all is quiet: the first record that is not known to be read."""
-        commit = self.world.genuine[source]
         here = self.world.logs[source.cluster, source.place]
         log = self.world.logs[target, source.place]
         for offset, record in enumerate(log.entries):
             if record is None or not log.known >> offset & 1:
                 continue
-            if record.is_odd or self._needs(here, source, record.number) >= commit.offset:
+            if record.is_odd or self._needs(here, source, record.number) >= committed:
                 return max(offset, log.start)
         return max(log.end, log.start)
 

@@ -1,56 +1,40 @@
-"""What outlives ``sync_offsets``: its checkpoints, the history and the notes of what it was about to write."""
+"""What outlives ``sync_offsets``: its checkpoints and the history."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from offset_sync.model.values import ABSENT, GroupPartition, Outcome
+from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state import fold_rows
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.fold_rows import COMMITS_SCHEMA, is_over, without
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.own_writes import Intent
 from offset_sync.state.restore import fill_commits
-from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers
+from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers, recent_writes
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from oracles.commit_lives import replay
+from simulation.judge import genuine
+from simulation.knowledge import Knowledge
 
-_HELD = (Outcome.COMMITTED.name, Outcome.UNCHANGED.name)
 NO_ANSWERS = OFFSET_TRANSLATIONS.arrow_schema.empty_table()
 FORGOTTEN_AFTER_MS = 10_000
+Offsets = dict[int, int]
 
 
-class MemoryIntents:
-    """Notes of writes without our tag, as IntentLog keeps them."""
+class Plan(NamedTuple):
+    """A micro-batch: what it reads of each partition of a log of commits, and whether that was all that there was."""
 
-    def __init__(self) -> None:
-        self.noted: dict[tuple[Any, ...], Intent] = {}
-        self.inherited: set[tuple[Any, ...]] = set()
-
-    def append(self, intents: Sequence[Intent]) -> list[Intent]:
-        fresh = [each for each in intents if self.noted.get(each[:-1]) != each]
-        for each in fresh:
-            self.noted[each[:-1]] = each
-            self.inherited.discard(each[:-1])
-        return fresh
-
-    def remove(self, intents: Iterable[Intent]) -> None:
-        for each in intents:
-            if self.noted.get(each[:-1]) == each or each[:-1] in self.inherited:
-                self.noted.pop(each[:-1], None)
-                self.inherited.discard(each[:-1])
-
-    def unfinished(self, *, is_heir: bool = True) -> list[Intent]:
-        self.inherited = set(self.noted)
-        return list(self.noted.values())
+    number: int
+    first: Offsets
+    end: Offsets
+    is_whole: bool = False
 
 
 class Fold(NamedTuple):
@@ -70,39 +54,50 @@ class Persisted:
     """Checkpoints by cluster: batch id, first and end of what is planned or was done last."""
 
     def __init__(self, clusters: Sequence[str]) -> None:
-        self._plans: dict[str, tuple[int, int, int]] = dict.fromkeys(clusters, (0, 0, 0))
+        self._plans = dict.fromkeys(clusters, Plan(0, {}, {}))
         self._is_done = dict.fromkeys(clusters, True)
         self._commits: dict[str, dict[tuple[int, int], tuple[Any, list[bool]]]] = {alias: {} for alias in clusters}
         self._answers: list[pa.Table] = []
         self._fold = _NO_FOLD
         self.forgotten: set[GroupPartition] = set()  # keys that the last start has dropped
-        self.intents = MemoryIntents()
+        self._heard = Knowledge((), 0)
+        self.told: dict[tuple[str, GroupPartition], bool] = {}  # is the last record of a key ours
 
-    def position(self, alias: str) -> int:
-        """Return up to where the commits of *alias* were read."""
-        _, first, end = self._plans[alias]
-        return end if self._is_done[alias] else first
+    def position(self, alias: str) -> Offsets:
+        """Return up to where the commits of *alias* were read, by partition."""
+        plan = self._plans[alias]
+        return plan.end if self._is_done[alias] else plan.first
 
-    def plan(self, alias: str, log_end: int, most: int) -> tuple[int, int, int] | None:
-        """Return the next micro-batch: number, first, end; one that did not finish comes again."""
+    def is_read(self, alias: str, ends: Sequence[int]) -> bool:
+        """Return whether the commits of *alias* were read to these *ends*."""
+        position = self.position(alias)
+        return all(position.get(number, 0) >= end for number, end in enumerate(ends))
+
+    def plan(self, alias: str, ends: Sequence[int], most: int) -> Plan | None:
+        """Return the next micro-batch of so many records at most; one that did not finish comes again."""
         if self._is_done[alias]:
-            number, _, first = self._plans[alias]
-            if log_end == first:
+            before = self._plans[alias]
+            first = {number: before.end.get(number, 0) for number in range(len(ends))}
+            if list(first.values()) == list(ends):
                 return None
-            self._plans[alias], self._is_done[alias] = (number + 1, first, min(log_end, first + most)), False
+            end, left = {}, most
+            for number, until in enumerate(ends):
+                end[number] = min(until, first[number] + left)
+                left -= max(end[number] - first[number], 0)
+            self._plans[alias], self._is_done[alias] = Plan(before.number + 1, first, end, left > 0), False
         return self._plans[alias]
 
-    def planned(self, alias: str) -> tuple[int, int]:
-        """Return from where to where the micro-batch in hand reads."""
-        return self._plans[alias][1:]
+    def planned(self, alias: str) -> Plan:
+        """Return the micro-batch in hand, or the last one."""
+        return self._plans[alias]
 
     def finish(self, alias: str, batch_id: int) -> None:
         """Note that the micro-batch is done; of one that another driver has done, and gone on from, nothing."""
-        self._is_done[alias] |= self._plans[alias][0] == batch_id
+        self._is_done[alias] |= self._plans[alias].number == batch_id
 
     def last_done(self, alias: str) -> int:
         """Return the number of the last micro-batch that is done."""
-        return self._plans[alias][0] - (not self._is_done[alias])
+        return self._plans[alias].number - (not self._is_done[alias])
 
     def restore_between(self, state: SyncState, alias: str, lives: CommitLogLives, after: int, until: int) -> KeyRows:
         """Have *state* know of what the micro-batches between two have read; return its rows."""
@@ -116,17 +111,28 @@ class Persisted:
     def _tell(self, state: SyncState, alias: str, written: tuple[Any, list[bool]]) -> KeyRows:
         batch, is_own = written
         key = state.offsets.ids(batch.keys)
-        state.offsets.clusters[alias].record_told(batch.commit_records.with_key(key), np.array(is_own, np.bool_))
+        state.record_told(alias, batch.commit_records.with_key(key), np.array(is_own, np.bool_))
         return key
 
     def note_commits(self, alias: str, batch: Any, is_own: list[bool]) -> None:
         """Take rows of offset_commits, once for each batch; where a log has begun another life by themselves."""
         again = len(self._commits[alias]) + 1 if batch.looked.begun else 0
-        self._commits[alias].setdefault((batch.batch_id, again), (batch, is_own))
+        if (batch.batch_id, again) not in self._commits[alias]:
+            self._commits[alias][batch.batch_id, again] = batch, is_own
+            self._heard.note(alias, genuine(batch, is_own))
+            self.told |= {(alias, key): is_ours for key, is_ours in zip(batch.keys, is_own, strict=True)}
 
-    def reach(self, alias: str) -> int:
+    def tell(self, knowledge: Knowledge) -> None:
+        """Tell what was written down of groups' own commits; of keys that were forgotten nothing."""
+        over = {tuple(key) for key in self.forgotten}
+        knowledge.last |= {each: at for each, at in self._heard.last.items() if each[1:] not in over}
+        for each, at_ms in self._heard.newest.items():
+            knowledge.newest[each] = max(at_ms, knowledge.newest.get(each, ABSENT))
+
+    def reach(self, alias: str, partition: int) -> int:
         """Return the offset after the last commit that was written down, whatever stands there now."""
-        found = [each.commit_records.log_offset.max(initial=-1) + 1 for each, _ in self._commits[alias].values()]
+        records = [each.commit_records for each, _ in self._commits[alias].values()]
+        found = [each.log_offset[each.log_partition == partition].max(initial=-1) + 1 for each in records]
         return int(max(found, default=0))
 
     def note_answers(
@@ -137,12 +143,7 @@ class Persisted:
             chosen = each.is_news | (each.batch_id is not None)
             if not chosen.any():
                 continue
-            rows = to_rows(each, np.flatnonzero(chosen), keys, strategy_of)
-            self._answers.append(rows)
-            if self.intents.noted:
-                names = ("target_cluster", "group_id", "topic", "partition", "target_offset")
-                held = rows.filter(pc.is_in(rows.column("outcome"), pa.array(_HELD)))
-                self.intents.remove(Intent(*each) for each in zip(*(held.column(n).to_pylist() for n in names)))
+            self._answers.append(to_rows(each, np.flatnonzero(chosen), keys, strategy_of))
 
     def heard(self, alias: str) -> set[tuple[Any, ...]]:
         """Return the commits that were written down: group, topic, partition, offset and time."""
@@ -168,6 +169,7 @@ class Persisted:
             if lives.is_new(alias):
                 self.restore_commits(state, alias, lives)
                 continue
+            state.offsets.clusters[alias].partitions = lives.partitions(alias)
             for _, written in sorted(batches.items())[fold.batches.get(alias, 0) :]:
                 self._tell(state, alias, written)
         answers = fold_answers(fold.answers, pa.concat_tables([NO_ANSWERS, *self._answers[fold.answered :]]))
@@ -175,7 +177,7 @@ class Persisted:
 
     def _folded(self, state: SyncState, lives: CommitLogLives, answers: pa.Table) -> Fold:
         rows = fold_rows.to_rows(state.offsets)
-        fill_answers(state, answers)
+        fill_answers(state, answers, recent_writes(self._answers))
         over = np.flatnonzero(is_over(state.offsets, FORGOTTEN_AFTER_MS)).tolist()
         gone = [state.offsets.keys[row] for row in over]
         self.forgotten = set(gone)
@@ -192,11 +194,16 @@ class Persisted:
         rows = [row for batch, is_own in self._commits[alias].values() for row in _to_rows(alias, batch, is_own)]
         replay(state, alias, pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema), lives)
         lives.take(alias)
+        state.offsets.clusters[alias].partitions = lives.partitions(alias)
+
+
+_OF_RECORDS = ("offset", "is_tombstone", "committed_at_ms", "made_ms", "log_partition", "log_offset", "leader_epoch")
 
 
 def _to_rows(alias: str, batch: Any, is_own: list[bool]) -> list[dict[str, Any]]:
     """Return the commits of *batch* as rows of offset_commits."""
     records = batch.commit_records
+    columns = (getattr(records, name).tolist() for name in _OF_RECORDS)
     return [
         {
             **key._asdict(),
@@ -204,19 +211,16 @@ def _to_rows(alias: str, batch: Any, is_own: list[bool]) -> list[dict[str, Any]]
             "committed_offset": None if is_tombstone else offset,
             "is_tombstone": is_tombstone,
             "committed_at": at_ms * 1000,
-            "metadata": records.metadata[number],
+            "made_at": made_ms * 1000,
+            "metadata": "",
             "topic_id": records.topic_id[number],
-            "leader_epoch": None if (epoch := int(records.leader_epoch[number])) == ABSENT else epoch,
+            "leader_epoch": None if epoch == ABSENT else epoch,
             "is_own": is_own[number],
-            "log_partition": 0,
+            "log_partition": log_partition,
             "log_offset": log_offset,
             "captured_at": batch.looked.at,
         }
-        for number, (key, offset, is_tombstone, at_ms, log_offset) in enumerate(
-            zip(
-                batch.keys,
-                *(getattr(records, n).tolist() for n in ("offset", "is_tombstone", "committed_at_ms", "log_offset")),
-                strict=True,
-            )
+        for number, (key, offset, is_tombstone, at_ms, made_ms, log_partition, log_offset, epoch) in enumerate(
+            zip(batch.keys, *columns, strict=True)
         )
     ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from offset_sync.model.values import State
+from offset_sync.model.values import GroupPartition, State, TopicPartition
+from simulation.knowledge import Home
 from simulation.oracle import Violation
 from simulation.world import GRACE_MS, Position, Value
 
@@ -29,7 +30,9 @@ def come_to_rest(simulation: Simulation) -> None:
     if "shrink" in world.shape.faults:
         for alias, cluster in world.clusters.items():
             cluster.say_nothing()
-            if len(cluster.log) == simulation.persisted.position(alias):  # as long as it was: nobody looks at it
+            if len(cluster.log) == simulation.persisted.position(alias).get(
+                0, 0
+            ):  # as long as it was: nobody looks at it
                 cluster.say_nothing()
     for wait_ms in (1, GRACE_MS + 1, 20_000, 20_000, 20_000):
         world.clock_ms[0] += wait_ms
@@ -46,51 +49,67 @@ def come_to_rest(simulation: Simulation) -> None:
 
 def check_quiet(simulation: Simulation) -> None:
     """Raise Violation where a target does not hold what it should."""
-    world = simulation.world
+    world, driver = simulation.world, simulation.driver
     for group in world.shape.groups:
         for place in world.shape.places:
-            owner = world.owner(group, place)
-            if owner is None or world.deleted.get(Position(owner, group, place)):
-                continue
-            source = Position(owner, group, place)
-            value = world.values.get(source)
-            if source in world.raced or (group, place) in world.unheard:
-                continue
-            if value is not None and value.is_ours and source not in world.gone:
-                raise Violation("overwritten", f"{source}: the owner's own commit was overwritten by {value.offset}")
-            for target in world.shape.clusters:
-                if target != owner:
-                    _check_target(simulation, source, target)
+            found: list[Violation] = []
+            homes = driver.knowledge.homes(group, place.topic, driver.now_ms())
+            for home in sorted(homes, key=repr):
+                try:
+                    _check_home(simulation, home, group, place)
+                except Violation as problem:
+                    found.append(problem)
+            if len(found) == len(homes):
+                raise found[0]
 
 
-def _check_target(simulation: Simulation, source: Position, target: str) -> None:
+def _check_home(simulation: Simulation, home: Home, group: str, place: TopicPartition) -> None:
+    world = simulation.world
+    if home.cluster is None:
+        return
+    source = Position(home.cluster, group, place)
+    if world.deleted.get(source) or source in world.raced or (group, place) in world.unheard:
+        return
+    value, genuine = world.values.get(source), world.genuine.get(source)
+    offset = value.offset if value is not None else genuine.offset if genuine is not None else None
+    for target in world.shape.clusters:
+        if target == home.cluster or offset is None:
+            continue
+        state = _state_of(simulation, source, target)
+        if home.is_contested:
+            if state is not State.COMMITTED_AT_BOTH and (state is None or not state.is_withheld):
+                raise Violation("not contested", f"{source} at {target}: {state}")
+        else:
+            _check_target(simulation, source, offset, target, state)
+
+
+def _check_target(simulation: Simulation, source: Position, offset: int, target: str, state: State | None) -> None:
     world = simulation.world
     where = source._replace(cluster=target)
-    state = _state_of(simulation, source, target)
-    commit, value = world.genuine[source], world.values.get(where)
+    value = world.values.get(where)
     if state is not None and state.is_withheld:
-        if not _is_reason(simulation, source, target, state):
+        if not _is_reason(simulation, source, offset, target, state):
             raise Violation(
-                "withheld", f"{source} at {commit.offset} is withheld at {target} for {state}, which does not hold"
+                "withheld", f"{source} at {offset} is withheld at {target} for {state}, which does not hold"
             )
         return
     if _is_troubled(simulation, source, target):
         return
-    exact = simulation.oracle.exact(source, target)
-    if not _is_right(simulation, source, value, exact):
+    exact = simulation.oracle.exact(source, offset, target)
+    if not _is_right(simulation, source, where, value, exact):
         whose = "ours" if value and value.is_ours else "the group's"
         stands = f"{value.offset}, {whose}" if value else "nothing"
-        raise Violation(
-            "not exact", f"{source} at {commit.offset}: {target} holds {stands}, exact is {exact} ({state})"
-        )
+        raise Violation("not exact", f"{source} at {offset}: {target} holds {stands}, exact is {exact} ({state})")
 
 
-def _is_right(simulation: Simulation, source: Position, value: Value | None, exact: int) -> bool:
+def _is_right(simulation: Simulation, source: Position, where: Position, value: Value | None, exact: int) -> bool:
     if value is None:
         return False
+    key = GroupPartition(where.group, *where.place)
+    is_ours = value.is_ours and simulation.persisted.told.get((where.cluster, key), True)
     if simulation.world.is_index_lacking:  # what lacks is unread by everyone
-        return value.offset <= exact or not value.is_ours
-    if value.is_ours or simulation.world.rewound_ms.get(source, -1) > value.at_ms:
+        return value.offset <= exact or not is_ours
+    if is_ours or simulation.world.rewound_ms.get(source, -1) > value.true_ms:
         return value.offset == exact
     return value.offset >= exact  # somebody else's is only set forward
 
@@ -109,12 +128,12 @@ def _is_troubled(simulation: Simulation, source: Position, target: str) -> bool:
     return (source.group, source.place) in simulation.world.inexact
 
 
-def _is_reason(simulation: Simulation, source: Position, target: str, state: State) -> bool:
+def _is_reason(simulation: Simulation, source: Position, offset: int, target: str, state: State) -> bool:
     world = simulation.world
     if state is State.NOT_INDEXED:
         return simulation.begun_late
     if state is State.COMMIT_BEYOND_END:
-        return world.genuine[source].offset > world.logs[source.cluster, source.place].end
+        return offset > world.logs[source.cluster, source.place].end
     if state in _WITHHELD_FOREVER:
         return any(world.logs[alias, source.place].life for alias in (source.cluster, target))
     return False

@@ -27,7 +27,7 @@ FAULTS = (
     "forget",  # offsets are deleted
     "late_index",  # index.starting: latest
     "set_back",  # a checkpoint of the index is set back to an older copy
-    "carry",  # sync.metadata: carry
+    "tags",  # groups commit with metadata that earlier versions of us have written
     "pause",  # things happen while a driver waits for an answer
     "crash",
 )
@@ -48,6 +48,7 @@ class Shape:
     groups: tuple[str, ...]
     skew_ms: tuple[int, ...]
     faults: frozenset[str]
+    silence_ms: int = 0
 
 
 def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[str] = frozenset()) -> Shape:

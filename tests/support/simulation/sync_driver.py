@@ -7,9 +7,6 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
-from offset_sync.sync.intent_log import restore_intents
-from offset_sync.sync.write_ahead import WriteAheadWriter
-
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.config import Config
@@ -24,21 +21,25 @@ from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.lease import SETTLE_S, Lease, NoLease
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
+from offset_sync.state.translator import Translator
+from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
 from simulation.commit_checks import CommitChecks, note_forgotten
 from simulation.commit_ingester import Ingester, NoMetrics
+from simulation.knowledge import Knowledge
 from simulation.log_checks import Epochs
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted
 from simulation.target_writer import Writer
 from simulation.unread_commits import Answered, UnreadCommits
+from simulation.watch import Watch
 from simulation.world import Position, World
 
 
 @lru_cache(maxsize=64)
-def _config(clusters: tuple[str, ...]) -> Config:
-    return config_of(list(clusters))
+def _config(clusters: tuple[str, ...], silence_ms: int) -> Config:
+    return config_of(list(clusters), sync={"home_silence": f"{silence_ms // 1000}s"})
 
 
 _FEW_BYTES = 4 * 240
@@ -70,7 +71,7 @@ class SyncDriver:
         self._pause = pause
         self.skew_ms = 0
         self.answered: Answered = set()
-        self.config = _config(world.shape.clusters)
+        self.config = _config(world.shape.clusters, world.shape.silence_ms)
         self.strategy_of = cache(self.config.strategy_of)
         self._begin()
 
@@ -88,7 +89,8 @@ class SyncDriver:
         self._begin()
 
     def _begin(self) -> None:
-        """Begin from the tables, the checkpoints and the files of intents."""
+        """Begin from the tables and the checkpoints."""
+        self.process = object()
         tables: Any = self.tables
         world, self.lease = self.world, self._lease(tables)
         # In half of the worlds all but the newest runs lie in pages of four, of which few are kept in memory.
@@ -98,24 +100,26 @@ class SyncDriver:
         self.state = SyncState(self.config, index, self.now_ms)
         self.answers: list[Reconciliation] = []
         writers: dict[str, Any] = {alias: Writer(self, alias) for alias in self.world.clusters}
-        if "carry" in self.world.shape.faults:
-            intents: Any = self.persisted.intents
-            writers = {a: WriteAheadWriter(a, self.state, writer, intents) for a, writer in writers.items()}
         epochs = {alias: Epochs(self.world, alias) for alias in self.world.clusters}
         fetcher = _AskedAtOnce(self, index, epochs, patience_s=0)
         self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self)
         self.is_ready, self.is_first, self.is_busy = threading.Event(), True, False
         self.waiting: list[tuple[str, Any, int]] = []
         metrics: Any = NoMetrics()
+        left = LeftWrites(self.state, Translator(self.config, self.state), fetcher, patience_s=0)
+        self._syncing: set[str] = set()
         self.ingesters, self.batches = {alias: Ingester(self, alias) for alias in self.world.clusters}, {}
         for alias in self.world.clusters:
             ingester: Any = self.ingesters[alias]
-            self.batches[alias] = SyncBatch(ingester, self.state, self, metrics, self.is_ready)
+            self.batches[alias] = SyncBatch(ingester, self.state, self, metrics, self.is_ready, left)
         self.lives = CommitLogLives(tables)
         self.checks = {a: CommitChecks(self.world, a, tables, self.persisted) for a in self.world.clusters}
+        self.knowledge = Knowledge(world.shape.clusters, world.shape.silence_ms)
+        self.watch = Watch(self)
         self.persisted.restore(self.state, self.lives)
+        self.persisted.tell(self.knowledge)
         note_forgotten(world, self.persisted)
-        self.has_intents = False
+        self.watch.begin()
         self.state.unread.begin(self.world.clusters)
         self.unread_commits = UnreadCommits(self.world, self.state, self.answered)
 
@@ -127,30 +131,25 @@ class SyncDriver:
         lease.claim()
         return lease
 
-    def _has_begun(self) -> bool:
-        """Take over the notes of the driver before, once nothing more comes of it."""
-        if not self.has_intents and self.lease.is_settled:
-            log: Any = self.persisted.intents
-            restore_intents(log, self.state)
-            self.has_intents = True
-        return self.has_intents or "carry" not in self.world.shape.faults
-
     def sync(self, alias: str, most: int) -> None:
         """Run the next micro-batch of *alias*; of one query they come one after the other, never one in another."""
-        is_taking_in = self.ingesters[alias].taking_in.locked()
-        if is_taking_in or self.world.clusters[alias].is_unreadable or not self._has_begun():
+        if alias in self._syncing or self.world.clusters[alias].is_unreadable:
             return
-        plan = self.persisted.plan(alias, len(self.world.clusters[alias].log), most)
+        self.watch.look()
+        plan = self.persisted.plan(alias, self.watch.ends(alias), most)
         if plan is not None:
-            batch_id, first, end = plan
+            self._syncing.add(alias)
             try:
-                self.batches[alias]((first, end), batch_id)  # type: ignore[arg-type]
+                self.batches[alias](None, plan.number)  # type: ignore[arg-type]
             except ClusterError:
                 return  # nobody can tell what was read: it comes again
-            self.persisted.finish(alias, batch_id)
+            finally:
+                self._syncing.discard(alias)
+            self.persisted.finish(alias, plan.number)
+            self.ingesters[alias].note_ended()
         clusters = self.world.clusters.items()
         unreadable = {a for a, cluster in clusters if cluster.is_unreadable}
-        read = {a for a, cluster in clusters if self.persisted.position(a) >= len(cluster.log)} - unreadable
+        read = {a for a, _ in clusters if self.persisted.is_read(a, self.watch.ends(a))} - unreadable
         if self.lease.is_settled and (self.is_ready.is_set() or read | unreadable == self.world.clusters.keys()):
             self.state.unread.note_read({each for each in read if self.ingesters[each].has_all(self.state)})
             self.is_ready.set()
@@ -179,6 +178,7 @@ class SyncDriver:
     def full(self) -> None:
         """Make the regular pass; the first one looks at everything."""
         if self.is_ready.is_set() and not self.is_busy:
+            self.watch.look()
             is_first, self.is_first = self.is_first, False
             self._alone(lambda: self.reconciler.reconcile_all(is_first=is_first))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from fakes.clusters import place_of
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.lease import FRESH_S
 from offset_sync.sync.offset_writer import write_offsets
+from simulation.world import Position
 
 if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver
@@ -33,8 +35,12 @@ class Writer:
         self.driver, self.target = driver, target
 
     def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        self.driver.pause()
         world = self.driver.world
+        places = [Position(self.target, each.group_id, place_of(each)) for each in writes]
+        self.driver.oracle.note_plan(self.driver.knowledge, places, self.driver.now_ms())
+        world.tried.update((where, each.offset) for where, each in zip(places, writes, strict=True))
+        self.driver.pause()
+        world.writer = self.driver.process
         clock = Clock(lambda: world.clock_ms[0] / 1000, self._sleep)
         cluster: Any = _SlowAdmin(self.driver, world.clusters[self.target])
         fence = self.driver.lease

@@ -20,7 +20,7 @@ class UnreadCommits:
     """What stood in the clusters' logs of commits when a driver started, and what it knew of it from the tables."""
 
     def __init__(self, world: World, state: SyncState, answered: Answered) -> None:
-        self._state, self._answered = state, answered
+        self._state, self._answered, self._made = state, answered, world.made
         self._stood: dict[Position, Genuine] = dict(world.genuine)
         self._known = {
             Position(alias, group, TopicPartition(topic, partition)): (
@@ -51,13 +51,16 @@ class UnreadCommits:
         unread = self._state.unread.aliases
         stood = self._stood.get(source)
         is_of_before = stood is not None and at_ms <= stood.at_ms
-        newer = [alias for alias in unread - {source.cluster} if self._stood_after(source, alias, at_ms)]
+        true_ms = self._made.get((source, offset, at_ms))
+        if true_ms is None:
+            return  # what we brought to its home ourselves
+        newer = [alias for alias in unread - {source.cluster} if self._stood_after(source, alias, true_ms)]
         if is_of_before and newer:
             raise Violation("counted too early", f"{source} at {offset}: {newer[0]} has a newer commit, unread")
         is_known = self._known.get(source) == (offset, at_ms)
         if source.cluster in unread and stood is not None and at_ms < stood.at_ms and not is_known:
             raise Violation("counted too early", f"{source} at {offset}: its log has a newer commit, unread")
 
-    def _stood_after(self, source: Position, alias: str, at_ms: int) -> bool:
+    def _stood_after(self, source: Position, alias: str, true_ms: int) -> bool:
         other = self._stood.get(source._replace(cluster=alias))
-        return other is not None and other.at_ms > at_ms
+        return other is not None and other.true_ms > true_ms

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fakes.clusters import CommitRecord, GroupOffset, MemoryCluster, MemoryEnds, MemoryTopic, place_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.state.coordinators import coordinator_hashes
 from simulation.clock import SkewedClock
 from simulation.logs import Birth, Headers, Log, Record
 from simulation.shape import Shape
@@ -20,12 +21,16 @@ GRACE_MS = 60_000
 
 
 class Value(NamedTuple):
-    """What a coordinator holds: *is_ours* where the sync wrote it, *life* is that of the log when it was written."""
+    """What a coordinator holds: *is_ours* where the sync wrote it, *life* is that of the log when it was written.
+
+    *at_ms* is the word of the cluster, *true_ms* when it was.
+    """
 
     offset: int
     at_ms: int
     is_ours: bool
     life: int
+    true_ms: int
 
 
 class Position(NamedTuple):
@@ -37,11 +42,31 @@ class Position(NamedTuple):
 
 
 class Genuine(NamedTuple):
-    """A commit of the group itself, with the records that it claims to have read."""
+    """A commit of the group itself, with the records that it claims to have read; times are those of a value."""
 
     offset: int
     at_ms: int
     claimed: int
+    true_ms: int
+
+
+@dataclass(frozen=True)
+class SimRecord(CommitRecord):
+    """A record of ``__consumer_offsets``, with what its log does not say."""
+
+    is_ours: bool = False
+    true_ms: int = 0
+    writer: object = None
+
+
+class Stood(NamedTuple):
+    """What a record of commits said, and where it is."""
+
+    where: Position
+    value: Value | None
+    genuine: Genuine | None
+    log_partition: int
+    log_offset: int
 
 
 class SimCluster(MemoryCluster):
@@ -52,8 +77,10 @@ class SimCluster(MemoryCluster):
         self.world = world
         self.ids = {place.topic: 0 for place in world.shape.places}
         self.partitions = Counter(place.topic for place in world.shape.places)
-        self.stood: list[tuple[Position, Value | None, Genuine | None]] = []  # what each record of commits said
+        self.parts = [self.log]  # of __consumer_offsets; only the first one ever loses its end
+        self.stood: list[Stood] = []
         self.commit_topic, self.commit_cuts = 0, list[int]()
+        self.widest_ms, self.most_skew_ms = 0, abs(skew_ms)  # of what its clock was measured by
         self.is_closed = False  # nobody reads its log of commits, say for want of a right
 
     @property
@@ -93,34 +120,46 @@ class SimCluster(MemoryCluster):
 
     def put(self, where: Position, offset: int, metadata: str = "", epoch: int = ABSENT) -> None:
         """Commit as somebody else than the sync does."""
-        before, stands = self.world.values.get(where), self.group_offsets.get((where.group, where.place))
+        before = self.world.values.get(where)
         if before is not None and before.offset == offset:
             self.world.brought[where] = offset  # nobody who only looks at values can see it
-            if before.is_ours and stands is not None and stands.metadata != OWN_TAG:
-                self.world.raced.add(where)  # ... nor who looks at metadata that was carried over
         self._put(where, offset, metadata, epoch, is_ours=False)
 
     def _put(self, where: Position, offset: int, metadata: str, epoch: int = ABSENT, *, is_ours: bool) -> None:
         now = self.clock_ms[0]
         topic_id = f"{where.place.topic}{self.ids[where.place.topic]}@{self.alias}"
-        self._store(CommitRecord(where.group, where.place, offset, now, metadata, topic_id, epoch))
-        self.world.values[where] = Value(offset, now, is_ours, self.world.logs[self.alias, where.place].life)
+        record = SimRecord(where.group, where.place, offset, now, metadata, topic_id, epoch, is_ours=is_ours)
+        record = replace(record, writer=self.world.writer if is_ours else None)
+        self.world.placed[where] = offset
+        life, true_ms = self.world.logs[self.alias, where.place].life, self.world.clock_ms[0]
+        value = self.world.values[where] = Value(offset, now, is_ours, life, true_ms)
         self.world.touched[where] = None
+        self._append(where, record, value, None if is_ours else self.world.genuine.get(where))
 
-        self.stood.append((where, self.world.values[where], None if is_ours else self.world.genuine.get(where)))
+    def _append(self, where: Position, record: SimRecord, value: Value | None, genuine: Genuine | None) -> None:
+        """Put a record into the log of the group's coordinator."""
+        number = int(coordinator_hashes([where.group])[0]) % len(self.parts)
+        part = self.parts[number]
+        self.stood.append(Stood(where, value, genuine, number, len(part)))
+        part.append(replace(record, log_partition=number, true_ms=self.world.clock_ms[0]))
+        self.group_offsets.pop((where.group, where.place), None)
+        if record.offset is not None:
+            self.group_offsets[where.group, where.place] = GroupOffset(record.offset, record.metadata)
 
     def remove(self, where: Position) -> None:
         """Delete a group's offset, which leaves a tombstone."""
         if self.world.values.pop(where, None) is not None:
-            self.forget(where.group, where.place)
-            self.stood.append((where, None, None))
+            self._append(where, SimRecord(where.group, where.place, None, self.clock_ms[0]), None, None)
             self.world.deleted[where] = True
 
     def say_nothing(self) -> None:
         """Have a record more in ``__consumer_offsets``, of a group that is nobody's."""
         where = Position(self.alias, "nobody", self.world.shape.places[0])
-        self.forget(where.group, where.place)
-        self.stood.append((where, None, None))
+        self._append(where, SimRecord(where.group, where.place, None, self.clock_ms[0]), None, None)
+
+    def read_of_stood(self, position: Mapping[int, int]) -> list[Stood]:
+        """Return what was read up to this *position* in each partition of ``__consumer_offsets``."""
+        return [each for each in self.stood if each.log_offset < position.get(each.log_partition, 0)]
 
     def lose_commits(self, kept: int, *, is_anew: bool) -> list[Position]:
         """Lose all but the first *kept* records of ``__consumer_offsets``; the coordinator loads what is left.
@@ -131,10 +170,10 @@ class SimCluster(MemoryCluster):
             self.commit_topic, kept, self.commit_cuts = self.commit_topic + 1, 0, []
         else:
             self.commit_cuts.append(kept)
-        lost = dict.fromkeys(where for where, *_ in self.stood[kept:])
+        lost = dict.fromkeys(each.where for each in self.stood[kept:])
         del self.log[kept:], self.stood[kept:]
-        last = {where: value for where, value, _ in self.stood if where in lost}
-        genuine = {where: each for where, _, each in self.stood if where in lost and each is not None}
+        last = {each.where: each.value for each in self.stood if each.where in lost}
+        genuine = {each.where: each.genuine for each in self.stood if each.where in lost and each.genuine is not None}
         for where in lost:
             self._load(where, last.get(where))
             if where in genuine:
@@ -177,6 +216,11 @@ class World:
         self.troubled: set[tuple[str, TopicPartition]] = set()  # logs that were cut or made anew
         self.beyond: set[tuple[Position, int, int]] = set()
         self.brought: dict[Position, int] = {}  # what the sync wrote last
+        self.placed: dict[Position, int] = {}  # what was committed last, whoever did
+        self.made: dict[tuple[Position, int, int], int] = {}  # when commits were made
+        self.tried: Counter[tuple[Position, int]] = Counter()  # what the sync tried to write
+        self.swapped: dict[tuple[Position, int | None], int] = {}  # commits of groups that were taken for ours
+        self.writer: object = None  # the process that writes now
         self.gone: set[Position] = set()  # its coordinator has lost commits
         self.said_less: set[Position] = set()  # ... which took back what the group had said last
         self.unheard: set[tuple[str, TopicPartition]] = set()  # ... before the sync has read them
@@ -224,25 +268,27 @@ class World:
         log = self.logs[where.cluster, where.place]
         claimed, key = log.below[min(offset, log.end)], (where.group, where.place)
         self.read[key] = self.read.get(key, 0) | read
+        self.note_home(where.cluster, where.group, where.place.topic)
         if epoch != ABSENT and log.lost_from(epoch) < offset:
             claimed &= log.below[log.lost_from(epoch)] | self.read[key]  # of what stands there now it says nothing
         cluster = self.clusters[where.cluster]
-        now = cluster.clock_ms[0]
-        before = self.genuine.get(where)
-        if before is not None and offset < before.offset and self.forgotten.get(where) != before:
-            self.rewound_ms[where] = now
-        self.genuine[where] = Genuine(offset, now, claimed)
+        now, true_ms = cluster.clock_ms[0], self.clock_ms[0]
+        if offset < self.placed.get(where, 0):
+            self.rewound_ms[where] = true_ms
+        self.genuine[where] = Genuine(offset, now, claimed, true_ms)
         self.claims[where, offset, now] = claimed
+        self.made[where, offset, now] = true_ms
         if offset > log.end:
             self.beyond.add((where, offset, now))
         self.deleted.pop(where, None)
         cluster.put(where, offset, metadata, epoch)
 
-    def owner(self, group: str, place: TopicPartition) -> str | None:
-        """Return the cluster with the newest genuine commit; of equal times the first."""
-        found = [
-            (self.genuine[w].at_ms, -n, a)
-            for n, a in enumerate(self.shape.clusters)
-            if (w := Position(a, group, place)) in self.genuine
-        ]
-        return max(found)[2] if found else None
+    def note_home(self, alias: str, group: str, topic: str) -> None:
+        """Note that a group is at home at a cluster: what retention has deleted there it will not read any more.
+
+        Also in partitions that it has not committed there: what we brought to them was set to the start of the log.
+        """
+        for place in self.shape.places:
+            if place.topic == topic:
+                log = self.logs[alias, place]
+                self.read[group, place] = self.read.get((group, place), 0) | log.below[log.start]

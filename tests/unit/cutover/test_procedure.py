@@ -52,6 +52,7 @@ SILENT = ClusterError("X", "no answer")
     [
         (FakeClusters(here=["g"]), "it has members at X; stop them there first"),
         (FakeClusters(there=["g"]), "it has members at Y; stop them there first"),
+        (FakeClusters(transactions={"g": "producer 4001 holds commits back"}), "producer 4001 holds commits back"),
         (FakeClusters(here=SILENT), "if X is lost, use --disaster"),
         (FakeClusters(there=ClusterError("Y", "no answer")), "a target that does not answer can take no group"),
         (FakeClusters([[]]), "no commit of it at X is to be moved"),

@@ -150,7 +150,7 @@ def index_of(world: World) -> RecordIndex:
 
 def log_of(world: World, index: RecordIndex, alias: str) -> PartitionLog:
     end = len(world.logs[alias])
-    metadata = PartitionMetadata("id", 1, 0, end, {"id"}, end)
+    metadata = PartitionMetadata("id", 0, end, {"id"}, end)
     return PartitionLog.of(index.log(alias, "orders", 0), index.code(alias), metadata)
 
 

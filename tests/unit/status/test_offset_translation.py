@@ -99,8 +99,9 @@ def test_what_is_wrong_with_a_topic_is_told_with_the_cluster() -> None:
     site.clusters["Y"].topics.pop("orders")
     assert "there is no topic orders at Y" in why(translated(site, kept((ORDERS, 3))))
     site = site_of()
-    site.put(log("Y", "X0:10"), partitions=2)
-    assert "orders has 1 partition at X and 2 partitions at Y" in why(translated(site, kept((ORDERS, 3))))
+    site.put(log("X", "X0:10"), (second := TopicPartition("orders", 1)), topic_id="orders at X", partitions=2)
+    assert "orders has 2 partitions at X and 1 partition at Y" in why(translated(site, kept((second, 3))))
+    assert said(translated(site, kept((ORDERS, 3)))) == [("EXACT", 3)]
     site = site_of()
     site.put(log("Y", "X0:10"), topic_id="another")
     found = translated(site, kept((ORDERS, 3)))

@@ -88,8 +88,8 @@ def answered(
     committed: list[int], here: LogIndex, there: LogIndex, start: int = 0, end: tuple[int, int] | None = None
 ) -> Translations:
     ends = end or (here.frontier, there.frontier)
-    source = PartitionLog.of(here, X, PartitionMetadata("x", 1, 0, ends[0], {"x"}, here.frontier))
-    target = PartitionLog.of(there, Y, PartitionMetadata("y", 1, start, ends[1], {"y"}, there.frontier))
+    source = PartitionLog.of(here, X, PartitionMetadata("x", 0, ends[0], {"x"}, here.frontier))
+    target = PartitionLog.of(there, Y, PartitionMetadata("y", start, ends[1], {"y"}, there.frontier))
     return translate_partition(
         np.array(committed), [None] * len(committed), source, target, Bounds(10**15), strategy=IDENTITY
     )

@@ -33,11 +33,11 @@ class Logs:
         for one in (self.source, self.target):
             self.index.extend(one, ORDERS)
             index, code = self.index.log(one.cluster, "orders", 0), self.index.code(one.cluster)
-            metadata = PartitionMetadata("id", 1, one.log_start, one.log_end, {"id"}, one.frontier)
+            metadata = PartitionMetadata("id", one.log_start, one.log_end, {"id"}, one.frontier)
             logs[one.cluster] = PartitionLog.of(index, code, metadata)
         source, target = logs["X"], logs["Y"]
         if is_silent:
-            source = replace(source, metadata=last_known({"id"}, 1, 0, target.metadata))
+            source = replace(source, metadata=last_known({"id"}))
         committed, bounds = np.array(commits, np.int64), Bounds(NOW_MS - GRACE_MS, origins=self.origins)
         return translate_partition(committed, topic_ids or [None] * len(commits), source, target, bounds)
 
@@ -77,9 +77,9 @@ def test_a_young_hole_may_still_move_every_answer_of_the_window() -> None:
 
 
 def test_an_empty_target_needs_no_index() -> None:
-    source = PartitionLog.of(None, 0, PartitionMetadata("id", 1, 0, 10, {"id"}))
+    source = PartitionLog.of(None, 0, PartitionMetadata("id", 0, 10, {"id"}))
     for end in (0, 7):
-        target = PartitionLog.of(None, 1, PartitionMetadata("id", 1, end, end))
+        target = PartitionLog.of(None, 1, PartitionMetadata("id", end, end))
         found = translate_partition(np.array([0, 5]), [None, None], source, target, Bounds(0))
         assert found.wanted.tolist() == [end, end]
 

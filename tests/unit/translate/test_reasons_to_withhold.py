@@ -9,7 +9,7 @@ from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known, reason_to_withhold
 
 INDEX = LogIndex()
-SOUND = PartitionMetadata("id", 4, 0, 100, frozenset({"id"}), 100)
+SOUND = PartitionMetadata("id", 0, 100, frozenset({"id"}), 100)
 
 
 def reason(source: PartitionMetadata = SOUND, target: PartitionMetadata = SOUND) -> State | None:
@@ -18,7 +18,7 @@ def reason(source: PartitionMetadata = SOUND, target: PartitionMetadata = SOUND)
 
 def test_two_sound_partitions_are_translated() -> None:
     assert reason() is None
-    assert reason(source=last_known(set(), 0, 0, SOUND)) is None
+    assert reason(source=last_known(set())) is None
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_two_sound_partitions_are_translated() -> None:
         ({"indexed_ids": frozenset({"id", "another"})}, State.TOPIC_RECREATED),
         ({"frontier": 101}, State.LOG_TRUNCATED),
         ({"log_end": 99}, State.LOG_TRUNCATED),
-        ({"partitions": 5}, State.PARTITIONS_DIFFER),
+        ({"is_missing": True}, State.PARTITIONS_DIFFER),
         ({"doubt": State.AMBIGUOUS}, State.AMBIGUOUS),
         ({"doubt": State.AMBIGUOUS, "frontier": 101}, State.LOG_TRUNCATED),
     ],
@@ -45,6 +45,11 @@ def test_a_reason_on_either_side_withholds(changed: dict[str, object], expected:
 def test_what_is_merely_behind_or_not_known_is_no_reason(changed: dict[str, object]) -> None:
     fine = SOUND._replace(**changed)  # type: ignore[arg-type]
     assert (reason(source=fine), reason(target=fine)) == (None, None)
+
+
+def test_a_partition_that_neither_side_has_is_missing_and_does_not_differ() -> None:
+    missing = SOUND._replace(is_missing=True, log_end=0, frontier=0)
+    assert reason(source=missing, target=missing) is State.PARTITION_MISSING
 
 
 def test_a_target_without_an_index_is_withheld_unless_its_log_is_empty() -> None:
@@ -66,19 +71,18 @@ def test_a_source_needs_no_index() -> None:
 
 
 def test_a_silent_source_is_as_the_index_met_it() -> None:
-    view = last_known({"id"}, 4, 2, SOUND)
-    assert (view.topic_id, view.partitions) == ("id", 4)
+    view = last_known({"id"})
+    assert view.topic_id == "id"
     assert reason(source=view) is None
 
 
 def test_a_silent_source_of_which_nothing_is_known_is_trusted() -> None:
-    assert reason(source=last_known(set(), 0, 2, SOUND)) is None
+    assert reason(source=last_known(set())) is None
 
 
 def test_a_silent_source_with_several_lives_is_withheld() -> None:
-    assert reason(source=last_known({"id", "another"}, 4, 0, SOUND)) is State.TOPIC_RECREATED
+    assert reason(source=last_known({"id", "another"})) is State.TOPIC_RECREATED
 
 
-@pytest.mark.parametrize(("indexed", "partition"), [(5, 0), (3, 0), (4, 4), (0, 4)])
-def test_a_silent_source_that_had_other_partitions_is_withheld(indexed: int, partition: int) -> None:
-    assert reason(source=last_known({"id"}, indexed, partition, SOUND)) is State.PARTITIONS_DIFFER
+def test_a_partition_of_a_silent_source_that_the_target_has_not_got_is_withheld() -> None:
+    assert reason(source=last_known({"id"}), target=SOUND._replace(is_missing=True)) is State.PARTITIONS_DIFFER

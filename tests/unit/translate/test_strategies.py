@@ -161,7 +161,7 @@ def chosen(case: Case, name: str, *committed: int, idle_since_ms: int = -1, log_
 
 
 def metadata_of(index: LogIndex, log_end: int, log_start: int = 0) -> PartitionMetadata:
-    return PartitionMetadata("id", 1, log_start, log_end, frozenset({"id"}), index.frontier)
+    return PartitionMetadata("id", log_start, log_end, frozenset({"id"}), index.frontier)
 
 
 def states(found: Translations) -> list[str]:

@@ -26,8 +26,8 @@ def judge_partitions(config: Config, partitions: Partitions) -> Iterator[Finding
         elif counts:
             same.add(_name(config, stream))
     for told, names in differing.items():
-        text = f"{told}; withheld as PARTITIONS_DIFFER: add partitions where there are less, and have the mirror keep"
-        yield lines.of(Level.FAIL, names, f"{text} each record's partition")
+        text = f"{told}; what only one has is withheld as PARTITIONS_DIFFER: add partitions where there are less, and"
+        yield lines.of(Level.FAIL, names, f"{text} have the mirror keep each record's partition")
     if same:
         yield lines.of(Level.OK, same, "as many at all clusters")
 

@@ -18,7 +18,7 @@
 -- moved | bigint | offsets from what stood before to the translated one; null when either is unknown
 -- duplicates | bigint | records a failover then would have read again
 -- duplicates_at_most | bigint | the same, counting what may have been read
--- lost | bigint | unread records that the target had already deleted
+-- lost | bigint | unread records that the target had deleted and the source had not
 -- strategy | string | exact, header or timestamp
 -- decided_by | string | stream: a micro-batch of new commits; reconcile: the pass over everything
 -- committed_at | timestamp | when the target acknowledged it; null when nothing was written
@@ -44,7 +44,7 @@ SELECT
     WHEN 'WITHHELD' THEN CASE state
       WHEN 'TOPIC_RECREATED' THEN 'withheld: the topic was deleted and created anew, its offsets mean other records now'
       WHEN 'LOG_TRUNCATED' THEN 'withheld: the log was cut back, its offsets may mean other records now'
-      WHEN 'PARTITIONS_DIFFER' THEN 'withheld: the topic has another number of partitions at the target'
+      WHEN 'PARTITIONS_DIFFER' THEN 'withheld: only one of the clusters has this partition of the topic'
       WHEN 'NOT_INDEXED' THEN 'withheld: the index does not know the records that the answer would depend on'
       WHEN 'TOPIC_MISSING' THEN 'withheld: one of the clusters has no such topic'
       WHEN 'TOPIC_UNAUTHORIZED' THEN 'withheld: one of the clusters does not let the topic be described'

@@ -14,8 +14,8 @@ def between(logs: dict[str, Any], aliases: tuple[str, ...] = ("dc1", "dc2"), **s
 
 def test_partitions_that_differ_are_told_with_their_numbers_and_the_rest_as_alike() -> None:
     assert between({"dc1": ["orders/2", "pay"], "dc2": ["orders/3", "pay"]}) == [
-        "FAIL partitions: orders: 3 at dc1, 4 at dc2; withheld as PARTITIONS_DIFFER: add partitions where there are "
-        "less, and have the mirror keep each record's partition",
+        "FAIL partitions: orders: 3 at dc1, 4 at dc2; what only one has is withheld as PARTITIONS_DIFFER: add "
+        "partitions where there are less, and have the mirror keep each record's partition",
         "OK partitions: pay: as many at all clusters",
     ]
 

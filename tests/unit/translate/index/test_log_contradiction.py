@@ -79,9 +79,9 @@ def test_a_record_where_all_had_been_read_and_found_empty_is_a_contradiction(oth
 def test_a_contradicted_log_on_either_side_withholds(side: str) -> None:
     sound, broken = index_of([(0, 10, 0, 0)]), index_of([(0, 10, 0, 0)], [(0, 12, 0, 5)])
     source, target = (sound, broken) if side == "target" else (broken, sound)
-    here, there = (PartitionMetadata("id", 1, 0, 20, frozenset({"id"}), index.frontier) for index in (source, target))
+    here, there = (PartitionMetadata("id", 0, 20, frozenset({"id"}), index.frontier) for index in (source, target))
     if "asked" in side:
-        here = last_known({"id"}, 1, 0, there)
+        here = last_known({"id"})
     logs = PartitionLog(source, 0, here), PartitionLog(target, 1, there)
     found = translate_partition(np.array([4]), [None], *logs, Bounds(young_since_ms=0))
     assert [State(code) for code in found.state] == [State.LOG_TRUNCATED]

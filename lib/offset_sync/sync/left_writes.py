@@ -1,0 +1,101 @@
+"""Which commits at a target were written by a driver that died before it recorded them: answers to the last commits.
+
+A driver commits first and records afterwards. What it leaves in between matches no write that is known to the next one,
+and would count as the group's own: its cluster would be the home, as long as the group commits nowhere else. So at a
+start after such an end a commit counts as ours if it is the answer to one of the last commits elsewhere, and the group
+has no members there::
+
+    dc1    the group commits 100
+    dc2                           we commit 102, and die        102 = t(100), and nobody reads there: ours
+
+Errs to the group's own: of three commits that were answered in the driver's last moments the first may be forgotten.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.model.values import ABSENT, TopicPartition
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.snapshot import Snapshot, frontiers
+from offset_sync.state.sync_state import SyncState
+from offset_sync.state.translation import Pair
+from offset_sync.state.translator import Translator
+from offset_sync.sync.reconciliation import Fetcher
+from offset_sync.translate.given_offsets import GivenOffsets
+from offset_sync.translate.index.runs import Int64s
+
+PATIENCE_S = 3.0
+"""So long the commits of the other clusters are waited for: theirs may come with a micro-batch beside."""
+_LAST = (
+    ("actual_offset", "actual_made_ms"),
+    ("genuine_offset", "genuine_made_ms"),
+    ("genuine_before", "genuine_before_ms"),
+)
+"""What may have been answered last, and when it was committed."""
+
+
+class LeftWrites:
+    """Tells them by what *state* knows; *translator* answers, *fetcher* asks the clusters."""
+
+    def __init__(
+        self, state: SyncState, translator: Translator, fetcher: Fetcher, patience_s: float = PATIENCE_S
+    ) -> None:
+        self._state, self._translator, self._fetcher, self._patience_s = state, translator, fetcher, patience_s
+        self._taken_in = {alias: threading.Event() for alias in state.offsets.clusters}
+
+    def note_taken_in(self, alias: str) -> None:
+        """Note that commits of a cluster were taken in since the start."""
+        self._taken_in[alias].set()
+
+    def of(self, target: str, rows: KeyRows, offset: Int64s, made_ms: Int64s) -> NDArray[np.bool_]:
+        """Return which commits of *offset* at *target*, in the rows of their keys, are answers; shapes (commits,).
+
+        *made_ms* is when they were made by our clock: what they answer was committed before.
+        """
+        is_ours = np.zeros(len(rows), np.bool_)
+        sources = [source for source, other in self._state.last_translations if other == target]
+        for source in sources:
+            self._taken_in[source].wait(self._patience_s)
+        self._state.index.refresh()
+        members = self._state.homes.with_members(target)
+        is_asked = np.array([self._state.offsets.keys[row].group_id not in members for row in rows.tolist()], np.bool_)
+        for source in sources:
+            is_ours |= is_asked & self._answers(source, target, rows, offset, made_ms)
+        return is_ours
+
+    def _answers(self, source: str, target: str, rows: KeyRows, offset: Int64s, made_ms: Int64s) -> NDArray[np.bool_]:
+        state, found = self._state, np.zeros(len(rows), np.bool_)
+        with state.lock:
+            column, keys = state.offsets.clusters[source].columns, np.unique(rows)
+            keys = keys[state.keys.is_included(keys) & (column["last_offset"][keys] != ABSENT)]
+            commits = np.stack([column[name][keys] for name, _ in _LAST])
+            times = np.stack([column[name][keys] for _, name in _LAST])
+            partitions = state.keys.partitions_of(keys)
+            if not partitions:
+                return found
+            known_to, asked_at_ms = frontiers(state.index, [target, source], set(partitions)), state.now_ms()
+        snapshot = Snapshot(self._fetcher.fetch([target, source], partitions), known_to, asked_at_ms)
+        pair = Pair(state.last(source, target), source, target, snapshot, state.now_ms())
+        for partition in partitions:
+            place = np.flatnonzero(np.isin(keys, state.keys.keys_in(partition)))
+            wanted = self._translated(pair, partition, commits[:, place])
+            for row in np.flatnonzero(np.isin(rows, keys[place])).tolist():
+                number = int(np.searchsorted(keys[place], rows[row]))
+                is_answer = (wanted[:, number] == offset[row]) & (times[:, place[number]] <= made_ms[row])
+                found[row] = is_answer.any()
+        return found
+
+    def _translated(self, pair: Pair, partition: TopicPartition, commits: Int64s) -> Int64s:
+        """Return the answers to *commits* of keys, both of shape (kinds, keys); ABSENT where there is none."""
+        offset = commits.ravel()
+        unknown = np.full(len(offset), ABSENT, np.int64)
+        now = np.full(len(offset), pair.now_ms, np.int64)
+        given = GivenOffsets(np.maximum(offset, 0), now, unknown, [None] * len(offset))
+        asked = self._translator.ask_given(pair, partition, given)
+        self._translator.compute(asked)
+        wanted = np.where(offset == ABSENT, ABSENT, self._translator.answers(asked).wanted)
+        return wanted.reshape(commits.shape)

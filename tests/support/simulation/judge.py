@@ -1,0 +1,75 @@
+"""Are the author and the time that the sync makes of each record of commits right?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from simulation.oracle import Violation
+from simulation.world import Position, SimRecord
+
+if TYPE_CHECKING:
+    from simulation.sync_driver import SyncDriver
+
+Key = tuple[str, str, int]
+
+
+def genuine(batch: Any, is_own: list[bool]) -> Iterator[tuple[Key, int]]:
+    """Yield key and time of each commit that counts as a group's own."""
+    records = batch.commit_records
+    columns = zip(batch.keys, records.is_position.tolist(), is_own, records.made_ms.tolist(), strict=True)
+    for key, is_position, is_ours, made_ms in columns:
+        if is_position and not is_ours:
+            yield key, made_ms
+
+
+class Judge:
+    """Judges the micro-batches of one cluster."""
+
+    def __init__(self, driver: SyncDriver, alias: str) -> None:
+        self._driver, self._alias = driver, alias
+        self._ended_ms: tuple[int | None, int | None] = None, None
+        self.was_whole = False
+
+    def note_ended(self) -> None:
+        """Note that a micro-batch has ended."""
+        self._ended_ms = self._ended_ms[1], self._driver.now_ms()
+
+    def look(self, batch: Any, is_own: list[bool]) -> None:
+        """Raise Violation where a record was made of somebody else, or at another time."""
+        plan, now_ms = self._driver.persisted.planned(self._alias), self._driver.now_ms()
+        since_ms = self._ended_ms[0] if self.was_whole and not batch.looked.again else None
+        self.was_whole = plan.is_whole
+        cluster = self._driver.world.clusters[self._alias]
+        records = batch.commit_records
+        for row, (number, offset) in enumerate(
+            zip(records.log_partition.tolist(), records.log_offset.tolist(), strict=True)
+        ):
+            record = cluster.parts[number][offset]
+            assert isinstance(record, SimRecord)
+            self._look_at_time(record, int(records.made_ms[row]), since_ms, now_ms)
+            if record.offset is not None and record.offset >= 0:
+                self._look_at_author(record, is_own=is_own[row])
+
+    def _look_at_time(self, record: SimRecord, made_ms: int, since_ms: int | None, now_ms: int) -> None:
+        world, true_ms = self._driver.world, record.true_ms + self._driver.skew_ms
+        cluster, error_ms = world.clusters[self._alias], abs(made_ms - true_ms)
+        if made_ms > now_ms or (since_ms is not None and not since_ms <= made_ms):
+            raise Violation("made", f"{record} at {self._alias}: {made_ms} lies without {since_ms} to {now_ms}")
+        if since_ms is not None:
+            cluster.widest_ms = max(cluster.widest_ms, now_ms - since_ms)
+        elif error_ms > cluster.widest_ms + 2 * cluster.most_skew_ms + abs(self._driver.skew_ms):
+            raise Violation("made", f"{record} at {self._alias}: {made_ms} was {true_ms}")
+
+    def _look_at_author(self, record: SimRecord, *, is_own: bool) -> None:
+        world, driver = self._driver.world, self._driver
+        where = Position(self._alias, record.group_id, record.place)
+        if is_own == record.is_ours:
+            return
+        tried, swapped = world.tried.get((where, record.offset), 0), world.swapped
+        if is_own and driver.is_ready.is_set():
+            swapped[where, record.offset] = swapped.get((where, record.offset), 0) + 1
+            if swapped[where, record.offset] > tried:
+                raise Violation("author", f"{where}: the group's {record.offset} counts as ours")
+        elif not is_own and record.writer is driver.process and not swapped.get((where, record.offset)):
+            raise Violation("author", f"{where}: our {record.offset} counts as the group's, and no driver has died")

@@ -1,0 +1,82 @@
+"""What a driver was told of groups beside their offsets, and where they are at home by that: without the code under test.
+
+Each time and each author that the sync makes of a record is judged when the record is written down. So homes follow
+from what was judged: the oracle need not guess what a clock that is wrong has made of an order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import NamedTuple
+
+from offset_sync.model.values import ABSENT
+
+UNCERTAIN_MS = 2_000
+Stream = tuple[str, str]
+"""A group and a topic."""
+
+
+class Home(NamedTuple):
+    """Where a group is at home (None: it never committed), and whether two clusters are active."""
+
+    cluster: str | None
+    is_contested: bool
+
+
+class Moved(NamedTuple):
+    """To where, and when, by the clock of the driver that noticed it."""
+
+    cluster: str
+    at_ms: int
+
+
+@dataclass
+class Knowledge:
+    """Of one driver: the last commits of groups' own by cluster and partition, the newest of all, members, moves."""
+
+    clusters: tuple[str, ...]
+    silence_ms: int
+    last: dict[tuple[str, str, str, int], int] = field(default_factory=dict)
+    newest: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    members: dict[str, frozenset[str]] = field(default_factory=dict)
+    moved: dict[Stream, list[Moved]] = field(default_factory=dict)
+
+    def note(self, alias: str, commits: Iterable[tuple[tuple[str, str, int], int]]) -> None:
+        """Note genuine commits: key and when each was made, by our clock."""
+        for (group, topic, partition), made_ms in commits:
+            self.last[alias, group, topic, partition] = made_ms
+            newest = self.newest.get((alias, group, topic), ABSENT)
+            self.newest[alias, group, topic] = max(newest, made_ms)
+
+    def homes(self, group: str, topic: str, now_ms: int) -> set[Home]:
+        """Return where the group may be at home now: a start knows of each partition its last commit, no other."""
+        found = set()
+        moves: list[Moved | None] = [*self.moved.get((group, topic), [])] or [None]
+        choices = [self._active(alias, group, topic) for alias in self.clusters]
+        for moved in moves:
+            for committed in product(*choices):
+                found.add(self._home(dict(zip(self.clusters, committed, strict=True)), group, moved, now_ms))
+        return found
+
+    def _active(self, alias: str, group: str, topic: str) -> list[int]:
+        newest = self.newest.get((alias, group, topic), ABSENT)
+        of_topic = [at for (a, g, t, _), at in self.last.items() if (a, g, t) == (alias, group, topic)]
+        return sorted({newest, max(of_topic, default=ABSENT)})
+
+    def _home(self, committed: Mapping[str, int], group: str, moved: Moved | None, now_ms: int) -> Home:
+        active = dict(committed)
+        for alias, at_ms in committed.items():
+            if moved is not None and alias == moved.cluster:
+                active[alias] = max(at_ms, moved.at_ms)
+            elif moved is not None and at_ms <= moved.at_ms:
+                active[alias] = ABSENT
+            if self.silence_ms and active[alias] != ABSENT and group in self.members.get(alias, ()):
+                active[alias] = max(active[alias], now_ms)
+        ordered = sorted(self.clusters, key=lambda alias: (-active[alias], self.clusters.index(alias)))
+        if active[ordered[0]] == ABSENT:
+            return Home(None, is_contested=False)
+        first, second = active[ordered[0]], active[ordered[1]]
+        is_near = second > now_ms - self.silence_ms or first - second <= UNCERTAIN_MS
+        return Home(ordered[0], bool(self.silence_ms) and second != ABSENT and is_near)

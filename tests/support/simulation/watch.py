@@ -1,0 +1,109 @@
+"""What a driver looks at beside the logs of commits: members, moves, and partitions of ``__consumer_offsets``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from offset_sync.jobs.home_watch import HomeWatch
+from offset_sync.kafka.topic_metadata import TopicInfo
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import CONSUMER_OFFSETS
+from offset_sync.state.moves import Moves
+from offset_sync.tables.report_tables import CUTOVERS
+from simulation.index_driver import PatchedTime
+from simulation.knowledge import Moved
+from simulation.world import SimCluster
+
+if TYPE_CHECKING:
+    from simulation.sync_driver import SyncDriver
+
+_MEMBERS_MS, _MOVES_MS = 10_000, 1_000
+
+
+class _Admin:
+    def __init__(self, cluster: SimCluster) -> None:
+        self._cluster = cluster
+
+    def describe(self, topics: Sequence[str]) -> Mapping[str, TopicInfo]:
+        if self._cluster.is_down:
+            raise ClusterError(self._cluster.alias, "does not answer")
+        return {CONSUMER_OFFSETS: TopicInfo(f"commits{self._cluster.commit_topic}", len(self._cluster.parts))}
+
+
+class Watch:
+    """The job's HomeWatch by the clock of a world; it stands for the clusters' members too."""
+
+    def __init__(self, driver: SyncDriver) -> None:
+        self._driver, world = driver, driver.world
+        self._clusters = world.clusters
+        tables: Any = driver.tables
+        admins: Any = {alias: _Admin(cluster) for alias, cluster in self._clusters.items()}
+        members: Any = self
+        moves, lives = Moves(tables), driver.lives
+        told = self._note_moves, self._note_growth
+        self._watch = HomeWatch(driver.state, admins, members, members, moves, lives, *told)
+        self._told = 0
+        self._members_ms = self._moves_ms = 0
+        self._read: dict[str, int] = {}  # so many partitions the query of a cluster reads
+
+    def refresh(self) -> None:
+        """Ask every cluster who is there."""
+        active = self._driver.world.active
+        here = {a: frozenset(group for group, at in active.items() if at == a) for a in self._clusters}
+        self._driver.knowledge.members = {a: here[a] for a, cluster in self._clusters.items() if not cluster.is_down}
+
+    def of(self, alias: str) -> frozenset[str] | None:
+        """Return the groups that had members at a cluster."""
+        return self._driver.knowledge.members.get(alias)
+
+    def note_partitions(self, alias: str, partitions: int) -> None:
+        """Take no note: nobody here has members of whom only the log says so."""
+
+    def begin(self) -> None:
+        """Look at what decides from the start."""
+        self._watch.follow_moves()
+        self._watch.ask_members()
+
+    def look(self) -> None:
+        """Look at what is due."""
+        now_ms = self._driver.world.clock_ms[0]
+        if now_ms - self._moves_ms >= _MOVES_MS:
+            self._moves_ms = now_ms
+            self._watch.follow_moves()
+        if now_ms - self._members_ms >= _MEMBERS_MS:
+            self._members_ms = now_ms
+            self._watch.ask_members()
+            if "coordinators" in self._driver.world.shape.faults:
+                self._date()
+                self._watch._note_growth()
+
+    def ends(self, alias: str) -> list[int]:
+        """Return where the partitions end that the query reads; it is started where it was not yet."""
+        if alias not in self._read and not self._clusters[alias].is_down:
+            self._start(alias)
+        return [len(part) for part in self._clusters[alias].parts[: self._read.get(alias, 0)]]
+
+    def _start(self, alias: str) -> None:
+        self._date()
+        self._watch.note_partitions(alias)
+        self._driver.batches[alias].note_start()
+        self._driver.ingesters[alias].note_start()
+        self._read[alias] = len(self._clusters[alias].parts)
+
+    def _date(self) -> None:
+        PatchedTime.now_ms = self._driver.now_ms()
+
+    def _note_growth(self, alias: str) -> None:
+        self._start(alias)
+
+    def _note_moves(self) -> None:
+        driver = self._driver
+        rows, now_ms = driver.tables.rows_since(CUTOVERS, None, driver.tables.version(CUTOVERS)), driver.now_ms()
+        moves = sorted(rows.to_pylist(), key=lambda row: row["at"])
+        for row in moves:
+            at_ms = int(row["at"].timestamp() * 1000)
+            of_row = {Moved(row["target_cluster"], min(at_ms, now_ms)), Moved(row["target_cluster"], now_ms)}
+            known = driver.knowledge.moved.setdefault((row["group_id"], row["stream"]), [])
+            if at_ms > max((each.at_ms for each in known), default=0) or not known:
+                known[:] = sorted(of_row)
