@@ -43,10 +43,9 @@ class _Event(NamedTuple):
     member_id: str | None
 
     @property
-    def subject(self) -> tuple[int, str, str]:
-        """Return what only the newest event counts of: a member, or a kind of event of the group itself."""
-        about = f"group {self.kind}" if self.member_id is None else f"member {self.member_id}"
-        return self.log_partition, self.group_id, about
+    def subject(self) -> tuple[int, str, str, str | None]:
+        """Return what only the newest event counts of: a kind of event of a group or member."""
+        return self[1:]
 
 
 @dataclass
@@ -194,11 +193,11 @@ class GroupsByLog:
 
 
 def _newest(pieces: Iterable[pa.Table], places: Mapping[str, Places]) -> Mapping[str, Collection[_Event]]:
-    """Return, per cluster of *places*, the newest event of each member, and of each group the newest of each kind.
+    """Return, per cluster of *places*, the newest event of each kind of each group and member.
 
     So what is kept grows with members and not with how often they were written. Records that are gone do not count.
     """
-    newest: dict[str, dict[tuple[int, str, str], _Event]] = {alias: {} for alias in places}
+    newest: dict[str, dict[tuple[int, str, str, str | None], _Event]] = {alias: {} for alias in places}
     for piece in pieces:
         rows = piece.filter(pc.is_in(piece.column("kind"), _ALL_KINDS))
         for alias, known in newest.items() if rows.num_rows else ():

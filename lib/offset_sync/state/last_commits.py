@@ -103,7 +103,7 @@ class _Fold:
         offset, is_own = rows.column("committed_offset").fill_null(-1).to_numpy(), rows.column("is_own").to_numpy()
         is_position = ~is_tombstone & (offset >= 0)
         actual = {
-            "log_partition": np.where(stands, rows.column("log_partition").to_numpy(), _NULL),
+            "log_partition": np.where(stands, rows.column("log_partition").cast(pa.int64()).to_numpy(), _NULL),
             "log_offset": np.where(stands, rows.column("log_offset").to_numpy(), _NULL),
             "actual_offset": np.where(is_position & stands, offset, _NULL),
             "actual_at_ms": np.where(stands, at_ms, gone_ms),

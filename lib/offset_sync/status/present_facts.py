@@ -93,6 +93,9 @@ class PresentFacts:
         here, there = context.held.at_source(source, keys), context.held.at_target(target, keys)
         unread = {alias: self._unread(alias, assessment.key, context.progress) for alias in self._aliases}
         has_moved_on = here.is_known & (here.offset != assessment.source_offset)
+        # A position of which the coordinator has nothing any more may still count, see SyncState.is_kept.
+        is_deleted = self._state.offsets.clusters[source].columns["is_deleted"][assessment.key]
+        has_moved_on &= ~(is_deleted & (here.offset == ABSENT))
         count, is_read = unread[source]
         is_held_back = has_text(context.progress.held_back([source], keys))
         total = np.where(here.is_known, 0, count)

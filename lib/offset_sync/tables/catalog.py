@@ -152,7 +152,7 @@ OFFSET_TRANSLATIONS = Table(
         "state | string | EXACT, AT_FRONTIER, INDEX_BEHIND, REWIND, or the reason for withholding",
         "duplicates | bigint | records a failover now would read again",
         "duplicates_at_most | bigint | the same, counting what may have been read",
-        "lost | bigint | unread records that the target has already deleted",
+        "lost | bigint | unread records that the target has deleted and the source has not",
         "timestamp_disordered | boolean | a larger timestamp stood before the commit (strategy timestamp)",
         "outcome | string | COMMITTED, UNCHANGED, NOT_FORWARD, TARGET_ACTIVE, FAILED, DRY_RUN or WITHHELD",
         "error | string | what the target answered, or why nothing was asked",

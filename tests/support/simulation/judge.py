@@ -67,9 +67,9 @@ class Judge:
         if is_own == record.is_ours:
             return
         tried, swapped = world.tried.get((where, record.offset), 0), world.swapped
-        if is_own:
+        if is_own and driver.is_ready.is_set():
             swapped[where, record.offset] = swapped.get((where, record.offset), 0) + 1
             if swapped[where, record.offset] > tried:
                 raise Violation("author", f"{where}: the group's {record.offset} counts as ours")
-        elif record.writer is driver.process and not swapped.get((where, record.offset)):
+        elif not is_own and record.writer is driver.process and not swapped.get((where, record.offset)):
             raise Violation("author", f"{where}: our {record.offset} counts as the group's, and no driver has died")

@@ -21,6 +21,8 @@ from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.lease import SETTLE_S, Lease, NoLease
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
+from offset_sync.state.translator import Translator
+from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
 from simulation.commit_checks import CommitChecks, note_forgotten
@@ -104,10 +106,12 @@ class SyncDriver:
         self.is_ready, self.is_first, self.is_busy = threading.Event(), True, False
         self.waiting: list[tuple[str, Any, int]] = []
         metrics: Any = NoMetrics()
+        left = LeftWrites(self.state, Translator(self.config, self.state), fetcher, patience_s=0)
+        self._syncing: set[str] = set()
         self.ingesters, self.batches = {alias: Ingester(self, alias) for alias in self.world.clusters}, {}
         for alias in self.world.clusters:
             ingester: Any = self.ingesters[alias]
-            self.batches[alias] = SyncBatch(ingester, self.state, self, metrics, self.is_ready)
+            self.batches[alias] = SyncBatch(ingester, self.state, self, metrics, self.is_ready, left)
         self.lives = CommitLogLives(tables)
         self.checks = {a: CommitChecks(self.world, a, tables, self.persisted) for a in self.world.clusters}
         self.knowledge = Knowledge(world.shape.clusters, world.shape.silence_ms)
@@ -115,7 +119,7 @@ class SyncDriver:
         self.persisted.restore(self.state, self.lives)
         self.persisted.tell(self.knowledge)
         note_forgotten(world, self.persisted)
-        self.watch.follow_moves()
+        self.watch.begin()
         self.state.unread.begin(self.world.clusters)
         self.unread_commits = UnreadCommits(self.world, self.state, self.answered)
 
@@ -129,16 +133,18 @@ class SyncDriver:
 
     def sync(self, alias: str, most: int) -> None:
         """Run the next micro-batch of *alias*; of one query they come one after the other, never one in another."""
-        is_taking_in, cluster = self.ingesters[alias].taking_in.locked(), self.world.clusters[alias]
-        if is_taking_in or cluster.is_unreadable:
+        if alias in self._syncing or self.world.clusters[alias].is_unreadable:
             return
         self.watch.look()
         plan = self.persisted.plan(alias, self.watch.ends(alias), most)
         if plan is not None:
+            self._syncing.add(alias)
             try:
                 self.batches[alias](None, plan.number)  # type: ignore[arg-type]
             except ClusterError:
                 return  # nobody can tell what was read: it comes again
+            finally:
+                self._syncing.discard(alias)
             self.persisted.finish(alias, plan.number)
             self.ingesters[alias].note_ended()
         clusters = self.world.clusters.items()

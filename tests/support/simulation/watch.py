@@ -41,7 +41,8 @@ class Watch:
         admins: Any = {alias: _Admin(cluster) for alias, cluster in self._clusters.items()}
         members: Any = self
         moves, lives = Moves(tables), driver.lives
-        self._watch = HomeWatch(driver.state, admins, members, moves, lives, self._note_moves, self._note_growth)
+        told = self._note_moves, self._note_growth
+        self._watch = HomeWatch(driver.state, admins, members, members, moves, lives, *told)
         self._told = 0
         self._members_ms = self._moves_ms = 0
         self._read: dict[str, int] = {}  # so many partitions the query of a cluster reads
@@ -56,22 +57,26 @@ class Watch:
         """Return the groups that had members at a cluster."""
         return self._driver.knowledge.members.get(alias)
 
+    def note_partitions(self, alias: str, partitions: int) -> None:
+        """Take no note: nobody here has members of whom only the log says so."""
+
+    def begin(self) -> None:
+        """Look at what decides from the start."""
+        self._watch.follow_moves()
+        self._watch.ask_members()
+
     def look(self) -> None:
         """Look at what is due."""
         now_ms = self._driver.world.clock_ms[0]
         if now_ms - self._moves_ms >= _MOVES_MS:
             self._moves_ms = now_ms
-            self.follow_moves()
+            self._watch.follow_moves()
         if now_ms - self._members_ms >= _MEMBERS_MS:
             self._members_ms = now_ms
             self._watch.ask_members()
             if "coordinators" in self._driver.world.shape.faults:
                 self._date()
                 self._watch._note_growth()
-
-    def follow_moves(self) -> None:
-        """Take in what was moved."""
-        self._watch.follow_moves()
 
     def ends(self, alias: str) -> list[int]:
         """Return where the partitions end that the query reads; it is started where it was not yet."""

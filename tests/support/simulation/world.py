@@ -268,6 +268,7 @@ class World:
         log = self.logs[where.cluster, where.place]
         claimed, key = log.below[min(offset, log.end)], (where.group, where.place)
         self.read[key] = self.read.get(key, 0) | read
+        self.note_home(where.cluster, where.group, where.place.topic)
         if epoch != ABSENT and log.lost_from(epoch) < offset:
             claimed &= log.below[log.lost_from(epoch)] | self.read[key]  # of what stands there now it says nothing
         cluster = self.clusters[where.cluster]
@@ -281,3 +282,13 @@ class World:
             self.beyond.add((where, offset, now))
         self.deleted.pop(where, None)
         cluster.put(where, offset, metadata, epoch)
+
+    def note_home(self, alias: str, group: str, topic: str) -> None:
+        """Note that a group is at home at a cluster: what retention has deleted there it will not read any more.
+
+        Also in partitions that it has not committed there: what we brought to them was set to the start of the log.
+        """
+        for place in self.shape.places:
+            if place.topic == topic:
+                log = self.logs[alias, place]
+                self.read[group, place] = self.read.get((group, place), 0) | log.below[log.start]

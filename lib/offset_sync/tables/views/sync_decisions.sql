@@ -18,7 +18,7 @@
 -- moved | bigint | offsets from what stood before to the translated one; null when either is unknown
 -- duplicates | bigint | records a failover then would have read again
 -- duplicates_at_most | bigint | the same, counting what may have been read
--- lost | bigint | unread records that the target had already deleted
+-- lost | bigint | unread records that the target had deleted and the source had not
 -- strategy | string | exact, header or timestamp
 -- decided_by | string | stream: a micro-batch of new commits; reconcile: the pass over everything
 -- committed_at | timestamp | when the target acknowledged it; null when nothing was written
