@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from unittest import mock
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
@@ -105,10 +104,8 @@ class Performer:
         self._stack = ExitStack()
         self._act, self._reports = 0, _reports_of(installation)
 
-    def __enter__(self) -> Performer:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def close(self) -> None:
+        """Let the case's clients go."""
         self._stack.close()
 
     def begin_act(self, number: int) -> None:
@@ -236,7 +233,17 @@ class Performer:
     def report_of(self, other: str) -> list[Row]:
         """Return the same of another group of the case."""
         self._reported()
-        return self.installation.rows("sync_status", group_id=self.named(other))
+        return self.report_rows_of(self.named(other))
+
+    def report_rows_of(self, group_id: str) -> list[Row]:
+        """Return the same of any group."""
+        self._reported()
+        return self.installation.rows("sync_status", group_id=group_id)
+
+    def report_anew(self) -> str:
+        """Return what a report prints now."""
+        self._reports.clear()
+        return self._reported().printed
 
     def report_printed(self) -> str:
         """Return all that the report of this act prints."""
