@@ -35,6 +35,8 @@ def replay(state: SyncState, alias: str, rows: pa.Table, lives: CommitLogLives) 
     newest = {_key(row): row for row in marked}
     gone = [row for row in marked if row["gone"] != ABSENT]
     for row in gone:
+        if row["is_own"] and not row["is_tombstone"]:
+            continue  # of what we wrote there nothing is left
         commits.columns["log_offset"][:] = ABSENT
         _take_in(state, alias, row)
     for name in ("log_partition", "log_offset", "actual_offset", "actual_epoch"):
