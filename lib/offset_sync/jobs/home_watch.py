@@ -52,14 +52,14 @@ class HomeWatch:
     def run(self, stop: threading.Event, _is_ready: threading.Event) -> None:
         """Follow moves until *stop* is set: nothing that a silent cluster holds up."""
         while not stop.wait(_MOVES_S):
-            _logged(self.follow_moves)
+            _look(self.follow_moves, stop)
 
     def run_asking(self, stop: threading.Event, _is_ready: threading.Event) -> None:
         """Ask the clusters until *stop* is set."""
-        _logged(self.ask_members)
+        _look(self.ask_members, stop)
         while not stop.wait(_ASK_S):
-            _logged(self.ask_members)
-            _logged(self.note_growth)
+            _look(self.ask_members, stop)
+            _look(self.note_growth, stop)
 
     def follow_moves(self) -> None:
         """Take in what ``cutover`` has moved."""
@@ -109,8 +109,9 @@ class HomeWatch:
         self.begin_new_partitions()
 
 
-def _logged(look: Callable[[], None]) -> None:
+def _look(look: Callable[[], None], stop: threading.Event) -> None:
     try:
         look()
     except Exception:  # what was known stays; the next look finds the same
-        logger.exception("homes of groups were not looked at")
+        if not stop.is_set():  # else it falls with the rest
+            logger.exception("homes of groups were not looked at")
