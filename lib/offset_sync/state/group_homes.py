@@ -6,6 +6,7 @@ The rule that makes a home of it is in ``home.py``. Guarded by the lock of the s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,8 @@ class GroupHomes:
         self._clusters, self._keys, self.silence_ms = list(clusters), keys, silence_ms
         self._committed = ColumnStore(dict.fromkeys(clusters, ABSENT))
         self._members = ColumnStore(dict.fromkeys(clusters, False))
+        self._with_members = dict.fromkeys(clusters, frozenset[str]())
+        self._fitted = 0
         self._moves = ColumnStore({"to": NO_HOME, "at_ms": ABSENT})
 
     def note_commits(self, alias: str, rows: KeyRows, made_ms: Int64s) -> None:
@@ -44,13 +47,12 @@ class GroupHomes:
     def note_members(self, alias: str, groups: Collection[str]) -> None:
         """Note which groups have members at a cluster now: all that are not named have none, or nobody can tell."""
         self._fit()
+        self._with_members[alias] = frozenset(groups)
         self._members[alias][:] = [group_id in groups for group_id, _ in self._keys.streams]
 
     def with_members(self, alias: str) -> frozenset[str]:
         """Return the groups that had members at a cluster when they were noted last."""
-        self._fit()
-        has_members = self._members[alias].tolist()
-        return frozenset(group_id for group_id, _ in self._keys.streams if has_members[self._keys.stream(group_id, _)])
+        return self._with_members[alias]
 
     def note_moves(self, moves: Iterable[Move]) -> None:
         """Note moves; of several of one group and stream the last counts."""
@@ -82,5 +84,12 @@ class GroupHomes:
         )
 
     def _fit(self) -> None:
+        """Have a row for every stream; the members of groups that are met only now were noted before."""
+        streams = self._keys.streams
         for store in (self._committed, self._members, self._moves):
-            store.fit(len(self._keys.streams))
+            store.fit(len(streams))
+        if len(streams) > self._fitted:
+            fresh = list(islice(streams, self._fitted, None))
+            for alias, groups in self._with_members.items():
+                self._members[alias][self._fitted :] = [group_id in groups for group_id, _ in fresh]
+            self._fitted = len(streams)

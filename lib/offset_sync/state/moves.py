@@ -20,6 +20,7 @@ class Moves:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._version: int | None = None
+        self._is_live = False
 
     def follow(self, state: SyncState) -> bool:
         """Bring *state* up to date; return whether any group was moved since the last call.
@@ -27,11 +28,12 @@ class Moves:
         What is noticed while we look on happened now, by our clock: that of the machine on which ``cutover`` ran is not
         believed. What was there before has that machine's time, but no time that is still to come.
         """
+        is_live, self._is_live = self._is_live, True
         version = self._tables.version(CUTOVERS, self._version)
         if version == self._version or version == 0:
             return False
         rows = self._tables.rows_since(CUTOVERS, self._version, version)
-        is_live, self._version = self._version is not None, version
+        self._version = version
         is_home = pc.and_(pc.equal(rows.column("step"), HOME), pc.equal(rows.column("result"), "done"))
         rows = rows.filter(is_home).sort_by("at")
         now_ms = state.now_ms()
