@@ -1,4 +1,4 @@
-"""Fetch the jars of conf/jars/ivy.xml into jars/{spark,broker,mirror}; nothing to do where they are there already.
+"""Fetch the jars of conf/jars/ivy.xml into jars/{spark,broker,mirror,streams}; nothing to do where they are there.
 
 With names, as in ``jars.py spark``, only those folders: an image needs no brokers. ``jars.py cluster`` fetches what
 only `make test-cluster` needs, into jars/cluster/{hadoop,s3proxy,s3a}. Ivy comes with pyspark, so Java and the virtual
@@ -24,7 +24,7 @@ REPO = Path(__file__).resolve().parent.parent
 JARS = REPO / "jars"
 LOG = REPO / ".venv" / "install-jars.log"
 CONF = REPO / "conf" / "jars"
-INSTALLED, CLUSTER = ("spark", "broker", "mirror"), ("hadoop", "s3proxy", "s3a")
+INSTALLED, CLUSTER = ("spark", "broker", "mirror", "streams"), ("hadoop", "s3proxy", "s3a")
 OWN_SOURCES = (CONF / "LocalCheckpoints.java", CONF / "S3LogStore.java")
 _ATTEMPTS = 3
 

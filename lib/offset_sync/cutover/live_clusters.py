@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from offset_sync.config import Config
+from offset_sync.cutover.decided_homes import DecidedHomes
 from offset_sync.cutover.index_backlog import IndexBacklog
-from offset_sync.cutover.plan import Committed, Direction, PartitionStatus
+from offset_sync.cutover.plan import Committed, Direction, PartitionStatus, Reader
+from offset_sync.cutover.readers import COLUMNS, is_of_member, members_until
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
+from offset_sync.model.values import (
+    ABSENT,
+    GroupPartition,
+    OffsetWrite,
+    Outcome,
+    Rule,
+    State,
+    Status,
+    TopicPartition,
+    WriteOutcome,
+)
 from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.key_index import KeyRows
+from offset_sync.status.held_offsets import HeldOffsets
 from offset_sync.status.live_state import LiveState
+from offset_sync.status.present_facts import clusters_by_group
 from offset_sync.status.rows import Rows
+from offset_sync.status.stream_lag import JobProgress
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation, ReconciliationLog
+from offset_sync.tables.catalog import GROUP_EVENTS
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD
@@ -40,8 +57,12 @@ class LiveClusters:
         self._source, self._target = direction
         self._backlog = IndexBacklog(live.clusters, self._state.index)
         self._reconciliations: list[Reconciliation] = []
-        writers = {self._target: writer}
-        self._reconciler = Reconciler(self._config, self._state, live.clusters, writers, self)
+        self._homes, self._moving = DecidedHomes(self._state, direction), set[str]()
+        self._shared: Collection[str] | None = None
+        self._wanted: dict[GroupPartition, int | None] = {}
+        self._writer = _DecidedWriter(writer, self._homes)
+        self._reconciler = Reconciler(self._config, self._state, live.clusters, {self._target: self._writer}, self)
+        live.on_follow = self._decide_homes
 
     def append(self, reconciliation: Reconciliation) -> None:
         """Keep what became of translations for :meth:`translate_and_commit`, and pass it on."""
@@ -59,15 +80,55 @@ class LiveClusters:
             }
         )
 
-    def active_groups(self, alias: str) -> Collection[str] | ClusterError:
-        """Return the groups of a cluster that have members now."""
-        return self._live.clusters.active_groups(alias)
+    def active_groups(self, alias: str, groups: Collection[str]) -> Collection[str] | ClusterError:
+        """Return those of *groups*, and maybe others, that have members at a cluster now."""
+        return self._live.clusters.active_groups(alias, groups)
+
+    def share_groups(self) -> Collection[str]:
+        """Return the share groups of the clusters that answer."""
+        if self._shared is None:
+            for alias in (self._source, self._target):
+                self._live.clusters.active_groups(alias)
+            self._shared = self._live.clusters.share_groups()
+        return self._shared
+
+    def readers(self, groups: Collection[str]) -> dict[str, Reader]:
+        """Return, per group, its newest commit of its own at the source, where it has any that is not captured as ours.
+
+        By the tables: a commit that is not captured yet is waited for.
+        """
+        state, now_ms = self._state, system_now_ms()
+        with state.lock:
+            keys = self._included_keys(groups)
+            number = list(state.offsets.clusters).index(self._source)
+            made_ms = state.homes.committed_ms(keys)[number]
+            at_ms = state.offsets.clusters[self._source].columns["genuine_at_ms"][keys]
+        newest: dict[str, tuple[int, int]] = {}
+        for key, *times in zip(keys.tolist(), made_ms.tolist(), at_ms.tolist(), strict=True):
+            group_id = state.offsets.keys[key].group_id
+            newest[group_id] = max(newest.get(group_id, (ABSENT, ABSENT)), (times[0], times[1]))
+        young = {group_id: each for group_id, each in newest.items() if now_ms - each[0] < state.homes.silence_ms}
+        events = self._live.tables.batches(GROUP_EVENTS, COLUMNS) if young else ()
+        left = members_until(events, self._source, young)
+        return {
+            group_id: Reader(max(now_ms - made, 0), group_id in left and is_of_member(at, left[group_id]))
+            for group_id, (made, at) in young.items()
+        }
+
+    def _decide_homes(self) -> None:
+        """Let the groups that were asked about be at home where they are moved from, as far as this command decides."""
+        self._homes.decide(self._included_keys(self._moving))
 
     def partition_statuses(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
         """Return, per group, the status of the partitions whose newest commit is the source's."""
+        self._moving |= {*groups}
         rows = self._live.report_groups(groups, system_now_ms())
         found: dict[str, list[PartitionStatus]] = {}
-        for each in _to_statuses(rows, self._source, self._target):
+        for each in to_statuses(rows, self._source, self._target):
+            place = each.topic_partition
+            if (reason := self._homes.contested.get((each.group_id, place.topic))) is not None:
+                each = replace(each, contest=reason)
+            self._wanted[GroupPartition(each.group_id, *place)] = each.wanted_offset
             found.setdefault(each.group_id, []).append(each)
         return found
 
@@ -87,16 +148,17 @@ class LiveClusters:
 
     def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:
         """Return, per group, the clusters that hold its newest commit of some partition and are not the source."""
-        offsets = self._state.offsets
         with self._state.lock:
-            keys = self._included_keys(groups)
-            owner = self._state.homes_of(keys).home
-        aliases = list(offsets.clusters)
-        found: dict[str, set[str]] = {}
-        for key, number in zip(keys.tolist(), owner.tolist(), strict=True):
-            if number >= 0 and aliases[number] != self._source:
-                found.setdefault(offsets.keys[key][0], set()).add(aliases[number])
-        return {group_id: sorted(names) for group_id, names in found.items()}
+            found = clusters_by_group(self._state, self._included_keys(groups))
+        others = {group_id: sorted({*homes} - {self._source}) for group_id, homes in found.items()}
+        return {group_id: homes for group_id, homes in others.items() if homes}
+
+    def held_back(self, groups: Collection[str]) -> dict[str, str]:
+        """Return, per group, which open transaction holds back commits of it at either cluster."""
+        with self._state.lock:
+            keys = [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
+        reasons = self._live.progress.held_back((self._source, self._target), keys)
+        return {key.group_id: str(reason) for key, reason in zip(keys, reasons, strict=True) if reason is not None}
 
     def _included_keys(self, groups: Collection[str]) -> KeyRows:
         keys, offsets = self._live.keys_of(groups), self._state.offsets
@@ -109,21 +171,37 @@ class LiveClusters:
 
     def unread(self, groups: Collection[str]) -> dict[str, int]:
         """Return what the jobs have not read yet: commits of the groups, and records up to the ends first asked for."""
+        held = self._live.ask(groups)  # first: what is not captured of it is counted by what is read after it
         progress = self._live.refresh(system_now_ms())
-        aliases = (self._source, self._target)
-        hashes = coordinator_hashes(list(groups))
-        answers = [progress.unread_commits(alias, hashes) for alias in aliases]
-        unread = {
-            "commits to read": sum(int(count.sum()) for count, _ in answers),
-            "groups whose unread commits are unknown": sum(int((~is_known).sum()) for _, is_known in answers),
-        }
         self._state.index.refresh()
         with self._state.lock:
-            keys = [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
+            rows = self._included_keys(groups)
+            keys = [self._state.offsets.keys[row] for row in rows.tolist()]
+        unread = self._unread_commits(rows, keys, held, progress)
         partitions = {TopicPartition(topic, partition) for _, topic, partition in keys}
-        for alias in aliases:
+        for alias in (self._source, self._target):
             unread |= self._backlog.unread(alias, partitions)
         return unread
+
+    def _unread_commits(
+        self, rows: KeyRows, keys: Sequence[GroupPartition], held: HeldOffsets, progress: JobProgress
+    ) -> dict[str, int]:
+        """Count what a coordinator holds and no table knows, but for the answer itself at the target.
+
+        Where a coordinator does not answer, all that is unread of its groups' part of the log counts.
+        """
+        hashes, count, unknown = coordinator_hashes([key.group_id for key in keys]), 0, 0
+        wanted = np.array([self._wanted.get(key, ABSENT) for key in keys], object)
+        for alias in (self._source, self._target):
+            unread, is_read = progress.unread_commits(alias, hashes)
+            with self._state.lock:
+                captured = self._state.offsets.clusters[alias].columns["actual_offset"][rows]
+            asked = held.at_source(alias, keys) if alias == self._source else held.at_target(alias, keys)
+            is_other = (asked.offset != captured) & ((alias == self._source) | (asked.offset != wanted))
+            may_be_unread = (unread > 0) | ~is_read
+            count += int(np.where(asked.is_known, is_other & may_be_unread, unread).sum())
+            unknown += int((~asked.is_known & ~is_read).sum())
+        return {"commits to read": count, "partitions whose unread commits are unknown": unknown}
 
     def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
         """Translate the groups' newest commits and commit the answers at the target."""
@@ -131,6 +209,40 @@ class LiveClusters:
         self._reconciler.reconcile_keys(self._source, self._live.keys_of(groups))
         keys = self._state.offsets.keys
         return [committed for each in self._reconciliations for committed in _to_committed(each, keys)]
+
+    def commit_starts(self, groups: Mapping[str, Mapping[str, Sequence[int]]]) -> list[Committed]:
+        """Commit, at the target, where its logs start, of partitions by stream that have no offset of a group there."""
+        places = {TopicPartition(topic, n) for by in groups.values() for topic, numbers in by.items() for n in numbers}
+        said = self._live.clusters.fetch([self._target], places)[self._target]
+        ends = {} if isinstance(said, ClusterError) else said.ends
+        writes = [
+            OffsetWrite(
+                group_id=group_id,
+                topic=topic,
+                partition=number,
+                offset=start.log_start,
+                leader_epoch=start.leader_epoch,
+                rule=Rule.SET,
+                expected_offset=None,
+            )
+            for group_id, by in groups.items()
+            for topic, numbers in by.items()
+            for number in numbers
+            if (start := ends.get(TopicPartition(topic, number))) is not None
+        ]
+        return [
+            Committed(
+                each.group_id,
+                TopicPartition(each.topic, each.partition),
+                None,
+                each.offset,
+                0,
+                0,
+                found.outcome,
+                found.error,
+            )
+            for each, found in zip(writes, self._writer.write(writes) if writes else (), strict=True)
+        ]
 
     def committed_at_target(self, groups: Collection[str]) -> Mapping[str, Mapping[TopicPartition, int] | ClusterError]:
         """Return what the target itself says that it holds."""
@@ -141,7 +253,7 @@ class LiveClusters:
 
         As far as the index knows: what the source took in after the index last read it is not among them.
         """
-        state, index = self._state, self._state.index
+        state, index, cuts = self._state, self._state.index, self._cuts_of_target(groups)
         views: dict[TopicPartition, tuple[LogIndex, LogIndex]] = {}
         asked: list[tuple[str, TopicPartition, int]] = []
         with state.lock:
@@ -156,7 +268,7 @@ class LiveClusters:
                 asked.append((group_id, partition, int(committed[key])))
                 target = index.log(self._target, *partition) or LogIndex()
                 if partition not in views:
-                    views[partition] = source.view(), target.view()
+                    views[partition] = source.view(), target.view().below(cuts.get(partition, target.frontier))
         found: dict[str, list[str]] = {}
         for group_id, partition, first in asked:  # without the lock: pages are read
             parts = [
@@ -170,8 +282,31 @@ class LiveClusters:
                 found.setdefault(group_id, []).extend(f"{where} {each}" for each in ranges)
         return found
 
+    def _cuts_of_target(self, groups: Collection[str]) -> dict[TopicPartition, int]:
+        """Return from where on logs of the target have other records than the index, or none."""
+        with self._state.lock:
+            keys = [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
+        partitions = {TopicPartition(topic, partition) for _, topic, partition in keys}
+        said = self._live.clusters.fetch([self._target], partitions)[self._target]
+        return {} if isinstance(said, ClusterError) else {each: said.ended[each].end for each in said.cut}
 
-def _to_statuses(rows: Rows, source: str, target: str) -> Iterable[PartitionStatus]:
+
+class _DecidedWriter:
+    """Commits with *writer*; where two clusters have committed, and *homes* was told which one counts, also back."""
+
+    def __init__(self, writer: OffsetWriter, homes: DecidedHomes) -> None:
+        self._writer, self._homes = writer, homes
+
+    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+        """Return one outcome per write, in order."""
+        is_decided = self._homes.is_contested
+        return self._writer.write(
+            [replace(each, rule=Rule.SET) if is_decided(each.group_id, each.topic) else each for each in writes]
+        )
+
+
+def to_statuses(rows: Rows, source: str, target: str) -> Iterable[PartitionStatus]:
+    """Yield those rows of a report that are of the move from *source* to *target*."""
     for row in (dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)):
         if (row["source_cluster"], row["target_cluster"]) == (source, target):
             yield PartitionStatus(
@@ -186,6 +321,10 @@ def _to_statuses(rows: Rows, source: str, target: str) -> Iterable[PartitionStat
                 duplicates=row["duplicates"],
                 lost=row["lost"],
                 not_mirrored=row["not_mirrored"],
+                duplicates_at_most=row["duplicates_at_most"],
+                elsewhere=row["elsewhere"],
+                uncommitted=row["uncommitted"],
+                contest=row["reason"] if row["state"] == State.COMMITTED_AT_BOTH.name else None,
             )
 
 

@@ -79,10 +79,7 @@ class PartitionStatus:
     elsewhere: str | None = None
     uncommitted: str | None = None
 
-    @property
-    def is_contested(self) -> bool:
-        """True where two clusters commit it: moving the group decides between them."""
-        return self.state is State.COMMITTED_AT_BOTH
+    contest: str | None = None  # why two clusters are in question; moving the group decides between them
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ class Committed:
 
     group_id: str
     topic_partition: TopicPartition
-    source_offset: int
+    source_offset: int | None  # None: the group has never committed there
     target_offset: int | None
     duplicates: int
     lost: int
@@ -132,7 +129,8 @@ class CutoverStep:
 class GroupPlan:
     """What a move of one group would come to; with any *blocking* reason it is not made.
 
-    *notes* are good to know. *streams* are all that it has committed at either cluster, each with whether it has itself done so at the target.
+    *notes* are good to know. *streams* are all that it has committed at either cluster, each with whether it has itself
+    done so at the target.
     """
 
     group_id: str
@@ -161,7 +159,7 @@ class GroupPlan:
 
     @property
     def uncommitted(self) -> dict[str, str]:
-        """Partitions that it has never committed, as ranges by stream."""
+        """Partitions that it has never committed, by stream, as ranges (``1, 4-7``)."""
         return {each.topic_partition.topic: each.uncommitted for each in self.partitions if each.uncommitted}
 
     @property
@@ -179,7 +177,7 @@ def _facts(partitions: Sequence[PartitionStatus], is_activity_known: bool) -> Ro
     """Return what a verdict needs."""
     columns: dict[str, list[Any]] = {
         "status": [each.status.word for each in partitions],
-        "state": [each.state.name for each in partitions],
+        "state": [(State.COMMITTED_AT_BOTH if each.contest else each.state).name for each in partitions],
         "is_target_active": [False if is_activity_known else None] * len(partitions),
         "elsewhere": [each.elsewhere for each in partitions],
         "staleness_ms": [None] * len(partitions),
@@ -194,8 +192,8 @@ def _facts(partitions: Sequence[PartitionStatus], is_activity_known: bool) -> Ro
 class CutoverClusters(Protocol):
     """The two clusters and the tables, as :class:`LiveClusters` offers them."""
 
-    def active_groups(self, alias: str) -> Collection[str] | ClusterError:
-        """Return the groups of a cluster that have members now."""
+    def active_groups(self, alias: str, groups: Collection[str]) -> Collection[str] | ClusterError:
+        """Return those of *groups*, and maybe others, that have members at a cluster now."""
 
     def partition_statuses(self, groups: Collection[str]) -> Mapping[str, list[PartitionStatus]]:
         """Return, per group, the status of the partitions whose newest commit is the source's."""
@@ -209,11 +207,14 @@ class CutoverClusters(Protocol):
     def share_groups(self) -> Collection[str]:
         """Return the share groups of either cluster, which have acknowledgements and no offsets."""
 
-    def commit_starts(self, groups: Mapping[str, Mapping[str, str]]) -> list[Committed]:
-        """Commit, at the target, where its logs start, of partitions (ranges by stream) without an offset there."""
+    def commit_starts(self, groups: Mapping[str, Mapping[str, Sequence[int]]]) -> list[Committed]:
+        """Commit, at the target, where its logs start, of partitions by stream that have no offset of a group there."""
 
     def committed_streams(self, groups: Collection[str]) -> Mapping[str, Mapping[str, bool]]:
         """Return, per group, the streams it has itself committed at either cluster, and whether at the target."""
+
+    def held_back(self, groups: Collection[str]) -> Mapping[str, str]:
+        """Return, per group, which open transaction holds back commits of it, when the statuses were asked for."""
 
     def forget_ends(self) -> None:
         """Let :meth:`unread` ask anew where the logs end; between two calls it counts up to the same ends."""

@@ -8,6 +8,7 @@ costs nothing, one moved wrongly loses records.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.plan import (
@@ -20,18 +21,34 @@ from offset_sync.cutover.plan import (
     GroupPlan,
     Mode,
     PartitionStatus,
+    Reader,
     Result,
     Step,
 )
-from offset_sync.cutover.steps import check_step, commit_step, read_back_step, verify_step
+from offset_sync.cutover.steps import check_step, commit_step, home_step, read_back_step, verify_step
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import Status, TopicPartition
+from offset_sync.model.values import Outcome, Status, TopicPartition
+from offset_sync.status.format import to_duration
+from offset_sync.status.uncommitted import from_ranges
 
 _PAUSE_S = 1.0
-_PATIENCE_S = 30.0
-"""How long the jobs may take to read what was committed."""
+_SHARED = "share group: its acknowledgements are not offsets and are not synced"
 _WITHHELD = 'what to do is in docs/operations.md, "Withheld, by reason"'
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a person has decided: *are_readers_confirmed* that what commits without members is stopped.
+
+    *are_uncommitted_left*: partitions that a group has never committed get no offset at the target.
+    """
+
+    are_readers_confirmed: bool = False
+    are_uncommitted_left: bool = False
+
+
+NO_OPTIONS = Options()
 
 
 class CutoverProcedure:
@@ -44,64 +61,59 @@ class CutoverProcedure:
         journal: CutoverJournal,
         clock: Clock = SYSTEM_CLOCK,
         names: Names = SAME_NAMES,
+        options: Options = NO_OPTIONS,
     ) -> None:
         self._source, self._target = direction
         self._clusters, self._journal, self._clock, self._names = clusters, journal, clock, names
+        self._options = options
 
     def plan(self, groups: Sequence[str], mode: Mode) -> list[GroupPlan]:
         """Return what would happen to each group; writes nothing."""
-        here, there = (self._clusters.active_groups(alias) for alias in (self._source, self._target))
+        aliases = (self._source, self._target) if mode is Mode.PLANNED else (self._target,)
+        asked = {alias: self._clusters.active_groups(alias, groups) for alias in aliases}
+        here, there = asked.get(self._source, ClusterError(self._source, "not asked")), asked[self._target]
+        shared = self._clusters.share_groups()
         statuses, elsewhere = self._clusters.partition_statuses(groups), self._clusters.owned_elsewhere(groups)
+        readers = self._clusters.readers(groups) if mode is Mode.PLANNED else {}
         streams, plans = self._clusters.committed_streams(groups), []
+        held = self._clusters.held_back(groups)
         for group_id in groups:
             activities = _activity(group_id, here), _activity(group_id, there)
             plan = GroupPlan(group_id, *activities, statuses.get(group_id, []), streams=streams.get(group_id, {}))
+            plans.append(plan)
+            if group_id in shared:
+                plan.blocking.append(_SHARED)
+                continue
             plan.blocking += self._target_reasons(plan, there)
             if mode is Mode.PLANNED:
-                plan.blocking += self._source_reasons(plan, here)
+                plan.blocking += self._source_reasons(plan, here, readers.get(group_id))
             plan.blocking += self._commit_reasons(plan, elsewhere.get(group_id, []))
-            plans.append(plan)
+            plan.blocking += [held[group_id]] if group_id in held else []
+            plan.notes += self._notes(plan)
         return plans
 
     def apply(self, groups: Sequence[str], mode: Mode, timeout_s: float) -> list[str]:
         """Move what can be moved; return one line per group or partition that was not, and what to do about it."""
-        refused = self._check(self.plan(groups, mode))
-        moving = [group_id for group_id in groups if group_id not in refused]
-        if moving and mode is Mode.PLANNED:
-            not_ready = self._wait(moving, timeout_s)
+        plans, refused = self._check(self.plan(groups, mode))
+        if plans and mode is Mode.PLANNED:
+            not_ready = self._wait([plan.group_id for plan in plans], timeout_s)
             refused |= not_ready
-            moving = [group_id for group_id in moving if group_id not in not_ready]
             # A group that has been started meanwhile has read on, so the wait was for nothing.
-            refused |= self._check(self.plan(moving, mode))
-            moving = [group_id for group_id in moving if group_id not in refused]
+            left = [plan.group_id for plan in plans if plan.group_id not in not_ready]
+            plans, started = self._check(self.plan(left, mode) if left else [])
+            refused |= started
         failures = [f"{group_id}: {reason}" for group_id, reason in refused.items()]
-        if not moving:
+        if not plans:
             return failures
-        failures += self._commit_and_read_back(moving)
+        moving = [plan.group_id for plan in plans]
+        failures += self._commit_and_read_back(plans, timeout_s if mode is Mode.PLANNED else 0.0)
         if mode is Mode.DISASTER:
             self._tell_lost(moving)
             return failures
-        return failures + self.verify(moving, min(timeout_s, _PATIENCE_S))
+        return failures + self.verify(moving)
 
-    def verify(self, groups: Sequence[str], patience_s: float = 0.0) -> list[str]:
-        """Return one line per partition that is not in sync, with what to do; no line: all may be started.
-
-        sync_offsets reads a moment later what was just committed, so for *patience_s* seconds it is compared again.
-        """
-        ends_at, has_said = self._clock.now() + patience_s, False
-        while True:
-            failures, steps = self._verified(groups)
-            if not failures or self._clock.now() >= ends_at:
-                self._journal.record(steps)
-                return failures
-            if not has_said:
-                self._journal.say(
-                    f"waiting (at most {patience_s:.0f} s) until sync_offsets has read what was committed"
-                )
-                has_said = True
-            self._clock.pause(_PAUSE_S)
-
-    def _verified(self, groups: Sequence[str]) -> tuple[list[str], list[CutoverStep]]:
+    def verify(self, groups: Sequence[str]) -> list[str]:
+        """Return one line per partition that is not in sync, with what to do; no line: all may be started."""
         failures, steps = list[str](), list[CutoverStep]()
         statuses = self._clusters.partition_statuses(groups)
         for group_id in groups:
@@ -114,7 +126,8 @@ class CutoverProcedure:
                 if each.status is not Status.IN_SYNC:
                     name, problem = self._name(each.topic_partition), f"{each.status.word}: {each.reason}"
                     failures.append(f"{group_id} {name}: {problem}; {self._remedy(each)}")
-        return failures, steps
+        self._journal.record(steps)
+        return failures
 
     def _target_reasons(self, plan: GroupPlan, active_there: Collection[str] | ClusterError) -> list[str]:
         if isinstance(active_there, ClusterError):
@@ -122,11 +135,31 @@ class CutoverProcedure:
         is_active = plan.at_target is Activity.ACTIVE
         return [f"it has members at {self._target}; stop them there first"] if is_active else []
 
-    def _source_reasons(self, plan: GroupPlan, active_here: Collection[str] | ClusterError) -> list[str]:
+    def _source_reasons(
+        self, plan: GroupPlan, active_here: Collection[str] | ClusterError, reader: Reader | None
+    ) -> list[str]:
         if isinstance(active_here, ClusterError):
             return [f"{active_here}; if {self._source} is lost, use --disaster"]
-        is_active = plan.at_source is Activity.ACTIVE
-        return [f"it has members at {self._source}; stop them there first"] if is_active else []
+        if plan.at_source is Activity.ACTIVE:
+            return [f"it has members at {self._source}; stop them there first"]
+        if reader is None or reader.is_member or self._options.are_readers_confirmed:
+            return []
+        ago = to_duration(reader.age_ms)
+        return [f"committed {ago} ago at {self._source} without members: stop the reader, or --confirm-readers"]
+
+    def _notes(self, plan: GroupPlan) -> list[str]:
+        """Return what is good to know before a move, and blocks none."""
+        notes = list(dict.fromkeys(f"{each.contest}; apply decides" for each in plan.partitions if each.contest))
+        for stream, ranges in plan.uncommitted.items():
+            count, topic = len(from_ranges(ranges)), self._names.outside(self._source, stream)
+            does = "left out" if self._options.are_uncommitted_left else f"apply commits the start at {self._target}"
+            notes.append(f"never committed {count} partitions of {topic} ({ranges}): {does}")
+        left = [each for each in plan.partitions if each.status not in (Status.IN_SYNC, Status.WITHHELD)]
+        if left and not plan.blocking:
+            first = min(left, key=lambda each: each.status)
+            name, more = self._name(first.topic_partition), f" ({len(left)} partitions)" if len(left) > 1 else ""
+            notes.append(f"{name} is {first.status.word}: {first.reason}{more}")
+        return notes
 
     def _commit_reasons(self, plan: GroupPlan, elsewhere: Sequence[str]) -> list[str]:
         # A partition of the target's own has nothing to be moved: nobody has read on since the group was there.
@@ -137,18 +170,18 @@ class CutoverProcedure:
             reasons.append(f"no commit of it at {self._source} is to be moved{where}")
         elif third:
             reasons.append(f"some of its newest commits are at {others}; stop it there and move it first")
-        withheld = [each for each in plan.partitions if each.status is Status.WITHHELD]
+        withheld = [each for each in plan.partitions if each.status is Status.WITHHELD and not each.contest]
         if withheld:
             first, count = withheld[0], len(withheld)
             name = self._name(first.topic_partition)
             reasons.append(f"{name} is withheld: {first.reason} ({count} partitions); {_WITHHELD}")
         return reasons
 
-    def _check(self, plans: Sequence[GroupPlan]) -> dict[str, str]:
-        """Write down what was planned; return why groups are refused."""
-        refused = {plan.group_id: "; ".join(plan.blocking) for plan in plans if plan.blocking}
+    def _check(self, plans: Sequence[GroupPlan]) -> tuple[list[GroupPlan], dict[str, str]]:
+        """Write down what was planned; return the plans that are carried out, and why other groups are refused."""
         self._journal.record([check_step(plan) for plan in plans])
-        return refused
+        refused = {plan.group_id: "; ".join(plan.blocking) for plan in plans if plan.blocking}
+        return [plan for plan in plans if not plan.blocking], refused
 
     def _wait(self, groups: Sequence[str], timeout_s: float) -> dict[str, str]:
         """Wait until commits and both logs are read to the ends that they have now; return the reasons if they are not.
@@ -170,10 +203,48 @@ class CutoverProcedure:
         self._journal.record([CutoverStep(group_id, Step.WAIT, Result.DONE) for group_id in groups])
         return {}
 
-    def _commit_and_read_back(self, groups: Sequence[str]) -> list[str]:
-        """Commit; and once more where sync_offsets knew a record more and committed further a moment later."""
-        failures, is_overtaken = self._read_back(self._commit(groups))
-        return self._read_back(self._commit(groups))[0] if is_overtaken else failures
+    def _commit_and_read_back(self, plans: Sequence[GroupPlan], timeout_s: float) -> list[str]:
+        """Commit; and once more where sync_offsets knew a record more and committed further a moment later.
+
+        Groups of which everything is held at the target are at home there from now on, in every stream of theirs.
+        """
+        groups = [plan.group_id for plan in plans]
+        committed = self._commit(groups)
+        failures, is_overtaken = self._read_back(committed)
+        if is_overtaken:
+            if timeout_s:
+                self._wait(groups, timeout_s)
+            committed = self._commit(groups)
+            failures, _ = self._read_back(committed)
+        self._add(failures, _left_out(plans, committed))
+        if not self._options.are_uncommitted_left:
+            self._add(failures, self._commit_starts([plan for plan in plans if plan.uncommitted]))
+        moved = [plan for plan in plans if plan.group_id not in failures]
+        homes = [(plan.group_id, each.topic_partition.topic) for plan in moved for each in plan.partitions]
+        self._journal.record([home_step(*each) for each in dict.fromkeys(homes)])
+        return [f"{group_id} {line}" for group_id, lines in failures.items() for line in lines]
+
+    def _commit_starts(self, plans: Sequence[GroupPlan]) -> dict[str, list[str]]:
+        """Have groups begin, in partitions that they never committed, where the target's logs do."""
+        missing = {
+            plan.group_id: {stream: from_ranges(text) for stream, text in plan.uncommitted.items()} for plan in plans
+        }
+        committed = self._clusters.commit_starts(missing) if missing else []
+        self._journal.record([commit_step(each) for each in committed])
+        found = {(each.group_id, each.topic_partition) for each in committed}
+        failures, _ = self._read_back([each for each in committed if each.outcome is not Outcome.NOT_FORWARD])
+        for group_id, by in missing.items():
+            for stream, numbers in by.items():
+                for place in (TopicPartition(stream, number) for number in numbers):
+                    if (group_id, place) not in found:
+                        line = f"{self._name(place)}: where its log starts at {self._target} is not known"
+                        failures.setdefault(group_id, []).append(f"{line}; repeat apply, or --leave-uncommitted")
+        return failures
+
+    @staticmethod
+    def _add(failures: dict[str, list[str]], more: Mapping[str, Sequence[str]]) -> None:
+        for group_id, lines in more.items():
+            failures.setdefault(group_id, []).extend(lines)
 
     def _commit(self, groups: Sequence[str]) -> list[Committed]:
         self._journal.say(f"translating and committing {len(groups)} groups at {self._target}")
@@ -181,21 +252,22 @@ class CutoverProcedure:
         self._journal.record([commit_step(each) for each in committed])
         return committed
 
-    def _read_back(self, committed: Sequence[Committed]) -> tuple[list[str], bool]:
+    def _read_back(self, committed: Sequence[Committed]) -> tuple[dict[str, list[str]], bool]:
         """Compare what the target holds with what was to be committed; say too whether it holds something newer."""
-        failures, steps, is_overtaken = list[str](), list[CutoverStep](), False
+        failures, steps, is_overtaken = dict[str, list[str]](), list[CutoverStep](), False
         answers = self._clusters.committed_at_target(sorted({each.group_id for each in committed}))
         for each in committed:
             answer = answers[each.group_id]
             position = None if isinstance(answer, ClusterError) else answer.get(each.topic_partition)
             is_there = position is not None and position == each.target_offset and each.is_held
+            is_overtaken |= each.outcome is Outcome.NOT_FORWARD
             is_overtaken |= each.is_held and position is not None and position > (each.target_offset or 0)
             detail = None
             if not is_there:
                 found = str(answer) if isinstance(answer, ClusterError) else f"{self._target} holds {position}"
                 detail = f"{each.error or each.outcome.name}; {found}, wanted {each.target_offset}"
                 name = self._name(each.topic_partition)
-                failures.append(f"{each.group_id} {name}: {detail}; mend that and repeat the command")
+                failures.setdefault(each.group_id, []).append(f"{name}: {detail}; mend that and repeat the command")
             steps.append(read_back_step(each, position, detail))
         self._journal.record(steps)
         return failures, is_overtaken
@@ -227,6 +299,18 @@ class CutoverProcedure:
             Status.WITHHELD: _WITHHELD,
         }
         return remedies.get(partition.status, "see docs/operations.md")
+
+
+def _left_out(plans: Sequence[GroupPlan], committed: Sequence[Committed]) -> dict[str, list[str]]:
+    """Return, per group, the planned partitions that were not translated: their groups have committed meanwhile."""
+    found = {(each.group_id, each.topic_partition) for each in committed}
+    left: dict[str, list[str]] = {}
+    for plan in plans:
+        for each in plan.partitions:
+            if (plan.group_id, each.topic_partition) not in found:
+                name = f"{each.topic_partition.topic}-{each.topic_partition.partition}"
+                left.setdefault(plan.group_id, []).append(f"{name}: its position has changed meanwhile; repeat apply")
+    return left
 
 
 def _activity(group_id: str, active_groups: Collection[str] | ClusterError) -> Activity:

@@ -16,7 +16,7 @@ from offset_sync.config import Config
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import CutoverStep, Direction, Mode
-from offset_sync.cutover.procedure import CutoverProcedure
+from offset_sync.cutover.procedure import NO_OPTIONS, CutoverProcedure, Options
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.fence import Fence
@@ -79,19 +79,23 @@ class TableJournal:
 
 @contextmanager
 def open_cutover(
-    config: Config, live: LiveState, direction: Direction, mode: Mode, say: Callable[[str], None], fence: Fence
+    config: Config,
+    live: LiveState,
+    direction: Direction,
+    mode: Mode,
+    say: Callable[[str], None],
+    fence: Fence,
+    options: Options = NO_OPTIONS,
 ) -> Iterator[tuple[CutoverProcedure, LiveClusters]]:
     """Yield what moves groups in *direction* as long as *fence* is open; at the end every answer is written down.
 
     Raises OffsetSyncError where that cannot be done: the groups are moved, but the history lacks it.
     """
     history = TranslationHistory(live.tables, live.state.offsets.keys, config)
-    clusters = LiveClusters(
-        config, live, direction, _CutoverWriter(_writer_at(config, direction.target, fence)), history
-    )
+    clusters = LiveClusters(config, live, direction, cutover_writer(config, direction.target, fence), history)
     journal = TableJournal(live.tables, direction, mode, say, config.names)
     try:
-        yield CutoverProcedure(direction, clusters, journal, names=config.names), clusters
+        yield CutoverProcedure(direction, clusters, journal, names=config.names, options=options), clusters
     finally:
         history.close()
     if history.error:
@@ -112,8 +116,9 @@ class _CutoverWriter:
         return self._writer.write([replace(each, moves_forward=True) for each in writes])
 
 
-def _writer_at(config: Config, target: str, fence: Fence) -> OffsetWriter:
-    return TargetWriter(
+def cutover_writer(config: Config, target: str, fence: Fence) -> OffsetWriter:
+    """Return what commits at *target* as long as *fence* is open."""
+    writer = TargetWriter(
         target,
         config.admin_options(target),
         config.sync.requests_in_flight,
@@ -122,3 +127,4 @@ def _writer_at(config: Config, target: str, fence: Fence) -> OffsetWriter:
         fence=fence,
         names=config.names,
     )
+    return _CutoverWriter(writer)

@@ -17,21 +17,26 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from offset_sync.config import Config
 from offset_sync.decode.record_layouts import KIND_OF_TYPE
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_batch import group_event_rows, to_batch
 from offset_sync.ingest.commit_log_check import Looked
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.commit_log import CommitLogReader, LogRecords
+from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.range_reader import OffsetRange
-from offset_sync.kafka.tail_reader import Tails
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS
+from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.groups_by_log import KINDS, GroupsByLog
+from offset_sync.tables.protocol import Tables
 
 logger = logging.getLogger(__name__)
-DEADLINE_S = 5.0
-_PREFIXES = tuple(number.to_bytes(2, "big") for number, kind in KIND_OF_TYPE.items() if kind in KINDS)
+DEADLINE_S, NAMED_DEADLINE_S = 5.0, 30.0
+_TYPES = frozenset(number.to_bytes(2, "big") for number, kind in KIND_OF_TYPE.items() if kind in KINDS)
 
 
 class AskedGroups(Protocol):
@@ -50,8 +55,8 @@ class CommitLog(Protocol):
     def ends(self) -> Sequence[int | None]:
         """Return the log end of each partition, None of one without a leader; none where there is no such topic."""
 
-    def read(self, ranges: Mapping[TopicPartition, OffsetRange], deadline: float) -> Tails:
-        """Return the committed records of *ranges*, as far as they come in time."""
+    def read(self, ranges: Mapping[int, OffsetRange], types: frozenset[bytes], deadline: float) -> LogRecords:
+        """Return the records of *ranges* that are of these *types*, as far as they come in time."""
 
 
 class GroupActivity:
@@ -95,7 +100,7 @@ class GroupActivity:
         untold = self._of_another_type(groups or (), asked)
         # An earlier version did not know what it read, and a tombstone may have been compacted before it was read.
         doubtful = untold | self._by_log.with_members(self._alias) & {*(groups or ())}
-        if doubtful:
+        if doubtful and self._partitions:
             partitions = _partitions_of(doubtful, self._partitions)
             self._by_log.take_in_whole(self._alias, partitions, self._read(doubtful, {}))
         return untold - self._known()
@@ -116,37 +121,48 @@ class GroupActivity:
         self._partitions = len(ends)
         self._by_log.note_partitions(self._alias, len(ends))
         wanted = range(len(ends)) if groups is None or not ends else _partitions_of(groups, len(ends))
-        ranges, unread = dict[TopicPartition, OffsetRange](), set[int]()
+        ranges, unread = dict[int, OffsetRange](), set[int]()
         for number in wanted:
             start, end = position.get(number, 0), ends[number] if ends else 0
             if end is None:
                 unread.add(number)
             elif end > start:
-                ranges[TopicPartition(CONSUMER_OFFSETS, number)] = OffsetRange(start, end)
-        tails = self._log.read(ranges, DEADLINE_S) if ranges else Tails()
-        unread |= {each.partition for each in tails.unread}
-        if unread:
-            what = f"{len(unread)} partitions of {CONSUMER_OFFSETS} are not read to their ends within {DEADLINE_S:g} s"
+                ranges[number] = OffsetRange(start, end)
+        seconds = DEADLINE_S if groups is None else NAMED_DEADLINE_S
+        found = self._log.read(ranges, _TYPES, seconds) if ranges else LogRecords({})
+        if unread := unread | found.unread:
+            what = f"{len(unread)} partitions of {CONSUMER_OFFSETS} are not read to their ends within {seconds:g} s"
             raise ClusterError(self._alias, f"which streams groups have members cannot be told: {what}")
-        rows = pa.Table.from_batches(list(_decoded(tails)), DECODED_SCHEMA)
+        rows = pa.Table.from_batches(list(_decoded(found)), DECODED_SCHEMA)
         return group_event_rows(self._alias, to_batch(rows, 0, Looked(datetime.now(timezone.utc))))
+
+
+def open_group_activity(
+    config: Config, tables: Tables, admins: Mapping[str, ClusterAdmin]
+) -> Mapping[str, GroupActivity]:
+    """Return who tells which groups have members at each cluster of *config*; *admins* ask them."""
+    by_log = GroupsByLog(tables, CommitLogLives(tables), config.clusters)
+
+    def one(alias: str) -> GroupActivity:
+        options = config.admin_options(alias)
+        checkpoint = Checkpoint(tables.files, f"{config.tables.checkpoints}/sync_offsets/{alias}")
+        log = CommitLogReader(admins[alias], options)
+        return GroupActivity(alias, GroupStates(alias, options), log, checkpoint, by_log)
+
+    return {alias: one(alias) for alias in config.clusters}
 
 
 def _partitions_of(groups: Collection[str], partitions: int) -> Collection[int]:
     return {coordinator_partition(group_id, partitions) for group_id in groups}
 
 
-def _decoded(tails: Tails) -> Iterator[pa.RecordBatch]:
-    """Decode what *tails* have of streams and share groups."""
-    for place, records in tails.records.items():
-        contents = [each.content for each in records if (each.content.key or b"").startswith(_PREFIXES)]
-        if not contents:
-            continue
+def _decoded(found: LogRecords) -> Iterator[pa.RecordBatch]:
+    for partition, records in found.records.items():
         columns = {
-            "key": pa.array([each.key for each in contents], pa.binary()),
-            "value": pa.array([each.value for each in contents], pa.binary()),
-            "partition": pa.array([place.partition] * len(contents), pa.int32()),
-            "offset": pa.array([each.offset for each in contents], pa.int64()),
-            "timestamp": pa.array([each.timestamp_ms * 1000 for each in contents], pa.timestamp("us", tz="UTC")),
+            "key": pa.array([each.key for each in records], pa.binary()),
+            "value": pa.array([each.value for each in records], pa.binary()),
+            "partition": pa.array([partition] * len(records), pa.int32()),
+            "offset": pa.array([each.offset for each in records], pa.int64()),
+            "timestamp": pa.array([each.timestamp_ms * 1000 for each in records], pa.timestamp("us", tz="UTC")),
         }
         yield from decode_batches([pa.record_batch(columns)])

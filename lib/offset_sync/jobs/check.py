@@ -19,6 +19,7 @@ from offset_sync.config.cautions import cautions
 from offset_sync.config.checkpoint_topics import checkpoint_topics
 from offset_sync.config.problem import path_text
 from offset_sync.jobs.checks.broker_settings import judge_settings
+from offset_sync.jobs.checks.clocks import judge_clock
 from offset_sync.jobs.checks.cluster_ids import ask_ids, judge_id, with_ids
 from offset_sync.jobs.checks.cluster_logs import ClusterLogs
 from offset_sync.jobs.checks.finding import Finding, Level, check_by_check
@@ -31,6 +32,7 @@ from offset_sync.kafka.librdkafka import check_client
 from offset_sync.kafka.own_rights import OwnRights
 from offset_sync.kafka.topic_names import open_admin
 from offset_sync.model.errors import ClusterError, ConfigError
+from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.state.known_names import learn_names
 
 _MOST_GROUPS = 100
@@ -126,6 +128,9 @@ def _findings(
     told = {name: each for name, each in rights_on.items() if name in wanted}
     yield from judge_rights(config, ToldRights(alias, rights.of_cluster(), told, rights.of_groups(groups)))
     yield from judge_settings(config, alias, rights.settings(brokers[0]), len(brokers))
+    may_read = "READ" in _allowed(rights_on.get(COMMITS))
+    newest_ms = rights.newest_ms(COMMITS, admin.partition_count(COMMITS) or 0) if may_read else None
+    yield from judge_clock(alias, newest_ms, system_now_ms())
     readable = [each for each in there if "READ" in _allowed(rights_on.get(names.outside(alias, each)))]
     hidden = [name for name in checkpoints if isinstance(rights_on.get(name), ClusterError)]
     checked.asked = AskedCluster(ClusterLogs(config, admin), there, readable, hidden)

@@ -15,6 +15,7 @@ from offset_sync.config import Config
 from offset_sync.config.duration import parse_duration
 from offset_sync.cutover.plan import Direction, Mode
 from offset_sync.cutover.plan_table import print_plan
+from offset_sync.cutover.procedure import Options
 from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.directions import check_direction
 from offset_sync.jobs.open_tables import open_tables
@@ -38,6 +39,12 @@ def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
     parser.add_argument(
         "--timeout", type=_duration, default="10m", metavar="DURATION", help="wait so long for the index (default 10m)"
     )
+    parser.add_argument(
+        "--confirm-readers", action="store_true", help="planned: what commits without members at --from is stopped"
+    )
+    parser.add_argument(
+        "--leave-uncommitted", action="store_true", help="commit nothing for partitions that a group never committed"
+    )
     return parser
 
 
@@ -54,8 +61,9 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
             print(escaped(line), file=sys.stderr, flush=True)
 
         lease = Lease(state.tables, "cutover", stop)
-        with open_cutover(config, state, direction, mode, say, lease) as (cutover, clusters):
-            groups = chosen_groups(clusters.groups(), arguments.groups)
+        options = Options(arguments.confirm_readers, arguments.leave_uncommitted)
+        with open_cutover(config, state, direction, mode, say, lease, options) as (cutover, clusters):
+            groups = chosen_groups(clusters.groups(), arguments.groups, clusters.share_groups())
             if arguments.action == "plan":
                 plans = cutover.plan(groups, mode)
                 print_plan(plans, direction, Console(), config.names)
@@ -68,19 +76,24 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
                 return cutover.apply(groups, mode, arguments.timeout.total_seconds())
 
 
-def chosen_groups(known: Collection[str], patterns: Sequence[str]) -> list[str]:
-    """Return the known groups that match; raises ConfigError for a pattern that matches none or is none."""
+def chosen_groups(known: Collection[str], patterns: Sequence[str], shared: Collection[str] = ()) -> list[str]:
+    """Return the known groups that match; raises ConfigError for a pattern that matches none or is none.
+
+    Share groups cannot be moved: one is chosen, to be refused, where a pattern matches nothing else.
+    """
     chosen: set[str] = set()
     problems = []
     for pattern in patterns:
         try:
-            found = {group_id for group_id in known if re.fullmatch(pattern, group_id)}
+            found, refused = (
+                {group_id for group_id in groups if re.fullmatch(pattern, group_id)} for groups in (known, shared)
+            )
         except re.error as error:
             problems.append(f"--groups {pattern!a} is no regular expression: {error}")
             continue
-        if not found:
+        if not found and not refused:
             problems.append(f"--groups {pattern!a} matches none of the {len(known)} groups in the tables")
-        chosen |= found
+        chosen |= found or refused
     if problems:
         raise ConfigError(problems)
     return sorted(chosen)

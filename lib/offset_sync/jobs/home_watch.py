@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from offset_sync.kafka.topic_metadata import TopicInfo
@@ -17,11 +16,12 @@ from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
+from offset_sync.state.new_partitions import begin_new_partitions
 from offset_sync.state.sync_state import SyncState
 
 logger = logging.getLogger(__name__)
-_MEMBERS_S = 10.0
-"""So often clusters are asked for members and partitions; moves are followed every second."""
+_MOVES_S, _ASK_S = 1.0, 10.0
+"""So often moves are followed, and clusters asked for members and partitions."""
 
 
 class Admin(Protocol):
@@ -50,18 +50,16 @@ class HomeWatch:
         self._on_change, self._on_growth = on_change, on_growth
 
     def run(self, stop: threading.Event, _is_ready: threading.Event) -> None:
-        """Look every second until *stop* is set."""
-        asked_at = float("-inf")
-        while not stop.is_set():
-            try:
-                self.follow_moves()
-                if time.monotonic() - asked_at >= _MEMBERS_S:
-                    self.ask_members()
-                    self._note_growth()
-                    asked_at = time.monotonic()
-            except Exception:  # what was known stays; the next look finds the same
-                logger.exception("homes of groups were not looked at")
-            stop.wait(1.0)
+        """Follow moves until *stop* is set: nothing that a silent cluster holds up."""
+        while not stop.wait(_MOVES_S):
+            _look(self.follow_moves, stop)
+
+    def run_asking(self, stop: threading.Event, _is_ready: threading.Event) -> None:
+        """Ask the clusters until *stop* is set."""
+        _look(self.ask_members, stop)
+        while not stop.wait(_ASK_S):
+            _look(self.ask_members, stop)
+            _look(self.note_growth, stop)
 
     def follow_moves(self) -> None:
         """Take in what ``cutover`` has moved."""
@@ -78,23 +76,42 @@ class HomeWatch:
             with self._state.lock:
                 self._state.homes.note_members(alias, self._members.of(alias) or frozenset())
 
-    def note_partitions(self, alias: str) -> None:
-        """Note how many partitions a cluster's ``__consumer_offsets`` has; raises ClusterError."""
-        found = self._admins[alias].describe([CONSUMER_OFFSETS]).get(CONSUMER_OFFSETS)
-        if isinstance(found, TopicInfo):
-            self._lives.note_partitions(alias, found.topic_id, found.partitions)
-            self._by_log.note_partitions(alias, found.partitions)
+    def note_partitions(self, alias: str, topics: Sequence[str] = ()) -> None:
+        """Note how many partitions a cluster's ``__consumer_offsets`` and some *topics* have; raises ClusterError."""
+        found = self._admins[alias].describe([CONSUMER_OFFSETS, *topics])
+        told = {name: (each.topic_id, each.partitions) for name, each in found.items() if isinstance(each, TopicInfo)}
+        self._lives.topics.note(alias, told)
+        if CONSUMER_OFFSETS in told:
+            _, partitions = told[CONSUMER_OFFSETS]
+            self._by_log.note_partitions(alias, partitions)
             with self._state.lock:
-                self._state.offsets.clusters[alias].partitions = found.partitions
+                self._state.offsets.clusters[alias].partitions = partitions
 
-    def _note_growth(self) -> None:
+    def begin_new_partitions(self) -> None:
+        """Have groups be at the start of partitions that came after their first commit."""
+        if begin_new_partitions(self._state, self._lives.topics):
+            self._on_change()
+
+    def note_growth(self) -> None:
+        """Note which topics have got more partitions; of a cluster that does not answer its query tells."""
+        with self._state.lock:
+            topics = sorted({topic for _, topic in self._state.keys.streams})
         for alias in self._admins:
             before = self._state.offsets.clusters[alias].partitions
             try:
-                self.note_partitions(alias)
+                self.note_partitions(alias, topics)
             except ClusterError:
-                continue  # its query says so
+                continue
             now = self._state.offsets.clusters[alias].partitions
             if before and now != before:
                 logger.warning("clusters.%s: %s has %d partitions, %d before", alias, CONSUMER_OFFSETS, now, before)
                 self._on_growth(alias)
+        self.begin_new_partitions()
+
+
+def _look(look: Callable[[], None], stop: threading.Event) -> None:
+    try:
+        look()
+    except Exception:  # what was known stays; the next look finds the same
+        if not stop.is_set():  # else it falls with the rest
+            logger.exception("homes of groups were not looked at")

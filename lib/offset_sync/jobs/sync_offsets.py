@@ -131,6 +131,7 @@ class SyncJob:
             replay_quarantine(FencedTables(self._spark, self._config.tables.root, self._lease))
         self._reading.begin_after(self._folds.restore(self._state, self._reading.lives))
         self._watch.follow_moves()
+        self._watch.begin_new_partitions()
         if self._left_writes is not None:
             self._watch.ask_members()
         self._state.unread.begin(self._config.clusters)
@@ -150,6 +151,7 @@ class SyncJob:
         self._note_read(self._config.clusters.keys() - (errors.keys() - self._gone))
         self._lease.settle()
         self._watch.ask_members()
+        self._watch.note_growth()
         if STOPPED not in errors.values():
             failures += self._loop.full_pass(is_first=True)
         self._history.close()
@@ -159,7 +161,7 @@ class SyncJob:
     def _run_until_over(self) -> list[str]:
         """Sync until the job is stopped, or it is better to begin anew; what fails is tried again."""
         endpoint = None if self._run.is_dry else self._open_endpoint()
-        loops = [self._loop.run, self._summary.run, self._watch.run]
+        loops = [self._loop.run, self._summary.run, self._watch.run, self._watch.run_asking]
         loops += [] if self._run.is_dry else [self._folds.run, Renewal(self._state, self._over).run]
         beside = [threading.Thread(target=run, args=(self._over, self._is_ready), daemon=True) for run in loops]
         for each in beside:

@@ -47,8 +47,8 @@ class GroupStates:
         other is Dead. A request to each broker, with the names of all its groups in the answer.
         """
         try:
-            # Above the wrapper of AdminClient, which is deprecated.
-            found: list[Any] = super(AdminClient, self._client).list_groups(group_id, timeout=deadline)
+            # Deprecated for what names consumer groups alone.
+            found: list[Any] = self._client.list_groups(group_id, timeout=deadline)
         except (KafkaException, ValueError, TypeError) as error:
             return self._unknown(str(error) or type(error).__name__)
         if not any(each.id == group_id and each.state == "Dead" for each in found):

@@ -10,11 +10,12 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
 
 from offset_sync.kafka.librdkafka import KEEPS_BROKERS
 from offset_sync.kafka.request_limits import LONGEST_S
@@ -96,6 +97,17 @@ class OwnRights:
         except FutureTimeout:
             return "_TIMED_OUT"
         return {name: str(entry.value) for name, entry in entries.items() if entry.value is not None}
+
+    def newest_ms(self, topic: str, partitions: int, deadline: float = DEADLINE_S) -> int | None:
+        """Return the greatest timestamp in a topic, None where it has none or none can be told (KIP-734)."""
+        spec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+        wanted = {TopicPartition(topic, number): spec for number in range(partitions)}
+        asked: Mapping[Any, Future[Any]] = self._client.list_offsets(wanted, request_timeout=LONGEST_S)
+        ends_at, found = time.monotonic() + deadline, list[int]()
+        for future in asked.values():
+            with suppress(KafkaException, FutureTimeout):
+                found.append(future.result(max(0.0, ends_at - time.monotonic())).timestamp)
+        return max((each for each in found if each >= 0), default=None)
 
     def _of_cluster(self, deadline: float) -> Any:
         future = self._client.describe_cluster(include_authorized_operations=True, request_timeout=LONGEST_S)

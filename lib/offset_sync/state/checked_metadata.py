@@ -71,7 +71,8 @@ class CheckedMetadata:
     """Asks *fetcher* and compares with *index*; *epochs* are asked by alias. Threads may share it.
 
     A partition is unsettled, and waits as one without a leader does, while nobody says where its epoch ended;
-    *on_return* is called when somebody has. Errs to cut: then it waits until the index has looked.
+    *on_return* is called when somebody has. Errs to cut: then commits to it wait until the index has looked, and
+    answers in it end at the cut.
     """
 
     def __init__(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timezone
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -23,7 +22,8 @@ import pyarrow.compute as pc
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS
 from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.incarnation_rows import lives_of
-from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS
+from offset_sync.state.topic_partitions import TopicPartitions
+from offset_sync.tables.catalog import LOG_INCARNATIONS
 from offset_sync.tables.protocol import Tables
 from offset_sync.translate.index.runs import Int64s
 
@@ -50,13 +50,12 @@ class CommitLogLives:
         self._version: int | None = None
         self._lives: list[LogLife] = []
         self._taken: dict[str, int] = {}
-        self._topics_version: int | None = None
-        self._partitions: dict[str, int] = {}
+        self.topics = TopicPartitions(tables)
 
     def refresh(self) -> None:
         """Catch up with the tables."""
+        self.topics.refresh()
         with self._lock:
-            self._refresh_partitions()
             version = self._tables.version(LOG_INCARNATIONS, self._version)
             if version == self._version:
                 return
@@ -68,33 +67,9 @@ class CommitLogLives:
             self._lives = sorted({*self._lives, *found}, key=lambda life: life.noticed_ms)
             self._version = version
 
-    def _refresh_partitions(self) -> None:
-        version = self._tables.version(INDEXED_TOPICS, self._topics_version)
-        if version == self._topics_version:
-            return
-        rows = self._tables.rows_since(INDEXED_TOPICS, self._topics_version, version).to_pylist()
-        for row in sorted(rows, key=lambda row: row["seen_at"]):
-            if row["topic"] == CONSUMER_OFFSETS:
-                self._partitions[row["cluster"]] = row["partitions"]
-        self._topics_version = version
-
     def partitions(self, alias: str) -> int:
         """Return how many partitions the cluster's ``__consumer_offsets`` had when it was last looked at; 0: never."""
-        with self._lock:
-            return self._partitions.get(alias, 0)
-
-    def note_partitions(self, alias: str, topic_id: str, partitions: int) -> None:
-        """Record how many partitions ``__consumer_offsets`` has, where that is news.
-
-        It is part of the order of commits: a group's coordinator partition is another one when there are more.
-        """
-        self.refresh()
-        if self.partitions(alias) == partitions:
-            return
-        row = {"cluster": alias, "topic": CONSUMER_OFFSETS, "topic_id": topic_id, "partitions": partitions}
-        row |= {"seen_at": datetime.now(timezone.utc)}
-        self._tables.append(INDEXED_TOPICS, pa.Table.from_pylist([row], INDEXED_TOPICS.arrow_schema))
-        self.refresh()
+        return self.topics.count(alias, CONSUMER_OFFSETS)
 
     def is_new(self, alias: str) -> bool:
         """Return whether a log of the cluster *alias* has begun a life since :meth:`take`."""
@@ -109,7 +84,8 @@ class CommitLogLives:
     def told(self) -> list[list[object]]:
         """Return every life, and how many partitions there are, as JSON has it."""
         with self._lock:
-            return [list(life) for life in self._lives] + [[*each] for each in sorted(self._partitions.items())]
+            counts = sorted(self.topics.counts(CONSUMER_OFFSETS).items())
+            return [list(life) for life in self._lives] + [[*each] for each in counts]
 
     def _count(self, alias: str) -> int:
         return sum(life.cluster == alias for life in self._lives)
@@ -123,11 +99,11 @@ class CommitLogLives:
 
     def gone_ms(self, rows: pa.Table) -> Int64s:
         """Return when it was noticed of each row of ``offset_commits`` that its record is gone; ABSENT: it stands."""
-        return self.places().of(rows)[0]
+        return self.places().gone_ms(rows)
 
     def places(self) -> Places:
         """Return what places in the logs are worth, by the lives that are known now."""
-        return Places(tuple(self._lives), dict(self._partitions))
+        return Places(tuple(self._lives), self.topics.counts(CONSUMER_OFFSETS))
 
 
 class Places(NamedTuple):
@@ -145,13 +121,19 @@ class Places(NamedTuple):
         *newest* orders the records of a key as they were written. *place* does so too, but has those first that are
         gone: whatever stands counts more.
         """
-        gone_ms, number = np.full(rows.num_rows, ABSENT, np.int64), np.zeros(rows.num_rows, np.int64)
+        gone_ms, number = self.gone_ms(rows), np.zeros(rows.num_rows, np.int64)
         numbers = {noticed_ms: n for n, noticed_ms in enumerate(sorted({e.noticed_ms for e in self.lives}), 1)}
         for life, is_above, is_later in _compared(self.lives, rows):
-            gone_ms[is_above & ~is_later & (gone_ms == ABSENT)] = life.noticed_ms
             number[is_above & is_later] = numbers[life.noticed_ms]
         newest = self._is_present(rows) * _PRESENT + number * _LIFE + rows.column("log_offset").to_numpy()
         return gone_ms, newest, newest + np.where(gone_ms == ABSENT, _STANDS, 0)
+
+    def gone_ms(self, rows: pa.Table) -> Int64s:
+        """Return when it was noticed of each row that its record is gone; ABSENT: it is still there."""
+        found = np.full(rows.num_rows, ABSENT, np.int64)
+        for life, is_above, is_later in _compared(self.lives, rows):
+            found[is_above & ~is_later & (found == ABSENT)] = life.noticed_ms
+        return found
 
     def _is_present(self, rows: pa.Table) -> Int64s:
         """Return 1 for rows in the partition of their group's coordinator: all in others is older."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.own_writes import OwnWrites
 from offset_sync.translate.index.runs import Int64s
 
+NEVER_MS = int(np.iinfo(np.int64).max)
+"""When a group committed first where it never did."""
 _BELIEVED = ("actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "actual_is_own", "is_deleted")
 """What an acknowledged write says before the log does."""
 
@@ -60,6 +62,14 @@ class CommitRecords:
         return found
 
 
+class TakenIn(NamedTuple):
+    """Of records, shape (records,): which are our own, which are in doubt, and which were not read before."""
+
+    is_own: NDArray[np.bool_]
+    is_doubtful: NDArray[np.bool_]
+    is_new: NDArray[np.bool_]
+
+
 class ClusterOffsets:
     """What one cluster's coordinators hold, as far as its log was read, and which of it the groups have committed.
 
@@ -87,6 +97,7 @@ class ClusterOffsets:
                 "genuine_made_ms": ABSENT,
                 "genuine_epoch": ABSENT,
                 "rewound_ms": ABSENT,
+                "first_ms": NEVER_MS,
                 "is_deleted": False,
             }
         )
@@ -96,10 +107,8 @@ class ClusterOffsets:
         self.topic_id: dict[int, str] = {}
         self._read_last: dict[int, list[Any]] = {}  # what was known before we wrote, until the log brings more
 
-    def record(
-        self, records: CommitRecords, *, is_starting: bool = False
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Take in *records* and return which are our own, and which are in doubt; records read before change nothing.
+    def record(self, records: CommitRecords, *, is_starting: bool = False) -> TakenIn:
+        """Take in *records* and return whose they are; records read before change nothing.
 
         While a driver *is_starting*, what matches no known write may be of a driver that died before it recorded it:
         such a record is neither ours nor the group's until :meth:`settle`.
@@ -114,10 +123,10 @@ class ClusterOffsets:
         is_doubtful = is_claimed & ~is_own & is_starting
         self._take_in(ordered, is_own, is_new, is_doubtful)
         if order is None:
-            return is_own, is_doubtful
-        found = np.empty((2, len(order)), np.bool_)
-        found[:, order] = is_own, is_doubtful
-        return found[0], found[1]
+            return TakenIn(is_own, is_doubtful, is_new)
+        found = np.empty((3, len(order)), np.bool_)
+        found[:, order] = is_own, is_doubtful, is_new
+        return TakenIn(*found)
 
     def settle(self, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
         """Take in whose *records* are that were in doubt, all of them, in log order."""
@@ -202,6 +211,7 @@ class ClusterOffsets:
 
     def _take_genuine(self, records: CommitRecords, chosen: NDArray[np.bool_]) -> None:
         column, said = self.columns, _last_of_each(records.key, chosen)
+        np.minimum.at(column["first_ms"], records.key[chosen], records.made_ms[chosen])
         key = records.key[said]
         self._note_before(records, np.setdiff1d(np.flatnonzero(chosen), said), key)
         column["genuine_offset"][key] = records.offset[said]
@@ -230,9 +240,12 @@ class ClusterOffsets:
         np.maximum.at(self.columns["rewound_ms"], key[went_back], records.made_ms[rows[went_back]])
 
     def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
-        """Note what the cluster acknowledged as written by us."""
-        if len(key) == 0:
-            return
+        """Note what the cluster acknowledged as written by us.
+
+        Not what the log has brought by now: it may have brought a commit of the group's own after it.
+        """
+        is_pending = self.own_writes.is_pending(key, offset)
+        key, offset = key[is_pending], offset[is_pending]
         column = self.columns
         for row, *before in zip(key.tolist(), *(column[name][key].tolist() for name in _BELIEVED), strict=True):
             self._read_last.setdefault(row, before)
@@ -248,6 +261,11 @@ class ClusterOffsets:
             for name, value in zip(_BELIEVED, before, strict=True):
                 self.columns[name][key] = value
         self._read_last.clear()
+
+    def begin_partition(self, key: NDArray[np.intp], at_ms: Int64s) -> None:
+        """Have groups be at the start of partitions that came *at_ms*, after they had committed others of the topic."""
+        column = self.columns
+        column["genuine_offset"][key], column["genuine_at_ms"][key] = 0, at_ms
 
     def position(self, rows: NDArray[np.intp]) -> tuple[Int64s, Int64s]:
         """Return where the groups of *rows* are if this cluster is their home, and since when (the cluster's word).

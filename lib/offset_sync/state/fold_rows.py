@@ -19,7 +19,7 @@ KEPT_MS = 7 * 24 * 3600 * 1000
 """So long a key is kept after its last commit or deletion."""
 _NUMBERS = (
     *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "last_offset"),
-    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms"),
+    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms", "first_ms"),
 )
 COMMITS_SCHEMA = pa.schema(
     [
@@ -83,7 +83,7 @@ def _joined(parts: Sequence[_Column]) -> _Column:
 def _columns_of(alias: str, commits: ClusterOffsets, offsets: CommittedOffsets) -> dict[str, _Column]:
     columns = commits.columns
     is_known = columns["is_deleted"].copy()
-    for name in _NUMBERS:
+    for name in _NUMBERS[:-1]:
         is_known |= columns[name] != ABSENT
     key: KeyRows = is_known.nonzero()[0]
     keys = [offsets.keys[row] for row in key.tolist()]

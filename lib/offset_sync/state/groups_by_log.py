@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from offset_sync.model.values import ABSENT
 from offset_sync.state.commit_log_lives import CommitLogLives, Places
-from offset_sync.state.coordinators import coordinator_partition
+from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.tables.catalog import GROUP_EVENTS
 from offset_sync.tables.protocol import Tables
 
@@ -43,10 +43,9 @@ class _Event(NamedTuple):
     member_id: str | None
 
     @property
-    def subject(self) -> tuple[int, str, str]:
-        """Return what only the newest event counts of: a member, or a kind of event of the group itself."""
-        about = f"group {self.kind}" if self.member_id is None else f"member {self.member_id}"
-        return self.log_partition, self.group_id, about
+    def subject(self) -> tuple[int, str, str, str | None]:
+        """Return what only the newest event counts of: a kind of event of a group or member."""
+        return self[1:]
 
 
 @dataclass
@@ -74,18 +73,10 @@ class _ClusterGroups:
         self._groups = {place: each for place, each in self._groups.items() if place[0] not in partitions}
         self._taken_in = {place: order for place, order in self._taken_in.items() if place not in partitions}
 
-    def named(self, partitions: int | None, type_: str | None, *, with_members: bool) -> frozenset[str]:
-        """Return the groups of a type, or of both, all or those with members.
-
-        Where the log has so many *partitions* now, what others than a group's present one say of it is out of date.
-        """
-        return frozenset(
-            group_id
-            for (partition, group_id), group in self._groups.items()
-            if type_ in (None, group.type)
-            and (group.members or not with_members)
-            and (not partitions or partition == coordinator_partition(group_id, partitions))
-        )
+    def named(self, type_: str | None, *, with_members: bool) -> frozenset[str]:
+        """Return the groups of a type, or of both, all or those with members."""
+        groups = ((group_id, each) for (_, group_id), each in self._groups.items() if type_ in (None, each.type))
+        return frozenset(group_id for group_id, each in groups if each.members or not with_members)
 
     def _follow(self, event: _Event) -> None:
         place = event.log_partition, event.group_id
@@ -105,7 +96,7 @@ class _ClusterGroups:
 class GroupsByLog:
     """Streams and share groups of the clusters *aliases*; threads may share it.
 
-    By the table ``group_events`` (:meth:`restore`, :meth:`refresh`), and ahead of it by micro-batches
+    By the table ``group_events`` (:meth:`refresh`), and ahead of it by what else was read of the log
     (:meth:`take_in`). Of a cluster whose log is not read to its end what is known is as old as that.
     """
 
@@ -139,7 +130,7 @@ class GroupsByLog:
         return version
 
     def refresh(self) -> None:
-        """Catch up with the table, for a reader who takes no micro-batches in; the first time all of it is read."""
+        """Catch up with the table; the first time all of it is read."""
         self._logs.refresh()
         if self._version is None or any(self._places_of(alias) != known for alias, known in self._places.items()):
             self._version = self.restore()
@@ -152,10 +143,9 @@ class GroupsByLog:
             self._version = version
 
     def take_in(self, alias: str, rows: pa.Table) -> None:
-        """Follow *rows* of ``group_events``: all that a micro-batch of the cluster *alias* has, written down or not.
+        """Follow *rows* of ``group_events`` of the cluster *alias*, in the table or not yet; known ones change nothing.
 
-        Micro-batches come in order; one that comes again changes nothing. Where a log has begun another life, what is
-        known of the cluster is restored first; call :meth:`restore` where another driver has taken in micro-batches.
+        Where a log has begun another life, what is known of the cluster is restored first.
         """
         if self._places_of(alias) != self._places[alias]:
             self.restore([alias])
@@ -173,12 +163,17 @@ class GroupsByLog:
             self._clusters[alias].take_in(events)
 
     def _places_of(self, alias: str) -> Places:
-        return Places(tuple(life for life in self._logs.places().lives if life.cluster == alias))
+        found = self._logs.places()
+        partitions = self._partitions.get(alias) or found.partitions.get(alias)
+        lives = tuple(life for life in found.lives if life.cluster == alias)
+        return Places(lives, {alias: partitions} if partitions else {})
 
     def note_partitions(self, alias: str, count: int) -> None:
-        """Note how many partitions ``__consumer_offsets`` has at *alias*; until it is known all of them count."""
-        with self._lock:
-            self._partitions[alias] = count
+        """Note how many partitions ``__consumer_offsets`` has at *alias*, where that is known before the table is.
+
+        What others than the present partition of a group say of it is out of date; until it is known all count.
+        """
+        self._partitions[alias] = count
 
     def with_members(self, alias: str) -> frozenset[str]:
         """Return the streams and share groups that have members at *alias*."""
@@ -194,21 +189,30 @@ class GroupsByLog:
 
     def _named(self, alias: str, type_: str | None = None, *, with_members: bool = False) -> frozenset[str]:
         with self._lock:
-            return self._clusters[alias].named(self._partitions.get(alias), type_, with_members=with_members)
+            return self._clusters[alias].named(type_, with_members=with_members)
 
 
 def _newest(pieces: Iterable[pa.Table], places: Mapping[str, Places]) -> Mapping[str, Collection[_Event]]:
-    """Return, per cluster of *places*, the newest event of each member, and of each group the newest of each kind.
+    """Return, per cluster of *places*, the newest event of each kind of each group and member.
 
     So what is kept grows with members and not with how often they were written. Records that are gone do not count.
     """
-    newest: dict[str, dict[tuple[int, str, str], _Event]] = {alias: {} for alias in places}
+    newest: dict[str, dict[tuple[int, str, str, str | None], _Event]] = {alias: {} for alias in places}
     for piece in pieces:
         rows = piece.filter(pc.is_in(piece.column("kind"), _ALL_KINDS))
         for alias, known in newest.items() if rows.num_rows else ():
-            for event in _events(rows.filter(pc.equal(rows.column("cluster"), alias)), places[alias]):
+            mine = rows.filter(pc.equal(rows.column("cluster"), alias))
+            for event in _events(_present(mine, places[alias].partitions.get(alias)), places[alias]):
                 known[event.subject] = max(known.get(event.subject, event), event, key=lambda each: each.order)
     return {alias: known.values() for alias, known in newest.items()}
+
+
+def _present(rows: pa.Table, partitions: int | None) -> pa.Table:
+    """Return those of *rows* that lie in the present partition of their group, where it is known."""
+    if not partitions:
+        return rows
+    hashes = coordinator_hashes(rows.column("group_id").to_pylist())
+    return rows.filter(pa.array(hashes % partitions == rows.column("log_partition").to_numpy()))
 
 
 def _events(rows: pa.Table, places: Places) -> Iterator[_Event]:

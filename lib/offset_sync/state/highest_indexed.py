@@ -52,7 +52,7 @@ def highest_captured(tables: Tables, lives: CommitLogLives) -> dict[ClusterParti
     lives.refresh()
     places, found = lives.places(), dict[ClusterPartition, int]()
     for rows in tables.batches(OFFSET_COMMITS, _COMMIT):
-        end, stands = pc.add(rows.column("log_offset"), 1), places.of(rows)[0] == ABSENT
+        end, stands = pc.add(rows.column("log_offset"), 1), places.gone_ms(rows) == ABSENT
         for (cluster, partition), highest in _highest(rows, _COMMIT[:2], end, stands):
             log = ClusterPartition(cluster, CONSUMER_OFFSETS, partition)
             found[log] = max(highest, found.get(log, highest))

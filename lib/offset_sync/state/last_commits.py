@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT
@@ -29,7 +28,7 @@ LAST_COMMITS_SCHEMA = pa.schema(
     [OFFSET_COMMITS.arrow_schema.field(name) for name in ("cluster", *KEY)]
     + [
         (name, pa.string() if name == "topic_id" else pa.bool_() if name in _FLAGS else pa.int64())
-        for name in (*_ACTUAL, *_GENUINE, *_PLACED, "rewound_ms", "captured_ms")
+        for name in (*_ACTUAL, *_GENUINE, *_PLACED, "rewound_ms", "first_ms", "captured_ms")
     ]
 )
 """The newest commit that stands, the newest genuine one, when the group went back last, and when a row was captured."""
@@ -93,7 +92,7 @@ class _Fold:
         self._actual, self._genuine = _Winners([*_ACTUAL[:-1], "is_tombstone"]), _Winners(_GENUINE)
         self._placed = _Winners(_PLACED)
         self._newest = _Winners(["is_tombstone"])
-        self._captured = _Winners(["captured_ms"])
+        self._captured, self._first = _Winners(["captured_ms"]), _Winners(["first_ms"])
 
     def add(self, rows: pa.Table) -> None:
         """Take in rows of ``offset_commits``, in any order."""
@@ -104,7 +103,7 @@ class _Fold:
         offset, is_own = rows.column("committed_offset").fill_null(-1).to_numpy(), rows.column("is_own").to_numpy()
         is_position = ~is_tombstone & (offset >= 0)
         actual = {
-            "log_partition": np.where(stands, rows.column("log_partition").to_numpy(), _NULL),
+            "log_partition": np.where(stands, rows.column("log_partition").cast(pa.int64()).to_numpy(), _NULL),
             "log_offset": np.where(stands, rows.column("log_offset").to_numpy(), _NULL),
             "actual_offset": np.where(is_position & stands, offset, _NULL),
             "actual_at_ms": np.where(stands, at_ms, gone_ms),
@@ -121,6 +120,7 @@ class _Fold:
         genuine = np.flatnonzero(is_genuine)
         columns = {"genuine_offset": offset, "genuine_at_ms": at_ms, "genuine_made_ms": made_ms, "genuine_epoch": epoch}
         self._genuine.add(code[genuine], place[genuine], {name: values[genuine] for name, values in columns.items()})
+        self._first.add(code[genuine], -made_ms[genuine], {"first_ms": made_ms[genuine]})
         placed = np.flatnonzero(is_genuine | (is_position & stands))
         topic_id = rows.column("topic_id").take(pa.array(placed))
         self._placed.add(code[placed], place[placed], {"last_offset": offset[placed], "topic_id": topic_id})
@@ -139,6 +139,7 @@ class _Fold:
         found["is_deleted"] = [of_place and of_newest for of_place, of_newest in last]
         rewound = self._rewinds.last_ms(count)
         found["rewound_ms"] = pa.array(rewound, mask=rewound == ABSENT)
+        found["first_ms"] = self._first.column("first_ms", count)
         found["captured_ms"] = self._captured.column("captured_ms", count)
         return pa.table([pa.array(found[f.name], f.type) for f in LAST_COMMITS_SCHEMA], schema=LAST_COMMITS_SCHEMA)
 
@@ -148,17 +149,12 @@ def made_at_ms(rows: pa.Table) -> NDArray[np.int64]:
 
     In rows of earlier versions by the cluster's clock, and never later than they were captured.
     """
-    # As numbers, for Arrow takes no minimum of times with a zone.
-    made, committed, captured = (_microseconds(rows, name) for name in ("made_at", "committed_at", "captured_at"))
-    found = pc.coalesce(made, pc.min_element_wise(committed, captured, skip_nulls=False))
-    milliseconds: NDArray[np.int64] = found.to_numpy() // 1000
-    return milliseconds
-
-
-def _microseconds(rows: pa.Table, name: str) -> pa.ChunkedArray:
-    return rows.column(name).cast(pa.timestamp("us")).cast(pa.int64())
+    by_cluster = np.minimum(_milliseconds(rows, "committed_at"), _milliseconds(rows, "captured_at"))
+    made_at = rows.column("made_at")
+    made_us = made_at.cast(pa.timestamp("us")).cast(pa.int64()).fill_null(0).to_numpy()
+    return np.where(made_at.is_valid().to_numpy(), made_us // 1000, by_cluster)
 
 
 def _milliseconds(rows: pa.Table, name: str) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = _microseconds(rows, name).to_numpy() // 1000
+    found: NDArray[np.int64] = rows.column(name).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
     return found

@@ -29,14 +29,15 @@ _REPEATS = 2
 class Outlook(NamedTuple):
     """What the answers of a partition rest on beside its commits: where any of it changes, others may be due.
 
-    *topic_ids* are those at source and target, *log_start* is the target's. *revision* changes where a record came
-    late at the source, or a log was taken in anew.
+    *topic_ids* are those at source and target, *log_start* and *cut_at* are the target's. *revision* changes where a
+    record came late at the source, or a log was taken in anew.
     """
 
     reason: State | None
     topic_ids: tuple[str | None, str | None]
     log_start: int
     revision: int
+    cut_at: int | None = None
 
     @classmethod
     def of_source(cls, said: PartitionMetadata | None) -> Outlook | None:

@@ -12,8 +12,12 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from offset_sync.config import Config
+from offset_sync.kafka.group_members import GroupStates
 from offset_sync.model.errors import ClusterError
+from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.groups_by_log import GroupsByLog
+from offset_sync.tables.protocol import Tables
 
 logger = logging.getLogger(__name__)
 DEADLINE_S = 5.0
@@ -36,10 +40,14 @@ class Members:
         self._silent: frozenset[str] = frozenset()
 
     def refresh(self) -> None:
-        """Ask every cluster, side by side; of one that does not answer in time nothing is known from then on."""
+        """Ask every cluster, side by side; of one that does not answer in time nothing is known from then on.
+
+        Streams and share groups are those of the table, which has what ``sync_offsets`` has read.
+        """
         with ThreadPoolExecutor(max(1, len(self._asked)), thread_name_prefix="members") as threads:
             asked = {alias: threads.submit(each.active, self._deadline) for alias, each in self._asked.items()}
             found = {alias: each.result() for alias, each in asked.items()}
+        self._by_log.refresh()
         errors = {alias: each for alias, each in found.items() if isinstance(each, ClusterError)}
         for alias in errors.keys() - self._silent:
             logger.warning("%s", errors[alias])
@@ -48,10 +56,13 @@ class Members:
             self._active = {alias: each for alias, each in found.items() if not isinstance(each, ClusterError)}
 
     def of(self, alias: str) -> frozenset[str] | None:
-        """Return the groups with members at *alias*; None: not known.
-
-        Streams and share groups as its log has been read by now, the others as of the last :meth:`refresh`.
-        """
+        """Return the groups with members at *alias*; None: not known."""
         with self._lock:
             active = self._active.get(alias)
         return None if active is None else active | self._by_log.with_members(alias)
+
+
+def open_members(config: Config, tables: Tables) -> Members:
+    """Return who asks the clusters of *config* for members; none is asked yet."""
+    asked = {alias: GroupStates(alias, config.admin_options(alias)) for alias in config.clusters}
+    return Members(asked, GroupsByLog(tables, CommitLogLives(tables), config.clusters))

@@ -63,6 +63,11 @@ class OwnWrites:
             self._pending.pop(key, None)
         self._inherited.clear()
 
+    def is_pending(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
+        """Return which writes the log has not brought yet; shapes (writes,)."""
+        pending, pairs = self._pending, zip(key.tolist(), offset.tolist(), strict=True)
+        return np.fromiter((value in pending.get(key_id, ()) for key_id, value in pairs), np.bool_, len(key))
+
     def claim(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
         """Return which records are ours; they come in log order and never twice, shapes (records,)."""
         is_own = np.zeros(len(key), np.bool_)

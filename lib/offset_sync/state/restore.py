@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.committed_offsets import ClusterOffsets, CommitRecords, keep_text
+from offset_sync.state.committed_offsets import NEVER_MS, ClusterOffsets, CommitRecords, keep_text
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_commits import KEY, last_commits, made_at_ms
@@ -24,7 +24,7 @@ from offset_sync.tables.protocol import Tables
 
 _NUMBERS = (
     *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "last_offset"),
-    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms"),
+    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms", "first_ms"),
 )
 _SAMPLES = 50
 """Of so many keys' newest commits the clock of their cluster is told: a client may have stamped any of them."""
@@ -53,8 +53,15 @@ def restore_commits(
     fill_commits(state, rows, clusters, is_all=True)
     for alias in clusters:
         lives.take(alias)
-        state.offsets.clusters[alias].partitions = lives.partitions(alias)
+    note_partitions(state, lives)
     return newest_captured(rows)
+
+
+def note_partitions(state: SyncState, lives: CommitLogLives) -> None:
+    """Have *state* order commits by how many partitions ``__consumer_offsets`` has at each cluster."""
+    with state.lock:
+        for alias, cluster in state.offsets.clusters.items():
+            cluster.partitions = lives.partitions(alias)
 
 
 def _of_clusters(tables: Tables, clusters: Collection[str]) -> Iterator[pa.Table]:
@@ -81,7 +88,7 @@ def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str], *,
             if mine.num_rows == 0:
                 continue
             for name in _NUMBERS:
-                commits.columns[name][key] = int64s(mine.column(name), ABSENT)
+                commits.columns[name][key] = int64s(mine.column(name), NEVER_MS if name == "first_ms" else ABSENT)
             for name in ("actual_is_own", "is_deleted"):
                 commits.columns[name][key] = mine.column(name).to_numpy()
             for place, text in zip(key.tolist(), mine.column("topic_id").to_pylist(), strict=True):
@@ -118,7 +125,8 @@ def take_in_added(tables: Tables, state: SyncState, rows: pa.Table, lives: Commi
     All is restored of a cluster of which something has come late, as what is replayed from quarantine does: it may have
     been a rewind, or the group's newest word.
     """
-    lives.refresh()  # after the rows were read: a life is written before the rows of it
+    lives.refresh()  # after the rows were read: lives and partitions are written before the rows of them
+    note_partitions(state, lives)
     rows = _standing(rows, lives).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
     if begun := [each for each in state.offsets.clusters if lives.is_new(each) or _has_late(rows, each, state)]:
         restore_commits(tables, state, lives, begun)
@@ -154,6 +162,7 @@ def restore_missed(
     the log has begun another life, offsets say nothing: all that is known of the cluster is restored.
     """
     lives.refresh()
+    note_partitions(state, lives)
     if lives.is_new(alias):
         restore_commits(tables, state, lives, [alias])
         return state.all_rows()

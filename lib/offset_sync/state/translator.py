@@ -198,12 +198,12 @@ class Translator:
         if there is None:
             return Outlook.of_source(here)
         if here is None and before is not None:
-            return before._replace(log_start=there.log_start)
+            return before._replace(log_start=there.log_start, cut_at=there.cut_at)
         here = here or self._remembered(source, partition)
         log, target_log = self._log(source, partition, here), self._log(target, partition, there)
         ids = (here.topic_id, there.topic_id)
         revision = self._revision(log.index, partition)
-        return Outlook(reason_to_withhold(log, target_log), ids, there.log_start, revision)
+        return Outlook(reason_to_withhold(log, target_log), ids, there.log_start, revision, there.cut_at)
 
     def _strategy(self, topic: str, now_ms: int) -> Strategy:
         code = ABSENT if (original := self._original_of(topic)) is None else self._index.code(original)
@@ -226,8 +226,9 @@ class Translator:
         start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
         log = ClusterPartition(cluster, *partition)
         found = PartitionMetadata(topic.topic_id, start, end, ids, snapshot.frontiers[log], is_missing=is_missing)
+        cut_at = min(said.ended[partition].end, end) if partition in said.cut else None
         doubt, is_written = self._index.doubt(log), self._is_written(log, partition.topic)
-        return found._replace(is_cut=partition in said.cut, is_written=is_written, doubt=doubt)
+        return found._replace(cut_at=cut_at, is_written=is_written, doubt=doubt)
 
     def _remembered(self, cluster: str, partition: TopicPartition) -> PartitionMetadata:
         known, log = last_known(self._topic_ids(cluster, partition)), ClusterPartition(cluster, *partition)

@@ -18,7 +18,7 @@ from offset_sync.state.translator import Translator
 from offset_sync.status.assessment import Assessment, Bools
 from offset_sync.status.held_offsets import HeldOffsets
 from offset_sync.status.log_comparison import NO_END, LogComparison, LogPair, compare_logs
-from offset_sync.status.measure import has_log_end, log_end, measure
+from offset_sync.status.measure import has_log_end, log_end, measure, readable_from
 from offset_sync.status.mirror_maker import checkpoint_offsets, with_checkpoints
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
@@ -160,12 +160,13 @@ class Assessor:
             snapshot, now_ms = pair.snapshot, pair.now_ms
             translation = self._translator.ask(last, pair.source, pair.target, commits, snapshot, now_ms)
             basis = self._translator.basis(translation.pair, place)
-            return _Asked(where, logs, (log_version, commits.offset.tobytes()), version, translation, basis)
+            readable = readable_from(logs, commits.offset)
+            return _Asked(where, logs, (log_version, readable.tobytes()), version, translation, basis)
 
     def _measured(self, asked: _Asked, positions: _Positions) -> tuple[LogComparison, Assessment]:
         self._translator.compute(asked.translation)
         answers = self._translator.answers(asked.translation)
-        comparison = self._comparison(asked, positions.commits.offset)
+        comparison = self._comparison(asked, readable_from(asked.logs, positions.commits.offset))
         measured = measure(asked.logs, comparison, positions.commits, answers, *positions[1:3])
         return comparison, with_checkpoints(measured, asked.logs, answers, positions.mirror_maker_offset)
 
@@ -229,7 +230,7 @@ class Assessor:
         if metadata is None:
             return indexed
         said = (metadata.is_refused, metadata.topic_id, metadata.is_missing, metadata.log_start, metadata.log_end)
-        return indexed, *said
+        return indexed, metadata.cut_at, *said
 
 
 def _are_stamped(logs: LogPair) -> bool:

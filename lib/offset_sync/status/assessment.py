@@ -105,6 +105,7 @@ class Assessment:
     elsewhere: NDArray[np.object_] = field(default_factory=_texts)  # third clusters with newest commits of the group
     unread_commits: Int64s = field(default_factory=_numbers)  # of __consumer_offsets, that may concern the group
     are_commits_known: Bools = field(default_factory=_mask)  # all clusters that matter could be asked for them
+    held_back: NDArray[np.object_] = field(default_factory=_texts)  # by which open transaction; None: by none
     staleness_ms: Int64s = field(default_factory=_numbers)  # for how long the target has lacked the translation
     mirror_lag_ms: Int64s = field(default_factory=_numbers)  # age of the oldest pending record
     sync_silent_ms: Int64s = field(default_factory=_numbers)  # for how long sync_offsets has stood still, with work

@@ -131,19 +131,22 @@ def _behind(assessment: Assessment) -> Causes:
     by = "written by somebody else"
     skipped, repeats = assessment.skipped, assessment.repeats
     unreachable = f"the target's log does not reach offset {{}}, {by} or expired"
-    return [
+    held = _held_back(assessment)
+    causes: Causes = [
         _uncaptured(assessment),
         _Cause(~assessment.has_target_offset, "nothing committed at the target"),
         _CauseWithCount(skipped > 0, f"the target is ahead: {{}} unread below it, {by}", skipped),
         _CauseWithValue(assessment.is_outside, unreachable, assessment.target_offset),
         _CauseWithCount(repeats > 0, "the target is {} behind", repeats),
     ]
+    return [held.also(_is_any(causes)), *causes]
 
 
 def _mirroring(assessment: Assessment) -> Causes:
     one_sided = assessment.is_one_sided
     unstamped = "the mirror stamps no headers: which records are mirrored cannot be told"
     return [
+        _held_back(assessment),
         _pending(assessment),
         _counted(assessment.lost, "{} unread and not at the target for good: dropped or deleted"),
         _arriving(assessment),
@@ -157,6 +160,10 @@ def _mirroring(assessment: Assessment) -> Causes:
         _Cause(one_sided & (assessment.unread == 0), "records on their way to the source"),
         _Cause(one_sided, "no record to compare at the target"),
     ]
+
+
+def _held_back(assessment: Assessment) -> _Cause:
+    return _CauseWithValue(has_text(assessment.held_back), "{}", assessment.held_back)
 
 
 def _uncaptured(assessment: Assessment) -> _Cause:

@@ -5,19 +5,28 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from offset_sync.config import Config
+from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.group_activity import GroupActivity
+from offset_sync.kafka.commit_log import CommitLogReader
 from offset_sync.kafka.commit_log_ends import commit_log_ends
 from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka.held_commits import HeldCommitsReader
 from offset_sync.kafka.topic_names import open_admin, open_epochs, open_reader
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import EpochChange, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.checkpoint_logs import open_checkpoints
+from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.state.known_names import learn_names
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import Index, MetadataByCluster
 from offset_sync.status.held_offsets import GroupAnswers
+from offset_sync.tables.protocol import Tables
 
 logger = logging.getLogger(__name__)
 _CHECKPOINTS_S = 10.0
@@ -32,15 +41,27 @@ class ClusterQueries:
     What they say of logs is compared with what the *index* has seen of them.
     """
 
-    def __init__(self, config: Config, index: Index, given_up: Collection[str] = ()) -> None:
+    def __init__(self, config: Config, index: Index, tables: Tables, given_up: Collection[str] = ()) -> None:
         self._given_up = {alias: ClusterError(alias, "given up, so it is not asked") for alias in given_up}
         options = {alias: config.admin_options(alias) for alias in config.clusters}
         self._admins = {alias: open_admin(alias, each, config.names) for alias, each in options.items()}
         learn_names(config, {alias: each for alias, each in self._admins.items() if alias not in self._given_up})
-        self._group_states = {alias: GroupStates(alias, each) for alias, each in options.items()}
+        by_log = GroupsByLog(tables, CommitLogLives(tables), config.clusters)
+        self._activity = {
+            alias: GroupActivity(
+                alias,
+                GroupStates(alias, each),
+                CommitLogReader(self._admins[alias], each),
+                Checkpoint(tables.files, f"{config.tables.checkpoints}/sync_offsets/{alias}"),
+                by_log,
+            )
+            for alias, each in options.items()
+        }
         self._readers = {alias: open_reader(alias, each, config.names) for alias, each in options.items()}
         self._epochs = {alias: open_epochs(alias, each, config.names) for alias, each in options.items()}
         self._checkpoints = {alias: open_checkpoints(config, alias, each) for alias, each in self._admins.items()}
+        self._held = {alias: HeldCommitsReader(self._admins[alias], each) for alias, each in options.items()}
+        self._names = config.names
         self._silent: dict[str, tuple[ClusterError, float]] = {}
         self._fetcher = checked_metadata(config, self._admins, index)
 
@@ -57,9 +78,13 @@ class ClusterQueries:
         except ClusterError:
             return {}
 
-    def active_groups(self, alias: str) -> Collection[str] | ClusterError:
-        """Return the groups of a cluster that have members now."""
-        return self._given_up.get(alias) or self._group_states[alias].active()
+    def active_groups(self, alias: str, groups: Collection[str] | None = None) -> Collection[str] | ClusterError:
+        """Return the groups of a cluster that have members now; of *groups* nothing is left open."""
+        return self._given_up.get(alias) or self._activity[alias].active(groups)
+
+    def share_groups(self) -> frozenset[str]:
+        """Return the share groups of all clusters, as of the last :meth:`active_groups`."""
+        return frozenset(group_id for each in self._activity.values() for group_id in each.share_groups())
 
     def committed_offsets(self, alias: str, groups: Sequence[str]) -> GroupAnswers:
         """Return what the cluster's coordinators hold for each group, by as many requests as there are groups.
@@ -108,6 +133,20 @@ class ClusterQueries:
             return commit_log_ends(self._admins[alias])
         except ClusterError as error:
             return error
+
+    def held_commits(self, alias: str, partitions: Collection[int]) -> Mapping[int, HeldCommits]:
+        """Return what open transactions hold back in *partitions*, by streams; nothing where the cluster is silent."""
+        try:
+            found = self._held[alias].read(partitions) if alias not in self._given_up else {}
+        except ClusterError:
+            return {}
+        return {number: self._with_streams(alias, each) for number, each in found.items()}
+
+    def _with_streams(self, alias: str, held: HeldCommits) -> HeldCommits:
+        if held.keys is None:
+            return held
+        inside = self._names.inside
+        return replace(held, keys=frozenset(each._replace(topic=inside(alias, each.topic)) for each in held.keys))
 
     def first_records(
         self, alias: str, offsets: Mapping[TopicPartition, int]

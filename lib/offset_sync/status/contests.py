@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
 
 from offset_sync.model.values import ABSENT, State
-from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Side
 from offset_sync.status.assessment import Assessment, Codes
 from offset_sync.status.format import to_duration
-
-Contests: TypeAlias = "Mapping[int, Sequence[Side]]"
-"""The clusters that a row of the keys was committed at within ``sync.home_silence``, two or more."""
-AskContests: TypeAlias = "Callable[[KeyRows], Contests]"
-
-
-def no_contests(_rows: KeyRows) -> Contests:
-    """Return that no key is committed at two clusters."""
-    return {}
 
 
 def reason_of_both(sides: Sequence[Side], now_ms: int, written_by_mirror_maker: Sequence[str] = ()) -> str:
@@ -29,7 +18,7 @@ def reason_of_both(sides: Sequence[Side], now_ms: int, written_by_mirror_maker: 
 
     *written_by_mirror_maker* are those of them whose commit is just what MirrorMaker's group sync would write there.
     """
-    told = [f"{each.cluster} ({each.offset}, {to_duration(max(now_ms - each.at_ms, 0))} ago)" for each in sides]
+    told = [f"{each.cluster} ({_offset(each)}, {to_duration(max(now_ms - each.at_ms, 0))} ago)" for each in sides]
     text = f"committed at both {' and '.join(told)} within sync.home_silence: "
     if not written_by_mirror_maker:
         return text + "stop one reader, or decide with cutover"
@@ -37,12 +26,12 @@ def reason_of_both(sides: Sequence[Side], now_ms: int, written_by_mirror_maker: 
     return text + f"written by MirrorMaker's group sync at {where}: set sync.group.offsets.enabled = false"
 
 
-def with_contests(assessment: Assessment, contests: Contests, now_ms: int) -> Assessment:
-    """Withhold the rows that are committed at both, and say where."""
+def with_contests(assessment: Assessment, found: Mapping[int, Sequence[Side]], now_ms: int) -> Assessment:
+    """Withhold the rows in *found*, which are committed at both, and say where."""
     reason = np.full(len(assessment.key), None, np.object_)
     state: Codes = assessment.state.copy()
     for row, key in enumerate(assessment.key.tolist()):
-        if sides := contests.get(key):
+        if sides := found.get(key):
             state[row] = State.COMMITTED_AT_BOTH
             reason[row] = reason_of_both(sides, now_ms, _by_mirror_maker(assessment, row, sides))
     return replace(assessment, state=state, contest=reason)
@@ -54,3 +43,7 @@ def _by_mirror_maker(assessment: Assessment, row: int, sides: Sequence[Side]) ->
     return [
         each.cluster for each in sides if said != ABSENT and each.cluster == assessment.target and each.offset == said
     ]
+
+
+def _offset(side: Side) -> str:
+    return "nothing" if side.offset == ABSENT else str(side.offset)

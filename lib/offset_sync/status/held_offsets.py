@@ -31,6 +31,9 @@ _NOT_ASKED = "its coordinator was not asked"
 class Coordinators(Protocol):
     """The coordinators of all clusters, as :class:`ClusterQueries` asks them."""
 
+    def active_groups(self, alias: str) -> Collection[str] | ClusterError:
+        """Return the groups of a cluster that have members now."""
+
     def committed_offsets(self, alias: str, groups: Sequence[str]) -> GroupAnswers:
         """Return what each of *groups* has committed at a cluster; a group with an error is an entry."""
 
@@ -53,10 +56,11 @@ class Held:
 
 @dataclass(frozen=True)
 class HeldOffsets:
-    """Answers by cluster: of groups that are translated to it, and of groups that are at home there."""
+    """Answers by cluster: of groups that are translated to it, of groups at home there, and which have members."""
 
     as_target: Mapping[str, GroupAnswers] = field(default_factory=dict)
     as_source: Mapping[str, GroupAnswers] = field(default_factory=dict)
+    active: Mapping[str, Collection[str] | ClusterError] = field(default_factory=dict)
 
     def at_target(self, alias: str, keys: Sequence[GroupPartition]) -> Held:
         """Return what *alias* holds of *keys*, of which it is not the source."""
@@ -65,6 +69,12 @@ class HeldOffsets:
     def at_source(self, alias: str, keys: Sequence[GroupPartition]) -> Held:
         """Return what *alias* holds of *keys*, of which it is the source."""
         return _held(self.as_source.get(alias, {}), keys)
+
+
+def ask_active(coordinators: Coordinators, aliases: Sequence[str]) -> dict[str, Collection[str] | ClusterError]:
+    """Return the groups of each cluster that have members; clusters are asked side by side."""
+    with ThreadPoolExecutor(max(1, len(aliases)), "members") as threads:
+        return dict(zip(aliases, threads.map(coordinators.active_groups, aliases), strict=True))
 
 
 def ask_coordinators(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.status.stream_lag import JobProgress, StreamLag
 from offset_sync.tables.files import Files
@@ -24,6 +25,9 @@ class CommitLogs(Protocol):
 
     def commit_log_ends(self, alias: str) -> Sequence[int | None] | ClusterError:
         """Return the log end of each partition, None of one without a leader; empty: the topic does not exist."""
+
+    def held_commits(self, alias: str, partitions: Collection[int]) -> Mapping[int, HeldCommits]:
+        """Return what open transactions hold back in *partitions*; those without any, or not known, are left out."""
 
 
 class Jobs(Protocol):
@@ -67,8 +71,27 @@ class CheckpointProgress:
         if self._jobs.is_running(_SYNC):
             self._wait(ends)
         silent = {alias: _silent_ms(checkpoints, now_ms) for alias, checkpoints in self._index.items()}
-        lags = {alias: _lag(self._sync[alias], each, now_ms) for alias, each in ends.items()}
+        lags = {alias: self._lag(alias, each, now_ms) for alias, each in ends.items()}
         return JobProgress(lags, silent, self._jobs.has_ended(_SYNC))
+
+    def _lag(self, alias: str, ends: Sequence[int | None], now_ms: int) -> StreamLag:
+        checkpoint = self._sync[alias]
+        last = checkpoint.last_committed()
+        unread = _unread(checkpoint, last, ends)
+        held = self._held(alias, ends, unread)
+        if held:
+            readable = list(ends)
+            for number, each in held.items():
+                readable[number] = each.stable
+            unread = _unread(checkpoint, last, readable)
+        silent_ms = _silent_ms([checkpoint], now_ms) if any(unread.values()) else 0
+        return StreamLag(unread, silent_ms, len(ends), held)
+
+    def _held(self, alias: str, ends: Sequence[int | None], unread: Mapping[int, int]) -> Mapping[int, HeldCommits]:
+        """Return what is held back of what was there when the *ends* were asked, where that is *unread*."""
+        behind = [number for number, count in unread.items() if count]
+        found = self._commit_logs.held_commits(alias, behind) if behind else {}
+        return {number: each for number, each in found.items() if each.stable < (ends[number] or 0)}
 
     def _wait(self, ends: Mapping[str, Sequence[int | None]]) -> None:
         until, behind = time.monotonic() + self._patience_s, self._behind(ends)
@@ -89,11 +112,6 @@ class CheckpointProgress:
         return {
             alias: last[alias] for alias in ends if any(_unread(self._sync[alias], last[alias], ends[alias]).values())
         }
-
-
-def _lag(checkpoint: Checkpoint, ends: Sequence[int | None], now_ms: int) -> StreamLag:
-    unread = _unread(checkpoint, checkpoint.last_committed(), ends)
-    return StreamLag(unread, _silent_ms([checkpoint], now_ms) if any(unread.values()) else 0, len(ends))
 
 
 def _unread(checkpoint: Checkpoint, batch_id: int | None, ends: Sequence[int | None]) -> dict[int, int]:

@@ -52,8 +52,14 @@ class LogPair:
 
     @classmethod
     def view_or_empty(cls, log: LogIndex | None, metadata: PartitionMetadata | None) -> LogIndex:
-        """Return *log* as it is now, or of a partition that is not indexed an empty one that begins where it does."""
-        return log.view() if log is not None else LogIndex(metadata.log_start if metadata is not None else 0)
+        """Return *log* as it is now, or of a partition that is not indexed an empty one that begins where it does.
+
+        Of one that was cut what lies below the cut.
+        """
+        if log is None:
+            return LogIndex(metadata.log_start if metadata is not None else 0)
+        cut_at = metadata.cut_at if metadata is not None else None
+        return log.view() if cut_at is None else log.view().below(cut_at)
 
     def version(self) -> tuple[int, ...]:
         """Return what changes when either log does, as long as they live."""

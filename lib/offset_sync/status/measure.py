@@ -26,14 +26,15 @@ def measure(
 ) -> Assessment:
     """Assess *commits* of one partition, translated as *answers*, against the positions of their groups at the target.
 
-    Errs to more unread, more pending, more not mirrored.
+    Errs to more unread, more pending, more not mirrored. The *comparison* is from :func:`readable_from` on.
     """
-    committed = commits.offset
+    committed, readable = commits.offset, readable_from(logs, commits.offset)
+    left = np.maximum(committed, _log_start(logs))
     source_end, target_end = log_end(logs.source_metadata), log_end(logs.target_metadata)
-    beyond_index, missing_beyond_index = _beyond_index(logs, committed, source_end)
+    beyond_index, missing_beyond_index = _beyond_index(logs, left, source_end)
     repeats, skipped = cost_at(logs, committed, answers, target_offset, has_target_offset)
-    not_mirrored = comparison.not_mirrored.count_from(committed) + missing_beyond_index
-    deleted = comparison.deleted.count_from(committed)
+    not_mirrored = comparison.not_mirrored.count_from(readable) + missing_beyond_index
+    deleted = comparison.deleted.count_from(readable)
     unindexed_source = np.maximum(beyond_index, max(0, source_end - logs.source.frontier))
     return Assessment(
         key=commits.key,
@@ -48,9 +49,9 @@ def measure(
         is_outside=has_target_offset & is_outside(logs.target_metadata, target_offset),
         repeats=repeats,
         skipped=skipped,
-        unread=logs.source.paged.records_from(committed, logs.source.frontier) + beyond_index,
-        unread_newer=logs.source.paged.records_from(np.maximum(committed, logs.snapshot_end), logs.source.frontier),
-        pending=comparison.pending.count_from(committed) + missing_beyond_index,
+        unread=logs.source.paged.records_from(left, logs.source.frontier) + beyond_index,
+        unread_newer=logs.source.paged.records_from(np.maximum(left, logs.snapshot_end), logs.source.frontier),
+        pending=comparison.pending.count_from(readable) + missing_beyond_index,
         not_mirrored=not_mirrored,
         deleted=deleted,
         # What the group has read at the source beyond its index may be above its position at the target.
@@ -77,6 +78,19 @@ def _of_partition(logs: LogPair, comparison: LogComparison, count: int) -> dict[
     return {name: np.full(count, value, dtype) for name, (value, dtype) in values.items()}
 
 
+def readable_from(logs: LogPair, committed: Int64s) -> Int64s:
+    """Return from where on records count, each at its first place, that groups can still read at the source.
+
+    What the source has deleted no move can lose. The commits themselves where it cannot be asked, and where something
+    came late or again, which may be there at a later place.
+    """
+    return committed if logs.source.reorder_count() else np.maximum(committed, _log_start(logs))
+
+
+def _log_start(logs: LogPair) -> int:
+    return logs.source_metadata.log_start if logs.source_metadata is not None else 0
+
+
 def has_log_end(metadata: PartitionMetadata | None) -> bool:
     """True where the log end is known: the cluster and the partition's leader answer, and the topic exists."""
     return metadata is not None and metadata.topic_id is not None
@@ -87,16 +101,15 @@ def log_end(metadata: PartitionMetadata | None) -> int:
     return metadata.log_end if metadata is not None and metadata.topic_id is not None else 0
 
 
-def _beyond_index(logs: LogPair, committed: Int64s, source_end: int) -> tuple[Int64s, Int64s]:
-    """Return how many offsets from the commit on the source's index does not cover, and how many the target lacks.
+def _beyond_index(logs: LogPair, left: Int64s, source_end: int) -> tuple[Int64s, Int64s]:
+    """Return how many offsets from *left* on the source's index does not cover, and how many the target lacks.
 
     Before its index begins, and beyond its frontier. The target's copies of them are known by their origin offset.
     """
     begin, frontier = logs.source.begin, logs.source.frontier
-    first = np.maximum(committed, logs.source_metadata.log_start if logs.source_metadata is not None else 0)
-    count, missing = np.zeros(len(committed), np.int64), np.zeros(len(committed), np.int64)
-    for low, end in ((first, begin), (np.maximum(committed, frontier), source_end)):
-        high = np.full(len(committed), end)
+    count, missing = np.zeros((2, len(left)), np.int64)
+    for low, end in ((left, begin), (np.maximum(left, frontier), source_end)):
+        high = np.full(len(left), end)
         offsets = np.maximum(high - low, 0)
         if offsets.any():
             count += offsets

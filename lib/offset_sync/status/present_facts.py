@@ -14,7 +14,7 @@ from offset_sync.model.values import ABSENT
 from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
-from offset_sync.status.assessment import Assessment, Bools
+from offset_sync.status.assessment import Assessment, Bools, has_text
 from offset_sync.status.held_offsets import Held, HeldOffsets
 from offset_sync.status.staleness import ReportStaleness
 from offset_sync.status.stream_lag import JobProgress
@@ -68,6 +68,7 @@ class PresentFacts:
             elsewhere=_elsewhere(captured, elsewhere),
             is_activity_known=np.full(count, is_known),
             is_target_active=np.array([group_id in members for group_id, _, _ in captured.keys], np.bool_),
+            held_back=progress.held_back(self._aliases, captured.keys),
             staleness_ms=staleness.behind_ms(key, is_behind, begins_ms, position, now_ms),
             mirror_lag_ms=np.where(captured.mirror_lag > 0, age_ms, 0),
             sync_silent_ms=self._sync_silent_ms(captured, progress, is_behind),
@@ -92,7 +93,11 @@ class PresentFacts:
         here, there = context.held.at_source(source, keys), context.held.at_target(target, keys)
         unread = {alias: self._unread(alias, assessment.key, context.progress) for alias in self._aliases}
         has_moved_on = here.is_known & (here.offset != assessment.source_offset)
+        # A position of which the coordinator has nothing any more may still count, see SyncState.is_kept.
+        is_deleted = self._state.offsets.clusters[source].columns["is_deleted"][assessment.key]
+        has_moved_on &= ~(is_deleted & (here.offset == ABSENT))
         count, is_read = unread[source]
+        is_held_back = has_text(context.progress.held_back([source], keys))
         total = np.where(here.is_known, 0, count)
         are_known = here.is_known | is_read
         for alias in self._aliases:
@@ -107,7 +112,7 @@ class PresentFacts:
             assessment,
             held_at_source=here.offset,
             has_moved_on=has_moved_on,
-            is_uncaptured=has_moved_on & ((unread[source][0] > 0) | ~unread[source][1]),
+            is_uncaptured=has_moved_on & ((unread[source][0] > 0) | ~unread[source][1] | is_held_back),
             not_asked=np.where(here.is_known, there.error, here.error),
             unread_commits=total,
             are_commits_known=are_known,

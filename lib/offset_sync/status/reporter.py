@@ -20,8 +20,8 @@ from offset_sync.state.translator import Translator
 from offset_sync.status.assess import Assessor
 from offset_sync.status.assessment import Assessment
 from offset_sync.status.classify import classify, needs_comparison
-from offset_sync.status.contests import AskContests, no_contests, with_contests
-from offset_sync.status.held_offsets import Coordinators, HeldOffsets, ask_coordinators
+from offset_sync.status.contests import with_contests
+from offset_sync.status.held_offsets import Coordinators, HeldOffsets, ask_active, ask_coordinators
 from offset_sync.status.present_facts import PresentFacts, ReportContext, clusters_by_group, groups_by_home
 from offset_sync.status.record_comparison import RecordPair
 from offset_sync.status.rows import Rows, joined_rows, to_columns
@@ -32,9 +32,6 @@ from offset_sync.sync.reconciliation import Fetcher
 
 class AskedClusters(Fetcher, Coordinators, Protocol):
     """What a report asks of the clusters, as :class:`ClusterQueries` does."""
-
-    def active_groups(self, alias: str) -> Collection[str] | ClusterError:
-        """Return the groups of a cluster that have members now."""
 
     def mirror_checkpoints(self, aliases: Collection[str]) -> Mapping[str, MirrorCheckpoints]:
         """Return what MirrorMaker has said by now at each cluster where it says anything."""
@@ -64,20 +61,26 @@ class StatusReporter:
         clusters: AskedClusters,
         catch_up: CatchUp,
         comparer: Comparer,
-        contests: AskContests = no_contests,
     ) -> None:
         self._config, self._state = config, state
         self._clusters, self._catch_up, self._comparer = clusters, catch_up, comparer
         self._translator = Translator(config, state)
         self._assessor = Assessor(config, state, self._translator)
-        self._present, self._contests = PresentFacts(config, state), contests
+        self._present = PresentFacts(config, state)
 
     def ask(self, keys: KeyRows) -> HeldOffsets:
-        """Return what the coordinators hold of the groups of *keys*.
+        """Return what the coordinators hold of the groups of *keys*, and at which clusters groups have members.
 
-        To be called before it is looked at how far commits are captured, and before the newest of them are taken in.
+        The latter is noted in the state, for it tells where they are at home. To be called before it is looked at how
+        far commits are captured, and before the newest of them are taken in.
         """
-        return ask_coordinators(self._clusters, list(self._config.clusters), groups_by_home(self._state, keys))
+        aliases = list(self._config.clusters)
+        active = ask_active(self._clusters, aliases)
+        with self._state.lock:
+            for alias, groups in active.items():
+                self._state.homes.note_members(alias, () if isinstance(groups, ClusterError) else groups)
+        held = ask_coordinators(self._clusters, aliases, groups_by_home(self._state, keys))
+        return replace(held, active=active)
 
     def report_all(self, progress: JobProgress, now_ms: int, held: HeldOffsets | None = None) -> Rows:
         """Report on every key; see :meth:`report_keys`."""
@@ -99,13 +102,16 @@ class StatusReporter:
             if not partitions:
                 continue
             metadata = self._clusters.fetch([target, *commits], partitions)
-            context = ReportContext(self._clusters.active_groups(target), progress, now_ms, asked)
+            context = ReportContext(asked.active[target], progress, now_ms, asked)
             self._catch_up.wait(metadata)
             said = self._clusters.mirror_checkpoints([each for each in metadata if not _is_silent(metadata, each)])
             snapshot = Snapshot(metadata, known_to, checkpoints=said)
             for source, each in commits.items():
+                each = each.take(self._state.is_kept(source, target, each, snapshot))
+                if not len(each.key):
+                    continue
                 found = self._assessor.assess(source, target, each, snapshot, now_ms, asked)
-                found = with_contests(found, self._contests(found.key), now_ms)
+                found = with_contests(found, self._state.contests(found.key), now_ms)
                 measured.append((self._with_uncommitted(found, asked, metadata), context))
         return joined_rows([to_columns(each, self._config.names) for each in self._classified(measured, keys)])
 

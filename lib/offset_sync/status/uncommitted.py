@@ -57,6 +57,15 @@ def to_ranges(numbers: Iterable[int]) -> str:
     return ", ".join("-".join(map(str, each)) for each in found)
 
 
+def from_ranges(text: str) -> list[int]:
+    """Return the numbers that :func:`to_ranges` has written."""
+    found: list[int] = []
+    for each in text.split(", "):
+        first, _, last = each.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
 def _partitions(state: SyncState, source: str, topic: str, metadata: MetadataByCluster) -> int:
     said = metadata.get(source)
     known = None if said is None or isinstance(said, ClusterError) else said.topics.get(topic)

@@ -12,7 +12,7 @@ from offset_sync.state.snapshot import Snapshot
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
 from offset_sync.translate.given_offsets import GivenOffsets
-from offset_sync.translate.partition_log import reason_of
+from offset_sync.translate.partition_log import reason_of, reason_of_target
 
 _TEXTS = {
     State.TOPIC_NOT_INCLUDED: "the configuration leaves this topic out; include it, and let index_records read it",
@@ -50,9 +50,9 @@ class WithheldReasons:
         if state is State.CLUSTER_UNREACHABLE:
             return self._unreachable(partition)
         if state in (State.TOPIC_MISSING, State.TOPIC_UNAUTHORIZED, State.TOPIC_RECREATED, State.LOG_TRUNCATED):
-            for alias in self._pair:
+            for alias, reason in zip(self._pair, (reason_of, reason_of_target), strict=True):
                 view = self._translator.view(alias, partition, self._snapshot)
-                if view is not None and reason_of(view) is state:
+                if view is not None and reason(view) is state:
                     return self._of_cluster(state, alias, partition.topic)
             return self._former_life(partition, given) or _TEXTS[State.LOG_TRUNCATED]
         if state is State.PARTITION_MISSING:

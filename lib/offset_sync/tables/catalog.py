@@ -60,14 +60,14 @@ RECORD_FINGERPRINTS = Table(
 )
 INDEXED_TOPICS = Table(
     "indexed_topics",
-    "Every incarnation of a topic that the index has met. More than one for a topic: it was deleted and created anew. "
-    "Of __consumer_offsets a row for each number of partitions: it is part of the order of commits.",
+    "Every incarnation of a topic that was met, and every number of partitions it had. More than one topic_id for a "
+    "topic: it was deleted and created anew. The number of __consumer_offsets is part of the order of commits.",
     columns(
         "cluster | string | alias of the cluster",
         "topic | string | topic",
         "topic_id | string | Kafka's id of this incarnation; empty: it was gone before anybody could ask",
-        "partitions | int | partitions when it was first seen",
-        "seen_at | timestamp | when it was first seen",
+        "partitions | int | partitions when it was seen",
+        "seen_at | timestamp | when it was first seen, or first with so many partitions",
     ),
 )
 LOG_INCARNATIONS = Table(
@@ -152,7 +152,7 @@ OFFSET_TRANSLATIONS = Table(
         "state | string | EXACT, AT_FRONTIER, INDEX_BEHIND, REWIND, or the reason for withholding",
         "duplicates | bigint | records a failover now would read again",
         "duplicates_at_most | bigint | the same, counting what may have been read",
-        "lost | bigint | unread records that the target has already deleted",
+        "lost | bigint | unread records that the target has deleted and the source has not",
         "timestamp_disordered | boolean | a larger timestamp stood before the commit (strategy timestamp)",
         "outcome | string | COMMITTED, UNCHANGED, NOT_FORWARD, TARGET_ACTIVE, FAILED, DRY_RUN or WITHHELD",
         "error | string | what the target answered, or why nothing was asked",

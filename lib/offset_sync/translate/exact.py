@@ -59,8 +59,8 @@ class Answers(NamedTuple):
 
     *duplicates* counts the records at or above the answer that the group has read. *duplicates_at_most* adds those it
     may have read: where the source's index is behind the commit, or headers were unreadable on either side. *lost*
-    counts the unread records below the log start. *has_young_hole*: a hole in the window is too young to count as one,
-    so the answers may still move forward.
+    counts the unread records below the log start that the source still has, or may have. *has_young_hole*: a hole in
+    the window is too young to count as one, so the answers may still move forward.
     """
 
     offset: Int64s
@@ -149,11 +149,24 @@ def _with_costs(
         index_behind=(beyond_index > 0) & (window.unknown > 0),
         duplicates=duplicates,
         duplicates_at_most=duplicates + possible_duplicates(window, committed, source.index),
-        lost=np.where(is_clamped, window.deleted - window.read_deleted, 0),
+        lost=np.where(is_clamped, _lost(committed, window, source), 0),
         is_exact=np.ones(len(committed), np.bool_),
         is_too_late=np.zeros(len(committed), np.bool_),
         has_young_hole=window.has_young_hole,
     )
+
+
+def _lost(committed: Int64s, window: ReadWindow, source: PartitionLog) -> Int64s:
+    """Count the unread records that the target has deleted, without those that the source has deleted as well.
+
+    These no group can read any more, wherever it is. Errs to too many: of a record that came late or again at the
+    source there may be another one above the log start, so there all count, and so they do of a source that is silent.
+    """
+    lost, readable = window.deleted - window.read_deleted, np.maximum(committed, source.log_start)
+    rows = np.flatnonzero((lost > 0) & (readable > committed))
+    if len(rows) and source.index.reorder_count() == 0:
+        lost[rows] = window.deleted - window.of_others(readable[rows]).read_deleted
+    return lost
 
 
 def needs_of_unindexed(source: PartitionLog, target: PartitionLog, bounds: Bounds) -> int:

@@ -66,13 +66,17 @@ def translate_partition(
 
     *topic_ids* are the incarnations of the topic that the commits name (None: the commit names none). Promises that a
     group that goes on at a *wanted* offset skips no record but those counted in *lost*, which retention has deleted.
-    Errs to earlier answers and to withholding.
+    Errs to earlier answers and to withholding: of a target's log that was cut, to the cut.
     """
     reason = reason_to_withhold(source, target)
     if reason is None and strategy.name != "exact":
         reason = reason_to_refuse(strategy, source, target)
     if reason is not None:
         return withhold_all(reason, committed, source.metadata)
+    if target.metadata.cut_at is not None:
+        # Answers that were given before may lie above the cut.
+        bounds = bounds._replace(known=None, window_start=min(bounds.window_start, target.metadata.cut_at))
+        target = target.below_the_cut()
     if not target.is_indexed:
         # An empty log needs no index: everything in it is read, and its end is the answer.
         target = replace(target, index=LogIndex(target.metadata.log_end))
@@ -91,12 +95,23 @@ def translate_partition(
         if strategy.name == "header" or is_stamped(source, target):
             answers = translate_no_later(committed, choice.offset, source, target, bounds)
         else:
-            answers = unverified(choice, committed, source, target)
+            answers = _unverified(strategy, choice, committed, source, target)
         state = _states_of_choice(answers, choice, committed, source, target)
     # Somebody committed past the end, or the log was cut: not everything below such a commit is read.
     state[committed > source.metadata.log_end] = State.COMMIT_BEYOND_END
     state[_names_another_topic(topic_ids, source)] = State.TOPIC_RECREATED
     return _translations(answers, state, is_disordered)
+
+
+def _unverified(
+    strategy: Strategy, choice: Choice, committed: Int64s, source: PartitionLog, target: PartitionLog
+) -> Answers:
+    answers, readable = unverified(choice, committed, source, target), np.maximum(committed, source.log_start)
+    if not ((answers.lost > 0) & (readable > committed)).any():
+        return answers
+    # What the source has deleted as well is lost to nobody: its log start tells, translated like any commit.
+    at_start = unverified(choose(strategy, readable, source, target), readable, source, target)
+    return answers._replace(lost=np.minimum(answers.lost, at_start.lost))
 
 
 def _states(answers: Answers) -> NDArray[np.intp]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from offset_sync.model.values import State
@@ -17,10 +17,10 @@ class PartitionMetadata(NamedTuple):
     *topic_id* is None where there is no such topic or (*is_refused*) we may not describe it, and empty where nobody
     can tell. *log_start* and *log_end* are offsets, both 0 where the topic has fewer partitions (*is_missing*).
     *indexed_ids* are the topic ids the index has met. *frontier* is how far the index had read *before* the cluster was
-    asked: by now it may well be past the log end we were told. *is_cut*: the log has lost records that the index had
-    read, and may have got others in their place. *is_written*: it was a copy, byte for byte, and has got records of its
-    own; or its index is that of a copy, and it is taken for none any more. *doubt* says why its copies cannot be told
-    by their contents, if so.
+    asked: by now it may well be past the log end we were told. *cut_at*: the log has lost records that are indexed;
+    from there on it has other ones, or none, and below it the same. None: it was not cut, as far as the leader epochs
+    tell. *is_written*: it was a copy, byte for byte, and has got records of its own; or its index is that of a copy,
+    and it is taken for none any more. *doubt* says why its copies cannot be told by their contents, if so.
     """
 
     topic_id: str | None
@@ -30,7 +30,7 @@ class PartitionMetadata(NamedTuple):
     frontier: int = 0
     is_refused: bool = False
     is_missing: bool = False
-    is_cut: bool = False
+    cut_at: int | None = None
     is_written: bool = False
     doubt: State | None = None
 
@@ -62,16 +62,22 @@ class PartitionLog:
         """The first offset that retention has left."""
         return self.metadata.log_start
 
+    def below_the_cut(self) -> PartitionLog:
+        """Return what is indexed of the log and still true, where the log was cut: all below the cut, and no more."""
+        cut_at = self.metadata.cut_at
+        return self if cut_at is None else replace(self, index=self.index.below(cut_at))
+
 
 def reason_to_withhold(source: PartitionLog, target: PartitionLog) -> State | None:
     """Return why no commit of this partition may be translated, None if it may.
 
-    Errs to withholding: a topic recreated or a log cut on either side makes identities repeat, so nothing is
-    translated until the log has been indexed anew. A partition that only one side has withholds no other: mirrors
+    Errs to withholding: a topic recreated on either side, or a source's log cut, makes identities repeat, so nothing is
+    translated until the log has been indexed anew. Of a target's log all below the cut is as it was indexed, so answers
+    up to there hold, if it is known where that is. A partition that only one side has withholds no other: mirrors
     copy into the same partition, whatever producers do with their keys. Only an empty target log needs no index.
     """
-    for side in (source, target):
-        if (reason := reason_of(side.metadata)) is not None:
+    for reason in (reason_of(source.metadata), reason_of_target(target.metadata)):
+        if reason is not None:
             return reason
     if source.metadata.is_missing or target.metadata.is_missing:
         is_nowhere = source.metadata.is_missing and target.metadata.is_missing
@@ -93,13 +99,20 @@ def last_known(indexed_ids: AbstractSet[str]) -> PartitionMetadata:
 
 
 def reason_of(metadata: PartitionMetadata) -> State | None:
-    """Return why one side alone lets nothing be translated, None if it does not."""
+    """Return why a source alone lets nothing be translated, None if it does not; for a target ask the other one."""
     if metadata.is_refused:
         return State.TOPIC_UNAUTHORIZED
     if metadata.topic_id is None:
         return State.TOPIC_MISSING
     if metadata.indexed_ids and metadata.indexed_ids != {metadata.topic_id}:
         return State.TOPIC_RECREATED
-    if metadata.is_cut or metadata.frontier > metadata.log_end:
+    if metadata.cut_at is not None or metadata.frontier > metadata.log_end:
         return State.LOG_TRUNCATED
     return State.COPY_WRITTEN if metadata.is_written else metadata.doubt
+
+
+def reason_of_target(metadata: PartitionMetadata) -> State | None:
+    """Return why a target alone lets nothing be translated, None if it does not."""
+    if metadata.cut_at is not None:
+        metadata = metadata._replace(cut_at=None, frontier=min(metadata.cut_at, metadata.frontier))
+    return reason_of(metadata)

@@ -83,6 +83,7 @@ class ReadWindow:
         self, committed: Int64s, source: PartitionLog, target: PartitionLog, young_since_ms: int, window_start: int
     ) -> None:
         self._committed, self._source, self._young_since_ms = committed, source, young_since_ms
+        self._target, self._window_start = target, window_start
         self._log_start, self._view = target.log_start, TargetView.of(target.index, window_start)
         self.stop = np.full(len(committed), max(target.index.frontier, window_start), np.int64)
         self.at_frontier = np.ones(len(committed), np.bool_)
@@ -97,6 +98,10 @@ class ReadWindow:
         else:
             self._go_through()
         self.below[self.at_frontier] = self.records
+
+    def of_others(self, committed: Int64s) -> ReadWindow:
+        """Return the same window of the same logs for other commits, of which none is lower than all of these."""
+        return ReadWindow(committed, self._source, self._target, self._young_since_ms, self._window_start)
 
     def unread(self) -> Int64s:
         """Return how many records that can still be read are not known to be, without those nobody could identify."""

@@ -70,6 +70,8 @@ def reason_to_refuse(strategy: Strategy, source: PartitionLog, target: Partition
     It is judged by the origins seen in the logs, whatever the commit. Errs to refusing the whole partition.
     """
     if strategy.name == "identity":
+        if target.metadata.cut_at is not None:
+            return State.LOG_TRUNCATED  # which log is a copy of which is not told below a cut
         return reason_against_copies(strategy.original, source, target)
     seen = source.index.origins | target.index.origins
     if strategy.name == "timestamp":
@@ -92,8 +94,10 @@ def choose(strategy: Strategy, committed: Int64s, source: PartitionLog, target: 
     if target.index.first_record is None:
         offset = np.full(len(committed), target.index.frontier, np.int64)
     is_idle = _is_idle(strategy, source, target) & (committed >= source.metadata.log_end)
+    cut_at = target.metadata.cut_at
+    offset = np.where(is_idle, target.metadata.log_end, offset)
     return Choice(
-        np.where(is_idle, target.metadata.log_end, offset),
+        offset if cut_at is None else np.minimum(offset, cut_at),
         choice.is_disordered,
         choice.is_exact | is_idle,
         np.where(is_idle, 0, choice.duplicates),

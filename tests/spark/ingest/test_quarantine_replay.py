@@ -14,7 +14,6 @@ from fakes.tables import PowerFailure
 from offset_sync.ingest.quarantine_replay import REPLAYED, replay_quarantine
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, QUARANTINE
@@ -44,7 +43,7 @@ def fill(tables: TableStore) -> None:
     key = commit_key("g", "t", 0)
     rows = [
         quarantined("X", 7, key, commit_value(5)),
-        quarantined("X", 9, key, commit_value(6, metadata=OWN_TAG)),
+        quarantined("X", 9, key, commit_value(6, metadata="offset-sync")),
         quarantined("Y", 7, key, commit_value(4)),
         quarantined("Y", 8, key, commit_value(4, version=99)),
         quarantined("X", 2, b"dc2", b"12x", topic="orders"),

@@ -95,7 +95,7 @@ def test_a_new_driver_knows_what_the_old_one_knew_and_goes_on_alike(lived: Drive
     with_dry_runs(lived)
     before = {place: state for place, state in known(lived).items() if place[1][0] != LATE}
     answers_before = answered(lived)
-    covered = {(state["is_deleted"], state["actual_is_own"], state["rewound_at_ms"] >= 0) for state in before.values()}
+    covered = {(state["is_deleted"], state["actual_is_own"], state["rewound_ms"] >= 0) for state in before.values()}
     assert len(covered) >= 5, "a life without deletions, rewinds or own commits proves nothing"
     fresh = restarted(lived, tables)
     assert differences({place: state for place, state in known(fresh).items() if place[1][0] != LATE}, before) == []

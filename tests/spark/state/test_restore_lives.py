@@ -16,7 +16,6 @@ from fakes.driver import differences, known
 from fakes.reconciler_site import config_of
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.highest_indexed import highest_captured
 from offset_sync.state.restore import follow_commits, restore_commits, restore_missed
 from offset_sync.state.sync_state import SyncState
@@ -54,7 +53,7 @@ class History:
             "topic": "orders",
             "partition": 0,
             "committed_offset": offset,
-            "metadata": self.random.choice(["", "m", OWN_TAG]),
+            "metadata": self.random.choice(["", "m"]),
             "topic_id": self.random.choice([None, "id"]),
             "committed_at": self.now,
             "is_tombstone": offset is None,
@@ -62,7 +61,7 @@ class History:
             "log_offset": self.ends[alias, number],
             "captured_at": self.now + timedelta(milliseconds=1),
         }
-        row["is_own"] = row["metadata"] == OWN_TAG or self.random.random() < 0.2
+        row |= {"made_at": self.now, "is_own": self.random.random() < 0.4}
         self.commits.append(row)
         self.ends[alias, number] += 1
 
@@ -97,7 +96,7 @@ def replayed(tables: TableStore) -> SyncState:
 def wrong(found: SyncState, tables: TableStore) -> list[str]:
     """Return what is known differently; of rewinds the latest is restored, and the last one replayed."""
     states = (known(SimpleNamespace(offsets=each.offsets)) for each in (found, replayed(tables)))  # type: ignore[arg-type]
-    without = [{key: each | {"rewound_at_ms": None} for key, each in state.items()} for state in states]
+    without = [{key: each | {"rewound_ms": None} for key, each in state.items()} for state in states]
     return differences(*without)
 
 

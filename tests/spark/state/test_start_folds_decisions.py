@@ -13,7 +13,6 @@ from fakes.short_life import DAY_MS, KEY, Life, at
 from offset_sync.ingest.quarantine_replay import replay_quarantine
 from offset_sync.state import start_folds
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.restore import restore_commits
 from offset_sync.tables.catalog import LOG_INCARNATIONS
 from offset_sync.tables.store import TableStore
@@ -31,7 +30,7 @@ def test_what_we_wrote_where_nobody_reads_is_remembered(tables: TableStore, tmp_
     life = Life(tables, tmp_path, "XY")
     life.commit("X", 0, 100, 0)
     life.answer(100, 10)
-    life.site.clusters["Y"].commit("g", next(iter(life.site.clusters["Y"].logs)), 100, OWN_TAG)
+    life.site.clusters["Y"].commit("g", next(iter(life.site.clusters["Y"].logs)), 100)
     life.commit("X", 1, None, 1000)
     life.commit("X", 2, 5, 8 * DAY_MS, "other")
     for _ in range(2):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +17,7 @@ from fakes.reconciler_site import config_of
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.held_commits import HeldCommits
 from offset_sync.status.job_progress import CheckpointProgress
 from offset_sync.status.stream_lag import StreamLag
 from offset_sync.tables.delta.filesystem import HadoopFiles
@@ -47,6 +48,8 @@ class Site:
     def __init__(self, spark: SparkSession, root: Path) -> None:
         self.root = root / "c"
         self.ends: dict[str, Ends] = {"X": [], "Y": []}
+        self.held: dict[int, HeldCommits] = {}
+        self.asked: list[tuple[str, list[int]]] = []
         self.config: Config = config_of(["X", "Y"], tables={"root": f"{root}/tables", "checkpoints": str(root / "c")})
         self.is_sync_running = True
         self.progress = CheckpointProgress(HadoopFiles(spark), self.config, self, self, PATIENCE_S)
@@ -55,6 +58,10 @@ class Site:
 
     def commit_log_ends(self, alias: str) -> Ends:
         return self.ends[alias]
+
+    def held_commits(self, alias: str, partitions: Collection[int]) -> dict[int, HeldCommits]:
+        self.asked.append((alias, list(partitions)))
+        return {number: each for number, each in self.held.items() if number in partitions}
 
     def has_ended(self, job: str) -> bool:
         return not self.is_running(job)
@@ -139,6 +146,17 @@ def test_no_job_is_waited_for_that_does_not_run(site: Site) -> None:
     site.is_sync_running = False
     progress = site.progress.read(NOW_MS)
     assert (progress.commits["X"].unread, progress.has_sync_ended, site.slept_s) == ({0: 2}, True, 0)
+
+
+def test_what_an_open_transaction_holds_back_is_not_unread_and_no_silence_of_the_query(site: Site) -> None:
+    batch(site.root, "sync_offsets/X", 0, 5, 5, at_ms=NOW_MS - 9000)
+    held = HeldCommits(0, 5, 8, frozenset())
+    site.ends["X"], site.held = [8, 5], {0: held, 1: HeldCommits(1, 5, 6, None)}
+    assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 0, 2, {0: held})
+    assert site.asked == [("X", [0])]
+    site.ends["X"] = [8, 6]
+    site.held = {0: HeldCommits(0, 7, 8, frozenset()), 1: HeldCommits(1, 6, 9, None)}
+    assert site.lags()["X"] == StreamLag({0: 2, 1: 1}, 9000, 2, {0: site.held[0]})  # of now nothing is held in 1
 
 
 def test_a_query_that_stands_still_is_waited_for_once(site: Site) -> None:

@@ -22,7 +22,8 @@ def commit(
 def take_in(committed: CommittedOffsets, *records: CommitRecord, first: int = 0, alias: str = "X") -> list[bool]:
     """Record what stands in the log of *alias* from offset *first* on; return which of it is our own."""
     key = committed.ids([(each.group_id, each.place.topic, each.place.partition) for each in records])
-    is_own: list[bool] = committed.clusters[alias].record(to_records(records, key.tolist(), first)).tolist()
+    taken_in = committed.clusters[alias].record(to_records(records, key.tolist(), first))
+    is_own: list[bool] = taken_in.is_own.tolist()
     return is_own
 
 

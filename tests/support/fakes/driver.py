@@ -144,12 +144,14 @@ def known(made: Site) -> dict[tuple[str, Any], dict[str, Any]]:
     """Everything that is known of every key at every cluster."""
     found = {}
     for alias, commits in made.offsets.clusters.items():
-        names = ["log_offset", "actual_offset", "actual_at_ms", "actual_is_own", "own_offset", "genuine_offset"]
-        names += ["genuine_at_ms", "genuine_epoch", "rewound_at_ms", "is_deleted"]
+        names = ["log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch"]
+        names += ["actual_is_own", "last_offset", "genuine_offset", "genuine_at_ms", "genuine_made_ms"]
+        names += ["genuine_epoch", "rewound_ms", "first_ms", "is_deleted"]
         for row, key in enumerate(made.offsets.keys):
             state = {name: commits.columns[name][row].item() for name in names}
-            texts = {"metadata": commits.metadata.get(row), "topic_id": commits.topic_id.get(row)}
-            found[alias, key] = state | texts | {"pending": commits.own_writes._pending.get(row)}
+            found[alias, key] = (
+                state | {"topic_id": commits.topic_id.get(row)} | {"pending": commits.own_writes._pending.get(row)}
+            )
     return found
 
 

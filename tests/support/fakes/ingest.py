@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from builders.record_schemas import CONSUMER_OFFSETS
@@ -15,6 +16,7 @@ from fakes.tables import MemoryFrame, MemoryTables
 from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
+from offset_sync.model.values import GroupPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
@@ -58,6 +60,11 @@ class IngestingJob:
         if self.reconcile_errors:
             raise self.reconcile_errors.pop()
         return self.failures
+
+    def write_as_we_do(self, group_id: str, offset: int) -> None:
+        """Note that we write an offset of orders-0, of which the log is to bring the record."""
+        key = self.offsets.ids([GroupPartition(group_id, "orders", 0)])
+        self.offsets.clusters["X"].own_writes.begin(key, np.array([offset]))
 
     def ingest(
         self, batch_id: int, *records: Raw, first: int = 0, reverse: bool = False, written_ms: int = WRITTEN_MS

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from offset_sync.cutover.plan import Committed, CutoverStep, Direction, Mode, PartitionStatus
-from offset_sync.cutover.procedure import CutoverProcedure
+from offset_sync.cutover.plan import Committed, CutoverStep, Direction, Mode, PartitionStatus, Reader
+from offset_sync.cutover.procedure import NO_OPTIONS, CutoverProcedure, Options
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, State, Status, TopicPartition
@@ -25,15 +25,32 @@ class FakeClusters:
     here: Collection[str] | ClusterError = ()
     there: Collection[str] | ClusterError = ()
     elsewhere: dict[str, list[str]] = field(default_factory=dict)
+    transactions: dict[str, str] = field(default_factory=dict)
     unread_left: list[int] = field(default_factory=lambda: [0])
     outcome: Outcome = Outcome.COMMITTED
     held: int | ClusterError | None = 7
     ranges: dict[str, list[str]] = field(default_factory=dict)
     committed: list[list[str]] = field(default_factory=list)
+    reading: dict[str, Reader] = field(default_factory=dict)
+    shared: Collection[str] = ()
+    start: int = 100
+    held_starts: dict[TopicPartition, int] = field(default_factory=dict)
+    started: list[dict[str, dict[str, list[int]]]] = field(default_factory=list)
     ends_forgotten: int = 0
 
-    def active_groups(self, alias: str) -> Collection[str] | ClusterError:
+    def active_groups(self, alias: str, groups: Collection[str]) -> Collection[str] | ClusterError:
         return self.here if alias == "X" else self.there
+
+    def readers(self, groups: Collection[str]) -> dict[str, Reader]:
+        return self.reading
+
+    def share_groups(self) -> Collection[str]:
+        return self.shared
+
+    def commit_starts(self, groups: Mapping[str, Mapping[str, Sequence[int]]]) -> list[Committed]:
+        self.started.append({group: {topic: [*each] for topic, each in by.items()} for group, by in groups.items()})
+        places = [(group, TopicPartition(t, n)) for group, by in groups.items() for t, each in by.items() for n in each]
+        return [Committed(group, place, None, self.start, 0, 0, self.outcome, None) for group, place in places]
 
     def partition_statuses(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
         rows = self.rows.pop(0) if len(self.rows) > 1 else self.rows[0]
@@ -44,6 +61,9 @@ class FakeClusters:
 
     def committed_streams(self, groups: Collection[str]) -> dict[str, dict[str, bool]]:
         return {group: {ORDERS.topic: False} for group in groups}
+
+    def held_back(self, groups: Collection[str]) -> dict[str, str]:
+        return {group: self.transactions[group] for group in groups if group in self.transactions}
 
     def forget_ends(self) -> None:
         self.ends_forgotten += 1
@@ -57,7 +77,7 @@ class FakeClusters:
         return [Committed(group, ORDERS, 5, 7, 0, 0, self.outcome, None) for group in groups]
 
     def committed_at_target(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, int] | ClusterError]:
-        held = {} if self.held is None else {ORDERS: self.held}
+        held = {} if self.held is None else {ORDERS: self.held, **self.held_starts}
         return dict.fromkeys(groups, self.held if isinstance(self.held, ClusterError) else held)  # type: ignore[arg-type]
 
     def never_mirrored(self, groups: Collection[str]) -> dict[str, list[str]]:
@@ -72,10 +92,11 @@ class Move:
     steps: list[CutoverStep] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    options: Options = NO_OPTIONS
 
     def __post_init__(self) -> None:
         clock = Clock(lambda: self.seconds, self.pause)
-        self.cutover = CutoverProcedure(Direction("X", "Y"), self.clusters, self, clock)
+        self.cutover = CutoverProcedure(Direction("X", "Y"), self.clusters, self, clock, options=self.options)
 
     def record(self, steps: Sequence[CutoverStep]) -> None:
         self.steps.extend(steps)

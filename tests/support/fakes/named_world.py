@@ -40,7 +40,7 @@ from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync.sync.reconciler import Reconciler
-from offset_sync.sync.translation_history import NoIntents, TranslationHistory
+from offset_sync.sync.translation_history import TranslationHistory
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.delta.local_files import LocalFiles
@@ -102,7 +102,7 @@ class NamedWorld:
             self.indexers[alias] = RecordIndexer(store, checkpoint, builder, checks, IndexProgress())
         index = RecordIndex(store, now_ms=lambda: self.clock_ms[0])
         self.state = SyncState(self.config, index, lambda: self.clock_ms[0])
-        self.history = TranslationHistory(store, self.state.offsets.keys, self.config, NoIntents())
+        self.history = TranslationHistory(store, self.state.offsets.keys, self.config)
         writers: Any = {alias: _Writer(self, alias) for alias in ALIASES}
         self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self.history)
         self.is_ready, metrics = threading.Event(), SyncMetrics(self.config)

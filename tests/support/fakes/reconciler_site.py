@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
 from builders.logs import log
@@ -108,6 +109,12 @@ class Site:
         """Commit as a consumer at *alias*, a millisecond later than whatever was done before."""
         self.pass_time(1)
         self.clusters[alias].commit(group_id, place, offset, metadata, topic_id)
+
+    def write_as_we_do(self, alias: str, group_id: str, offset: int, place: TopicPartition = ORDERS) -> None:
+        """Have *alias* hold an offset that we have written, and its log tell so."""
+        key = self.offsets.ids([GroupPartition(group_id, *place)])
+        self.offsets.clusters[alias].own_writes.begin(key, np.array([offset]))
+        self.clusters[alias].commit(group_id, place, offset)
 
     def pass_time(self, milliseconds: int) -> None:
         """Turn the clock of everybody."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from oracles.translation import Answer, Case, Log, LogRecord, answers, f
+from oracles.translation import Answer, Case, Log, LogRecord, answers, f, readable_from
 
 Identity = tuple[str, int]
 
@@ -76,11 +76,11 @@ def _is_in_sync(case: Case, committed: int, position: int, pending: dict[str, li
     there = {record.origin for record in target.indexed}
     if any(records for origin, records in pending.items() if origin == source.cluster or origin in there):
         return False
-    if any(record.offset >= committed for records in pending.values() for record in records):
+    if any(record.offset >= readable_from(case, committed) for records in pending.values() for record in records):
         return False
     left, left_there = _indexed_from(source, committed), _indexed_from(target, position)
     if not left or not left_there:
-        return not left_there and not any(record.offset >= committed for record in source.indexed)
+        return not left and not left_there
     return identity(left[0]) is not None and identity(left[0]) == identity(left_there[0])
 
 
@@ -149,10 +149,11 @@ def _mirror_image(case: Case) -> Case:
 def _not_mirrored(case: Case, committed: int) -> int:
     """Count the source's own unread records that the target lacks; what nobody can read, or has indexed, too."""
     assert case.source is not None
-    own = [record for record in _missing(case, case.source_cluster) if record.offset >= committed]
-    malformed = [r for r in case.source_records if r.is_malformed and r.offset >= committed]
+    readable, left = readable_from(case, committed), max(committed, case.source.log_start)
+    own = [record for record in _missing(case, case.source_cluster) if record.offset >= readable]
+    malformed = [r for r in case.source_records if r.is_malformed and r.offset >= readable]
     there = {identity(record) for record in case.target.indexed}
-    unindexed = range(max(committed, case.source_frontier), case.source.log_end)
+    unindexed = range(max(left, case.source_frontier), case.source.log_end)
     return len(own) + len(malformed) + sum((case.source_cluster, offset) not in there for offset in unindexed)
 
 
@@ -161,4 +162,4 @@ def _deleted(case: Case, committed: int, pending: dict[str, list[LogRecord]]) ->
     others = _origins(case) - {case.source_cluster}
     skipped = [r for origin in others for r in _missing(case, origin) if r not in pending[origin]]
     own = [r for r in _missing(case, case.target.cluster) if r.origin_offset < case.target.frontier]
-    return sum(record.offset >= committed for record in skipped + own)
+    return sum(record.offset >= readable_from(case, committed) for record in skipped + own)

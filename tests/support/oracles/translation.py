@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from offset_sync.model.values import State
 
@@ -167,6 +167,28 @@ def answers(case: Case, commits: Iterable[int]) -> list[Answer]:
     return [_answer(case, committed, required_last, required, unknown) for committed in commits]
 
 
+def readable_from(case: Case, committed: int) -> int:
+    """Return from where on the group can still read at X, if retention has passed its commit.
+
+    The commit itself where something came late or again, or without an identity: it may stand above the log start too.
+    """
+    if case.source is None:
+        return committed
+    highest: dict[str, int] = {}
+    for record in case.source_records:
+        if record.is_malformed or record.origin_offset <= highest.get(record.origin, -1):
+            return committed
+        highest[record.origin] = record.origin_offset
+    return max(committed, case.source.log_start)
+
+
+def below_the_cut(case: Case, cut_at: int) -> Case:
+    """Return *case* as it is known after the target's log was cut: what stands from there on is another record now."""
+    kept = tuple(record for record in case.target.records if record.offset < cut_at)
+    frontier = min(cut_at, case.target.frontier)
+    return replace(case, target=replace(case.target, records=kept, frontier=frontier))
+
+
 def copies(case: Case, unknown: list[int]) -> int:
     """Return how many of the target's *unknown* records have an identity that an earlier one of them has too."""
     found = [(r.origin, r.origin_offset) for r in case.target.indexed if r.offset in set(unknown)]
@@ -202,7 +224,7 @@ def _answer(case: Case, committed: int, f_of: list[float], required: list[float]
         state=_state(case, beyond, offset, required, any(y >= offset for y in unknown)),
         duplicates=duplicates,
         duplicates_at_most=duplicates + may_be_read(case, committed, f_of, unknown, clamped) + malformed,
-        lost=sum(1 for record in expired if f_of[record.offset] >= committed),
+        lost=sum(1 for record in expired if f_of[record.offset] >= readable_from(case, committed)),
     )
 
 

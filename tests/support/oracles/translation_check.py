@@ -21,7 +21,7 @@ from offset_sync.model.values import State
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
-from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
+from offset_sync.translate.partition_log import NOT_ASKED, PartitionLog, PartitionMetadata
 from oracles.translation import MALFORMED, Answer, Case, Log, answers
 
 
@@ -91,7 +91,8 @@ def logs_of(case: Case, source: LogIndex | None, target: LogIndex) -> tuple[Part
     metadata = PartitionMetadata("", case.target.log_start, case.target.log_end)
     # The code of the target's own records is of no account to the theorem; it may have none.
     target_origin = codes.get(case.target.cluster, len(codes))
-    return PartitionLog.of(source, codes[case.source_cluster]), PartitionLog(target, target_origin, metadata)
+    said = NOT_ASKED._replace(log_start=case.source.log_start if case.source is not None else 0)
+    return PartitionLog.of(source, codes[case.source_cluster], said), PartitionLog(target, target_origin, metadata)
 
 
 def ask(

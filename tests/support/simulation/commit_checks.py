@@ -15,7 +15,6 @@ from simulation.persisted import Persisted
 from simulation.world import Position, World
 
 
-
 class CommitChecks:
     """Asks about the partitions that *alias* has of it."""
 

@@ -30,7 +30,9 @@ def come_to_rest(simulation: Simulation) -> None:
     if "shrink" in world.shape.faults:
         for alias, cluster in world.clusters.items():
             cluster.say_nothing()
-            if len(cluster.log) == simulation.persisted.position(alias).get(0, 0):  # as long as it was: nobody looks at it
+            if len(cluster.log) == simulation.persisted.position(alias).get(
+                0, 0
+            ):  # as long as it was: nobody looks at it
                 cluster.say_nothing()
     for wait_ms in (1, GRACE_MS + 1, world.shape.silence_ms + 1, 20_000, 20_000, 20_000):
         world.clock_ms[0] += wait_ms
@@ -87,7 +89,9 @@ def _check_target(simulation: Simulation, source: Position, offset: int, target:
     value = world.values.get(where)
     if state is not None and state.is_withheld:
         if not _is_reason(simulation, source, offset, target, state):
-            raise Violation("withheld", f"{source} at {offset} is withheld at {target} for {state}, which does not hold")
+            raise Violation(
+                "withheld", f"{source} at {offset} is withheld at {target} for {state}, which does not hold"
+            )
         return
     if _is_troubled(simulation, source, target) or where in world.hidden:
         return

@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from fakes.moves import CROSSING, GOOD, MIRRORING, OTHER, FakeClusters, Move
-from offset_sync.cutover.plan import Activity, Committed, Mode
+from offset_sync.cutover.plan import Activity, Committed, Mode, Reader, Step
+from offset_sync.cutover.procedure import Options
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import Outcome, Status
+from offset_sync.model.values import Outcome, State, Status, TopicPartition
+from offset_sync.status.verdict import Verdict
 
 
 def blocking(clusters: FakeClusters, mode: Mode = Mode.PLANNED) -> list[str]:
@@ -27,6 +29,7 @@ def test_a_planned_move_checks_waits_checks_again_commits_reads_back_and_verifie
         ("check", "done"),
         ("commit", "done"),
         ("read_back", "done"),
+        ("home", "done"),
         ("verify", "done"),
     ]
     assert move.clusters.committed == [["g"]]
@@ -49,6 +52,7 @@ SILENT = ClusterError("X", "no answer")
     [
         (FakeClusters(here=["g"]), "it has members at X; stop them there first"),
         (FakeClusters(there=["g"]), "it has members at Y; stop them there first"),
+        (FakeClusters(transactions={"g": "producer 4001 holds commits back"}), "producer 4001 holds commits back"),
         (FakeClusters(here=SILENT), "if X is lost, use --disaster"),
         (FakeClusters(there=ClusterError("Y", "no answer")), "a target that does not answer can take no group"),
         (FakeClusters([[]]), "no commit of it at X is to be moved"),
@@ -143,11 +147,11 @@ def test_where_the_running_sync_was_a_moment_later_it_is_translated_and_read_bac
     assert len(move.clusters.committed) == 2
 
 
-def test_verifying_is_patient_after_a_commit_and_says_what_to_do() -> None:
+def test_verifying_asks_once_and_says_what_to_do() -> None:
     behind = replace(GOOD, status=Status.BEHIND, reason="the target is 2 records behind")
-    move = Move(FakeClusters([[GOOD], [GOOD], [behind], [behind], [GOOD]]))
-    assert move.apply(timeout=60.0) == []
-    assert move.seconds == 2.0
+    move = Move(FakeClusters([[GOOD], [GOOD], [behind], [GOOD]]))
+    assert move.apply(timeout=60.0) == ["g orders-0: Behind: the target is 2 records behind; repeat apply"]
+    assert move.seconds == 0
     remedies = {
         Status.MIRRORING: "wait until the mirror",
         Status.BEHIND: "repeat apply",
@@ -172,4 +176,92 @@ def test_nothing_to_verify_is_not_good() -> None:
 def test_a_move_may_be_repeated() -> None:
     move = Move(FakeClusters(outcome=Outcome.UNCHANGED))
     assert (move.apply(), move.apply()) == ([], [])
-    assert move.written()[:6] == move.written()[6:]
+    assert move.written()[:7] == move.written()[7:]
+
+
+def homes(move: Move) -> list[tuple[str, str | None]]:
+    return [(step.group_id, step.stream) for step in move.steps if step.step is Step.HOME]
+
+
+def test_a_group_is_at_home_at_the_target_once_all_of_it_is_read_back_in_every_stream_and_both_modes() -> None:
+    rows = [GOOD, replace(GOOD, topic_partition=OTHER), replace(GOOD, topic_partition=TopicPartition("pay", 3))]
+
+    class Several(FakeClusters):
+        def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
+            (one,) = super().translate_and_commit(groups)
+            return [replace(one, topic_partition=each.topic_partition) for each in rows]
+
+    for mode in Mode:
+        site = Several([rows], held_starts={each.topic_partition: 7 for each in rows})
+        move = Move(site)
+        assert move.apply(mode=mode) == []
+        assert homes(move) == [("g", "orders"), ("g", "pay")]
+        site.held_starts = {OTHER: 6}
+        failed = Move(site)
+        assert failed.apply(mode=mode) != []
+        assert homes(failed) == []
+
+
+def test_a_group_that_has_committed_meanwhile_is_not_called_moved() -> None:
+    class Gone(FakeClusters):
+        def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
+            return []
+
+    move = Move(Gone())
+    assert move.apply() == ["g orders-0: its position has changed meanwhile; repeat apply"]
+    assert homes(move) == []
+
+
+YOUNG = {"g": Reader(2_000, is_member=False)}
+REFUSED = "committed 2 s ago at X without members: stop the reader, or --confirm-readers"
+
+
+def test_a_reader_without_membership_has_to_be_stopped_or_confirmed() -> None:
+    assert blocking(FakeClusters(reading=YOUNG)) == [REFUSED]
+    assert blocking(FakeClusters(reading={"g": Reader(2_000, is_member=True)})) == []
+    assert blocking(FakeClusters(reading=YOUNG), Mode.DISASTER) == []
+    assert Move(FakeClusters(reading=YOUNG), options=Options(are_readers_confirmed=True)).apply() == []
+    assert Move(FakeClusters(reading=YOUNG)).apply() == [f"g: {REFUSED}"]
+
+
+def test_a_share_group_is_refused_in_its_own_words() -> None:
+    reason = "share group: its acknowledgements are not offsets and are not synced"
+    assert blocking(FakeClusters([[]], shared=["g"])) == [reason]
+
+
+FRESH = replace(GOOD, uncommitted="1-2, 4")
+
+
+def test_partitions_that_a_group_never_committed_begin_at_the_targets_start() -> None:
+    starts = {TopicPartition("orders", number): 100 for number in (1, 2, 4)}
+    site = FakeClusters([[FRESH]], held_starts=starts)
+    (plan,) = Move(site).cutover.plan(["g"], Mode.PLANNED)
+    assert plan.notes == ["never committed 3 partitions of orders (1-2, 4): apply commits the start at Y"]
+    move = Move(site)
+    assert move.apply() == []
+    assert site.started == [{"g": {"orders": [1, 2, 4]}}]
+    assert [step.target_offset for step in move.steps if step.step is Step.COMMIT] == [7, 100, 100, 100]
+
+
+def test_they_are_left_out_where_a_person_says_so() -> None:
+    site = FakeClusters([[FRESH]])
+    move = Move(site, options=Options(are_uncommitted_left=True))
+    assert (move.apply(), site.started) == ([], [])
+    (plan,) = move.cutover.plan(["g"], Mode.PLANNED)
+    assert plan.notes == ["never committed 3 partitions of orders (1-2, 4): left out"]
+
+
+def test_a_start_that_is_not_read_back_fails() -> None:
+    move = Move(FakeClusters([[FRESH]]))
+    failures = move.apply()
+    assert len(failures) == 3
+    assert "Y holds None, wanted 100" in failures[0]
+    assert homes(move) == []
+
+
+def test_two_clusters_that_commit_block_no_move_and_are_named() -> None:
+    words = "committed at both X (5, 3 s ago) and Y (7, 1 s ago)"
+    withheld = replace(GOOD, status=Status.WITHHELD, reason=words, contest=words, state=State.COMMITTED_AT_BOTH)
+    for row in (withheld, replace(GOOD, contest=words)):
+        (plan,) = Move(FakeClusters([[row]])).cutover.plan(["g"], Mode.PLANNED)
+        assert (plan.blocking, plan.notes, plan.verdict) == ([], [f"{words}; apply decides"], Verdict.UNKNOWN)

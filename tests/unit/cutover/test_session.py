@@ -1,24 +1,18 @@
-"""Who was taken over moves nobody, and tells the driver at work of nothing that it has not written."""
+"""A cutover commits as long as its claim on the groups holds."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from types import SimpleNamespace
-
 import pytest
 
-from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from fakes.target_cluster import Target
-from offset_sync.cutover.session import announcing_writer
+from offset_sync.cutover.session import cutover_writer
 from offset_sync.kafka.partition_answer import Committed
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
 from offset_sync.state.fence import Fence, OpenFence
-from offset_sync.state.sync_state import SyncState
 from offset_sync.sync import target_writer
 from offset_sync.sync.reconciliation import OffsetWriter
-from offset_sync.tables.delta.local_files import LocalFiles
 
 ORDERS = TopicPartition("orders", 0)
 WRITE = OffsetWrite("billing", *ORDERS, 7, None, Rule.SET, None)
@@ -41,20 +35,18 @@ def target(monkeypatch: pytest.MonkeyPatch) -> Target:
     return target
 
 
-def writer(folder: Path, fence: Fence) -> OffsetWriter:
-    config = config_of(["X", "Y"], tables={"root": str(folder), "checkpoints": str(folder / "checkpoints")})
-    live = SimpleNamespace(tables=SimpleNamespace(files=LocalFiles()), state=SyncState(config, MemoryIndex()))
-    return announcing_writer(config, live, "Y", fence)  # type: ignore[arg-type]
+def writer(fence: Fence) -> OffsetWriter:
+    return cutover_writer(config_of(["X", "Y"]), "Y", fence)
 
 
-def test_a_group_is_moved_as_long_as_nobody_else_has_claimed_it(tmp_path: Path, target: Target) -> None:
-    (outcome,) = writer(tmp_path, OpenFence()).write([WRITE])
+def test_a_group_is_moved_as_long_as_nobody_else_has_claimed_it(target: Target) -> None:
+    (outcome,) = writer(OpenFence()).write([WRITE])
     assert outcome.outcome is Outcome.COMMITTED
     assert target.offsets == {"billing": {ORDERS: Committed(7, "")}}
 
 
-def test_who_was_taken_over_moves_nobody(tmp_path: Path, target: Target) -> None:
+def test_who_was_taken_over_moves_nobody(target: Target) -> None:
     with pytest.raises(TakenOverError, match="epoch 8"):
-        writer(tmp_path, TakenOver()).write([WRITE])
+        writer(TakenOver()).write([WRITE])
     assert target.offsets == {}
     assert target.writes == []

@@ -14,7 +14,6 @@ from builders.offset_records import commit_key, commit_value, group_key
 from fakes.ingest import WRITTEN_MS, Raw
 from fakes.ingest import IngestingJob as Job
 from fakes.tables import PowerFailure
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.key_index import KeyRows
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.definition import Table
@@ -52,6 +51,7 @@ def test_a_commit_is_remembered_reconciled_and_written_down_with_all_it_says(job
         "metadata": "m",
         "topic_id": "00010203-0405-0607-0809-0a0b0c0d0e0f",
         "committed_at": at(1_700_000_000_000),
+        "made_at": at(WRITTEN_MS),
         "expires_at": None,
         "is_tombstone": False,
         "is_own": False,
@@ -107,9 +107,9 @@ def test_records_count_in_log_order_however_tasks_deliver_them(job: Job) -> None
 
 def test_our_own_commits_are_marked_and_not_reconciled(job: Job) -> None:
     acknowledge(job.offsets, 9, 1, group="c")
-    job.ingest(0, commit(5, group="a"), commit(6, group="b", metadata=OWN_TAG), commit(9, group="c", metadata="m"))
-    assert job.reconciled == [(["a"], 0)]
-    assert job.commits("group_id", "is_own") == [("a", False), ("b", True), ("c", True)]
+    job.ingest(0, commit(5, group="a"), commit(6, group="b", metadata="offset-sync"), commit(9, group="c"))
+    assert job.reconciled == [(["a", "b"], 0)]
+    assert job.commits("group_id", "is_own") == [("a", False), ("b", False), ("c", True)]
 
 
 def test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_again(job: Job) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timezone
 
-import numpy as np
 import pytest
 
 from builders.commits import acknowledge
@@ -12,8 +11,7 @@ from fakes.commit_log import LOG, CommitLogJob, commit, restore, tombstone
 from fakes.tables import PowerFailure
 from offset_sync.ingest import commit_ingester
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import GroupPartition, TopicPartition
-from offset_sync.state.committed_offsets import OWN_TAG
+from offset_sync.model.values import TopicPartition
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS
 
 
@@ -49,7 +47,9 @@ def test_a_log_that_was_made_anew_is_read_from_its_beginning(more: int) -> None:
 
 
 def test_nothing_stands_of_a_key_that_the_new_log_has_not_and_what_the_group_has_said_stays_said() -> None:
-    job = read_job(commit(9), commit(7, "ours", metadata=OWN_TAG), tombstone("gone"))
+    job = CommitLogJob(log=[commit(9), commit(7, "ours"), tombstone("gone")])
+    job.write_as_we_do("ours", 7)
+    job.take_in()
     job.make_anew(commit(1, "new"))
     job.take_in()
     assert job.known() == NOTHING | {"genuine_offset": 9, "is_deleted": False}
@@ -70,8 +70,8 @@ def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_from_the_cut(
     assert job.reasons()[1:] == [(1, 2, "LOG_TRUNCATED"), (1, None, "READ_AGAIN")]
 
 
-def test_an_own_write_that_stands_again_is_ours_though_it_has_no_tag() -> None:
-    job = CommitLogJob(log=[commit(7, metadata="m"), commit(9)])
+def test_an_own_write_that_stands_again_is_ours() -> None:
+    job = CommitLogJob(log=[commit(7), commit(9)])
     acknowledge(job.offsets, 7)
     job.take_in()
     assert job.known()["genuine_offset"] == 9
@@ -177,9 +177,9 @@ def test_what_was_read_before_another_leader_was_elected_is_read_again_and_there
 
 
 def test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader() -> None:
-    job = read_job(commit(5, metadata=OWN_TAG))
-    key = job.offsets.ids([GroupPartition("g", "orders", 0), GroupPartition("first", "orders", 0)])
-    job.offsets.clusters["X"].acknowledge(key, np.array([12, 13]), 0, np.array([True, True]))
+    job = read_job(commit(5))
+    for group, offset in (("g", 12), ("first", 13)):
+        acknowledge(job.offsets, offset, group=group)
     job.cut(1, commit(1, "new"))
     job.take_in()
     assert [job.known(group)["actual_offset"] for group in ("g", "first")] == [5, -1]
@@ -187,7 +187,7 @@ def test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader() -> Non
 
 def test_what_was_acknowledged_before_anybody_knew_the_leader_may_be_gone_with_an_earlier_one() -> None:
     job = CommitLogJob(log=[commit(5)])
-    acknowledge(job.offsets, 13, group="first", is_tagged=True)
+    acknowledge(job.offsets, 13, group="first")
     job.take_in()
     assert job.known("first")["actual_offset"] == -1
 

@@ -12,10 +12,10 @@ from builders.group_events import JOINED, LEFT, Event, rows
 from builders.offset_records import commit_key, commit_value, group_key, member_key
 from fakes.tables import MemoryTables
 from offset_sync.ingest.group_activity import GroupActivity
+from offset_sync.kafka.commit_log import LogRecords
 from offset_sync.kafka.range_reader import OffsetRange
-from offset_sync.kafka.tail_reader import TailRecord, Tails
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import CONSUMER_OFFSETS, RecordContent, TopicPartition
+from offset_sync.model.values import RecordContent
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.groups_by_log import GroupsByLog
@@ -61,14 +61,13 @@ class Log:
         end = len(self.records) if self.has_leader else None
         return [end if number == HOME else 0 for number in range(PARTITIONS)]
 
-    def read(self, ranges: Mapping[TopicPartition, OffsetRange], deadline: float) -> Tails:
-        self.reads.append({place.partition: each for place, each in ranges.items()})
-        place = TopicPartition(CONSUMER_OFFSETS, HOME)
+    def read(self, ranges: Mapping[int, OffsetRange], types: frozenset[bytes], deadline: float) -> LogRecords:
+        self.reads.append(dict(ranges))
         if self.is_slow:
-            return Tails({place: []}, frozenset({place}))
-        wanted = ranges[place]
-        contents = [RecordContent(n, 1_000, *self.records[n]) for n in range(wanted.start, wanted.end)]
-        return Tails({place: [TailRecord(each) for each in contents]})
+            return LogRecords({}, frozenset(ranges))
+        numbers = range(ranges[HOME].start, ranges[HOME].end)
+        contents = [RecordContent(n, 1_000, *self.records[n]) for n in numbers]
+        return LogRecords({HOME: [each for each in contents if (each.key or b"")[:2] in types]})
 
 
 class Checkpoint:

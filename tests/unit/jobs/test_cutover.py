@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import threading
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -29,6 +30,7 @@ def parsed(*words: str) -> argparse.Namespace:
 def test_patterns_are_for_whole_names_and_each_has_to_match_something() -> None:
     assert chosen_groups(KNOWN, ["ship.*", "billing"]) == ["billing", "ship.it", "shipping"]
     assert chosen_groups(KNOWN, [r"ship\.it"]) == ["ship.it"]
+    assert chosen_groups(KNOWN, ["ship.*", "queue"], ["ships", "queue"]) == ["queue", "ship.it", "shipping"]
     with pytest.raises(ConfigError, match="'ship' matches none of the 4 groups"):
         chosen_groups(KNOWN, ["ship", ".*"])
     with pytest.raises(ConfigError, match=r"'\(' is no regular expression"):
@@ -64,16 +66,17 @@ def test_a_move_is_planned_or_a_disaster_and_waits_as_long_as_is_said() -> None:
 def test_a_plan_is_a_line_per_group_and_the_reasons_below() -> None:
     orders = TopicPartition("orders", 0)
     row = PartitionStatus("g", orders, Status.MIRRORING, "so", State.EXACT, 5, 7, 7, 2, 3, 3)
-    idle, busy, unknown = Activity.INACTIVE, Activity.ACTIVE, Activity.UNKNOWN
+    idle, busy = Activity.INACTIVE, Activity.ACTIVE
     plans = [
-        GroupPlan("free", idle, idle, []),
-        GroupPlan("dear", idle, unknown, [row, row]),
+        GroupPlan("free", idle, idle, [replace(row, status=Status.IN_SYNC, duplicates=0, lost=0, not_mirrored=0)]),
+        GroupPlan("dear", idle, idle, [row, row], notes=["orders-0 is Mirroring: so"]),
         GroupPlan("[red]busy\x1b", busy, idle, [], ["it has members at X; stop them there first"]),
     ]
     out = io.StringIO()
     print_plan(plans, Direction("X", "Y"), Console(file=out, width=80))
     lines = [" ".join(line.split()) for line in out.getvalue().splitlines()]
     assert lines[0] == "X → Y"
-    assert lines[2:5] == ["free nowhere 0 0 0 yes", "dear Y? 2 4 6 at cost", "[red]busy\\u001b X 0 0 0 no"]
-    assert lines[5] == "[red]busy\\u001b: it has members at X; stop them there first"
+    assert lines[2:5] == ["free nowhere 1 0 0 yes", "dear nowhere 2 4 6 at cost", "[red]busy\\u001b X 0 0 0 no"]
+    assert lines[5] == "dear: orders-0 is Mirroring: so"
+    assert lines[6] == "[red]busy\\u001b: it has members at X; stop them there first"
     assert "\x1b" not in out.getvalue()

@@ -167,18 +167,51 @@ def test_while_nobody_says_where_the_epoch_ended_the_partition_waits(unsettled: 
     assert [(row.state, row.outcome) for row in site.rows()] == [("CLUSTER_UNREACHABLE", "WITHHELD")]
 
 
-@pytest.mark.parametrize("cut", [AT_X, AT_Y])
-def test_nothing_is_translated_from_or_to_a_log_that_was_cut_until_the_index_has_looked(cut: ClusterPartition) -> None:
-    """The target has other records from 2 on, as many as before: its end tells nothing."""
+def elected_site(cut: ClusterPartition) -> Site:
+    """X and Y, of which one has got another leader and other records from 2 on; its end tells nothing."""
     site = Site(config_of(["X", "Y"]))
     for alias in ("X", "Y"):
         site.put(log(alias, "X0:4"))
         topic_id = site.clusters[alias].topics["orders"].topic_id
         site.index.epochs[ClusterPartition(alias, *ORDERS)] = (topic_id, 1)
     leaders = Leaders(ended=2)
-    site.clusters[cut.cluster].logs[ORDERS] = MemoryEnds(0, 4, leader_epoch=2)
     fetcher = CheckedMetadata(site, site.index, {"X": leaders, "Y": leaders}, patience_s=60)
     site.reconciler = Reconciler(site.config, site.state, fetcher, site.writers, site.reconciliations)
+    site.clusters[cut.cluster].logs[ORDERS] = MemoryEnds(0, 4, leader_epoch=2)
+    return site
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+def test_what_was_committed_above_the_cut_of_a_target_is_set_back_to_the_cut(is_down: bool) -> None:
+    """Below it the log is as it was indexed; whether the source still answers does not matter."""
+    site = elected_site(AT_Y)
+    elected, site.clusters["Y"].logs[ORDERS] = site.clusters["Y"].logs[ORDERS], MemoryEnds(0, 4, leader_epoch=1)
+    for group_id, offset in (("readers", 3), ("at the end", 4), ("at the start", 1)):
+        site.commit("X", group_id, offset)
+    site.reconciled()
+    site.clusters["Y"].logs[ORDERS], site.clusters["X"].is_down = elected, is_down
+    site.reconcile()
+    found = {row.group_id: (row.state, row.outcome, site.target_offset("Y", row.group_id)) for row in site.rows()}
+    assert found == {
+        "readers": ("AT_FRONTIER", "COMMITTED", 2),
+        "at the end": ("AT_FRONTIER", "COMMITTED", 2),
+        "at the start": ("EXACT", "UNCHANGED", 1),
+    }
+    site.index.epochs[AT_Y] = (site.index.epochs[AT_Y][0], 2)  # the index has looked, and has found the same again
+    site.reconcile()
+    assert [site.target_offset("Y", group_id) for group_id in found] == [3, 4, 1]
+
+
+def test_a_target_whose_log_ends_below_its_cut_is_answered_up_to_its_end() -> None:
+    site = elected_site(AT_Y)
+    site.clusters["Y"].logs[ORDERS] = MemoryEnds(0, 1, leader_epoch=2)
+    site.commit("X", "readers", 3)
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 1
+
+
+def test_nothing_is_translated_from_a_log_that_was_cut_until_the_index_has_looked() -> None:
+    site, cut = elected_site(AT_X), AT_X
     site.commit("X", "readers", 3)
     site.reconcile()
     assert [(row.state, row.outcome) for row in site.rows()] == [("LOG_TRUNCATED", "WITHHELD")]

@@ -33,8 +33,8 @@ def tables(*lives: tuple[int, int], topic: str = CONSUMER_OFFSETS) -> Any:
 
 def commits(*places: tuple[str, int, int, int]) -> pa.Table:
     """Return rows: cluster, partition, offset in the log, and when it was captured."""
-    names = ("cluster", "log_partition", "log_offset", "captured_at")
-    rows = [dict(zip(names, (*place[:3], at(place[3])), strict=True)) for place in places]
+    names = ("cluster", "log_partition", "log_offset", "captured_at", "group_id")
+    rows = [dict(zip(names, (*place[:3], at(place[3]), "g"), strict=True)) for place in places]
     return pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema)
 
 

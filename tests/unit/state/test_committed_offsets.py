@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from builders.commits import acknowledge, commit, commit_logs, known, state, take_in
 from fakes.clusters import CommitRecord
 from generators.hypothesis_strategies import law
-from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets, owners
+from offset_sync.state.committed_offsets import CommittedOffsets
 
 
 def test_the_last_commit_stands_and_counts() -> None:
@@ -22,19 +22,18 @@ def test_the_last_commit_stands_and_counts() -> None:
         "actual_is_own": False,
         "genuine_offset": 7,
         "genuine_at_ms": 2,
-        "rewound_at_ms": -1,
+        "rewound_ms": -1,
         "is_deleted": False,
         "log_offset": 1,
-        "metadata": "n",
         "topic_id": "id",
     }
     assert known(committed, "Y")["genuine_at_ms"] == -1
 
 
-def test_metadata_and_topic_id_are_those_of_the_last_genuine_commit_even_if_it_has_none() -> None:
+def test_the_topic_id_is_that_of_the_last_commit_even_if_it_has_none() -> None:
     committed = CommittedOffsets(["X"])
-    take_in(committed, commit(5, 1, metadata="m", topic_id="id"), commit(6, 2))
-    assert (known(committed)["metadata"], known(committed)["topic_id"]) == (None, None)
+    take_in(committed, commit(5, 1, topic_id="id"), commit(6, 2))
+    assert known(committed)["topic_id"] is None
 
 
 def test_a_commit_below_the_one_before_is_a_rewind_wherever_the_batch_ends() -> None:
@@ -44,7 +43,7 @@ def test_a_commit_below_the_one_before_is_a_rewind_wherever_the_batch_ends() -> 
         for batch in batches:
             take_in(committed, *(commit(offset, 10 * offset) for offset in batch), first=first)
             first += len(batch)
-        assert known(committed)["rewound_at_ms"] == 30, batches
+        assert known(committed)["rewound_ms"] == 30, batches
 
 
 def test_of_rewinds_the_newest_time_counts_for_clocks_of_coordinators_differ() -> None:
@@ -53,13 +52,24 @@ def test_of_rewinds_the_newest_time_counts_for_clocks_of_coordinators_differ() -
         for batch in batches:
             take_in(committed, *(commit(offset, next(times)) for offset in batch), first=first)
             first += len(batch)
-        assert known(committed)["rewound_at_ms"] == 40, batches
+        assert known(committed)["rewound_ms"] == 40, batches
 
 
 def test_a_rewind_is_seen_across_a_tombstone_a_negative_offset_and_our_own_commits() -> None:
     committed = CommittedOffsets(["X"])
-    take_in(committed, commit(8, 1), commit(None, 2), commit(-1, 3), commit(9, 4, metadata=OWN_TAG), commit(3, 5))
-    assert known(committed)["rewound_at_ms"] == 5
+    acknowledge(committed, 9)
+    take_in(committed, commit(8, 1), commit(None, 2), commit(-1, 3), commit(9, 4), commit(3, 5))
+    assert known(committed)["rewound_ms"] == 5
+
+
+def test_a_commit_of_the_group_below_what_we_wrote_is_a_rewind_and_one_of_ours_below_its_own_is_none() -> None:
+    committed = CommittedOffsets(["X"])
+    acknowledge(committed, 9)
+    take_in(committed, commit(9, 1), commit(5, 2))
+    assert known(committed)["rewound_ms"] == 2
+    acknowledge(committed, 3)
+    assert take_in(committed, commit(3, 3), first=2) == [True]
+    assert known(committed)["rewound_ms"] == 2
 
 
 def test_each_key_has_its_own_rewind() -> None:
@@ -67,7 +77,7 @@ def test_each_key_has_its_own_rewind() -> None:
     take_in(
         committed, commit(8, 1, group="a"), commit(2, 2, group="b"), commit(9, 3, group="a"), commit(3, 4, group="b")
     )
-    assert [row["rewound_at_ms"] for row in state(committed).values()] == [-1, -1]
+    assert [row["rewound_ms"] for row in state(committed).values()] == [-1, -1]
 
 
 def test_a_tombstone_deletes_what_stands_but_not_what_was_genuine() -> None:
@@ -94,7 +104,6 @@ def test_keys_keep_their_rows_and_every_cluster_has_all_of_them() -> None:
     assert first.tolist() == [0, 1, 0]
     assert committed.ids([("c", "pay", 0), ("b", "orders", 1)]).tolist() == [2, 1]
     assert committed.column("genuine_at_ms").shape == (2, 3)
-    assert owners(committed.column("genuine_at_ms")).tolist() == [-1, -1, -1]
 
 
 def test_many_keys_at_once_take_their_own_records() -> None:
@@ -120,9 +129,9 @@ def test_records_read_again_change_nothing(repeated: slice) -> None:
 def test_a_record_read_again_is_still_known_as_ours() -> None:
     committed = CommittedOffsets(["X"])
     acknowledge(committed, 9, 1)
-    log = [commit(4, 1), commit(6, 1, metadata=OWN_TAG), commit(9, 2, metadata="m")]
-    assert take_in(committed, *log) == [False, True, True]
-    assert take_in(committed, *log) == [False, True, True]
+    log = [commit(4, 1), commit(9, 2)]
+    assert take_in(committed, *log) == [False, True]
+    assert take_in(committed, *log) == [False, True]
 
 
 writes = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([3, 4, 5])), max_size=4)
@@ -150,8 +159,8 @@ def test_any_batches_with_any_repetition_give_the_same_state(
 def test_of_writes_that_may_be_gone_what_was_read_last_is_believed_however_many_there_were() -> None:
     committed = CommittedOffsets(["X"])
     take_in(committed, commit(5, 1))
-    acknowledge(committed, 7, 2, is_tagged=True)
-    acknowledge(committed, 9, 3, is_tagged=True)
+    acknowledge(committed, 7, 2)
+    acknowledge(committed, 9, 3)
     committed.clusters["X"].forget_acknowledged()
     assert known(committed)["actual_offset"] == 5
 
@@ -159,7 +168,7 @@ def test_of_writes_that_may_be_gone_what_was_read_last_is_believed_however_many_
 def test_a_write_that_was_read_back_is_not_believed_to_be_gone() -> None:
     committed = CommittedOffsets(["X"])
     take_in(committed, commit(5, 1))
-    acknowledge(committed, 7, 2, is_tagged=True)
-    take_in(committed, commit(7, 2, metadata=OWN_TAG), first=1)
+    acknowledge(committed, 7, 2)
+    take_in(committed, commit(7, 2), first=1)
     committed.clusters["X"].forget_acknowledged()
     assert (known(committed)["actual_offset"], known(committed)["actual_is_own"]) == (7, True)

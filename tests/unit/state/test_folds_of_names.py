@@ -32,6 +32,7 @@ COMMIT = {
     "log_offset": 3,
     "committed_at": NOON,
     "captured_at": NOON,
+    "made_at": NOON,
 }
 
 

@@ -121,6 +121,7 @@ def test_where_the_coordinator_of_a_group_moved_to_another_partition_the_former_
     found = told(rows(*JOINED, partition=now + 1), rows(("streams", None), partition=now, captured_ms=90))
     assert found.with_members("X") == {"g"}, "partitions not known: it may have members"
     found.note_partitions("X", 5)
+    found.refresh()
     assert (found.with_members("X"), found.streams_groups("X")) == (frozenset(), {"g"})
 
 

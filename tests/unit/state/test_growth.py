@@ -7,7 +7,7 @@ import numpy as np
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from offset_sync.model.values import ABSENT, GroupPartition
-from offset_sync.state.committed_offsets import OWN_TAG, CommitRecords
+from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.fold_rows import KEPT_MS, is_over, to_rows, without
 from offset_sync.state.restore import fill_commits
 from offset_sync.state.sync_state import SyncState
@@ -36,18 +36,21 @@ class Year:
 
     def _record(self, day: int, keys: list[GroupPartition], offset: int | None) -> None:
         count, is_tombstone = len(keys), offset is None
-        for alias, metadata in (("X", ""), ("Y", OWN_TAG)):
+        for alias in "XY":
             self.log_offset += count
             records = CommitRecords(
                 key=np.empty(0, np.intp),
                 offset=np.full(count, ABSENT if offset is None else offset),
                 is_tombstone=np.full(count, is_tombstone),
                 committed_at_ms=np.full(count, day * DAY_MS),
+                made_ms=np.full(count, day * DAY_MS),
+                log_partition=np.zeros(count, np.int64),
                 log_offset=np.arange(self.log_offset, self.log_offset + count),
-                metadata=["" if is_tombstone else metadata] * count,
                 topic_id=[None] * count,
                 leader_epoch=np.full(count, ABSENT),
             )
+            if alias == "Y" and offset is not None:
+                self.state.offsets.clusters["Y"].own_writes.begin(self.state.offsets.ids(keys), records.offset)
             self.state.record(alias, keys, records)
 
     def start_anew(self) -> int:

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from builders.index_rows import add, begin, edge, life, run, topic
+from fakes.clusters import CommitRecord, to_records
 from fakes.tables import MemoryTables
 from offset_sync.jobs.begins_table import to_begins
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, GroupPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
+from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.index_retention import Retention, TableRows, lowest_commits
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
@@ -136,25 +137,19 @@ def test_a_cluster_without_a_record_of_it_does_not_count() -> None:
 
 
 def commit(
-    committed: CommittedOffsets, alias: str, group: str, offset: int, at_ms: int, number: int, metadata: str = ""
+    committed: CommittedOffsets, alias: str, group: str, offset: int, at_ms: int, number: int, *, is_own: bool = False
 ) -> None:
-    records = CommitRecords(
-        committed.ids([(group, "orders", 0)]),
-        np.array([offset]),
-        np.array([offset < 0]),
-        np.array([at_ms]),
-        np.array([number]),
-        [metadata],
-        [None],
-        np.array([-1]),
-    )
-    committed.clusters[alias].record(records)
+    key = committed.ids([GroupPartition(group, "orders", 0)])
+    if is_own:
+        committed.clusters[alias].own_writes.begin(key, np.array([offset]))
+    record = CommitRecord(group, ORDERS, None if offset < 0 else offset, at_ms)
+    committed.clusters[alias].record(to_records([record], key.tolist(), number))
 
 
 def test_the_lowest_commit_is_of_what_stands_and_of_what_is_translated() -> None:
     committed = CommittedOffsets(["X", "Y"])
     commit(committed, "X", "a", 40, 1, 1)
-    commit(committed, "Y", "a", 44, 2, 1, "offset-sync")
+    commit(committed, "Y", "a", 44, 2, 1, is_own=True)
     commit(committed, "X", "b", 30, 1, 2)
     commit(committed, "X", "c", 10, 1, 3)
     commit(committed, "X", "c", -1, 2, 4)
@@ -163,11 +158,10 @@ def test_the_lowest_commit_is_of_what_stands_and_of_what_is_translated() -> None
     assert found == {X: 30, Y: 44}
 
 
-def test_a_genuine_commit_counts_as_long_as_its_cluster_owns_the_group() -> None:
+def test_of_a_partition_what_the_coordinator_holds_counts_whoever_wrote_it() -> None:
     committed = CommittedOffsets(["X", "Y"])
     commit(committed, "X", "a", 40, 1, 1)
-    commit(committed, "X", "a", 60, 2, 2, "offset-sync")
-    assert lowest_commits(committed, lambda _: True) == {X: 40}
+    commit(committed, "X", "a", 60, 2, 2, is_own=True)
     commit(committed, "Y", "a", 70, 3, 1)
     assert lowest_commits(committed, lambda _: True) == {X: 60, Y: 70}
 

@@ -14,6 +14,7 @@ import pytest
 from offset_sync.model.values import ABSENT
 from offset_sync.state import last_commits as module
 from offset_sync.state.commit_log_lives import LogLife, Places
+from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.key_codes import KeyCodes, last_of_each
 from offset_sync.state.last_commits import LAST_COMMITS_SCHEMA, last_commits
 from offset_sync.state.rewinds import Rewinds
@@ -28,25 +29,27 @@ def ms(at: datetime) -> int:
 
 
 def history(seed: int, size: int) -> tuple[Rows, Places]:
-    """Return commits of two clusters whose logs are cut now and then, and their lives."""
+    """Return commits of two clusters whose logs are cut now and then and get a second partition, and their lives."""
     chance, now, rows, lives = random.Random(seed), BEGINS, list[dict[str, Any]](), list[LogLife]()
     ends = dict.fromkeys([(alias, number) for alias in "XY" for number in (0, 1)], 0)
-    for _ in range(size):
+    grown_at = {alias: chance.randrange(size) for alias in "XY"}
+    for step in range(size):
         now += timedelta(seconds=1)
-        alias, number = log = chance.choice(list(ends))
+        alias, group = chance.choice("XY"), f"g{chance.randrange(4)}"
+        log = alias, coordinator_partition(group, 1 + (step >= grown_at[alias]))
         if chance.random() < 0.05:
             ends[log] = chance.randint(0, ends[log])
-            lives.append(LogLife(alias, number, ends[log], ms(now)))
+            lives.append(LogLife(*log, ends[log], ms(now)))
             continue
         offset = chance.choice([None, -1, *range(9)])
-        row = {"cluster": alias, "group_id": f"g{number}-{chance.randrange(4)}", "topic": chance.choice("ab")}
+        row = {"cluster": alias, "group_id": group, "topic": chance.choice("ab")}
         row |= {"partition": chance.randrange(2), "committed_offset": offset, "committed_at": now}
-        row |= {"leader_epoch": chance.choice([None, 3]), "metadata": chance.choice(["", "m", "n"])}
-        row |= {"topic_id": chance.choice([None, "id"]), "is_tombstone": offset is None}
-        row |= {"is_own": chance.random() < 0.3, "log_partition": number, "log_offset": ends[log]}
+        row |= {"leader_epoch": chance.choice([None, 3]), "topic_id": chance.choice([None, "id"])}
+        row |= {"is_tombstone": offset is None, "made_at": chance.choice([None, now - timedelta(milliseconds=3)])}
+        row |= {"is_own": chance.random() < 0.3, "log_partition": log[1], "log_offset": ends[log]}
         rows.append(row | {"captured_at": now + timedelta(milliseconds=1)})
         ends[log] += 1
-    return rows, Places(tuple(lives))
+    return rows, Places(tuple(lives), {"X": 2, "Y": 2})
 
 
 def one_by_one(rows: Rows, places: Places) -> list[dict[str, Any]]:
@@ -55,49 +58,69 @@ def one_by_one(rows: Rows, places: Places) -> list[dict[str, Any]]:
         row | dict(zip(("gone", "newest", "place"), each, strict=True)) for row, each in zip(rows, at(rows, places))
     ]
     found = []
-    for key in {(row["cluster"], row["group_id"], row["topic"], row["partition"]) for row in rows}:
-        mine = [row for row in marked if (row["cluster"], row["group_id"], row["topic"], row["partition"]) == key]
-        mine.sort(key=lambda row: row["place"])
+    for key in {key_of(row) for row in rows}:
+        mine = sorted((row for row in marked if key_of(row) == key), key=lambda row: row["place"])
         last, newest = mine[-1], max(mine, key=lambda row: row["newest"])
         stands = last["gone"] == ABSENT
-        is_position = not last["is_tombstone"] and last["committed_offset"] >= 0
-        genuine = [row for row in mine if not row["is_own"] and not row["is_tombstone"]]
-        genuine = [row for row in genuine if row["committed_offset"] >= 0]
+        holds = stands and is_position(last)
+        genuine = [row for row in mine if not row["is_own"] and is_position(row)]
+        placed = [row for row in mine if is_position(row) and (row["gone"] == ABSENT or not row["is_own"])]
         went_back = [
-            ms(after["committed_at"])
-            for before, after in pairwise(genuine)
-            if after["committed_offset"] < before["committed_offset"]
+            made_ms(after)
+            for before, after in pairwise(placed)
+            if after["committed_offset"] < before["committed_offset"] and not after["is_own"]
         ]
-        said = genuine[-1] if genuine else None
         found.append(
             dict(zip(LAST_COMMITS_SCHEMA.names, key))
             | {
+                "log_partition": last["log_partition"] if stands else None,
                 "log_offset": last["log_offset"] if stands else None,
-                "actual_offset": last["committed_offset"] if stands and is_position else None,
+                "actual_offset": last["committed_offset"] if holds else None,
                 "actual_at_ms": ms(last["committed_at"]) if stands else last["gone"],
+                "actual_made_ms": made_ms(last) if stands else last["gone"],
+                "actual_epoch": epoch(last) if holds else ABSENT,
                 "actual_is_own": stands and last["is_own"],
-                "actual_metadata": last["metadata"],
                 "is_deleted": last["is_tombstone"] and newest["is_tombstone"],
-                "genuine_offset": said and said["committed_offset"],
-                "genuine_at_ms": said and ms(said["committed_at"]),
-                "genuine_epoch": said and (ABSENT if said["leader_epoch"] is None else said["leader_epoch"]),
-                "metadata": said and said["metadata"],
-                "topic_id": said and said["topic_id"],
-                "rewound_at_ms": max(went_back, default=None),
+                "genuine_offset": genuine[-1]["committed_offset"] if genuine else None,
+                "genuine_at_ms": ms(genuine[-1]["committed_at"]) if genuine else None,
+                "genuine_made_ms": made_ms(genuine[-1]) if genuine else None,
+                "genuine_epoch": epoch(genuine[-1]) if genuine else None,
+                "last_offset": placed[-1]["committed_offset"] if placed else None,
+                "topic_id": placed[-1]["topic_id"] if placed else None,
+                "rewound_ms": max(went_back, default=None),
+                "first_ms": min(map(made_ms, genuine), default=None),
                 "captured_ms": max(ms(row["captured_at"]) for row in mine),
             }
         )
     return found
 
 
-def at(rows: Rows, places: Places) -> list[tuple[int, tuple[int, int], tuple[bool, int, int]]]:
+def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["cluster"], row["group_id"], row["topic"], row["partition"]
+
+
+def is_position(row: dict[str, Any]) -> bool:
+    return not row["is_tombstone"] and row["committed_offset"] >= 0
+
+
+def made_ms(row: dict[str, Any]) -> int:
+    return min(ms(row["committed_at"]), ms(row["captured_at"])) if row["made_at"] is None else ms(row["made_at"])
+
+
+def epoch(row: dict[str, Any]) -> int:
+    return ABSENT if row["leader_epoch"] is None else int(row["leader_epoch"])
+
+
+def at(rows: Rows, places: Places) -> list[tuple[int, tuple[bool, int, int], tuple[bool, bool, int, int]]]:
     """Return of each row when it is gone, and what orders it: among all of its key, and with those first that are."""
     found = []
     for row in rows:
         of_log = [e for e in places.lives if (e.cluster, e.partition) == (row["cluster"], row["log_partition"])]
         begun = [life.noticed_ms for life in of_log if life.begins_at <= row["log_offset"]]
         gone = min((ms_ for ms_ in begun if ms_ >= ms(row["captured_at"])), default=ABSENT)
-        newest = (max((ms_ for ms_ in begun if ms_ < ms(row["captured_at"])), default=0), row["log_offset"])
+        is_present = coordinator_partition(row["group_id"], places.partitions[row["cluster"]]) == row["log_partition"]
+        life = max((ms_ for ms_ in begun if ms_ < ms(row["captured_at"])), default=0)
+        newest = (is_present, life, row["log_offset"])
         found.append((gone, newest, (gone == ABSENT, *newest)))
     return found
 
@@ -118,7 +141,7 @@ def test_any_order_and_any_pieces_say_what_all_rows_say_one_by_one(
 ) -> None:
     rows, places = history(seed, 300)
     wanted = in_order(one_by_one(rows, places))
-    assert any(row["rewound_at_ms"] for row in wanted)
+    assert any(row["rewound_ms"] for row in wanted)
     assert any(row["log_offset"] is None for row in wanted)
     if pieces > 1:
         random.Random(seed).shuffle(rows)
@@ -126,6 +149,24 @@ def test_any_order_and_any_pieces_say_what_all_rows_say_one_by_one(
     size = -(-len(rows) // pieces)
     batches = [table(rows[first : first + size]) for first in range(0, len(rows), size)]
     assert in_order(last_commits(batches, places).to_pylist()) == wanted
+
+
+def test_of_a_group_whose_coordinator_has_moved_the_commits_in_the_partition_of_now_are_newer() -> None:
+    """The smallest input: 300 four times in the only partition, then 10 in the one that was added."""
+    group, times = "g", iter(range(10))
+    assert (coordinator_partition(group, 1), coordinator_partition(group, 2)) == (0, 1)
+    rows = [
+        {"cluster": "X", "group_id": group, "topic": "a", "partition": 0, "committed_offset": offset, "is_own": False}
+        | {"committed_at": (when := BEGINS + timedelta(seconds=next(times))), "captured_at": when, "made_at": when}
+        | {"is_tombstone": False, "log_partition": partition, "log_offset": log_offset}
+        for offset, partition, log_offset in [*((300, 0, number) for number in range(4)), (10, 1, 0)]
+    ]
+    for ordered in (rows, rows[::-1], [*rows[2:], *rows[:2]]):
+        (found,) = last_commits([table(ordered)], Places((), {"X": 2})).to_pylist()
+        assert (found["actual_offset"], found["log_partition"], found["genuine_offset"]) == (10, 1, 10)
+        assert found["rewound_ms"] == ms(BEGINS) + 4000
+        (before,) = last_commits([table(ordered)], Places((), {"X": 1})).to_pylist()
+        assert before["actual_offset"] == 300, "as it was before partitions were added"
 
 
 def test_rows_that_come_twice_change_nothing() -> None:

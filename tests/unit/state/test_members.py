@@ -33,9 +33,7 @@ class Coordinators:
 def by_log() -> GroupsByLog:
     tables: Any = MemoryTables()
     tables.append(GROUP_EVENTS, rows(*JOINED, group="streams-app"))
-    found = GroupsByLog(tables, CommitLogLives(tables), ["X", "Y"])
-    found.restore()
-    return found
+    return GroupsByLog(tables, CommitLogLives(tables), ["X", "Y"])
 
 
 def test_members_are_those_that_coordinators_and_logs_name(by_log: GroupsByLog) -> None:
@@ -43,7 +41,8 @@ def test_members_are_those_that_coordinators_and_logs_name(by_log: GroupsByLog) 
     assert (members.of("X"), members.of("Y")) == (None, None), "not asked yet"
     members.refresh()
     assert (members.of("X"), members.of("Y")) == ({"a", "streams-app"}, frozenset())
-    by_log.take_in("X", rows(*LEFT, group="streams-app", first=3))
+    by_log._tables.append(GROUP_EVENTS, rows(*LEFT, group="streams-app", first=3))
+    members.refresh()
     assert members.of("X") == {"a"}
 
 

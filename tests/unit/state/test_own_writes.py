@@ -1,7 +1,9 @@
-"""Our own commits: known by our tag or by the ledger of what we wrote, and never taken for a group's."""
+"""Our own commits: those records of a target's log that match a write of ours, by value and in order, once each."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,110 +12,179 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.commits import acknowledge, commit, commit_logs, known, take_in
-from fakes.clusters import CommitRecord, to_records
+from fakes.clusters import CommitRecord
 from generators.hypothesis_strategies import law
-from offset_sync.model.values import GroupPartition
-from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
+from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.state.own_writes import OwnWrites
+
+MOST_PENDING = 64
+values = st.lists(st.integers(0, 3), max_size=8)
 
 
-def test_a_commit_with_our_tag_is_never_genuine() -> None:
+def claimed(own_writes: OwnWrites, offsets: Sequence[int], key: int = 0) -> list[bool]:
+    """Return which records of one key are ours, as its log brings them."""
+    return own_writes.claim(np.full(len(offsets), key), np.array(offsets, np.int64)).tolist()
+
+
+def written(*offsets: int, key: int = 0) -> OwnWrites:
+    own_writes = OwnWrites()
+    own_writes.begin(np.full(len(offsets), key), np.array(offsets, np.int64))
+    return own_writes
+
+
+def by_every_choice(pending: Sequence[int], log: Sequence[int]) -> list[bool]:
+    """Return which records are ours, where each takes the first write of its value after all that were matched."""
+    found, first = [], 0
+    for offset in log:
+        at = next((n for n in range(first, len(pending)) if pending[n] == offset), None)
+        found.append(at is not None)
+        first = first if at is None else at + 1
+    return found
+
+
+# The ledger by itself
+
+
+@law(300)
+@given(values, values, st.lists(st.integers(0, 8), max_size=3))
+def test_each_write_matches_at_most_one_record_and_in_order_wherever_batches_end(
+    pending: list[int], log: list[int], borders: list[int]
+) -> None:
+    own_writes, found, ends = written(*pending), list[bool](), sorted({0, *borders, len(log)})
+    for first, end in itertools.pairwise(ends):
+        found += claimed(own_writes, log[first:end])
+    assert found == by_every_choice(pending, log)
+    assert sum(found) <= len(pending)
+
+
+@law(200)
+@given(values, st.sets(st.integers(0, 7)))
+def test_of_what_compaction_has_left_every_record_that_is_ours_is_told(pending: list[int], left: set[int]) -> None:
+    log = [offset for place, offset in enumerate(pending) if place in left]
+    assert all(claimed(written(*pending), log))
+
+
+def test_a_second_record_of_the_value_that_we_wrote_once_is_the_groups_own() -> None:
+    own_writes = written(100, 120)
+    assert claimed(own_writes, [100, 120, 120, 100]) == [True, True, False, False]
+    assert claimed(own_writes, [120]) == [False]
+
+
+def test_two_writes_of_one_value_are_two_records() -> None:
+    assert claimed(written(9, 9), [9, 9, 9]) == [True, True, False]
+
+
+def test_a_record_ends_every_write_before_the_one_that_it_matches() -> None:
+    assert claimed(written(100, 110, 120), [120, 100, 110]) == [True, False, False]
+
+
+def test_a_write_that_came_to_nothing_matches_nothing_and_an_earlier_one_of_its_value_does() -> None:
+    own_writes = written(9, 12, 9)
+    own_writes.abort(np.array([0]), np.array([9]))
+    assert claimed(own_writes, [9, 12, 9]) == [True, True, False]
+    own_writes = written(9)
+    own_writes.abort(np.array([0, 0, 1]), np.array([9, 9, 4]))
+    assert claimed(own_writes, [9]) == [False]
+
+
+def test_what_a_driver_before_has_written_comes_before_what_we_write() -> None:
+    own_writes = written(120)
+    own_writes.inherit(0, [90, -1, 100])
+    assert claimed(own_writes, [90, 100, 120, 90]) == [True, True, True, False]
+    own_writes = written(120)
+    own_writes.inherit(0, [90, 100])
+    assert claimed(own_writes, [120, 90]) == [True, False]
+
+
+def test_inherited_writes_are_forgotten_with_all_of_their_key_once_the_log_was_read_to_its_end() -> None:
+    own_writes = written(7, key=1)
+    own_writes.inherit(0, [90, 100])
+    own_writes.drop_inherited()
+    assert claimed(own_writes, [100]) == [False]
+    assert claimed(own_writes, [7], key=1) == [True]
+
+
+def test_writes_of_other_keys_match_nothing() -> None:
+    own_writes = written(9, key=1)
+    assert claimed(own_writes, [9], key=0) == [False]
+    assert claimed(own_writes, [9], key=1) == [True]
+
+
+def test_writes_that_are_never_read_back_are_forgotten_in_the_end() -> None:
+    own_writes = written(*range(1000))
+    assert claimed(own_writes, [0, 1000 - MOST_PENDING - 1, 1000 - MOST_PENDING, 999]) == [False, False, True, True]
+
+
+# In the light of a cluster's log
+
+
+def test_a_write_is_ours_though_the_log_brings_it_before_the_clusters_answer() -> None:
     committed = CommittedOffsets(["X"])
-    assert take_in(committed, commit(5, 1), commit(9, 2, metadata=OWN_TAG)) == [False, True]
+    key = committed.ids([("g", "orders", 0)])
+    committed.clusters["X"].own_writes.begin(key, np.array([9]))
+    assert take_in(committed, commit(9, 2)) == [True]
+    committed.clusters["X"].acknowledge(key, np.array([9]), 3)
+    assert (known(committed)["actual_is_own"], known(committed)["genuine_offset"]) == (True, -1)
+
+
+def test_an_answer_that_comes_late_does_not_hide_what_the_group_has_committed_since() -> None:
+    """One answer for a thousand groups: the first of them commits at the target before the last one is written."""
+    committed = CommittedOffsets(["X"])
+    key = committed.ids([("g", "orders", 0)])
+    committed.clusters["X"].own_writes.begin(key, np.array([120]))
+    assert take_in(committed, commit(120, 2), commit(50, 3)) == [True, False]
+    committed.clusters["X"].acknowledge(key, np.array([120]), 4)
     found = known(committed)
-    assert (found["actual_offset"], found["actual_is_own"], found["genuine_offset"]) == (9, True, 5)
+    assert (found["actual_offset"], found["actual_at_ms"], found["actual_is_own"]) == (50, 3, False)
+    committed.clusters["X"].forget_acknowledged()
+    assert known(committed)["actual_offset"] == 50
 
 
-def test_a_write_with_the_sources_metadata_is_known_from_the_ledger() -> None:
+@pytest.mark.parametrize("metadata", ["", "offset-sync", "of the source"])
+def test_metadata_says_nothing_of_who_has_written(metadata: str) -> None:
     committed = CommittedOffsets(["X"])
     acknowledge(committed, 9, 1)
-    assert known(committed)["actual_is_own"]
-    assert take_in(committed, commit(9, 2, metadata="of the source")) == [True]
-    assert known(committed)["genuine_at_ms"] == -1
+    log = [commit(5, 1, metadata=metadata), commit(9, 2, metadata=metadata), commit(9, 3, metadata=metadata)]
+    assert take_in(committed, *log) == [False, True, False]
+    assert (known(committed)["genuine_offset"], known(committed)["actual_is_own"]) == (9, False)
 
 
 def test_several_writes_that_are_read_later_are_all_known() -> None:
     committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9, 1)
-    acknowledge(committed, 12, 2)
-    acknowledge(committed, 15, 3)
-    assert take_in(committed, commit(9, 1, metadata="m")) == [True]
-    assert take_in(committed, commit(12, 2, metadata="m"), commit(15, 3, metadata="m"), first=1) == [True, True]
+    for number, offset in enumerate((9, 12, 15), 1):
+        acknowledge(committed, offset, number)
+    assert take_in(committed, commit(9, 1)) == [True]
+    assert take_in(committed, commit(12, 2), commit(15, 3), first=1) == [True, True]
     assert (known(committed)["genuine_offset"], known(committed)["actual_offset"]) == (-1, 15)
 
 
-@pytest.mark.parametrize(("made_s_before", "is_own"), [(61, [False, False, True]), (59, [True, False, False])])
-def test_a_commit_that_was_made_long_before_our_write_is_not_ours_though_the_log_brings_it_later(
-    made_s_before: int, is_own: list[bool]
-) -> None:
-    """The log could not be read while the group went from 9 to 12 there; then we wrote 9, with its metadata."""
-    committed, begun_ms = CommittedOffsets(["X"]), 1_000_000
-    key = committed.ids([GroupPartition("g", "orders", 0)])
-    committed.clusters["X"].own_writes.begin(key, np.array([9]), begun_ms)
-    at_ms = begun_ms - 1_000 * made_s_before
-    commits = (commit(9, at_ms, metadata="m"), commit(12, at_ms + 1, metadata="m"), commit(9, begun_ms, metadata="m"))
-    assert take_in(committed, *commits) == is_own
-
-
-@pytest.mark.parametrize(("ahead_s", "made_s_before", "is_own"), [(120, 0, True), (120, 62, False), (-120, 0, True)])
-def test_our_write_is_ours_however_far_ahead_of_the_clusters_our_clock_is(
-    ahead_s: int, made_s_before: int, is_own: bool
-) -> None:
-    """A second passes between what the cluster says and our reading it, which tells how far the clocks differ."""
-    committed, ahead_ms, begun_ms = CommittedOffsets(["X"]), 1_000 * ahead_s, 1_000_000
-    key = committed.ids([GroupPartition("g", "orders", 0)])
-    cluster = committed.clusters["X"]
-    for number, at_ms in enumerate((begun_ms - 400_000, begun_ms - 2_000)):
-        heard = to_records([commit(number, at_ms, metadata="m")], [0], number)
-        cluster.record(heard, at_ms + 1_000 + ahead_ms)
-    cluster.begin(key, np.array([9]), begun_ms + ahead_ms)
-    made_ms = begun_ms - 1_000 * made_s_before
-    assert take_in(committed, commit(9, made_ms, metadata="m"), first=2) == [is_own]
-
-
-def test_a_group_that_commits_the_value_that_we_wrote_without_a_tag_cannot_be_told_from_us() -> None:
-    committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9, 1)
-    assert take_in(committed, commit(9, 1, metadata="m"), commit(9, 5), commit(9, 6)) == [True, True, True]
-
-
-@pytest.mark.parametrize("is_acknowledged", [True, False])
-def test_a_group_that_commits_our_tagged_value_was_started_there_wherever_the_batch_ends(is_acknowledged: bool) -> None:
-    tagged, repeated = commit(9, 1, metadata=OWN_TAG), commit(9, 2)
-    for batches in ([(tagged, repeated)], [(tagged,), (repeated,)]):
-        committed = CommittedOffsets(["X"])
-        if is_acknowledged:
-            acknowledge(committed, 9, 1, is_tagged=True)
-        first, is_own = 0, []
+def test_a_group_that_commits_our_value_was_started_there_wherever_the_batch_ends() -> None:
+    for batches in ([[1, 2]], [[1], [2]]):
+        committed, first, is_own = CommittedOffsets(["X"]), 0, list[bool]()
+        acknowledge(committed, 9, 1)
         for batch in batches:
-            is_own += take_in(committed, *batch, first=first)
+            is_own += take_in(committed, *(commit(9, at_ms) for at_ms in batch), first=first)
             first += len(batch)
         assert is_own == [True, False]
         assert (known(committed)["genuine_offset"], known(committed)["actual_is_own"]) == (9, False)
 
 
-def test_what_a_consumer_committed_before_us_is_its_own_though_we_write_the_same() -> None:
-    committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9, 2, is_tagged=True)
-    assert take_in(committed, commit(9, 1), commit(9, 2, metadata=OWN_TAG)) == [False, True]
-
-
 def test_a_group_that_goes_on_from_our_value_and_is_reset_to_it_is_followed() -> None:
     for batches in ([[9, 15, 9]], [[9], [15], [9]], [[9, 15], [9]]):
-        committed = CommittedOffsets(["X"])
+        committed, first, is_own = CommittedOffsets(["X"]), 0, list[bool]()
         acknowledge(committed, 9, 1)
-        first, is_own = 0, []
         for batch in batches:
             is_own += take_in(committed, *(commit(offset, 10 + first) for offset in batch), first=first)
             first += len(batch)
         assert is_own == [True, False, False], batches
         assert (known(committed)["genuine_offset"], known(committed)["actual_is_own"]) == (9, False)
-        assert known(committed)["rewound_at_ms"] >= 0
+        assert known(committed)["rewound_ms"] >= 0
 
 
 def test_a_commit_before_our_write_in_the_log_does_not_hide_that_the_write_is_ours() -> None:
     committed = CommittedOffsets(["X"])
     acknowledge(committed, 9, 2)
-    assert take_in(committed, commit(5, 1), commit(9, 2, metadata="m")) == [False, True]
+    assert take_in(committed, commit(5, 1), commit(9, 2)) == [False, True]
     assert known(committed)["genuine_offset"] == 5
 
 
@@ -130,14 +201,7 @@ def test_a_write_is_ours_only_where_and_for_whom_it_was_made() -> None:
     assert take_in(committed, commit(9, 2, group="other")) == [False]
 
 
-def test_writes_that_are_never_read_back_are_forgotten_in_the_end() -> None:
-    committed = CommittedOffsets(["X"])
-    for offset in range(1000):
-        acknowledge(committed, offset)
-    assert take_in(committed, commit(0), commit(999)) == [False, True]
-
-
-def test_what_a_cluster_acknowledged_stands_before_it_is_read() -> None:
+def test_what_a_cluster_acknowledged_is_believed_before_it_is_read() -> None:
     committed = CommittedOffsets(["X"])
     take_in(committed, commit(5, 1), commit(None, 2))
     acknowledge(committed, 9, 3)
@@ -147,17 +211,16 @@ def test_what_a_cluster_acknowledged_stands_before_it_is_read() -> None:
 
 def model(log: list[CommitRecord], written: list[int]) -> tuple[int, int, int]:
     """The last genuine commit of one key, its time and that of the last rewind, record by record."""
-    pending, held, genuine = list(written), None, (-1, -1, -1)
-    for record in log:
-        if record.offset is None or record.offset < 0:
-            held = None
-        elif record.offset in pending or record.metadata == OWN_TAG:
-            held = None if record.metadata == OWN_TAG else record.offset
-            pending = pending[pending.index(record.offset) + 1 :] if record.offset in pending else pending
-        elif record.offset != held:
-            held = None
-            genuine = (record.offset, record.at_ms, record.at_ms if record.offset < genuine[0] else genuine[2])
-    return genuine
+    positions = [record for record in log if record.offset is not None and record.offset >= 0]
+    is_own = by_every_choice(written, [record.offset or 0 for record in positions])
+    before, genuine, rewound = -1, (-1, -1), -1
+    for record, is_ours in zip(positions, is_own, strict=True):
+        offset = record.offset or 0
+        if not is_ours:
+            genuine = (offset, record.at_ms)
+            rewound = record.at_ms if offset < before else rewound
+        before = offset
+    return (*genuine, rewound)
 
 
 @law(150)
@@ -172,4 +235,4 @@ def test_what_is_genuine_is_what_remains_when_our_writes_are_taken_out(
         acknowledge(committed, offset)
     take_in(committed, *log)
     found = known(committed)
-    assert (found["genuine_offset"], found["genuine_at_ms"], found["rewound_at_ms"]) == model(log, written)
+    assert (found["genuine_offset"], found["genuine_at_ms"], found["rewound_ms"]) == model(log, written)

@@ -44,6 +44,7 @@ class History:
             "log_partition": 0,
             "log_offset": log_offset,
             "captured_at": self.now,
+            "made_at": self.now,
         }
         self.tables.append(OFFSET_COMMITS, pa.Table.from_pylist([row], OFFSET_COMMITS.arrow_schema))
 
@@ -68,7 +69,7 @@ def test_what_we_have_written_and_never_read_back_is_gone_with_a_log_that_was_cu
     history = History()
     history.capture(0, 5)
     history.restore()
-    acknowledge(history.state.offsets, 9, group="ours", is_tagged=True)
+    acknowledge(history.state.offsets, 9, group="ours")
     assert history.stands("ours") == 9
     history.cut(1)
     history.restore()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,9 @@ from builders.logs import log
 from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import IN_SYNC, StatusSite, at_target, moved, status_site
+from offset_sync.model.values import EpochEnd, TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.status.stream_lag import StreamLag
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.time_index import TimeIndex
@@ -110,6 +116,45 @@ def test_an_unread_record_that_retention_took_at_the_target() -> None:
     # The next record is X0 on both sides, and still it is not in sync.
     assert site.said() == ("Mirroring", "1 record unread and not at the target for good: dropped or deleted")
     assert (site.row()["lost"], site.row()["not_mirrored"]) == (1, 0)
+
+
+def test_what_both_clusters_have_deleted_unread_is_not_lost_by_the_move() -> None:
+    site = status_site("X0:20", "")
+    site.put(log("X", "X0:20", log_start=10))
+    site.put(log("Y", "X0:20", log_start=10))
+    site.commit("X", "g", 1)
+    site.reconciled()
+    assert (site.said(), site.row()["lost"], site.target_offset("Y", "g")) == (IN_SYNC, 0, 10)
+    site.clusters["X"].is_down = True  # where its log begins is not known any more
+    assert site.row()["lost"] == 9
+
+
+def test_what_only_the_source_has_deleted_is_neither_lost_nor_on_its_way() -> None:
+    site = status_site("X0:20", "X0:5 X10:20")
+    site.put(log("X", "X0:20", log_start=10))
+    site.commit("X", "g", 7)
+    site.reconciled()
+    assert (site.said(), site.row()["lost"], site.target_offset("Y", "g")) == (IN_SYNC, 0, 5)
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+def test_a_target_that_was_cut_is_answered_below_the_cut_and_what_it_lacks_is_told(is_down: bool) -> None:
+    site = moved("X0:10", "X0:10", 8)
+    look = site.fetch
+
+    def noticing(aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
+        said = look(aliases, partitions)
+        there = said["Y"]
+        assert isinstance(there, ClusterMetadata)
+        return {**said, "Y": replace(there, cut=frozenset({ORDERS}), ended={ORDERS: EpochEnd(2, 4)})}
+
+    site.fetch = noticing  # type: ignore[method-assign]
+    site.clusters["X"].is_down = is_down
+    row = site.row()
+    assert (row["state"], row["wanted_offset"], row["target_offset"]) == ("AT_FRONTIER", 4, 8)
+    assert site.said() == ("Behind", "the target is ahead: 4 records unread below it, written by somebody else")
+    site.reconcile(is_first=True)
+    assert (site.target_offset("Y", "g"), site.row()["lost"]) == (4, 2)
 
 
 def test_a_record_that_was_overtaken_a_moment_ago_may_still_come() -> None:

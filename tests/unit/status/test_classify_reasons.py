@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from builders.logs import log
+from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS
 from fakes.status_site import IN_SYNC, at_target, moved, status_site
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import Status
+from offset_sync.model.held_commits import HeldCommits
+from offset_sync.model.values import GroupPartition, Status
 from offset_sync.status.stream_lag import StreamLag
 
 MINUTE_MS = 60_000
@@ -126,6 +128,21 @@ def test_a_sync_that_stands_still_with_commits_to_read_stalls() -> None:
         site.lags["Y"] = StreamLag({0: 0, 1: 0}, silent_ms, 2)
         assert site.said()[0] == word
     assert site.said() == ("Stalled", "sync_offsets has not moved for 60 s")
+
+
+def test_an_open_transaction_names_itself_to_the_groups_that_it_holds_back() -> None:
+    site = moved("X0:10", "X0:10", 4, status=MINUTE)
+    for keys, word in (({GroupPartition("g", *ORDERS)}, "Mirroring"), ({GroupPartition("h", *ORDERS)}, "InSync")):
+        held = {number: HeldCommits(number, 5, 6, frozenset(keys)) for number in (0, 1)}
+        site.lags["Y"] = StreamLag({0: 0, 1: 0}, 0, 2, held)
+        assert site.said()[0] == word
+    held = {number: HeldCommits(number, 5, 6, None) for number in (0, 1)}
+    site.lags["Y"] = StreamLag({0: 0, 1: 0}, 0, 2, held)
+    assert "transaction that is open since offset 5 of __consumer_offsets-" in str(site.said()[1])
+    site.clusters["Y"].group_offsets["g", ORDERS] = GroupOffset(3, "")  # behind, for it cannot be written there
+    word, reason = site.said()
+    assert word == "Behind"
+    assert "transaction that is open" in str(reason)
 
 
 def test_an_index_that_stands_still_stalls_where_records_wait_for_it() -> None:

@@ -18,7 +18,6 @@ from generators.hypothesis_strategies import law
 from generators.mirrored_logs import CLUSTERS, random_cases, random_world
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, TopicPartition
-from offset_sync.state.committed_offsets import OWN_TAG
 from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.status import assess
 from offset_sync.status.reporter import StatusReporter
@@ -78,7 +77,7 @@ def grow(site: StatusSite, case: Case, rng: random.Random) -> None:
         if rng.random() < 0.3:
             site.commit(case.source_cluster, group, rng.randint(0, case.source_frontier + 1))
         if rng.random() < 0.3:
-            site.clusters[case.target.cluster].commit(group, ORDERS, rng.randint(0, case.target.log_end), OWN_TAG)
+            site.write_as_we_do(case.target.cluster, group, rng.randint(0, case.target.log_end))
     cluster = site.clusters[rng.choice([case.source_cluster, case.target.cluster])]
     cluster.is_down = rng.random() < 0.1
     if rng.random() < 0.05:

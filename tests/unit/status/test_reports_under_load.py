@@ -13,7 +13,6 @@ from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import IN_SYNC, StatusSite, moved
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import CLUSTERS, random_cases, random_world
-from offset_sync.state.committed_offsets import OWN_TAG
 from oracles.status import identity
 from oracles.translation import Case, Log
 
@@ -100,7 +99,7 @@ def site_of(case: Case, rng: random.Random) -> tuple[StatusSite, dict[int, tuple
     positions = {number: (rng.randint(0, ends[0]), rng.randint(0, ends[1])) for number in range(40)}
     for number, (committed, position) in positions.items():
         site.commit(case.source_cluster, str(number), committed)
-        site.clusters[case.target.cluster].commit(str(number), ORDERS, position, OWN_TAG)
+        site.write_as_we_do(case.target.cluster, str(number), position)
     return site, positions
 
 

@@ -13,7 +13,7 @@ from fakes.clusters import MemoryEnds
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, mirrored_site
 from offset_sync.sync import translation_history
 from offset_sync.sync.reconciliation import Reconciliation
-from offset_sync.sync.translation_history import NoIntents, TranslationHistory, to_rows
+from offset_sync.sync.translation_history import TranslationHistory, to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import Table
 
@@ -53,7 +53,7 @@ def site() -> Site:
 
 @pytest.fixture
 def writer(site: Site, appended: Appended) -> Iterator[TranslationHistory]:
-    made = TranslationHistory(appended, site.offsets.keys, site.config, NoIntents())
+    made = TranslationHistory(appended, site.offsets.keys, site.config)
     yield made
     appended.may_go_on.set()
     made.close()

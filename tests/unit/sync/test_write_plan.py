@@ -9,23 +9,29 @@ import pytest
 
 from fakes.clusters import CommitRecord, to_records
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, State, TopicPartition
-from offset_sync.state.committed_offsets import OWN_TAG, CommittedOffsets
+from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.snapshot import Commits
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
 from offset_sync.translate.partition import Translations
 
 ORDERS = TopicPartition("orders", 3)
+EPOCH = 8
+OURS, THEIRS = True, False
 
 
 @dataclass
 class Given:
-    """One key: its commits at the source and at the target (offset, time, metadata), and what was answered."""
+    """One key: its commits at the source and at the target (offset, time, whether ours), and what was answered.
 
-    source: list[tuple[int, int, str]]
-    target: list[tuple[int, int, str]] = field(default_factory=list)
+    *offset* is what the source holds, *answered* what of it was answered last.
+    """
+
+    source: list[tuple[int, int, bool]]
+    target: list[tuple[int, int, bool]] = field(default_factory=list)
     wanted: int = 50
     state: State = State.EXACT
-    answered_at_ms: int = -1
+    offset: int = 0
+    answered: int = -1
 
 
 def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False) -> WritePlan:
@@ -33,15 +39,20 @@ def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False) 
     for number, one in enumerate(given):
         key = committed.ids([GroupPartition(f"g{number}", *ORDERS)]).tolist()
         for alias, commits in (("X", one.source), ("Y", one.target)):
-            rows = [CommitRecord("", ORDERS, offset, at_ms, metadata) for offset, at_ms, metadata in commits]
+            rows = [CommitRecord("", ORDERS, offset, at_ms) for offset, at_ms, _ in commits]
+            ours = np.array([offset for offset, _, is_own in commits if is_own], np.int64)
+            committed.clusters[alias].own_writes.begin(np.repeat(key, len(ours)), ours)
             committed.clusters[alias].record(to_records(rows, key * len(rows), 0))
     zeros, states = np.zeros(len(given), np.int64), np.array([one.state for one in given], np.intp)
     wanted = np.array([one.wanted for one in given], np.int64)
     answers = Translations(wanted, wanted, states, zeros, zeros, zeros, zeros > 0, zeros > 0)
-    answered_at_ms = np.array([one.answered_at_ms for one in given], np.int64)
-    commits = Commits(np.arange(len(given)), zeros, zeros)
-    translated = Translated("X", "Y", commits, answers, answered_at_ms, 0)
-    return plan_writes(committed, translated, refresh_before_ms=refresh_before_ms, asks_everything=is_first)
+    answered = np.array([one.answered for one in given], np.int64)
+    commits = Commits(np.arange(len(given)), np.array([one.offset for one in given], np.int64), zeros)
+    translated = Translated("X", "Y", commits, answers, answered, 0)
+    epoch = np.full(len(given), EPOCH)
+    return plan_writes(
+        committed, translated, epoch=epoch, refresh_before_ms=refresh_before_ms, asks_everything=is_first
+    )
 
 
 def outcomes(plan: WritePlan) -> list[Outcome]:
@@ -53,34 +64,34 @@ def states(plan: WritePlan) -> list[State]:
 
 
 def test_nothing_at_the_target_is_asked_for() -> None:
-    plan = planned(Given([(7, 1, "")]))
-    assert plan.writes == [OffsetWrite("g0", "orders", 3, 50, None, Rule.SET, None)]
+    plan = planned(Given([(7, 1, THEIRS)]))
+    assert plan.writes == [OffsetWrite("g0", "orders", 3, 50, EPOCH, Rule.SET, None)]
     assert plan.previous.tolist() == [-1]
 
 
 @pytest.mark.parametrize(
     ("target", "rule", "expected"),
     [
-        ([(40, 0, OWN_TAG)], Rule.SET, 40),
-        ([(60, 0, OWN_TAG)], Rule.SET, 60),
-        ([(40, 0, "")], Rule.FORWARD, 40),
-        ([(0, 0, "")], Rule.FORWARD, 0),
-        ([(-1, 0, "")], Rule.SET, None),
+        ([(40, 0, OURS)], Rule.SET, 40),
+        ([(60, 0, OURS)], Rule.SET, 60),
+        ([(40, 0, THEIRS)], Rule.FORWARD, 40),
+        ([(0, 0, THEIRS)], Rule.FORWARD, 0),
+        ([(-1, 0, THEIRS)], Rule.SET, None),
     ],
 )
 def test_a_write_says_what_it_expects_to_find_and_what_may_be_done_to_it(
-    target: list[tuple[int, int, str]], rule: Rule, expected: int | None
+    target: list[tuple[int, int, bool]], rule: Rule, expected: int | None
 ) -> None:
-    (write,) = planned(Given([(7, 1, "")], target)).writes
+    (write,) = planned(Given([(7, 1, THEIRS)], target)).writes
     assert (write.rule, write.expected_offset, write.refresh) == (rule, expected, False)
 
 
 def test_what_stands_already_and_what_would_go_back_is_not_asked() -> None:
     plan = planned(
-        Given([(7, 1, "")], [(50, 0, OWN_TAG)]),
-        Given([(7, 1, "")], [(50, 0, "")]),
-        Given([(7, 1, "")], [(51, 0, "")]),
-        Given([(7, 1, "")], [(49, 0, "")]),
+        Given([(7, 1, THEIRS)], [(50, 0, OURS)]),
+        Given([(7, 1, THEIRS)], [(50, 0, THEIRS)]),
+        Given([(7, 1, THEIRS)], [(51, 0, THEIRS)]),
+        Given([(7, 1, THEIRS)], [(49, 0, THEIRS)]),
     )
     assert [write.group_id for write in plan.writes] == ["g3"]
     assert plan.rows.tolist() == [3]
@@ -89,17 +100,19 @@ def test_what_stands_already_and_what_would_go_back_is_not_asked() -> None:
 
 
 def test_the_first_pass_asks_about_everything_but_what_is_withheld() -> None:
-    withheld = Given([(7, 1, "")], [(50, 0, OWN_TAG)], wanted=-1, state=State.LOG_TRUNCATED)
-    plan = planned(withheld, Given([(7, 1, "")], [(50, 0, OWN_TAG)]), Given([(7, 1, "")], [(51, 0, "")]), is_first=True)
+    withheld = Given([(7, 1, THEIRS)], [(50, 0, OURS)], wanted=-1, state=State.LOG_TRUNCATED)
+    plan = planned(
+        withheld, Given([(7, 1, THEIRS)], [(50, 0, OURS)]), Given([(7, 1, THEIRS)], [(51, 0, THEIRS)]), is_first=True
+    )
     assert [(write.group_id, write.refresh) for write in plan.writes] == [("g1", False), ("g2", False)]
 
 
 def test_a_withheld_answer_is_never_asked_whatever_stands_there() -> None:
     none = {"wanted": -1, "state": State.NOT_INDEXED}
     plan = planned(
-        Given([(7, 1, "")], **none),
-        Given([(7, 1, "")], [(40, 0, OWN_TAG)], **none),
-        Given([(7, 1, ""), (3, 2, "")], [(40, 0, "")], **none),
+        Given([(7, 1, THEIRS)], **none),
+        Given([(7, 1, THEIRS)], [(40, 0, OURS)], **none),
+        Given([(7, 1, THEIRS), (3, 2, THEIRS)], [(40, 0, THEIRS)], **none),
         refresh_before_ms=100,
         is_first=True,
     )
@@ -108,13 +121,13 @@ def test_a_withheld_answer_is_never_asked_whatever_stands_there() -> None:
 
 
 def test_our_own_value_is_written_again_when_it_is_due_and_nobody_elses() -> None:
-    held = [Given([(7, 9, "")], [(50, at_ms, tag)]) for at_ms, tag in ((4, OWN_TAG), (5, OWN_TAG), (4, ""))]
+    held = [Given([(7, 9, THEIRS)], [(50, at_ms, is_own)]) for at_ms, is_own in ((4, OURS), (5, OURS), (4, THEIRS))]
     plan = planned(*held, refresh_before_ms=5)
     assert [(write.group_id, write.refresh, write.expected_offset) for write in plan.writes] == [("g0", True, 50)]
 
 
 def test_a_value_that_is_due_and_changes_is_an_ordinary_write() -> None:
-    (write,) = planned(Given([(7, 9, "")], [(40, 4, OWN_TAG)]), refresh_before_ms=5).writes
+    (write,) = planned(Given([(7, 9, THEIRS)], [(40, 4, OURS)]), refresh_before_ms=5).writes
     assert (write.refresh, write.offset) == (False, 50)
 
 
@@ -126,30 +139,30 @@ def test_nothing_is_due_where_nothing_stands() -> None:
 
 # Rewinds
 
-WENT_BACK = [(9, 1, ""), (3, 5, "")]
+WENT_BACK = [(9, 1, THEIRS), (3, 5, THEIRS)]
 
 
 def test_an_answer_that_goes_back_because_the_source_did_is_a_rewind() -> None:
-    plan = planned(Given(WENT_BACK, [(60, 2, OWN_TAG)], answered_at_ms=1), Given(WENT_BACK, [(60, 2, "")]))
+    plan = planned(Given(WENT_BACK, [(60, 2, OURS)], offset=3, answered=9), Given(WENT_BACK, [(60, 2, THEIRS)]))
     assert states(plan) == [State.REWIND, State.REWIND]
     assert [write.rule for write in plan.writes] == [Rule.SET, Rule.FOLLOW]
 
 
 def test_an_answer_that_does_not_go_back_is_none() -> None:
-    assert states(planned(Given(WENT_BACK, [(50, 2, OWN_TAG)]), Given(WENT_BACK, [(40, 2, OWN_TAG)]))) == [
+    assert states(planned(Given(WENT_BACK, [(50, 2, OURS)]), Given(WENT_BACK, [(40, 2, OURS)]))) == [
         State.EXACT,
         State.EXACT,
     ]
 
 
 def test_an_answer_that_goes_back_for_another_reason_is_none() -> None:
-    never = Given([(7, 1, "")], [(60, 2, OWN_TAG)])
-    answered_since = Given([*WENT_BACK, (4, 6, "")], [(60, 6, OWN_TAG)], answered_at_ms=5)
+    never = Given([(7, 1, THEIRS)], [(60, 2, OURS)])
+    answered_since = Given([*WENT_BACK, (4, 6, THEIRS)], [(60, 6, OURS)], offset=4, answered=3)
     assert states(planned(never, answered_since)) == [State.EXACT, State.EXACT]
 
 
 def test_a_rewind_keeps_away_from_what_somebody_committed_after_it() -> None:
-    plan = planned(Given(WENT_BACK, [(60, 5, "")]))
+    plan = planned(Given(WENT_BACK, [(60, 5, THEIRS)]))
     assert (states(plan), outcomes(plan), plan.writes) == ([State.EXACT], [Outcome.NOT_FORWARD], [])
 
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.logs import ask, log
 from generators.hypothesis_strategies import NOW_MS, any_cases, cases, generators, histories, law
 from generators.mirrored_logs import arrives_in_order
 from offset_sync.model.values import State
 from oracles import translation_check
-from oracles.translation import UNREAD, Case, Log, LogRecord, f_by_offset
+from oracles.translation import UNREAD, Case, Log, LogRecord, f_by_offset, readable_from
 from oracles.translation_check import disagreements, every_commit, translated
 
 
@@ -161,13 +162,30 @@ def test_there_and_back_again_skips_nothing_that_was_unread_at_the_start(case: C
 
 @law(150)
 @given(cases)
-def test_what_is_lost_is_what_stood_unread_below_the_log_start(case: Case) -> None:
-    commits = every_commit(case)
+def test_what_is_lost_is_what_stood_unread_below_the_log_start_and_may_be_there_at_the_source(case: Case) -> None:
+    commits, source = every_commit(case), case.source
     required = f_by_offset(case)
+    begin = source.log_start if source is not None else 0
+    left = {(r.origin, r.origin_offset): r.offset for r in case.source_records if r.offset >= begin}
     for committed, answer in zip(commits, translated(case, commits)):
-        gone = range(answer.offset, min(case.target.log_start, case.target.frontier))
-        assert answer.lost == sum(1 for y in gone if required[y] >= committed)
+        gone = [r for r in case.target.indexed if answer.offset <= r.offset < case.target.log_start]
+        unread = [r for r in gone if required[r.offset] >= committed]
+        assert answer.lost == sum(1 for r in unread if required[r.offset] >= readable_from(case, committed))
+        still_there = [r for r in unread if left.get((r.origin, r.origin_offset), -1) >= committed]
+        assert len(still_there) <= answer.lost <= len(unread), "what the group could still read there is counted"
         assert answer.clamped_offset == max(answer.offset, case.target.log_start)
+
+
+@pytest.mark.parametrize(("log_start", "lost"), [(0, 5), (2, 5), (3, 5), (5, 3), (8, 0), (9, 0)])
+def test_what_both_clusters_have_deleted_is_not_lost_by_a_move(log_start: int, lost: int) -> None:
+    source, target = log("X", "X0:10", log_start=log_start), log("Y", "X0:10", log_start=8)
+    (answer,) = ask(source, target, 3)
+    assert (answer.clamped_offset, answer.lost) == (8, lost)
+
+
+def test_what_came_again_at_a_source_counts_as_lost_though_its_first_place_is_deleted() -> None:
+    source, target = log("X", "X0 Y0:3 X4 Y1 X6", log_start=4), log("Y", "Y0:3 X0 X4 X6", log_start=3)
+    assert ask(source, target, 1)[0].lost == 3
 
 
 @law(150)

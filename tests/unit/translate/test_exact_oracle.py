@@ -10,7 +10,7 @@ import pytest
 from generators.mirrored_logs import clean_world, random_cases, random_world
 from generators.runs import increments, maximal_runs
 from offset_sync.model.values import State
-from oracles.translation import MALFORMED, Answer, Case, Log, LogRecord, answers, f_by_offset, pos
+from oracles.translation import MALFORMED, Answer, Case, Log, LogRecord, answers, f_by_offset, pos, readable_from
 
 Entry = tuple[str, int] | None
 
@@ -49,7 +49,7 @@ def assert_agrees_with_consumer(case: Case, commits: range) -> None:
         remaining = [r for r in case.target.indexed if r.offset >= answer.clamped_offset]
         assert answer.duplicates == sum(is_read(case, r, committed) for r in remaining)
         expired = [r for r in case.target.indexed if answer.offset <= r.offset < case.target.log_start]
-        assert answer.lost == sum(not is_read(case, r, committed) for r in expired)
+        assert answer.lost == sum(not is_read(case, r, readable_from(case, committed)) for r in expired)
 
 
 def small_logs(cluster: str, length: int) -> list[list[Entry]]:

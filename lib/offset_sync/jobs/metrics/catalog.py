@@ -63,10 +63,14 @@ STALENESS = _metric(
     "staleness_seconds | source, target, outcome | age of the oldest commit that the target does not have, by why; 0: "
     "it has all"
 )
+CLOCK_AHEAD = _metric(
+    "cluster_clock_ahead_seconds | cluster | how far the clock of the cluster's brokers is ahead of ours, negative: "
+    "behind; measured while its commits are read live"
+)
 DUPLICATES = _metric("duplicates | source, target | records that all groups together would read again if moved now")
 DUPLICATES_AT_MOST = _metric("duplicates_at_most | source, target | duplicates, counting what may have been read")
 DUPLICATES_WORST = _metric("duplicates_worst | source, target | duplicates of the group partition with the most")
-LOST = _metric("lost | source, target | records that groups have not read and the target has already deleted")
+LOST = _metric("lost | source, target | unread records that the target has deleted and the source has not")
 GROUP_STALENESS = _metric(
     "group_staleness_seconds | source, target, outcome, group_id | age of the oldest commit that the target does not "
     "have, of the worst groups"
@@ -159,6 +163,7 @@ POSITION_METRICS = (
     ANSWERS,
     WITHHELD,
     STALENESS,
+    CLOCK_AHEAD,
     DUPLICATES,
     DUPLICATES_AT_MOST,
     DUPLICATES_WORST,

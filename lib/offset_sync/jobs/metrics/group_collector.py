@@ -68,6 +68,8 @@ class Positions:
             _add_counts(samples, positions)
             _add_staleness(samples, positions, self._state.now_ms(), self._groups.names, self._worst)
             _add_duplicates(samples, positions, self._groups.names, self._worst)
+        for alias, ahead_ms in self._state.clocks_ahead_ms().items():
+            samples.add(catalog.CLOCK_AHEAD, ahead_ms / 1000, alias)
         return samples
 
     def by_pair(self) -> list[PairPositions]:

@@ -20,7 +20,7 @@
 -- read_since | bigint | offsets that the group had read beyond answered_offset
 -- repeats_at_most | bigint | duplicates_at_most of the answer, and read_since
 -- not_mirrored | bigint | unread records of the source that the target did not have yet, by the index
--- deleted | bigint | unread records that the target had already deleted, as counted when the answer was given
+-- deleted | bigint | unread records that the target had deleted and the source had not, as counted when the answer was given
 -- lost | bigint | not_mirrored and deleted; null when nobody can tell
 called AS (
   SELECT cluster, topic, max_by(stream, translated_at) AS stream

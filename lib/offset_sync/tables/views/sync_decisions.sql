@@ -18,7 +18,7 @@
 -- moved | bigint | offsets from what stood before to the translated one; null when either is unknown
 -- duplicates | bigint | records a failover then would have read again
 -- duplicates_at_most | bigint | the same, counting what may have been read
--- lost | bigint | unread records that the target had already deleted
+-- lost | bigint | unread records that the target had deleted and the source had not
 -- strategy | string | exact, header or timestamp
 -- decided_by | string | stream: a micro-batch of new commits; reconcile: the pass over everything
 -- committed_at | timestamp | when the target acknowledged it; null when nothing was written
@@ -53,6 +53,7 @@ SELECT
       WHEN 'STRATEGY_REFUSED' THEN 'withheld: the strategy of the topic could lose records'
       WHEN 'COPY_WRITTEN' THEN 'withheld: a copy was written to, so the same offset means another record'
       WHEN 'NO_REFERENCE' THEN 'withheld: the strategy of the topic finds nothing to go by'
+      WHEN 'COMMITTED_AT_BOTH' THEN 'withheld: the group commits at two clusters at once'
       WHEN 'OWNER_UNKNOWN' THEN 'withheld: a cluster that could not be read since the start may hold a newer commit'
       WHEN 'TRANSLATION_FAILED' THEN 'withheld: translating this partition failed; the log of sync_offsets says how'
       WHEN 'AMBIGUOUS' THEN 'withheld: hardly any record has contents of its own, and the mirror stamps no headers'

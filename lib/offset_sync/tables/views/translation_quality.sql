@@ -18,7 +18,7 @@
 -- duplicates_p50 | bigint | of the answers that say how many records would be read again: half have no more
 -- duplicates_p95 | bigint | 95 of 100 have no more
 -- duplicates_max | bigint | the worst
--- lost_max | bigint | most unread records that the target had already deleted
+-- lost_max | bigint | most unread records that the target had deleted and the source had not
 -- writes | bigint | commits whose translation was written at the target
 -- latency_p50_ms | bigint | from the commit at the source to the target's acknowledgement; two clocks
 -- latency_p95_ms | bigint | 95 of 100 took no longer

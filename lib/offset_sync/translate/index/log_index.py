@@ -209,6 +209,22 @@ class LogIndex:
         found.times = self.times.view() if self.times is not None else None
         return found
 
+    def below(self, offset: int) -> LogIndex:
+        """Return the same as if it had been read no further than to *offset*; itself where it was not.
+
+        For a log that may have other records from there on. What is read of it is a target's: the first record that is
+        not read, what comes before it, and how much.
+        """
+        if offset >= self.frontier:
+            return self
+        found = shallow(self)
+        found._runs, found._positions = self._runs.below(offset), {}
+        found.begin, found.frontier = min(self.begin, offset), offset
+        found._first_runs = {o: runs for o, each in self._first_runs.items() if len(runs := each.below(offset))}
+        found.origins = set(found._first_runs)
+        found.times = self.times.below(offset) if self.times is not None else None
+        return found
+
     def adopt(self, view: LogIndex) -> None:
         """Keep what a *view* of this log has made of positions and stretches, so that the next one need not."""
         if view._runs.tail_begin == self._runs.tail_begin:

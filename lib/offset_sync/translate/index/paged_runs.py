@@ -59,6 +59,16 @@ class PagedRuns:
             self._columns[_LENGTH].shared()
         return found
 
+    def below(self, offset: int) -> PagedRuns:
+        """Return a view of what lies below *offset*; the page across it is read and cut."""
+        found, number = self.view(), len(self.pages)
+        found._stretches = None
+        if number and offset < self.tail_begin:
+            number = int(self.pages.below(np.array([offset], np.int64))[0])
+            found.pages, found.tail_begin = self.pages.take(slice(0, number)), int(self.pages.start[number])
+        found._tail = self.part(number).below(offset)
+        return found
+
     def adopt(self, view: PagedRuns) -> None:
         """Keep what a *view* knows of its stretches, where it has the same runs in memory: nothing was let go."""
         if self._stretches is None:

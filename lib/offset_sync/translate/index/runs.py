@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -89,6 +89,13 @@ class Runs:
         cut = np.zeros(len(kept), np.int64)
         cut[0] = offset - kept.start[0]
         return kept._from_inside(cut)
+
+    def below(self, offset: int) -> Runs:
+        """Return what lies below *offset*; a run across it is cut."""
+        kept = self.take(slice(0, int(self.start.searchsorted(offset, "left"))))
+        if len(kept) == 0 or int(kept.start[-1] + kept.length[-1]) <= offset:
+            return kept
+        return replace(kept, length=np.minimum(kept.length, offset - kept.start))
 
     def without_repeats(self) -> Runs:
         """Return runs that hold each offset once; where runs overlap, the earlier one by ascending start wins.

@@ -89,6 +89,13 @@ class TimeIndex:
         found._records_to, found._greatest_to = self._records_to.view(), self._greatest_to.view()
         return found
 
+    def below(self, offset: int) -> TimeIndex:
+        """Return what lies below *offset*; a stretch across it is cut and keeps the times of the whole."""
+        found, rows = TimeIndex(), slice(0, int(self.start.searchsorted(offset, "left")))
+        length = np.minimum(self.length[rows], offset - self.start[rows])
+        found.extend(self.start[rows], length, self.least_ms[rows], self.most_ms[rows])
+        return found
+
     def _totals(self) -> tuple[tuple[GrowingArray, int], tuple[GrowingArray, int]]:
         return (self._records_to, 0), (self._greatest_to, int(np.iinfo(np.int64).min))
 

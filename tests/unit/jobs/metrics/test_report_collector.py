@@ -53,8 +53,8 @@ def test_only_withheld_partitions_are_counted_by_reason_and_unknown_reasons_shar
     metrics: ReportMetrics,
 ) -> None:
     reasons = ["TOPIC_MISSING", "TOPIC_MISSING", "because of group 1", "because of group 2", None]
-    rows = [{"status": "Withheld", "reason": reason} for reason in reasons]
-    scraped = shown(metrics, status(*rows, {"status": "Behind", "reason": "NOT_INDEXED"}))
+    rows = [{"status": "Withheld", "state": reason, "reason": "so"} for reason in reasons]
+    scraped = shown(metrics, status(*rows, {"status": "Behind", "state": "NOT_INDEXED"}))
     assert scraped.positive("report_withheld", "reason", **AB) == {"TOPIC_MISSING": 2, "other": 3}
     all_reasons = {state.name for state in State if state.is_withheld} | {"other"}
     assert set(scraped.values("report_withheld", "reason", **AB)) == all_reasons

@@ -13,7 +13,6 @@ from fakes.reconciler_site import config_of
 from fakes.tables import PowerFailure
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
-from offset_sync.state.committed_offsets import OWN_TAG
 from tools.prometheus_scrape import Scrape, read
 
 NO_ERROR: str | None = None
@@ -112,9 +111,10 @@ def test_records_are_counted_by_kind_once_their_history_is_written(job: Job) -> 
     rows = [
         (commit_key("g", "orders", 0), commit_value(4)),
         (commit_key("g", "orders", 1), commit_value(5)),
-        (commit_key("h", "orders", 0), commit_value(4, metadata=OWN_TAG)),
+        (commit_key("h", "orders", 0), commit_value(4)),
         (b"\x00\x01\xff", b"?"),
     ]
+    ingesting.write_as_we_do("h", 4)
     ingesting.ingest(0, *rows)
     assert job.scrape().values("records_total", "kind", cluster="X") == {"genuine": 2, "own": 1, "malformed": 1}
     assert job.scrape().positive("records_total", "kind", cluster="Y") == {}

@@ -61,7 +61,7 @@ def test_in_steps_of_any_size_it_ends_up_with_what_the_driver_knows(seed: int) -
         assert follower.version == len(growing.versions[OFFSET_COMMITS.name])
     whole.follow()
     told = seen(made)
-    kinds = {(state["is_deleted"], state["actual_is_own"], state["rewound_at_ms"] >= 0) for state in told.values()}
+    kinds = {(state["is_deleted"], state["actual_is_own"], state["rewound_ms"] >= 0) for state in told.values()}
     assert len(kinds) >= 5, "a life without deletions, rewinds or own commits proves nothing"
     assert differences(seen(follower), told) == []
     assert differences(seen(whole), told) == []

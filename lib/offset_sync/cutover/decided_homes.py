@@ -1,0 +1,47 @@
+"""Which moves a person decides by naming the source: there a group's position counts, as long as the command runs.
+
+It does so anyway where the source is the home. Else where two clusters commit the group, and where an ``apply`` before
+this one has made the target the home, and the group has committed nothing there since: then the move may be repeated
+and verified. It is noted in the memory of this process alone.
+"""
+
+from __future__ import annotations
+
+from offset_sync.cutover.plan import Direction
+from offset_sync.state.group_homes import Move
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.sync_state import SyncState
+from offset_sync.status.contests import reason_of_both
+
+
+class DecidedHomes:
+    """Homes of groups in *state* for a command that moves them in *direction*."""
+
+    def __init__(self, state: SyncState, direction: Direction) -> None:
+        self._state, self._direction = state, direction
+        self.contested: dict[tuple[str, str], str] = {}
+        """Why a group and stream were at home at neither cluster, of those that this command decides."""
+
+    def decide(self, rows: KeyRows) -> None:
+        """Let the source be the home of those of *rows* of which this command decides."""
+        source, target = self._direction
+        state, now_ms = self._state, self._state.now_ms()
+        with state.lock:
+            aliases = list(state.offsets.clusters)
+            at_target = rows[state.homes_of(rows).home == aliases.index(target)]
+            newest = state.homes.committed_ms(at_target).argmax(axis=0) if len(at_target) else at_target
+            contests = state.contests(rows)
+            decided = set[tuple[str, str]]()
+            for row, sides in contests.items():
+                if {each.cluster for each in sides} == {source, target}:
+                    group_id, stream, _ = state.offsets.keys[row]
+                    self.contested.setdefault((group_id, stream), reason_of_both(sides, now_ms))
+                    decided.add((group_id, stream))
+            for row, number in zip(at_target.tolist(), newest.tolist(), strict=True):
+                if row not in contests and aliases[number] == source:  # so that nothing but a move has changed its home
+                    decided.add(state.offsets.keys[row][:2])
+            state.homes.note_moves(Move(group_id, stream, source, now_ms) for group_id, stream in sorted(decided))
+
+    def is_contested(self, group_id: str, stream: str) -> bool:
+        """Return whether two clusters had committed it when this command began."""
+        return (group_id, stream) in self.contested

@@ -1,0 +1,101 @@
+"""How many partitions topics have, and since when: what is asked of clusters, kept in the table ``indexed_topics``.
+
+A topic gets more partitions, never fewer, as long as it is the same topic::
+
+    rows of a topic      id a, 2      id a, 3 (12:00)      id b, 1
+                         partition 2 came at 12:00         made anew
+
+The number of ``__consumer_offsets`` is part of the order of commits, see ``committed_offsets.py``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from offset_sync.model.values import CONSUMER_OFFSETS
+from offset_sync.state.incarnation_rows import epoch_ms
+from offset_sync.tables.catalog import INDEXED_TOPICS
+from offset_sync.tables.protocol import Tables
+
+
+class _Known(NamedTuple):
+    topic_id: str
+    partitions: int
+    came_ms: Mapping[int, int]  # of partitions that came after the topic was first seen
+
+
+class TopicPartitions:
+    """Follows the table; threads may share it."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables, self._lock = tables, threading.Lock()
+        self._version: int | None = None
+        self._known: dict[tuple[str, str], _Known] = {}
+
+    def refresh(self) -> None:
+        """Catch up with the table."""
+        with self._lock:
+            version = self._tables.version(INDEXED_TOPICS, self._version)
+            if version == self._version:
+                return
+            rows = self._tables.rows_since(INDEXED_TOPICS, self._version, version).to_pylist()
+            for row in sorted(rows, key=lambda row: row["seen_at"]):
+                self._take_in((row["cluster"], row["topic"]), row["topic_id"], row["partitions"], row["seen_at"])
+            self._version = version
+
+    def _take_in(self, place: tuple[str, str], topic_id: str, partitions: int | None, seen_at: datetime) -> None:
+        before, count = self._known.get(place), partitions or 0
+        if before is None or before.topic_id != topic_id:
+            self._known[place] = _Known(topic_id, count, {})
+        elif count > before.partitions:
+            came = dict.fromkeys(range(before.partitions, count), epoch_ms(seen_at))
+            self._known[place] = _Known(topic_id, count, {**before.came_ms, **came})
+
+    def count(self, cluster: str, topic: str) -> int:
+        """Return how many partitions a topic had when it was last looked at; 0: never."""
+        with self._lock:
+            known = self._known.get((cluster, topic))
+            return known.partitions if known is not None else 0
+
+    def counts(self, topic: str) -> dict[str, int]:
+        """Return the same for every cluster where the topic was looked at."""
+        with self._lock:
+            return {
+                cluster: each.partitions
+                for (cluster, name), each in self._known.items()
+                if name == topic and each.partitions
+            }
+
+    def has_grown(self, topic: str) -> bool:
+        """Return whether a topic has got partitions at any cluster since it was first seen."""
+        with self._lock:
+            return any(each.came_ms for (_, name), each in self._known.items() if name == topic)
+
+    def came_ms(self, cluster: str, topic: str) -> Mapping[int, int]:
+        """Return the partitions that were added since the topic was first seen, with when that was noticed, in ms."""
+        with self._lock:
+            known = self._known.get((cluster, topic))
+            return known.came_ms if known is not None else {}
+
+    def note(self, cluster: str, found: Mapping[str, tuple[str, int]]) -> None:
+        """Record the topic id and the number of partitions of topics of a cluster, where there are more than before.
+
+        Incarnations of topics are for the index to tell: one that it has not met is left out.
+        """
+        self.refresh()
+        now, rows = datetime.now(timezone.utc), []
+        with self._lock:
+            for topic, (topic_id, partitions) in found.items():
+                known = self._known.get((cluster, topic))
+                is_same = known is not None and known.topic_id == topic_id
+                if partitions > known.partitions if known is not None and is_same else topic == CONSUMER_OFFSETS:
+                    rows.append({"cluster": cluster, "topic": topic, "topic_id": topic_id, "partitions": partitions})
+        if rows:
+            rows = [{**row, "seen_at": now} for row in rows]
+            self._tables.append(INDEXED_TOPICS, pa.Table.from_pylist(rows, INDEXED_TOPICS.arrow_schema))
+            self.refresh()

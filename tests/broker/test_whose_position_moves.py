@@ -1,0 +1,205 @@
+"""What ``cutover`` moves stays moved: what expires, is deleted, reset or committed at the side that was left.
+
+Both clusters hold the same records at the same offsets, so an offset means the same at either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from broker.committed_offsets import commit, committed
+from broker.crafted_logs import Clusters
+from broker.installation import install
+from broker.performer import Performer, fill_topic
+from broker.stage import MODES, SILENCE, SYNC, Case, Pause, Stage
+
+pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(1200)]
+
+
+def move(case: Performer, source: str, target: str, *options: str) -> None:
+    """Move the group as planned; nothing may be wrong with it."""
+    said = case.cutover("apply", source, target, "--planned", *options)
+    assert said.failures == [], str(said)
+
+
+def in_sync_and_silent(case: Performer, offset: int = 60, partitions: int = 1) -> Iterator[Pause]:
+    """Let the group have committed at dc1 some while ago, and have that at dc2."""
+    case.fill(partitions=partitions)
+    for partition in range(partitions):
+        case.commit("dc1", offset, partition=partition)
+    yield SILENCE
+    for partition in range(partitions):
+        case.becomes(partition, dc2=offset)
+
+
+def what_expires_at_the_side_that_was_left_stays_at_the_new_home(case: Performer) -> Iterator[Pause]:
+    yield from in_sync_and_silent(case)
+    move(case, "dc1", "dc2")
+    homes = case.installation.rows("cutovers", group_id=case.group, step="home")
+    assert [(row["source_cluster"], row["target_cluster"], row["result"]) for row in homes] == [("dc1", "dc2", "done")]
+    case.delete_group("dc1")
+    yield SYNC
+    yield SYNC
+    case.becomes(dc1=60, dc2=60)
+    said = case.cutover("plan", "dc2", "dc1")
+    assert said.failures == [], str(said)
+
+
+def a_topic_deleted_at_the_source_by_mistake_leaves_the_offset_at_the_target(case: Performer) -> Iterator[Pause]:
+    yield from in_sync_and_silent(case)
+    case.delete_topic("dc1")
+    yield SYNC
+    assert case.offset("dc2") == 60
+    before = case.commits_at("dc2")
+    yield SILENCE
+    assert case.offset("dc2") == 60
+    assert case.commits_at("dc2") > before, "not refreshed, so it expires"
+    said = case.cutover("apply", "dc1", "dc2", "--disaster")
+    assert (said.failures, case.offset("dc2")) == ([], 60), str(said)
+
+
+def a_partition_that_was_never_committed_is_named_and_gets_its_start_by_the_move(case: Performer) -> Iterator[Pause]:
+    case.fill(partitions=2)
+    case.commit("dc1", 60)
+    yield SILENCE
+    case.becomes(dc2=60)
+    assert case.offset("dc2", 1) is None
+    assert 1 in {row["partition"] for row in case.report()} or f"{case.topic}-1" in case.report_printed()
+    said = case.cutover("plan", "dc1", "dc2")
+    assert f"{case.topic}-1" in said.printed, str(said)
+    move(case, "dc1", "dc2")
+    assert [case.offset("dc2", number) for number in (0, 1)] == [60, 0]
+
+
+def a_partition_that_was_never_committed_is_left_so_on_demand(case: Performer) -> Iterator[Pause]:
+    case.fill(partitions=2)
+    case.commit("dc1", 60)
+    yield SILENCE
+    case.becomes(dc2=60)
+    move(case, "dc1", "dc2", "--leave-uncommitted")
+    assert [case.offset("dc2", number) for number in (0, 1)] == [60, None]
+
+
+def a_reader_without_membership_that_commits_keeps_its_group_from_a_planned_move(case: Performer) -> Iterator[Pause]:
+    case.fill()
+    reader = case.keep_committing("dc1", 60)
+    yield SYNC
+    case.becomes(dc2=60)
+    said = case.cutover("plan", "dc1", "dc2", "--planned")
+    assert "without members" in said.printed + "".join(said.failures), str(said)
+    said = case.cutover("apply", "dc1", "dc2", "--planned")
+    assert len(said.failures) == 1
+    assert "without members" in said.failures[0]
+    assert case.installation.rows("cutovers", group_id=case.group, step="home") == []
+    reader.stop()
+    move(case, "dc1", "dc2", "--confirm-readers")
+
+
+def a_reset_right_after_the_move_is_followed(case: Performer) -> Iterator[Pause]:
+    yield from in_sync_and_silent(case)
+    move(case, "dc1", "dc2")
+    case.commit("dc2", 20)
+    yield SYNC
+    case.becomes(dc1=20, dc2=20)
+
+
+def a_reset_forward_right_after_the_move_is_followed(case: Performer) -> Iterator[Pause]:
+    yield from in_sync_and_silent(case)
+    move(case, "dc1", "dc2")
+    case.commit("dc2", 90)
+    yield SYNC
+    case.becomes(dc1=90, dc2=90)
+
+
+def a_move_there_and_back_takes_idle_partitions_along(case: Performer) -> Iterator[Pause]:
+    yield from in_sync_and_silent(case, partitions=2)
+    move(case, "dc1", "dc2")
+    case.commit("dc2", 70)
+    yield SILENCE
+    case.becomes(0, dc1=70)
+    move(case, "dc2", "dc1")
+    case.commit("dc1", 80)
+    yield SYNC
+    case.becomes(0, dc1=80, dc2=80)
+    case.becomes(1, dc1=60, dc2=60)
+
+
+def a_reset_of_an_idle_partition_after_the_move_is_followed(case: Performer) -> Iterator[Pause]:
+    yield from in_sync_and_silent(case, partitions=2)
+    move(case, "dc1", "dc2")
+    yield SYNC
+    case.commit("dc2", 15, partition=1)
+    yield SYNC
+    case.becomes(0, dc1=60, dc2=60)
+    case.becomes(1, dc1=15, dc2=15)
+
+
+def moves_in_a_row_leave_the_group_where_the_last_one_led(case: Performer) -> Iterator[Pause]:
+    yield from in_sync_and_silent(case)
+    move(case, "dc1", "dc2")
+    move(case, "dc1", "dc2")
+    move(case, "dc2", "dc1")
+    case.commit("dc1", 50)
+    yield SYNC
+    case.becomes(dc1=50, dc2=50)
+
+
+def a_reader_that_was_left_at_the_old_side_after_a_move_is_not_pushed(case: Performer) -> Iterator[Pause]:
+    yield from in_sync_and_silent(case)
+    move(case, "dc1", "dc2")
+    case.commit("dc2", 90)
+    reader = case.keep_committing("dc1", 65)
+    yield SILENCE
+    assert (case.offset("dc1"), reader.problems) == (65, [])
+    case.commit("dc2", 95)
+    yield SYNC
+    assert case.offsets() == {"dc1": 65, "dc2": 95}
+    assert "COMMITTED_AT_BOTH" in case.states()
+
+
+CASES: list[Case] = [
+    what_expires_at_the_side_that_was_left_stays_at_the_new_home,
+    a_topic_deleted_at_the_source_by_mistake_leaves_the_offset_at_the_target,
+    a_partition_that_was_never_committed_is_named_and_gets_its_start_by_the_move,
+    a_partition_that_was_never_committed_is_left_so_on_demand,
+    a_reader_without_membership_that_commits_keeps_its_group_from_a_planned_move,
+    a_reset_right_after_the_move_is_followed,
+    a_reset_forward_right_after_the_move_is_followed,
+    a_move_there_and_back_takes_idle_partitions_along,
+    a_reset_of_an_idle_partition_after_the_move_is_followed,
+    moves_in_a_row_leave_the_group_where_the_last_one_led,
+    a_reader_that_was_left_at_the_old_side_after_a_move_is_not_pushed,
+]
+
+
+@pytest.fixture(scope="module")
+def stage(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    return Stage(clusters, tmp_path_factory.mktemp("moves"), CASES)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("case", [each.__name__ for each in CASES])
+def test_what_was_moved_stays_moved(stage: Stage, case: str, mode: str) -> None:
+    stage.ended_well(case, mode)
+
+
+@pytest.mark.parametrize("point", ["sync_offsets.after_commit", "sync_offsets.before_history"])
+def test_what_a_driver_wrote_that_died_before_it_was_written_down_is_ours(
+    clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory, topic_name: str, point: str
+) -> None:
+    group, place = f"{topic_name}-group", (topic_name, 0)
+    fill_topic(clusters, topic_name, 1, 100)
+    servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
+    installation = install(tmp_path_factory.mktemp("died"), servers, [topic_name])
+    commit(clusters["dc1"], {group: {place: 60}})
+    assert installation.index() == []
+    assert installation.run("sync_offsets", "--once", kill_at=point).exit_code == -9
+    assert committed(clusters["dc2"], [group])[group][place].offset == 60
+    assert installation.sync() == []
+    commit(clusters["dc1"], {group: {place: 10}})
+    assert installation.sync() == []
+    held = {alias: committed(clusters[alias], [group])[group][place].offset for alias in ("dc1", "dc2")}
+    assert held == {"dc1": 10, "dc2": 10}, installation.translations(group_id=group)
+    assert installation.translations(group_id=group, state="COMMITTED_AT_BOTH") == []

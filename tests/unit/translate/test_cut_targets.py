@@ -1,0 +1,97 @@
+"""A target's log that was cut since it was indexed: answers end at the cut, and are those of brute force below it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.logs import NOW_MS, log
+from generators.hypothesis_strategies import cases, generators, law
+from offset_sync.model.values import State
+from offset_sync.translate.exact import Bounds, Known
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.partition import Translations, translate_partition
+from offset_sync.translate.strategies import Strategy
+from oracles.translation import Case, answers, below_the_cut, f_by_offset
+from oracles.translation_check import every_commit, growing, logs_of
+
+
+def translated(
+    case: Case, indexes: tuple[LogIndex | None, LogIndex], cut_at: int | None, commits: Sequence[int], known: bool
+) -> Translations:
+    """Translate *commits* of *case* by *indexes*, which still have what a cut at *cut_at* has taken.
+
+    *known*: what was answered before it was noticed is there to be given again, and bounds what is looked at.
+    """
+    source, target = logs_of(case, *indexes)
+    target = replace(target, metadata=target.metadata._replace(cut_at=cut_at, frontier=indexes[1].frontier))
+    committed, bounds = np.array(commits, np.int64), Bounds(case.now_ms - case.hole_grace_ms)
+    if known:
+        before = translated(case, indexes, None, commits, known=False)
+        is_known = (before.state == State.EXACT) & (before.offset == before.wanted)
+        given_again = Known(is_known, before.offset, before.duplicates, before.duplicates_at_most)
+        bounds = bounds._replace(known=given_again, window_start=int(before.offset.min()))
+    return translate_partition(committed, [None] * len(commits), source, target, bounds)
+
+
+@law(800)
+@given(cases, generators, st.booleans(), st.sampled_from([None, 1, 3]))
+def test_answers_are_those_of_brute_force_by_what_stands_below_the_cut(
+    case: Case, rng: random.Random, known: bool, page_runs: int | None
+) -> None:
+    case = replace(case, target=replace(case.target, log_end=case.target.log_end + 3))
+    *_, (_, *indexes) = growing(case, rng, page_runs)
+    cut_at, commits = rng.randint(0, case.target.frontier + 1), every_commit(case)
+    found = translated(case, (indexes[0], indexes[1]), cut_at, commits, known)
+    whole = translated(case, (indexes[0], indexes[1]), None, commits, known=False)
+    below = below_the_cut(case, cut_at)
+    required = f_by_offset(below)
+    for row, (committed, want) in enumerate(zip(commits, answers(below, commits), strict=True)):
+        offset = int(found.offset[row])
+        told = offset, found.wanted[row], State(found.state[row]), found.duplicates[row], found.lost[row]
+        assert told == (want.offset, want.clamped_offset, want.state, want.duplicates, want.lost), cut_at
+        assert found.duplicates_at_most[row] >= want.duplicates_at_most
+        assert offset == min(cut_at, int(whole.offset[row])), "never above the cut, and else as before"
+        assert all(last_read < committed for last_read in required[:offset]), "nothing below it is unread"
+        assert offset == below.target.frontier or required[offset] >= committed, "and no later one would be safe"
+        assert found.may_move[row] or offset < cut_at
+
+
+def one(source: str, target: str, cut_at: int, *commits: int, log_start: int = 0, **strategy: object) -> list[object]:
+    """Return state and offset to commit of each commit."""
+    case = Case("X", log("X", source), log("Y", target, log_start=log_start), NOW_MS, 60_000)
+    *_, (_, *indexes) = growing(case)
+    here, there = logs_of(case, indexes[0], indexes[1])
+    there = replace(there, metadata=there.metadata._replace(cut_at=cut_at, frontier=there.index.frontier))
+    bounds = Bounds(NOW_MS - 60_000, window_start=len(target.split()))
+    committed = np.array(commits, np.int64)
+    found = translate_partition(committed, [None] * len(commits), here, there, bounds, Strategy(**strategy))  # type: ignore[arg-type]
+    return [(State(state).name, wanted) for state, wanted in zip(found.state.tolist(), found.wanted.tolist())]
+
+
+@pytest.mark.parametrize("strategy", ["exact", "header"])
+def test_a_group_that_has_read_beyond_the_cut_goes_on_there(strategy: str) -> None:
+    assert one("Y0:10", "Y0:10", 4, 8, name=strategy, look_back=8) == [("AT_FRONTIER", 4)]
+
+
+def test_a_log_that_retention_has_emptied_up_to_beyond_the_cut_is_answered_by_its_start() -> None:
+    assert one("X0:10", "X0:10", 4, 2, 8, log_start=6) == [("EXACT", 6), ("AT_FRONTIER", 6)]
+
+
+def test_a_copy_byte_for_byte_that_was_cut_is_withheld() -> None:
+    assert one("X0:10", "X0:10", 4, 8, name="identity", original=0) == [("LOG_TRUNCATED", -1)]
+
+
+def test_an_index_that_began_above_the_cut_knows_nothing_of_what_is_left() -> None:
+    index = LogIndex(6)
+    case = Case("X", log("X", "X0:10"), log("Y", "X6:10", first=6), NOW_MS, 60_000)
+    here, there = logs_of(case, None, index)
+    there = replace(there, metadata=there.metadata._replace(cut_at=4))
+    found = translate_partition(np.array([8]), [None], here, there, Bounds(0))
+    assert State(found.state[0]) is State.NOT_INDEXED
