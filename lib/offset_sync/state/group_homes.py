@@ -55,9 +55,7 @@ class GroupHomes:
 
     def with_members(self, alias: str) -> frozenset[str]:
         """Return the groups that had members at a cluster when they were noted last."""
-        self._fit()
-        has_members = self._members[alias].tolist()
-        return frozenset(group_id for group_id, _ in self._keys.streams if has_members[self._keys.stream(group_id, _)])
+        return self._with_members[alias]
 
     def note_moves(self, moves: Iterable[Move]) -> None:
         """Note moves; of several of one group and stream the last counts."""
