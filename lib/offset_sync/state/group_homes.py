@@ -77,6 +77,13 @@ class GroupHomes:
         self._fit()
         return np.array([self._committed[alias][streams] for alias in self._clusters])
 
+    def moved_ms(self, rows: KeyRows, alias: str) -> Int64s:
+        """Return when ``cutover`` has moved the group of each row to a cluster; ABSENT: not, or on to another one."""
+        streams = self._keys.streams_of(rows)
+        self._fit()
+        is_there = self._moves["to"][streams] == self._clusters.index(alias)
+        return np.where(is_there, self._moves["at_ms"][streams], ABSENT)
+
     def _activity(self, streams: KeyRows) -> Activity:
         self._fit()
         return Activity(
