@@ -10,7 +10,7 @@ from __future__ import annotations
 from offset_sync.cutover.plan import Direction
 from offset_sync.state.group_homes import Move
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.sync_state import Side, SyncState
+from offset_sync.state.sync_state import SyncState
 from offset_sync.status.contests import reason_of_both
 
 
@@ -27,25 +27,21 @@ class DecidedHomes:
         source, target = self._direction
         state, now_ms = self._state, self._state.now_ms()
         with state.lock:
-            found = state.homes_of(rows)
-            at_target = found.home == list(state.offsets.clusters).index(target)
-            asked = rows[at_target | found.is_contested]
-            is_contested = found.is_contested[at_target | found.is_contested]
+            aliases = list(state.offsets.clusters)
+            at_target = rows[state.homes_of(rows).home == aliases.index(target)]
+            newest = state.homes.committed_ms(at_target).argmax(axis=0) if len(at_target) else at_target
+            contests = state.contests(rows)
             decided = set[tuple[str, str]]()
-            for row, contested, sides in zip(asked.tolist(), is_contested.tolist(), state.sides(asked), strict=True):
-                group_id, stream, _ = state.offsets.keys[row]
-                if contested and {each.cluster for each in sides[:2]} == {source, target}:
-                    self.contested.setdefault((group_id, stream), reason_of_both(sides[:2], now_ms))
+            for row, sides in contests.items():
+                if {each.cluster for each in sides} == {source, target}:
+                    group_id, stream, _ = state.offsets.keys[row]
+                    self.contested.setdefault((group_id, stream), reason_of_both(sides, now_ms))
                     decided.add((group_id, stream))
-                elif not contested and _was_moved(sides, source):
-                    decided.add((group_id, stream))
+            for row, number in zip(at_target.tolist(), newest.tolist(), strict=True):
+                if row not in contests and aliases[number] == source:  # so that nothing but a move has changed its home
+                    decided.add(state.offsets.keys[row][:2])
             state.homes.note_moves(Move(group_id, stream, source, now_ms) for group_id, stream in sorted(decided))
 
     def is_contested(self, group_id: str, stream: str) -> bool:
         """Return whether two clusters had committed it when this command began."""
         return (group_id, stream) in self.contested
-
-
-def _was_moved(sides: list[Side], source: str) -> bool:
-    """Return whether a group has its newest own commit at *source*, so that nothing but a move has changed its home."""
-    return bool(sides) and sides[0].cluster == source

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -21,8 +20,8 @@ from offset_sync.state.new_partitions import begin_new_partitions
 from offset_sync.state.sync_state import SyncState
 
 logger = logging.getLogger(__name__)
-_MEMBERS_S = 10.0
-"""So often clusters are asked for members and partitions; moves are followed every second."""
+_MOVES_S, _ASK_S = 1.0, 10.0
+"""So often moves are followed, and clusters asked for members and partitions."""
 
 
 class Admin(Protocol):
@@ -51,18 +50,16 @@ class HomeWatch:
         self._on_change, self._on_growth = on_change, on_growth
 
     def run(self, stop: threading.Event, _is_ready: threading.Event) -> None:
-        """Look every second until *stop* is set."""
-        asked_at = float("-inf")
-        while not stop.is_set():
-            try:
-                self.follow_moves()
-                if time.monotonic() - asked_at >= _MEMBERS_S:
-                    self.ask_members()
-                    self.note_growth()
-                    asked_at = time.monotonic()
-            except Exception:  # what was known stays; the next look finds the same
-                logger.exception("homes of groups were not looked at")
-            stop.wait(1.0)
+        """Follow moves until *stop* is set: nothing that a silent cluster holds up."""
+        while not stop.wait(_MOVES_S):
+            _logged(self.follow_moves)
+
+    def run_asking(self, stop: threading.Event, _is_ready: threading.Event) -> None:
+        """Ask the clusters until *stop* is set."""
+        _logged(self.ask_members)
+        while not stop.wait(_ASK_S):
+            _logged(self.ask_members)
+            _logged(self.note_growth)
 
     def follow_moves(self) -> None:
         """Take in what ``cutover`` has moved."""
@@ -110,3 +107,10 @@ class HomeWatch:
                 logger.warning("clusters.%s: %s has %d partitions, %d before", alias, CONSUMER_OFFSETS, now, before)
                 self._on_growth(alias)
         self.begin_new_partitions()
+
+
+def _logged(look: Callable[[], None]) -> None:
+    try:
+        look()
+    except Exception:  # what was known stays; the next look finds the same
+        logger.exception("homes of groups were not looked at")

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from offset_sync.config import Config
 from offset_sync.jobs.open_tables import open_tables
+from offset_sync.model.text import visible
 from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.status.drift import Drift, DriftWindow, Offsets, PairPartition
 from offset_sync.status.live_state import LiveState
@@ -51,7 +52,7 @@ class StatusJob:
         self._series = pa.concat_tables([self._series, drift])
         since = pa.scalar(now - _WINDOWS_SHOWN * self._config.status.drift_window, self._series.schema.field("at").type)
         self._series = self._series.filter(pc.greater_equal(self._series["at"], since))
-        report = Report(status, self._series, now)
+        report = Report(status, self._series, now, share_group_notes(self._config, self._state.clusters.share_groups()))
         for output in self._outputs:
             output.show(report)
         return report
@@ -95,6 +96,15 @@ def _metrics(config: Config) -> Iterator[ReportOutput]:
     finally:
         if endpoint is not None:
             endpoint.close()
+
+
+def share_group_notes(config: Config, groups: Collection[str]) -> list[str]:
+    """Return a line about the share groups that the configuration includes; none where there are none."""
+    shared = [visible(group_id) for group_id in sorted(groups) if config.is_group_included(group_id)]
+    if not shared:
+        return []
+    named = ", ".join(shared[:3] + (["…"] if len(shared) > 3 else []))
+    return [f"{len(shared):,} share groups ({named}): their acknowledgements are not offsets and are not synced"]
 
 
 def to_status_table(rows: Rows, now: datetime) -> pa.Table:

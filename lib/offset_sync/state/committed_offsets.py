@@ -63,7 +63,7 @@ class CommitRecords:
 
 
 class TakenIn(NamedTuple):
-    """What became of records, shape (records,): which are our own, which are in doubt, and which were not read before."""
+    """Of records, shape (records,): which are our own, which are in doubt, and which were not read before."""
 
     is_own: NDArray[np.bool_]
     is_doubtful: NDArray[np.bool_]

@@ -53,8 +53,15 @@ def restore_commits(
     fill_commits(state, rows, clusters, is_all=True)
     for alias in clusters:
         lives.take(alias)
-        state.offsets.clusters[alias].partitions = lives.partitions(alias)
+    note_partitions(state, lives)
     return newest_captured(rows)
+
+
+def note_partitions(state: SyncState, lives: CommitLogLives) -> None:
+    """Have *state* order commits by how many partitions ``__consumer_offsets`` has at each cluster."""
+    with state.lock:
+        for alias, cluster in state.offsets.clusters.items():
+            cluster.partitions = lives.partitions(alias)
 
 
 def _of_clusters(tables: Tables, clusters: Collection[str]) -> Iterator[pa.Table]:
@@ -118,7 +125,8 @@ def take_in_added(tables: Tables, state: SyncState, rows: pa.Table, lives: Commi
     All is restored of a cluster of which something has come late, as what is replayed from quarantine does: it may have
     been a rewind, or the group's newest word.
     """
-    lives.refresh()  # after the rows were read: a life is written before the rows of it
+    lives.refresh()  # after the rows were read: lives and partitions are written before the rows of them
+    note_partitions(state, lives)
     rows = _standing(rows, lives).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
     if begun := [each for each in state.offsets.clusters if lives.is_new(each) or _has_late(rows, each, state)]:
         restore_commits(tables, state, lives, begun)
@@ -154,6 +162,7 @@ def restore_missed(
     the log has begun another life, offsets say nothing: all that is known of the cluster is restored.
     """
     lives.refresh()
+    note_partitions(state, lives)
     if lives.is_new(alias):
         restore_commits(tables, state, lives, [alias])
         return state.all_rows()

@@ -50,7 +50,7 @@ class Side(NamedTuple):
 
     cluster: str
     offset: int
-    made_ms: int
+    at_ms: int
 
 
 class SyncState:
@@ -188,19 +188,20 @@ class SyncState:
                     is_kept[row] = there is None or bool(known and known != there.topic_id)
             return is_kept
 
-    def sides(self, rows: KeyRows) -> list[list[Side]]:
-        """Return, per key, the clusters at which its group committed by itself, the last one first."""
+    def contests(self, rows: KeyRows) -> dict[int, list[Side]]:
+        """Return, for those of *rows* that two clusters commit at once, these clusters, the last one first."""
         with self.lock:
-            committed_ms, found = self.homes.committed_ms(rows), list[list[Side]]()
-            for number, row in enumerate(rows.tolist()):
+            contested = rows[self.homes_of(rows).is_contested]
+            committed_ms, found = self.homes.committed_ms(contested), dict[int, list[Side]]()
+            for number, row in enumerate(contested.tolist()):
                 sides = [
-                    Side(alias, int(commits.columns["actual_offset"][row]), int(made_ms))
-                    for (alias, commits), made_ms in zip(
+                    Side(alias, int(commits.columns["actual_offset"][row]), int(at_ms))
+                    for (alias, commits), at_ms in zip(
                         self.offsets.clusters.items(), committed_ms[:, number].tolist(), strict=True
                     )
-                    if made_ms != ABSENT
+                    if at_ms != ABSENT
                 ]
-                found.append(sorted(sides, key=lambda side: -side.made_ms))
+                found[row] = sorted(sides, key=lambda side: -side.at_ms)[:2]
             return found
 
     def may_count(self, source: str, target: str, commits: Commits) -> NDArray[np.bool_]:

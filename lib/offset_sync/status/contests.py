@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from offset_sync.model.values import ABSENT, State
-from offset_sync.state.key_index import KeyRows
-from offset_sync.state.sync_state import Side, SyncState
+from offset_sync.state.sync_state import Side
 from offset_sync.status.assessment import Assessment, Codes
 from offset_sync.status.format import to_duration
 
@@ -19,19 +18,12 @@ def reason_of_both(sides: Sequence[Side], now_ms: int, written_by_mirror_maker: 
 
     *written_by_mirror_maker* are those of them whose commit is just what MirrorMaker's group sync would write there.
     """
-    told = [f"{each.cluster} ({_offset(each)}, {to_duration(max(now_ms - each.made_ms, 0))} ago)" for each in sides]
+    told = [f"{each.cluster} ({_offset(each)}, {to_duration(max(now_ms - each.at_ms, 0))} ago)" for each in sides]
     text = f"committed at both {' and '.join(told)} within sync.home_silence: "
     if not written_by_mirror_maker:
         return text + "stop one reader, or decide with cutover"
     where = " and ".join(written_by_mirror_maker)
     return text + f"written by MirrorMaker's group sync at {where}: set sync.group.offsets.enabled = false"
-
-
-def contests(state: SyncState, rows: KeyRows) -> dict[int, Sequence[Side]]:
-    """Return, of those of *rows* that have no home, the two clusters that were active last."""
-    with state.lock:
-        contested = rows[state.homes_of(rows).is_contested]
-        return {row: sides[:2] for row, sides in zip(contested.tolist(), state.sides(contested), strict=True)}
 
 
 def with_contests(assessment: Assessment, found: Mapping[int, Sequence[Side]], now_ms: int) -> Assessment:

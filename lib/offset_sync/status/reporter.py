@@ -20,7 +20,7 @@ from offset_sync.state.translator import Translator
 from offset_sync.status.assess import Assessor
 from offset_sync.status.assessment import Assessment
 from offset_sync.status.classify import classify, needs_comparison
-from offset_sync.status.contests import contests, with_contests
+from offset_sync.status.contests import with_contests
 from offset_sync.status.held_offsets import Coordinators, HeldOffsets, ask_active, ask_coordinators
 from offset_sync.status.present_facts import PresentFacts, ReportContext, clusters_by_group, groups_by_home
 from offset_sync.status.record_comparison import RecordPair
@@ -111,7 +111,7 @@ class StatusReporter:
                 if not len(each.key):
                     continue
                 found = self._assessor.assess(source, target, each, snapshot, now_ms, asked)
-                found = with_contests(found, contests(self._state, found.key), now_ms)
+                found = with_contests(found, self._state.contests(found.key), now_ms)
                 measured.append((self._with_uncommitted(found, asked, metadata), context))
         return joined_rows([to_columns(each, self._config.names) for each in self._classified(measured, keys)])
 

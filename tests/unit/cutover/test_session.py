@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from fakes.reconciler_site import config_of
@@ -37,19 +35,18 @@ def target(monkeypatch: pytest.MonkeyPatch) -> Target:
     return target
 
 
-def writer(folder: Path, fence: Fence) -> OffsetWriter:
-    config = config_of(["X", "Y"], tables={"root": str(folder), "checkpoints": str(folder / "checkpoints")})
-    return cutover_writer(config, "Y", fence)
+def writer(fence: Fence) -> OffsetWriter:
+    return cutover_writer(config_of(["X", "Y"]), "Y", fence)
 
 
-def test_a_group_is_moved_as_long_as_nobody_else_has_claimed_it(tmp_path: Path, target: Target) -> None:
-    (outcome,) = writer(tmp_path, OpenFence()).write([WRITE])
+def test_a_group_is_moved_as_long_as_nobody_else_has_claimed_it(target: Target) -> None:
+    (outcome,) = writer(OpenFence()).write([WRITE])
     assert outcome.outcome is Outcome.COMMITTED
     assert target.offsets == {"billing": {ORDERS: Committed(7, "")}}
 
 
-def test_who_was_taken_over_moves_nobody(tmp_path: Path, target: Target) -> None:
+def test_who_was_taken_over_moves_nobody(target: Target) -> None:
     with pytest.raises(TakenOverError, match="epoch 8"):
-        writer(tmp_path, TakenOver()).write([WRITE])
+        writer(TakenOver()).write([WRITE])
     assert target.offsets == {}
     assert target.writes == []

@@ -33,7 +33,7 @@ def to_json(report: Report, limits: Limits = DEFAULT_LIMITS) -> str:
         "reported_at": _iso(report.reported_at),
         "healthy": not problems,
         "problems": [_problem(problem) for problem in problems],
-        "notes": find_notes(status, limits),
+        "notes": [*find_notes(status, limits), *report.notes],
         "pairs": [_rolled(row, drifts) for row in roll_up(status, PAIR).to_pylist()],
         "groups": [_rolled(row, drifts) for row in roll_up(status, GROUP).to_pylist()],
         "partitions": _partitions(rank_statuses(status)),

@@ -64,7 +64,7 @@ def render_table(
     verdict = Text("✖ Not healthy", "bold red") if problems else Text("✔ Healthy", "bold green")
     at = report.reported_at.astimezone(timezone.utc)
     say(console, Text.assemble(verdict, f", reported at {at:%Y-%m-%d %H:%M:%S} UTC"))
-    for text in [*(problem.text for problem in problems), *find_notes(status, limits)]:
+    for text in [*(problem.text for problem in problems), *find_notes(status, limits), *report.notes]:
         say(console, Text(f"  {text}"))
     if status.num_rows:
         pairs, groups = _with_drift(roll_up(status, PAIR), report.drift), roll_up(status, GROUP)

@@ -53,6 +53,7 @@ SELECT
       WHEN 'STRATEGY_REFUSED' THEN 'withheld: the strategy of the topic could lose records'
       WHEN 'COPY_WRITTEN' THEN 'withheld: a copy was written to, so the same offset means another record'
       WHEN 'NO_REFERENCE' THEN 'withheld: the strategy of the topic finds nothing to go by'
+      WHEN 'COMMITTED_AT_BOTH' THEN 'withheld: the group commits at two clusters at once'
       WHEN 'OWNER_UNKNOWN' THEN 'withheld: a cluster that could not be read since the start may hold a newer commit'
       WHEN 'TRANSLATION_FAILED' THEN 'withheld: translating this partition failed; the log of sync_offsets says how'
       WHEN 'AMBIGUOUS' THEN 'withheld: hardly any record has contents of its own, and the mirror stamps no headers'

@@ -33,7 +33,7 @@ def render_page(report: Report, options: PageOptions = _DEFAULTS) -> str:
     It loads nothing: a Content-Security-Policy allows only its own scripts, by their hashes, and no connection.
     """
     problems = find_problems(report.status, report.drift, options.limits)
-    said = [*(problem.text for problem in problems), *find_notes(report.status, options.limits)]
+    said = [*(problem.text for problem in problems), *find_notes(report.status, options.limits), *report.notes]
     content = page_content(report, problems, options)
     script, plotly = _script(), _file("plotly-basic.min.js")
     return _filled(
