@@ -154,6 +154,11 @@ class Performer:
         leaving.enter_context(self.member(alias))
         return leaving
 
+    def take_in(self) -> None:
+        """Have what is committed now taken in, where no job is running that does."""
+        if self.mode == "once":
+            self.installation.sync()
+
     def delete_group(self, alias: str) -> None:
         """Delete the group, as an operator or the expiry of its offsets does."""
         admin = admin_of(self.clusters[alias])  # held until the answer is there
