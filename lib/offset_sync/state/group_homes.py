@@ -34,7 +34,7 @@ class GroupHomes:
         self._clusters, self._keys, self.silence_ms = list(clusters), keys, silence_ms
         self._committed = ColumnStore(dict.fromkeys(clusters, ABSENT))
         self._members = ColumnStore(dict.fromkeys(clusters, False))
-        self._with_members: dict[str, Collection[str]] = dict.fromkeys(clusters, ())
+        self._with_members = dict.fromkeys(clusters, frozenset[str]())
         self._known = 0  # of so many streams it is in the columns who has members
         self._moves = ColumnStore({"to": NO_HOME, "at_ms": ABSENT})
 
@@ -50,7 +50,7 @@ class GroupHomes:
         Those that commit for the first time before the next look included.
         """
         self._fit()
-        self._with_members[alias] = groups
+        self._with_members[alias] = frozenset(groups)
         self._members[alias][:] = [group_id in groups for group_id, _ in self._keys.streams]
 
     def with_members(self, alias: str) -> frozenset[str]:
