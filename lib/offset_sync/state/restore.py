@@ -141,6 +141,7 @@ def _tell(state: SyncState, alias: str, rows: pa.Table) -> KeyRows:
         state.record_told(alias, to_commit_records(rows, key), rows.column("is_own").to_numpy())
         captured_ms = rows.column("captured_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
         np.maximum.at(state.offsets.clusters[alias].columns["captured_ms"], key, captured_ms)
+        _keep_clock(state.offsets.clusters[alias], key)
         return key
 
 
