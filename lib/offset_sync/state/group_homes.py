@@ -34,7 +34,7 @@ class GroupHomes:
         self._clusters, self._keys, self.silence_ms = list(clusters), keys, silence_ms
         self._committed = ColumnStore(dict.fromkeys(clusters, ABSENT))
         self._members = ColumnStore(dict.fromkeys(clusters, False))
-        self._with_members: dict[str, Collection[str]] = dict.fromkeys(clusters, ())
+        self._with_members = dict.fromkeys(clusters, frozenset[str]())
         self._known = 0  # of so many streams it is in the columns who has members
         self._moves = ColumnStore({"to": NO_HOME, "at_ms": ABSENT})
 
@@ -50,14 +50,12 @@ class GroupHomes:
         Those that commit for the first time before the next look included.
         """
         self._fit()
-        self._with_members[alias] = groups
+        self._with_members[alias] = frozenset(groups)
         self._members[alias][:] = [group_id in groups for group_id, _ in self._keys.streams]
 
     def with_members(self, alias: str) -> frozenset[str]:
         """Return the groups that had members at a cluster when they were noted last."""
-        self._fit()
-        has_members = self._members[alias].tolist()
-        return frozenset(group_id for group_id, _ in self._keys.streams if has_members[self._keys.stream(group_id, _)])
+        return self._with_members[alias]
 
     def note_moves(self, moves: Iterable[Move]) -> None:
         """Note moves; of several of one group and stream the last counts."""
@@ -78,6 +76,13 @@ class GroupHomes:
         streams = self._keys.streams_of(rows)
         self._fit()
         return np.array([self._committed[alias][streams] for alias in self._clusters])
+
+    def moved_ms(self, rows: KeyRows, alias: str) -> Int64s:
+        """Return when ``cutover`` has moved the group of each row to a cluster; ABSENT: not, or on to another one."""
+        streams = self._keys.streams_of(rows)
+        self._fit()
+        is_there = self._moves["to"][streams] == self._clusters.index(alias)
+        return np.where(is_there, self._moves["at_ms"][streams], ABSENT)
 
     def _activity(self, streams: KeyRows) -> Activity:
         self._fit()

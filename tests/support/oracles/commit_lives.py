@@ -14,7 +14,7 @@ from offset_sync.state.sync_state import SyncState
 
 _NUMBERS = (
     *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "last_offset"),
-    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms"),
+    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms", "captured_ms"),
 )
 _DEFAULTS: dict[str, Any] = dict.fromkeys(_NUMBERS, ABSENT) | {"actual_is_own": False, "is_deleted": False}
 Row = dict[str, Any]

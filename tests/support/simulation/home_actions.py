@@ -95,7 +95,7 @@ class HomeActions:
             if place.topic != topic or value is None:
                 continue
             stands = self.world.values.get(where)
-            wanted = self.oracle.exact(Position(source, name, place), value.offset, alias)
+            wanted = self.oracle.first_unread(where)
             self.world.commit(where, max(wanted, stands.offset if stands is not None else 0), "", 0)
 
     def _write_down(self, name: str, topic: str, source: str, alias: str) -> None:

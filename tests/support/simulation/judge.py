@@ -53,6 +53,8 @@ class Judge:
             self._driver.world.made_error[self._alias, number, offset] = error_ms
             if record.offset is not None and record.offset >= 0:
                 self._look_at_author(record, is_own=is_own[row])
+                if is_own[row] and not record.is_ours:
+                    self._driver.world.taken_for_ours.add((self._alias, number, offset))
 
     def _look_at_time(self, record: SimRecord, made_ms: int, since_ms: int | None, now_ms: int) -> int:
         world, true_ms = self._driver.world, record.true_ms + self._driver.skew_ms

@@ -141,7 +141,8 @@ class Oracle:
         over_ms = max((each.at_ms for each in moves if each.cluster != twin.at), default=0)
         for (number, offset), true_ms in twin.last_commits(where.place.topic):
             error_ms = self.world.made_error.get((twin.at, number, offset))
-            if error_ms is None or not driver.has_read(twin.at, number, offset):
+            is_taken_for_ours = (twin.at, number, offset) in self.world.taken_for_ours
+            if error_ms is None or is_taken_for_ours or not driver.has_read(twin.at, number, offset):
                 continue
             since_ms = true_ms + skew_ms - error_ms
             if since_ms > driver.now_ms() - silence_ms and since_ms > over_ms:
@@ -162,6 +163,15 @@ class Oracle:
         value = self.world.values.get(where)
         if value is not None and not value.is_ours and value.offset != offset:
             self.world.raced.add(where)
+
+    def first_unread(self, where: Position) -> int:
+        """Return the first offset whose record the group has not read anywhere."""
+        log, read = self.world.logs[where.cluster, where.place], self.world.read.get((where.group, where.place), 0)
+        for offset in range(log.start, log.end):
+            record = log.entries[offset]
+            if record is not None and not read >> record.number & 1:
+                return offset
+        return log.end
 
     def exact(self, source: Position, committed: int, target: str) -> int:
         """Return what must stand at *target* when all is quiet: the first record that is not known to be read."""

@@ -93,7 +93,7 @@ def _check_target(simulation: Simulation, source: Position, offset: int, target:
                 "withheld", f"{source} at {offset} is withheld at {target} for {state}, which does not hold"
             )
         return
-    if _is_troubled(simulation, source, target):
+    if _is_troubled(simulation, source, target) or where in world.hidden:
         return
     exact = simulation.oracle.exact(source, offset, target)
     if not _is_right(simulation, source, where, value, exact):

@@ -255,6 +255,7 @@ class World:
         self.swapped: dict[tuple[Position, int | None], int] = {}  # commits of groups that were taken for ours
         self.hidden: dict[Position, Value] = {}  # what the coordinator before held, and the present one lacks
         self.made_error: dict[tuple[str, int, int], int] = {}  # by how much the time of a record of commits was missed
+        self.taken_for_ours: set[tuple[str, int, int]] = set()  # records of commits that are not
         self.writer: object = None  # the process that writes now
         self.gone: set[Position] = set()  # its coordinator has lost commits
         self.said_less: set[Position] = set()  # ... which took back what the group had said last

@@ -29,7 +29,7 @@ class Before:
 
     def __init__(self) -> None:
         self.tables: Any = MemoryTables()
-        self.now, self.log_offset = BEGAN, -1
+        self.now, self.log_offset, self.behind = BEGAN, -1, timedelta(0)
 
     def write(self, *offsets: int, outcome: str = "COMMITTED", target: str = "Y") -> None:
         """Have written offsets at Y."""
@@ -48,7 +48,8 @@ class Before:
             self.now, self.log_offset = self.now + timedelta(milliseconds=500), self.log_offset + 1
             row: dict[str, Any] = {"cluster": "Y", "group_id": "g", "topic": "orders", "partition": 0}
             row |= {"committed_offset": offset, "is_own": is_own, "is_tombstone": False, "committed_at": self.now}
-            row |= {"log_partition": 0, "log_offset": self.log_offset, "captured_at": self.now, "made_at": self.now}
+            row |= {"log_partition": 0, "log_offset": self.log_offset, "captured_at": self.now}
+            row |= {"made_at": self.now - self.behind}
             self.tables.append(OFFSET_COMMITS, pa.Table.from_pylist([row], OFFSET_COMMITS.arrow_schema))
 
     def claims(self, *offsets: int) -> list[bool]:
@@ -151,3 +152,19 @@ def test_a_start_without_a_history_has_no_writes() -> None:
     restore_answers(tables, state)
     assert recent_writes([]).num_rows == 0
     assert not state.offsets.clusters["Y"].own_writes.is_pending(np.array([0]), np.array([100])).any()
+
+
+def test_a_refresh_that_was_not_read_back_is_ours_and_the_same_value_after_it_the_groups_own(before: Before) -> None:
+    before.write(60)
+    before.read((60, True))
+    before.write(60)
+    assert before.claims(60, 60) == [True, False]
+
+
+def test_a_refresh_that_was_read_back_is_none_that_may_still_come_though_the_brokers_clock_is_behind(
+    before: Before,
+) -> None:
+    before.write(60)
+    before.behind = timedelta(hours=1)
+    before.read((60, True))
+    assert before.claims(60) == [False]
