@@ -13,8 +13,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from broker.committed_offsets import admin_for, commit, committed
 from broker.crafted_logs import Clusters, native_log, write_log
 from broker.installation import install
-from broker.old_requests import commit_of_version_2
 from broker.performer import Performer, fill_topic, write_records
+from broker.raw_requests import commit_as_simple_consumer
 from broker.stage import MODES, SILENCE, SYNC, Case, Pause, Stage
 from offset_sync.model.values import TopicPartition as Place
 from offset_sync_demo.kafka.clients import admin_of, client_options
@@ -161,7 +161,7 @@ def test_an_empty_group_id_is_left_out_and_fails_nothing(
     fill_topic(clusters, topic_name, 1, 100)
     servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
     installation = install(tmp_path_factory.mktemp("empty"), servers, [topic_name])
-    commit_of_version_2(clusters["dc1"], "", place, 40)
+    assert commit_as_simple_consumer(clusters["dc1"], "", place, 40) == 0
     commit(clusters["dc1"], {group: {place: 60}})
     assert installation.index() == []
     for _ in range(2):

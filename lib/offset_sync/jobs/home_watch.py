@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -21,8 +20,8 @@ from offset_sync.state.new_partitions import begin_new_partitions
 from offset_sync.state.sync_state import SyncState
 
 logger = logging.getLogger(__name__)
-_MEMBERS_S = 10.0
-"""So often clusters are asked for members and partitions; moves are followed every second."""
+_MOVES_S, _ASK_S = 1.0, 10.0
+"""So often moves are followed, and clusters asked for members and partitions."""
 
 
 class Admin(Protocol):
@@ -49,20 +48,19 @@ class HomeWatch:
         self._state, self._admins, self._members, self._by_log = state, admins, members, by_log
         self._moves, self._lives = moves, lives
         self._on_change, self._on_growth = on_change, on_growth
+        self._partitions = dict.fromkeys(admins, 0)  # that its query reads
 
     def run(self, stop: threading.Event, _is_ready: threading.Event) -> None:
-        """Look every second until *stop* is set."""
-        asked_at = float("-inf")
-        while not stop.is_set():
-            try:
-                self.follow_moves()
-                if time.monotonic() - asked_at >= _MEMBERS_S:
-                    self.ask_members()
-                    self.note_growth()
-                    asked_at = time.monotonic()
-            except Exception:  # what was known stays; the next look finds the same
-                logger.exception("homes of groups were not looked at")
-            stop.wait(1.0)
+        """Follow moves until *stop* is set: nothing that a silent cluster holds up."""
+        while not stop.wait(_MOVES_S):
+            _look(self.follow_moves, stop)
+
+    def run_asking(self, stop: threading.Event, _is_ready: threading.Event) -> None:
+        """Ask the clusters until *stop* is set."""
+        _look(self.ask_members, stop)
+        while not stop.wait(_ASK_S):
+            _look(self.ask_members, stop)
+            _look(self.note_growth, stop)
 
     def follow_moves(self) -> None:
         """Take in what ``cutover`` has moved."""
@@ -87,6 +85,7 @@ class HomeWatch:
         if CONSUMER_OFFSETS in told:
             _, partitions = told[CONSUMER_OFFSETS]
             self._by_log.note_partitions(alias, partitions)
+            self._partitions[alias] = partitions
             with self._state.lock:
                 self._state.offsets.clusters[alias].partitions = partitions
 
@@ -100,13 +99,21 @@ class HomeWatch:
         with self._state.lock:
             topics = sorted({topic for _, topic in self._state.keys.streams})
         for alias in self._admins:
-            before = self._state.offsets.clusters[alias].partitions
+            before = self._partitions[alias]
             try:
                 self.note_partitions(alias, topics)
             except ClusterError:
                 continue
-            now = self._state.offsets.clusters[alias].partitions
+            now = self._partitions[alias]
             if before and now != before:
                 logger.warning("clusters.%s: %s has %d partitions, %d before", alias, CONSUMER_OFFSETS, now, before)
                 self._on_growth(alias)
         self.begin_new_partitions()
+
+
+def _look(look: Callable[[], None], stop: threading.Event) -> None:
+    try:
+        look()
+    except Exception:  # what was known stays; the next look finds the same
+        if not stop.is_set():  # else it falls with the rest
+            logger.exception("homes of groups were not looked at")

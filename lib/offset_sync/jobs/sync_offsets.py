@@ -161,7 +161,7 @@ class SyncJob:
     def _run_until_over(self) -> list[str]:
         """Sync until the job is stopped, or it is better to begin anew; what fails is tried again."""
         endpoint = None if self._run.is_dry else self._open_endpoint()
-        loops = [self._loop.run, self._summary.run, self._watch.run]
+        loops = [self._loop.run, self._summary.run, self._watch.run, self._watch.run_asking]
         loops += [] if self._run.is_dry else [self._folds.run, Renewal(self._state, self._over).run]
         beside = [threading.Thread(target=run, args=(self._over, self._is_ready), daemon=True) for run in loops]
         for each in beside:

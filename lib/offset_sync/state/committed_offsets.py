@@ -63,7 +63,7 @@ class CommitRecords:
 
 
 class TakenIn(NamedTuple):
-    """What became of records, shape (records,): which are our own, which are in doubt, and which were not read before."""
+    """Of records, shape (records,): which are our own, which are in doubt, and which were not read before."""
 
     is_own: NDArray[np.bool_]
     is_doubtful: NDArray[np.bool_]
@@ -97,6 +97,7 @@ class ClusterOffsets:
                 "genuine_made_ms": ABSENT,
                 "genuine_epoch": ABSENT,
                 "rewound_ms": ABSENT,
+                "captured_ms": ABSENT,
                 "first_ms": NEVER_MS,
                 "is_deleted": False,
             }

@@ -6,6 +6,7 @@ The rule that makes a home of it is in ``home.py``. Guarded by the lock of the s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,8 @@ class GroupHomes:
         self._clusters, self._keys, self.silence_ms = list(clusters), keys, silence_ms
         self._committed = ColumnStore(dict.fromkeys(clusters, ABSENT))
         self._members = ColumnStore(dict.fromkeys(clusters, False))
+        self._with_members = dict.fromkeys(clusters, frozenset[str]())
+        self._known = 0  # of so many streams it is in the columns who has members
         self._moves = ColumnStore({"to": NO_HOME, "at_ms": ABSENT})
 
     def note_commits(self, alias: str, rows: KeyRows, made_ms: Int64s) -> None:
@@ -42,15 +45,17 @@ class GroupHomes:
         np.maximum.at(self._committed[alias], streams, made_ms)
 
     def note_members(self, alias: str, groups: Collection[str]) -> None:
-        """Note which groups have members at a cluster now: all that are not named have none, or nobody can tell."""
+        """Note which groups have members at a cluster now: all that are not named have none, or nobody can tell.
+
+        Those that commit for the first time before the next look included.
+        """
         self._fit()
+        self._with_members[alias] = frozenset(groups)
         self._members[alias][:] = [group_id in groups for group_id, _ in self._keys.streams]
 
     def with_members(self, alias: str) -> frozenset[str]:
         """Return the groups that had members at a cluster when they were noted last."""
-        self._fit()
-        has_members = self._members[alias].tolist()
-        return frozenset(group_id for group_id, _ in self._keys.streams if has_members[self._keys.stream(group_id, _)])
+        return self._with_members[alias]
 
     def note_moves(self, moves: Iterable[Move]) -> None:
         """Note moves; of several of one group and stream the last counts."""
@@ -89,5 +94,11 @@ class GroupHomes:
         )
 
     def _fit(self) -> None:
+        streams = self._keys.streams
         for store in (self._committed, self._members, self._moves):
-            store.fit(len(self._keys.streams))
+            store.fit(len(streams))
+        if len(streams) > self._known:
+            fresh = [group_id for group_id, _ in islice(streams, self._known, None)]
+            for alias, groups in self._with_members.items():
+                self._members[alias][self._known :] = [group_id in groups for group_id in fresh]
+            self._known = len(streams)

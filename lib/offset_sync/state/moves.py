@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +22,7 @@ class Moves:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._version: int | None = None
+        self._seen: set[_Row] = set()
 
     def follow(self, state: SyncState) -> bool:
         """Bring *state* up to date; return whether any group was moved since the last call.
@@ -28,21 +31,36 @@ class Moves:
         believed. What was there before has that machine's time, but no time that is still to come.
         """
         version = self._tables.version(CUTOVERS, self._version)
-        if version == self._version or version == 0:
+        if version in (0, self._version):
+            self._version = version
             return False
         rows = self._tables.rows_since(CUTOVERS, self._version, version)
         is_live, self._version = self._version is not None, version
-        is_home = pc.and_(pc.equal(rows.column("step"), HOME), pc.equal(rows.column("result"), "done"))
-        rows = rows.filter(is_home).sort_by("at")
         now_ms = state.now_ms()
+        # Rows may come again: they did not happen now.
+        fresh = [row for row in _home_rows(rows) if row not in self._seen]
+        self._seen.update(fresh)
         with state.lock:
             state.homes.note_moves(
-                Move(*each[:3], now_ms if is_live else min(each[3], now_ms)) for each in _moves(rows)
+                Move(row.group_id, row.stream, row.cluster, now_ms if is_live else min(row.at_ms, now_ms))
+                for row in fresh
             )
-        return bool(rows.num_rows)
+        return bool(fresh)
 
 
-def _moves(rows: pa.Table) -> list[tuple[str, str, str, int]]:
+class _Row(NamedTuple):
+    """A step ``home``, at the time of the machine on which ``cutover`` ran."""
+
+    cutover_id: str
+    group_id: str
+    stream: str
+    cluster: str
+    at_ms: int
+
+
+def _home_rows(rows: pa.Table) -> list[_Row]:
+    is_home = pc.and_(pc.equal(rows.column("step"), HOME), pc.equal(rows.column("result"), "done"))
+    rows = rows.filter(is_home).sort_by("at")
+    columns = [rows.column(name) for name in ("cutover_id", "group_id", "stream", "target_cluster")]
     at_ms = pc.divide(rows.column("at").cast(pa.int64()), 1000)
-    columns = [rows.column(name) for name in ("group_id", "stream", "target_cluster")]
-    return list(zip(*(each.to_pylist() for each in [*columns, at_ms]), strict=True))
+    return [_Row(*each) for each in zip(*(column.to_pylist() for column in [*columns, at_ms]), strict=True)]

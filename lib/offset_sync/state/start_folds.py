@@ -180,7 +180,6 @@ class StartFolds:
         fill_commits(state, fold.rows, state.offsets.clusters)
         for alias in state.offsets.clusters:
             lives.take(alias)
-            state.offsets.clusters[alias].partitions = lives.partitions(alias)
         take_in_added(self._tables, state, added, lives)
         newest = pc.max(added.column("captured_at").cast(pa.int64())).as_py() or 0
         return max(int(fold.more["captured_ms"]), newest // 1000)

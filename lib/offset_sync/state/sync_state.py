@@ -7,7 +7,7 @@ reentrant, and never held while a cluster or a table is asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from offset_sync.model.values import ABSENT, GroupPartition, State
 from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.state.cluster_clock import Read
 from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
-from offset_sync.state.group_homes import GroupHomes, Move
+from offset_sync.state.group_homes import GroupHomes
 from offset_sync.state.home import Homes
 from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations
@@ -203,15 +203,6 @@ class SyncState:
                 ]
                 found[row] = sorted(sides, key=lambda side: -side.at_ms)[:2]
             return found
-
-    def decide(self, groups: Collection[str], cluster: str) -> None:
-        """Have *cluster* be the home of *groups* from now on where two clusters are active: a person says so."""
-        with self.lock:
-            rows = self.all_rows()
-            rows = rows[self.homes_of(rows).is_contested]
-            keys = {(key.group_id, key.topic) for key in (self.offsets.keys[row] for row in rows.tolist())}
-            now_ms = self.now_ms()
-            self.homes.note_moves(Move(*each, cluster, now_ms) for each in sorted(keys) if each[0] in groups)
 
     def may_count(self, source: str, target: str, commits: Commits) -> NDArray[np.bool_]:
         """Return which of the *commits* of their home *source* are not in doubt, see :class:`UnreadLogs`."""

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.incarnation_rows import epoch_ms
 from offset_sync.tables.catalog import INDEXED_TOPICS
 from offset_sync.tables.protocol import Tables
@@ -82,13 +83,17 @@ class TopicPartitions:
             return known.came_ms if known is not None else {}
 
     def note(self, cluster: str, found: Mapping[str, tuple[str, int]]) -> None:
-        """Record the topic id and the number of partitions of topics of a cluster, where that is news."""
+        """Record the topic id and the number of partitions of topics of a cluster, where there are more than before.
+
+        Incarnations of topics are for the index to tell: one that it has not met is left out.
+        """
         self.refresh()
         now, rows = datetime.now(timezone.utc), []
         with self._lock:
             for topic, (topic_id, partitions) in found.items():
                 known = self._known.get((cluster, topic))
-                if known is None or known.topic_id != topic_id or partitions > known.partitions:
+                is_same = known is not None and known.topic_id == topic_id
+                if partitions > known.partitions if known is not None and is_same else topic == CONSUMER_OFFSETS:
                     rows.append({"cluster": cluster, "topic": topic, "topic_id": topic_id, "partitions": partitions})
         if rows:
             rows = [{**row, "seen_at": now} for row in rows]

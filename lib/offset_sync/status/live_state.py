@@ -15,6 +15,7 @@ from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.moves import Moves
+from offset_sync.state.new_partitions import begin_new_partitions
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import follow_commits
 from offset_sync.state.start_folds import StartFolds
@@ -101,6 +102,7 @@ class LiveState:
     def _follow(self) -> None:
         self._version = follow_commits(self.tables, self.state, self._version, self._lives)
         self._moves.follow(self.state)
+        begin_new_partitions(self.state, self._lives.topics)
         self.on_follow()
 
     def keys_of(self, groups: Collection[str]) -> KeyRows:

@@ -10,13 +10,12 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from unittest import mock
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import NewPartitions
 
-from broker.committed_offsets import Partition, commit
+from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, write_log
 from broker.group_member import member
 from broker.installation import Installation, Row, until
@@ -105,10 +104,8 @@ class Performer:
         self._stack = ExitStack()
         self._act, self._reports = 0, _reports_of(installation)
 
-    def __enter__(self) -> Performer:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def close(self) -> None:
+        """Let the case's clients go."""
         self._stack.close()
 
     def begin_act(self, number: int) -> None:
@@ -157,6 +154,11 @@ class Performer:
         leaving.enter_context(self.member(alias))
         return leaving
 
+    def take_in(self) -> None:
+        """Have what is committed now taken in, where no job is running that does."""
+        if self.mode == "once":
+            self.installation.sync()
+
     def delete_group(self, alias: str) -> None:
         """Delete the group, as an operator or the expiry of its offsets does."""
         admin = admin_of(self.clusters[alias])  # held until the answer is there
@@ -186,6 +188,9 @@ class Performer:
 
     def held(self, alias: str, partition: int = 0, group: str = "") -> Committed | None:
         """Return what the coordinator of a cluster holds, past transactions that are open."""
+        with contextlib.suppress(AssertionError):
+            chosen = group or self.group
+            return committed(self.clusters[alias], [chosen])[chosen].get((self.topic, partition))
         place = TopicPartition(self.topic, partition)
         asked = ConsumerGroupTopicPartitions(group or self.group, [place])
         admin = admin_of(self.clusters[alias])  # held until the answer is there
@@ -236,7 +241,17 @@ class Performer:
     def report_of(self, other: str) -> list[Row]:
         """Return the same of another group of the case."""
         self._reported()
-        return self.installation.rows("sync_status", group_id=self.named(other))
+        return self.report_rows_of(self.named(other))
+
+    def report_rows_of(self, group_id: str) -> list[Row]:
+        """Return the same of any group."""
+        self._reported()
+        return self.installation.rows("sync_status", group_id=group_id)
+
+    def report_anew(self) -> str:
+        """Return what a report prints now."""
+        self._reports.clear()
+        return self._reported().printed
 
     def report_printed(self) -> str:
         """Return all that the report of this act prints."""

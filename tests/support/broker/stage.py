@@ -51,6 +51,10 @@ class Sync:
         self.failures: list[str] = []
         self._clusters, self._jobs, self._canaries = clusters, jobs, 0
 
+    def performer(self, name: str) -> Performer:
+        """Return what plays a case here."""
+        return Performer(self._clusters, self.installation, self.mode, f"{self.prefix}-{name}")
+
     def settle(self) -> None:
         """Return when all that is committed now has been taken in."""
         if self.mode == "once":
@@ -68,7 +72,7 @@ class Sync:
 
 @contextmanager
 def opened(clusters: Clusters, folder: Path, **sync: Any) -> Iterator[list[Sync]]:
-    """Install both modes over *clusters* and start the jobs of one; topics begin with the folder's name and the mode."""
+    """Install both modes over *clusters*, and start the jobs of one; topics begin with folder and mode."""
     servers = {alias: each.bootstrap_servers for alias, each in clusters.items()}
     with ExitStack() as stack:
         opened = []
@@ -110,12 +114,14 @@ class Stage:
         self.failures: list[str] = []
         with opened(clusters, folder, **sync) as syncs, ExitStack() as stack:
             performers = {
-                (case.__name__, each.mode): stack.enter_context(
-                    Performer(clusters, each.installation, each.mode, f"{each.prefix}-{case.__name__}")
+                (case.__name__, each.mode): Performer(
+                    clusters, each.installation, each.mode, f"{each.prefix}-{case.__name__}"
                 )
                 for case in cases
                 for each in syncs
             }
+            for performer in performers.values():
+                stack.callback(performer.close)
             self._play({case.__name__: case for case in cases}, performers, syncs)
 
     def ended_well(self, case: str, mode: str) -> None:
@@ -131,7 +137,9 @@ class Stage:
         while going:
             act += 1
             pauses = {key: self._go_on(key, steps) for key, steps in going.items()}
-            going = {key: steps for key, steps in going.items() if pauses[key] is not None}
+            for key in [key for key, pause in pauses.items() if pause is None]:
+                del going[key]
+                performers[key].close()
             if SILENCE in pauses.values():
                 time.sleep(SILENCE_S + 1)
             _settle([each for each in syncs if any(mode == each.mode for _, mode in going)])

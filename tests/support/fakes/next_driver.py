@@ -6,15 +6,31 @@ import numpy as np
 import pyarrow as pa
 
 from fakes.reconciler_site import Site
+from offset_sync.state.fold_rows import COMMITS_SCHEMA
+from offset_sync.state.fold_rows import to_rows as to_commit_rows
+from offset_sync.state.restore import fill_commits
 from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers, recent_writes
 from offset_sync.sync.translation_history import to_rows
+from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
+
+NO_COMMITS = COMMITS_SCHEMA.empty_table()
 
 
-def begin_anew_by_the_history(site: Site) -> None:
-    """Let another driver take over, which knows what this one has answered."""
+def begin_anew_by_the_tables(site: Site) -> None:
+    """Let another driver take over, which knows what this one has read and answered, and reads on from there."""
+    for each in site.offsets.clusters.values():
+        each.forget_acknowledged()
+    commits, position = to_commit_rows(site.offsets), site.position
+    begin_anew_by_the_history(site, commits)
+    site.position = position
+
+
+def begin_anew_by_the_history(site: Site, commits: pa.Table = NO_COMMITS) -> None:
+    """Let another driver take over, which knows what this one has answered; *commits* are what it has read."""
     keys, told = site.offsets.keys, site.reconciliations
     site.history += [to_rows(each, np.flatnonzero(each.is_news), keys, lambda _topic: "exact") for each in told]
     told.clear()
     site.restart()
-    rows = pa.concat_tables(site.history)
+    fill_commits(site.state, commits, site.clusters)
+    rows = pa.concat_tables([OFFSET_TRANSLATIONS.arrow_schema.empty_table(), *site.history])
     fill_answers(site.state, fold_answers(ANSWERS_SCHEMA.empty_table(), rows), recent_writes([rows]))

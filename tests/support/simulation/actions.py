@@ -52,6 +52,11 @@ BY_FAULT = {
     "crash": ("crash", 0.2),
     "shrink": ("shrink", 0.4),
     "second": ("second", 0.1),
+    "tools": ("tool", 3.0),
+    "jumping": ("jump", 0.4),
+    "coordinators": ("coordinate", 0.2),
+    "moves": ("cutover", 0.6),
+    "gone_topic": ("delete_topic", 0.05),
 }
 STARTING = {"crash": 2.0, "start": 6, "sync": 6.0, "full": 3.0, "reset": 2.0}
 """What is unreadable or forgotten matters to a driver that starts, and to groups that go to and fro or are set back."""
@@ -73,6 +78,10 @@ def draw_actions(rng: random.Random, shape: Shape, count: int) -> list[Action]:
         weights |= STARTING
     if "second" in shape.faults:
         weights["crash"] = 0.1  # a driver that follows another one has to wait, so there would be few that write
+    if shape.silence_ms:
+        weights |= {"silence": 0.5}
+    if shape.twins:
+        weights |= {"twin_poll": 20, "twin_commit": 20, "twin_restart": 1}
     # A world of much ado, one that is mostly read, one whose drivers sleep long.
     for name in ("produce", "mirror", "index", "sync", "full"):
         weights[name] *= rng.choice((0.5, 1, 1, 2))
@@ -103,7 +112,15 @@ class _Draw:
         place = self.choice(shape.places) if len(shape.places) > 1 else shape.places[0]
         if name in ("poll", "commit"):
             return name, self.choice(shape.groups), place, 1 + self.below(4)
-        if name in ("start", "stop", "expire"):
+        if name in ("twin_poll", "twin_commit"):
+            return name, *self.choice(shape.twins), place, 1 + self.below(4)
+        if name == "twin_restart":
+            return name, *self.choice(shape.twins)
+        if name == "silence":
+            return name, self.choice((3, 5, 11, 12))
+        if name == "tool":
+            return name, self.choice(shape.groups), self.choice(shape.clusters), place, self.random()
+        if name in ("start", "stop", "expire", "cutover"):
             return name, self.choice(shape.groups), self.choice(shape.clusters)
         if name == "mirror":
             fault = ""

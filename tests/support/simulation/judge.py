@@ -30,6 +30,7 @@ class Judge:
         self._driver, self._alias = driver, alias
         self._ended_ms: tuple[int | None, int | None] = None, None
         self.was_whole = False
+        self.reach: dict[int, int] = {}
 
     def note_ended(self) -> None:
         """Note that a micro-batch has ended."""
@@ -47,11 +48,15 @@ class Judge:
         ):
             record = cluster.parts[number][offset]
             assert isinstance(record, SimRecord)
-            self._look_at_time(record, int(records.made_ms[row]), since_ms, now_ms)
+            self.reach[number] = max(offset + 1, self.reach.get(number, 0))
+            error_ms = self._look_at_time(record, int(records.made_ms[row]), since_ms, now_ms)
+            self._driver.world.made_error[self._alias, number, offset] = error_ms
             if record.offset is not None and record.offset >= 0:
                 self._look_at_author(record, is_own=is_own[row])
+                if is_own[row] and not record.is_ours:
+                    self._driver.world.taken_for_ours.add((self._alias, number, offset))
 
-    def _look_at_time(self, record: SimRecord, made_ms: int, since_ms: int | None, now_ms: int) -> None:
+    def _look_at_time(self, record: SimRecord, made_ms: int, since_ms: int | None, now_ms: int) -> int:
         world, true_ms = self._driver.world, record.true_ms + self._driver.skew_ms
         cluster, error_ms = world.clusters[self._alias], abs(made_ms - true_ms)
         if made_ms > now_ms or (since_ms is not None and not since_ms <= made_ms):
@@ -60,6 +65,7 @@ class Judge:
             cluster.widest_ms = max(cluster.widest_ms, now_ms - since_ms)
         elif error_ms > cluster.widest_ms + 2 * cluster.most_skew_ms + abs(self._driver.skew_ms):
             raise Violation("made", f"{record} at {self._alias}: {made_ms} was {true_ms}")
+        return error_ms
 
     def _look_at_author(self, record: SimRecord, *, is_own: bool) -> None:
         world, driver = self._driver.world, self._driver

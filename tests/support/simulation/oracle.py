@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from offset_sync.model.values import TopicPartition
-from simulation.knowledge import Home, Knowledge
+from simulation.knowledge import Knowledge
 from simulation.logs import Log
 from simulation.mirrors import Mirror
+from simulation.readers import Twin
 from simulation.world import Position, World
 
 NEVER = 1 << 60
@@ -21,13 +23,27 @@ class Violation(AssertionError):
         self.kind = kind
 
 
-class Oracle:
-    """Judges *world*, whose *mirrors* say what will still come."""
+class Planner(Protocol):
+    """A driver that is about to write."""
 
-    def __init__(self, world: World, mirrors: Mapping[tuple[str, str, TopicPartition], Mirror]) -> None:
-        self.world, self.mirrors = world, mirrors
-        self._planned: dict[Position, set[Home]] = {}
-        world.on_write = self.check_overwritten
+    knowledge: Knowledge
+
+    def now_ms(self) -> int:
+        """Return its clock."""
+
+    def has_read(self, alias: str, log_partition: int, log_offset: int) -> bool:
+        """Return whether it has read a record of a cluster's log of commits."""
+
+
+class Oracle:
+    """Judges *world*, whose *mirrors* say what will still come, and whose *twins* read without membership."""
+
+    def __init__(
+        self, world: World, mirrors: Mapping[tuple[str, str, TopicPartition], Mirror], twins: Sequence[Twin] = ()
+    ) -> None:
+        self.world, self.mirrors, self.twins = world, mirrors, twins
+        self._active: dict[Position, list[Twin]] = {}
+        world.on_write = self.check_written
 
     def check_touched(self) -> None:
         """Raise Violation where a position that has changed has unread records below it."""
@@ -50,7 +66,7 @@ class Oracle:
         for number in self._unread(log, value.offset, read):
             sources = [Position(alias, where.group, where.place) for alias in self.world.shape.clusters]
             if any(
-                source in self.world.genuine and self._is_hole(source, self.world.genuine[source].claimed, number)
+                source in self.world.passed and self._is_hole(source, self.world.passed[source], number)
                 for source in sources
                 if source.cluster != where.cluster
             ):
@@ -108,19 +124,54 @@ class Oracle:
                     f"{self._words(where, number)} is unread below it",
                 )
 
-    def note_plan(self, knowledge: Knowledge, places: Iterable[Position], now_ms: int) -> None:
-        """Note which of *places* may be written to, by what a driver knows when it makes its plan."""
+    def note_plan(self, driver: Planner, places: Iterable[Position]) -> None:
+        """Raise Violation where one of *places* may not be written to, by what a driver knows when it makes its plan."""
         for where in places:
-            homes = knowledge.homes(where.group, where.place.topic, now_ms)
-            self._planned[where] = homes
+            homes = driver.knowledge.homes(where.group, where.place.topic, driver.now_ms())
             if all(home.is_contested or home.cluster in (None, where.cluster) for home in homes):
                 raise Violation("not its home", f"{_name(where)} is to be written to, and the homes are {homes}")
+            self._active[where] = [twin for twin in self.twins if self._is_active(driver, twin, where)]
+
+    def _is_active(self, driver: Planner, twin: Twin, where: Position) -> bool:
+        """Return whether a reader is there whose group is at that place, and the driver has read that it is."""
+        if (twin.name, twin.at) != (where.group, where.cluster):
+            return False
+        silence_ms, skew_ms = self.world.shape.silence_ms, driver.now_ms() - self.world.clock_ms[0]
+        moves = [each for each in driver.knowledge.moved.get((twin.name, where.place.topic), [])]
+        over_ms = max((each.at_ms for each in moves if each.cluster != twin.at), default=0)
+        for (number, offset), true_ms in twin.last_commits(where.place.topic):
+            error_ms = self.world.made_error.get((twin.at, number, offset))
+            is_taken_for_ours = (twin.at, number, offset) in self.world.taken_for_ours
+            if error_ms is None or is_taken_for_ours or not driver.has_read(twin.at, number, offset):
+                continue
+            since_ms = true_ms + skew_ms - error_ms
+            if since_ms > driver.now_ms() - silence_ms and since_ms > over_ms:
+                return True
+        return False
+
+    def check_written(self, where: Position, offset: int) -> None:
+        """Raise Violation where the sync sets a reader that is at work past what it has not read."""
+        log, value = self.world.logs[where.cluster, where.place], self.world.values.get(where)
+        for twin in self._active.get(where, ()):
+            unread = log.below[min(offset, log.end)] & ~twin.seen.get(where.place, 0)
+            if unread and (value is None or value.offset < offset):
+                raise Violation("reader moved", f"{_name(where)} is set to {offset}, and its reader there is at work")
+        self.check_overwritten(where, offset)
 
     def check_overwritten(self, where: Position, offset: int) -> None:
         """Note where the sync overwrites what it has not read: a value that is as the one that it had."""
         value = self.world.values.get(where)
         if value is not None and not value.is_ours and value.offset != offset:
             self.world.raced.add(where)
+
+    def first_unread(self, where: Position) -> int:
+        """Return the first offset whose record the group has not read anywhere."""
+        log, read = self.world.logs[where.cluster, where.place], self.world.read.get((where.group, where.place), 0)
+        for offset in range(log.start, log.end):
+            record = log.entries[offset]
+            if record is not None and not read >> record.number & 1:
+                return offset
+        return log.end
 
     def exact(self, source: Position, committed: int, target: str) -> int:
         """Return what must stand at *target* when all is quiet: the first record that is not known to be read."""

@@ -34,7 +34,7 @@ def come_to_rest(simulation: Simulation) -> None:
                 0, 0
             ):  # as long as it was: nobody looks at it
                 cluster.say_nothing()
-    for wait_ms in (1, GRACE_MS + 1, 20_000, 20_000, 20_000):
+    for wait_ms in (1, GRACE_MS + 1, world.shape.silence_ms + 1, 20_000, 20_000, 20_000):
         world.clock_ms[0] += wait_ms
         for indexer in simulation.indexers.values():
             indexer.run(_ENOUGH)
@@ -70,7 +70,7 @@ def _check_home(simulation: Simulation, home: Home, group: str, place: TopicPart
     source = Position(home.cluster, group, place)
     if world.deleted.get(source) or source in world.raced or (group, place) in world.unheard:
         return
-    value, genuine = world.values.get(source), world.genuine.get(source)
+    value, genuine = world.values.get(source, world.hidden.get(source)), world.genuine.get(source)
     offset = value.offset if value is not None else genuine.offset if genuine is not None else None
     for target in world.shape.clusters:
         if target == home.cluster or offset is None:
@@ -93,7 +93,7 @@ def _check_target(simulation: Simulation, source: Position, offset: int, target:
                 "withheld", f"{source} at {offset} is withheld at {target} for {state}, which does not hold"
             )
         return
-    if _is_troubled(simulation, source, target):
+    if _is_troubled(simulation, source, target) or where in world.hidden:
         return
     exact = simulation.oracle.exact(source, offset, target)
     if not _is_right(simulation, source, where, value, exact):
@@ -109,9 +109,19 @@ def _is_right(simulation: Simulation, source: Position, where: Position, value: 
     is_ours = value.is_ours and simulation.persisted.told.get((where.cluster, key), True)
     if simulation.world.is_index_lacking:  # what lacks is unread by everyone
         return value.offset <= exact or not is_ours
-    if is_ours or simulation.world.rewound_ms.get(source, -1) > value.true_ms:
+    rewound_ms = simulation.world.rewound_ms.get(source, -1)
+    is_clear = abs(rewound_ms - value.true_ms) > _most_missed(simulation, source) + _most_missed(simulation, where)
+    if is_ours or (rewound_ms > value.true_ms and is_clear):
         return value.offset == exact
     return value.offset >= exact  # somebody else's is only set forward
+
+
+def _most_missed(simulation: Simulation, where: Position) -> int:
+    """Return by how much the time of any commit of a key was missed."""
+    world = simulation.world
+    stood = [each for each in world.clusters[where.cluster].stood if each.where == where]
+    places = [(where.cluster, each.log_partition, each.log_offset) for each in stood]
+    return max((world.made_error.get(each, 0) for each in places), default=0)
 
 
 def _state_of(simulation: Simulation, source: Position, target: str) -> State | None:
@@ -132,6 +142,8 @@ def _is_reason(simulation: Simulation, source: Position, offset: int, target: st
     world = simulation.world
     if state is State.NOT_INDEXED:
         return simulation.begun_late
+    if state is State.TOPIC_MISSING:
+        return any(source.place.topic not in world.clusters[alias].partitions for alias in (source.cluster, target))
     if state is State.COMMIT_BEYOND_END:
         return offset > world.logs[source.cluster, source.place].end
     if state in _WITHHELD_FOREVER:

@@ -42,6 +42,11 @@ CLOSED = {
         (("offset_sync.state.checked_metadata.CheckedMetadata._changes", lambda *_said: {}),),
         seed=161,
     ),
+    "answers at a target that was cut end at the cut": Remedy(
+        frozenset({"cut_grows"}),
+        (("offset_sync.translate.index.log_index.LogIndex.below", lambda log, _offset: log),),
+        seed=78,
+    ),
     "records that an election has lost are not what was read": Remedy(
         frozenset({"elected"}),
         (("offset_sync.state.translation.of_lost_records", lambda given, _ends: np.full(len(given.offset), ABSENT)),),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from offset_sync.model.values import TopicPartition
@@ -31,16 +32,31 @@ FAULTS = (
     "pause",  # things happen while a driver waits for an answer
     "crash",
 )
-ON_REQUEST = ("third_anew", "cut_grows", "clocks", "shrink", "unreadable", "expire", "second", "backlog", "elected")
+OF_HOMES = (
+    "twins",  # two readers of one group, at two clusters, without membership
+    "tools",  # something alters offsets at a cluster, to values that it keeps, and to those that we wrote
+    "skewed",  # a cluster's clock is off by hours
+    "jumping",  # ... and is set
+    "coordinators",  # __consumer_offsets gets more partitions
+    "moves",  # groups are moved by cutover
+    "gone_topic",  # a topic is deleted for good
+)
+"""Faults of a world in which it matters where groups are at home."""
+ON_REQUEST = (
+    *("third_anew", "cut_grows", "clocks", "shrink", "unreadable", "expire", "second", "backlog", "elected"),
+    *OF_HOMES,
+)
 """Faults that need a world of their own; backlog: indexes that read little, and long waits; elected: the new leader of
 a log lacks its end, is written to before anybody reads, and groups commit before they ask it for anything."""
 KNOWN_HOLES = ("leak", "huge", "silent_origin")
 """Faults that are not withstood yet, or not played; see tests/simulation."""
+_APART = {"anew", "third_anew", "cut_frozen", "shrink", "expire"}
+"""Not in worlds of homes, unless they are wanted there."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """*routes* lead from an origin to where the mirror copies it."""
+    """*routes* lead from an origin to where the mirror copies it; *twins* are groups with readers without membership."""
 
     clusters: tuple[str, ...]
     routes: tuple[tuple[str, str], ...]
@@ -49,12 +65,16 @@ class Shape:
     skew_ms: tuple[int, ...]
     faults: frozenset[str]
     silence_ms: int = 0
+    twins: tuple[tuple[str, str], ...] = ()
 
 
 def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[str] = frozenset()) -> Shape:
     """Return a shape with the *wanted* faults, and of the others a few, but never those *avoided*."""
     chance = rng.choice((0.0, 0.1, 0.3, 0.6))
     faults = {fault for fault in FAULTS if rng.random() < chance} - avoided | wanted
+    if wanted & set(OF_HOMES):
+        faults |= {fault for fault in OF_HOMES if rng.random() < 0.2} - avoided
+        faults -= _APART - wanted
     aliases = ALIASES[: 3 if "third_anew" in wanted else 2 if "anew" in wanted else rng.choice((2, 2, 3))]
     if len(aliases) > 2:
         faults -= {"anew"}
@@ -72,5 +92,16 @@ def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[
     if rng.random() < 0.2:
         places.append(TopicPartition("pay-in", 0))
     groups = tuple(f"g{number}" for number in range(rng.choice((1, 2, 2, 3))))
-    skew = tuple(rng.choice((0, 0, 1, -700, 5_000)) if "skew" in faults else 0 for _ in aliases)
-    return Shape(tuple(aliases), tuple(routes), tuple(places), groups, skew, frozenset(faults))
+    skew = tuple(rng.choice(_skews(faults)) for _ in aliases)
+    silence_ms = rng.choice((0, 4_000, 300_000)) if faults & set(OF_HOMES) else 0
+    twins = [(group, alias) for group in groups[:2] for alias in aliases if rng.random() < 0.7]
+    twins = twins if faults & {"twins", "tools"} else []
+    return Shape(
+        tuple(aliases), tuple(routes), tuple(places), groups, skew, frozenset(faults), silence_ms, tuple(twins)
+    )
+
+
+def _skews(faults: Collection[str]) -> tuple[int, ...]:
+    if "skewed" in faults:
+        return (0, 3_600_000, -3_600_000, 40_000_000, -7_000)
+    return (0, 0, 1, -700, 5_000) if "skew" in faults else (0,)

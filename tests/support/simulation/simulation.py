@@ -13,6 +13,7 @@ from simulation.actions import Action, draw_actions
 from simulation.commit_checks import lose_commits
 from simulation.consumers import Group
 from simulation.elections import elect, names_epochs
+from simulation.home_actions import HomeActions
 from simulation.index_driver import Indexer
 from simulation.log_checks import LogChecks
 from simulation.mirrors import Mirror
@@ -20,12 +21,13 @@ from simulation.odd_records import MOST_RECORDS, OddRecords
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted
 from simulation.quiet import check_quiet, come_to_rest
+from simulation.readers import Twin
 from simulation.shape import Shape, random_shape
 from simulation.sync_driver import SyncDriver
 from simulation.world import GRACE_MS, Position, World
 
 
-class Simulation(OddRecords):
+class Simulation(OddRecords, HomeActions):
     """A world of *shape* in which *actions* happen."""
 
     def __init__(self, shape: Shape, actions: Sequence[Action]) -> None:
@@ -37,7 +39,8 @@ class Simulation(OddRecords):
             name: Group(world, name, metadata=_metadata(shape, n), names_epochs=names_epochs(shape, n))
             for n, name in enumerate(shape.groups)
         }
-        self.oracle = Oracle(world, self.mirrors)
+        self.twins = {each: Twin(world, *each) for each in shape.twins}
+        self.oracle = Oracle(world, self.mirrors, list(self.twins.values()))
         self.tables, self.persisted = MemoryTables(), Persisted(shape.clusters)
         self.checks = LogChecks(world, self.tables)
         self.indexers = {alias: Indexer(world, alias, self.tables, self.checks) for alias in shape.clusters}
@@ -203,6 +206,8 @@ class Simulation(OddRecords):
             self.world.clusters[alias].remove(Position(alias, group, place))
 
     def do_expire(self, group: str, _alias: str) -> None:
+        if group in {name for name, _ in self.twins}:
+            return
         self.groups[group].expire()
 
     def do_index(self, alias: str, most: int, pauses: tuple[int, int] | None) -> None:

@@ -83,6 +83,11 @@ class SyncDriver:
         """The clock of this driver."""
         return self.world.clock_ms[0] + self.skew_ms
 
+    def has_read(self, alias: str, log_partition: int, log_offset: int) -> bool:
+        """Return whether this driver has taken in a record of a cluster's log of commits, or one before it has."""
+        reach = self.persisted.position(alias), self.ingesters[alias].judge.reach
+        return log_offset < max(each.get(log_partition, 0) for each in reach)
+
     def restart(self) -> None:
         """End, and begin as a new process does."""
         self.reconciler.close()

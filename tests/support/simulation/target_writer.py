@@ -37,7 +37,7 @@ class Writer:
     def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         world = self.driver.world
         places = [Position(self.target, each.group_id, place_of(each)) for each in writes]
-        self.driver.oracle.note_plan(self.driver.knowledge, places, self.driver.now_ms())
+        self.driver.oracle.note_plan(self.driver, places)
         world.tried.update((where, each.offset) for where, each in zip(places, writes, strict=True))
         self.driver.pause()
         world.writer = self.driver.process

@@ -43,7 +43,7 @@ class Watch:
         moves, lives = Moves(tables), driver.lives
         told = self._note_moves, self._note_growth
         self._watch = HomeWatch(driver.state, admins, members, members, moves, lives, *told)
-        self._told = 0
+        self._is_live, self._noticed = False, dict[tuple[str, str, int], int]()
         self._members_ms = self._moves_ms = 0
         self._read: dict[str, int] = {}  # so many partitions the query of a cluster reads
 
@@ -63,6 +63,7 @@ class Watch:
     def begin(self) -> None:
         """Look at what decides from the start."""
         self._watch.follow_moves()
+        self._is_live = True
         self._watch.ask_members()
 
     def look(self) -> None:
@@ -98,12 +99,11 @@ class Watch:
         self._start(alias)
 
     def _note_moves(self) -> None:
+        """Note when moves were noticed: what was there at the start has the time of whoever moved the group."""
         driver = self._driver
         rows, now_ms = driver.tables.rows_since(CUTOVERS, None, driver.tables.version(CUTOVERS)), driver.now_ms()
-        moves = sorted(rows.to_pylist(), key=lambda row: row["at"])
-        for row in moves:
-            at_ms = int(row["at"].timestamp() * 1000)
-            of_row = {Moved(row["target_cluster"], min(at_ms, now_ms)), Moved(row["target_cluster"], now_ms)}
-            known = driver.knowledge.moved.setdefault((row["group_id"], row["stream"]), [])
-            if at_ms > max((each.at_ms for each in known), default=0) or not known:
-                known[:] = sorted(of_row)
+        for row in sorted(rows.to_pylist(), key=lambda row: row["at"]):
+            at_ms, stream = int(row["at"].timestamp() * 1000), (row["group_id"], row["stream"])
+            noticed_ms = now_ms if self._is_live else min(at_ms, now_ms)
+            noticed_ms = self._noticed.setdefault((*stream, at_ms), noticed_ms)
+            driver.knowledge.moved[stream] = [Moved(row["target_cluster"], noticed_ms)]

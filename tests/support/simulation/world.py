@@ -67,6 +67,7 @@ class Stood(NamedTuple):
     genuine: Genuine | None
     log_partition: int
     log_offset: int
+    true_ms: int
 
 
 class SimCluster(MemoryCluster):
@@ -98,7 +99,10 @@ class SimCluster(MemoryCluster):
             return self._silence()
         topics = {name: MemoryTopic(f"{name}{self.ids[name]}@{self.alias}", n) for name, n in self.partitions.items()}
         here = {place: self.world.logs[self.alias, place] for place in self.world.shape.places}
-        ends = {p: MemoryEnds(log.start, len(log.entries), len(log.cuts)) for p, log in here.items()}
+        is_there = self.partitions.keys()
+        ends = {
+            p: MemoryEnds(log.start, len(log.entries), len(log.cuts)) for p, log in here.items() if p.topic in is_there
+        }
         return ClusterMetadata(topics, ends)
 
     def describe(self, topics: Sequence[str]) -> Mapping[str, MemoryTopic]:  # type: ignore[override]
@@ -140,7 +144,7 @@ class SimCluster(MemoryCluster):
         """Put a record into the log of the group's coordinator."""
         number = int(coordinator_hashes([where.group])[0]) % len(self.parts)
         part = self.parts[number]
-        self.stood.append(Stood(where, value, genuine, number, len(part)))
+        self.stood.append(Stood(where, value, genuine, number, len(part), self.world.clock_ms[0]))
         part.append(replace(record, log_partition=number, true_ms=self.world.clock_ms[0]))
         self.group_offsets.pop((where.group, where.place), None)
         if record.offset is not None:
@@ -151,6 +155,34 @@ class SimCluster(MemoryCluster):
         if self.world.values.pop(where, None) is not None:
             self._append(where, SimRecord(where.group, where.place, None, self.clock_ms[0]), None, None)
             self.world.deleted[where] = True
+
+    def add_commit_partition(self) -> None:
+        """Have ``__consumer_offsets`` get one partition more, as after a restart of the brokers.
+
+        Groups with another coordinator partition since have nothing there.
+        """
+        before = len(self.parts)
+        self.parts.append([])
+        for where, value in list(self.world.values.items()):
+            number = int(coordinator_hashes([where.group])[0])
+            if where.cluster == self.alias and number % before != number % len(self.parts):
+                self.world.hidden[where] = value
+                del self.world.values[where]
+                del self.group_offsets[where.group, where.place]
+
+    def set_clock(self, skew_ms: int) -> None:
+        """Have its clock differ by so much from now on."""
+        self.clock_ms.skew_ms = skew_ms  # type: ignore[attr-defined]
+        self.most_skew_ms = max(self.most_skew_ms, abs(skew_ms))
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic for good, and what groups have committed of it."""
+        self.partitions.pop(topic, None)
+        for place in self.world.shape.places:
+            if place.topic == topic:
+                self.world.logs[self.alias, place].is_frozen = True
+        for where in [each for each in self.world.values if (each.cluster, each.place.topic) == (self.alias, topic)]:
+            self.remove(where)
 
     def say_nothing(self) -> None:
         """Have a record more in ``__consumer_offsets``, of a group that is nobody's."""
@@ -217,9 +249,13 @@ class World:
         self.beyond: set[tuple[Position, int, int]] = set()
         self.brought: dict[Position, int] = {}  # what the sync wrote last
         self.placed: dict[Position, int] = {}  # what was committed last, whoever did
+        self.passed: dict[Position, int] = {}  # what any commit there has claimed
         self.made: dict[tuple[Position, int, int], int] = {}  # when commits were made
         self.tried: Counter[tuple[Position, int]] = Counter()  # what the sync tried to write
         self.swapped: dict[tuple[Position, int | None], int] = {}  # commits of groups that were taken for ours
+        self.hidden: dict[Position, Value] = {}  # what the coordinator before held, and the present one lacks
+        self.made_error: dict[tuple[str, int, int], int] = {}  # by how much the time of a record of commits was missed
+        self.taken_for_ours: set[tuple[str, int, int]] = set()  # records of commits that are not
         self.writer: object = None  # the process that writes now
         self.gone: set[Position] = set()  # its coordinator has lost commits
         self.said_less: set[Position] = set()  # ... which took back what the group had said last
@@ -277,6 +313,7 @@ class World:
             self.rewound_ms[where] = true_ms
         self.genuine[where] = Genuine(offset, now, claimed, true_ms)
         self.claims[where, offset, now] = claimed
+        self.passed[where] = self.passed.get(where, 0) | claimed
         self.made[where, offset, now] = true_ms
         if offset > log.end:
             self.beyond.add((where, offset, now))

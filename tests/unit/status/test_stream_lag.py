@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from offset_sync.model.held_commits import HeldCommits, OpenTransaction
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.coordinators import coordinator_hashes
@@ -14,28 +12,6 @@ def unread(progress: JobProgress, cluster: str, *groups: str) -> list[int | None
     """What is unread of each group's partition; None where it is not known."""
     counts, is_known = progress.unread_commits(cluster, coordinator_hashes(groups))
     return [count if known else None for count, known in zip(counts.tolist(), is_known.tolist(), strict=True)]
-
-
-@pytest.mark.parametrize(
-    ("group_id", "code"),
-    # Java's "…".hashCode(); the last one is Integer.MIN_VALUE, which has no positive counterpart.
-    [
-        ("", 0),
-        ("a", 97),
-        ("orders", -1008770331),
-        ("größe", 98762257),
-        ("😀", 1772899),
-        ("polygenelubricants", -(2**31)),
-    ],
-)
-def test_the_partition_of_a_group_is_kafkas(group_id: str, code: int) -> None:
-    assert coordinator_hashes([group_id])[0] == (0 if code == -(2**31) else abs(code))
-
-
-@pytest.mark.parametrize(("group_id", "partition"), [("my-group", 12), ("grüße-組", 4), ("g848", 7), ("😀", 49)])
-def test_of_fifty_partitions_a_broker_has_chosen_these(group_id: str, partition: int) -> None:
-    progress = JobProgress({"X": StreamLag(dict.fromkeys(range(50), 0) | {partition: 7}, 0, 50)})
-    assert unread(progress, "X", group_id) == [7]
 
 
 def test_only_the_partition_of_the_group_counts() -> None:

@@ -127,7 +127,8 @@ def test_it_is_said_though_the_target_is_silent(change: Change, state: str, is_o
     """What was answered is settled, and nobody commits; then the source is lost and the target is back."""
     site = site_of("X", "Y")
     site.commit("X", "readers", 5)
-    site.reconciled()
+    for _ in range(4):
+        site.reconcile()
     site.clusters["Y"].is_down = True
     change(site)
     site.reconcile()

@@ -1,0 +1,249 @@
+"""Where a group is at home: against its events read one by one, and what no order of them may break."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from generators.hypothesis_strategies import law
+from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.state.group_homes import GroupHomes, Move
+from offset_sync.state.home import NO_HOME, Activity, homes
+from offset_sync.state.key_index import KeyIndex
+
+SILENCE_MS = 300_000
+SAME_MS = 2_000
+CLUSTERS = 3
+
+
+class Event(NamedTuple):
+    """A group commits at a cluster, or is moved there."""
+
+    at_ms: int
+    kind: str
+    cluster: int
+
+
+Found = tuple[int, bool]
+"""The home, and whether two clusters are active."""
+
+
+def found_of(events: Sequence[Event], now_ms: int, silence_ms: int, members: frozenset[int] = frozenset()) -> Found:
+    """Return what is told of *events* by then."""
+    committed, moved_to, moved_ms = np.full((CLUSTERS, 1), ABSENT), NO_HOME, ABSENT
+    for at_ms, kind, cluster in events:
+        if kind == "commit":
+            committed[cluster] = at_ms
+        else:
+            moved_to, moved_ms = cluster, at_ms
+    has_members = np.array([[cluster in members] for cluster in range(CLUSTERS)])
+    activity = Activity(committed, has_members, np.array([moved_to]), np.array([moved_ms]))
+    home, is_contested = homes(activity, now_ms, silence_ms)
+    return int(home[0]), bool(is_contested[0])
+
+
+def by_events(events: Sequence[Event], now_ms: int, silence_ms: int, members: frozenset[int]) -> Found:
+    """Return the same, event by event: a move forgets all that others did, and is something that its cluster did."""
+    acts: dict[int, list[int]] = {}
+    for at_ms, kind, cluster in events:
+        if kind == "move":
+            acts = {cluster: acts.get(cluster, [])}
+        acts.setdefault(cluster, []).append(at_ms)
+    if not acts:
+        return NO_HOME, False
+    if silence_ms:
+        acts = {cluster: [*times, now_ms] if cluster in members else times for cluster, times in acts.items()}
+    home = min(acts, key=lambda cluster: (-acts[cluster][-1], cluster))
+    others = [times[-1] for cluster, times in acts.items() if cluster != home]
+    is_alive = [now_ms - at_ms < silence_ms or acts[home][-1] - at_ms <= SAME_MS for at_ms in others]
+    return home, silence_ms > 0 and any(is_alive)
+
+
+clusters = st.integers(0, CLUSTERS - 1)
+gaps = st.sampled_from([1, SAME_MS, SAME_MS + 1, 60_000, SILENCE_MS - 1, SILENCE_MS, 2 * SILENCE_MS])
+some_members = st.frozensets(clusters)
+
+
+@st.composite
+def histories(draw: st.DrawFn, kinds: Sequence[str] = ("commit", "commit", "commit", "move")) -> list[Event]:
+    """Return events in order, some of them close to each other."""
+    at_ms, events = 1_000_000, list[Event]()
+    for gap in draw(st.lists(gaps, max_size=8)):
+        at_ms += gap
+        events.append(Event(at_ms, draw(st.sampled_from(kinds)), draw(clusters)))
+    return events
+
+
+def end_of(events: Sequence[Event]) -> int:
+    return events[-1].at_ms if events else 1_000_000
+
+
+# Laws
+
+
+@law(400)
+@given(histories(), gaps, st.sampled_from([0, SILENCE_MS]), some_members)
+def test_a_home_is_what_the_events_one_by_one_say(
+    events: list[Event], gap: int, silence_ms: int, members: frozenset[int]
+) -> None:
+    now_ms = end_of(events) + gap
+    assert found_of(events, now_ms, silence_ms, members) == by_events(events, now_ms, silence_ms, members)
+
+
+@law(200)
+@given(histories(), gaps, clusters, clusters)
+def test_nothing_is_decided_while_two_clusters_were_active_within_the_silence(
+    events: list[Event], gap: int, one: int, other: int
+) -> None:
+    last = end_of(events)
+    events += [Event(last + 1, "commit", one), Event(last + 1 + gap, "commit", other)]
+    for now_ms in (end_of(events), last + SILENCE_MS):
+        if end_of(events) <= now_ms < last + 1 + SILENCE_MS and one != other:
+            assert found_of(events, now_ms, SILENCE_MS)[1]
+
+
+@law(200)
+@given(histories(["commit"]), gaps, some_members)
+def test_without_a_silence_the_newest_commit_wins_and_members_say_nothing(
+    events: list[Event], gap: int, members: frozenset[int]
+) -> None:
+    found = found_of(events, end_of(events) + gap, 0, members)
+    assert found == ((events[-1].cluster if events else NO_HOME), False)
+
+
+@law(200)
+@given(histories(), gaps, clusters, some_members)
+def test_a_move_is_in_force_at_once_and_until_another_cluster_is_active_after_it(
+    events: list[Event], gap: int, to: int, members: frozenset[int]
+) -> None:
+    moved_ms = end_of(events)
+    events.append(Event(moved_ms, "move", to))
+    for now_ms in (moved_ms, moved_ms + gap, moved_ms + 100 * SILENCE_MS):
+        assert found_of(events, now_ms, SILENCE_MS, members) == (to, False)
+    events.append(Event(moved_ms + gap, "commit", to))
+    assert found_of(events, moved_ms + gap, SILENCE_MS, members) == (to, False)
+    events.append(Event(moved_ms + gap + 1, "commit", (to + 1) % CLUSTERS))
+    assert found_of(events, moved_ms + gap + 1, SILENCE_MS, members)[1]
+
+
+@law(200)
+@given(histories(["commit"]), gaps, clusters)
+def test_members_keep_a_cluster_active_however_long_it_commits_nothing(
+    events: list[Event], gap: int, elsewhere: int
+) -> None:
+    """As where the group reads a topic into which nothing is produced."""
+    first = Event(1, "commit", (elsewhere + 1) % CLUSTERS)
+    events = [first, *(each for each in events if each.cluster != first.cluster)]
+    assert found_of(events, end_of(events) + 9 * SILENCE_MS, SILENCE_MS, frozenset({first.cluster}))[0] == first.cluster
+    events.append(Event(end_of(events) + gap, "commit", elsewhere))
+    for now_ms in (end_of(events), end_of(events) + SILENCE_MS - 1):
+        assert found_of(events, now_ms, SILENCE_MS, frozenset({first.cluster}))[1]
+
+
+@law(200)
+@given(histories(), st.lists(gaps, min_size=2, max_size=4), some_members)
+def test_what_is_decided_stays_decided_while_nothing_happens(
+    events: list[Event], later: list[int], members: frozenset[int]
+) -> None:
+    decided: Found | None = None
+    for now_ms in np.cumsum([end_of(events), *later]).tolist():
+        found = found_of(events, now_ms, SILENCE_MS, members)
+        assert decided is None or found == decided
+        decided = None if found[1] else found
+
+
+@pytest.mark.parametrize(("apart_ms", "is_decided"), [(0, False), (SAME_MS, False), (SAME_MS + 1, True)])
+def test_of_two_commits_of_one_moment_neither_is_the_later_however_long_ago(apart_ms: int, is_decided: bool) -> None:
+    events = [Event(1_000_000, "commit", 2), Event(1_000_000 + apart_ms, "commit", 1)]
+    _, is_contested = found_of(events, 1_000_000 + 100 * SILENCE_MS, SILENCE_MS)
+    assert is_contested is not is_decided
+
+
+def test_a_group_that_never_committed_has_no_home_whatever_members_it_has() -> None:
+    assert found_of([], 5, SILENCE_MS, frozenset({0, 1})) == (NO_HOME, False)
+
+
+def test_of_no_groups_there_are_no_homes() -> None:
+    none = np.empty((CLUSTERS, 0), np.int64)
+    found = homes(Activity(none, none > 0, np.empty(0, np.intp), np.empty(0, np.int64)), 5, SILENCE_MS)
+    assert (found.home.tolist(), found.is_contested.tolist()) == ([], [])
+
+
+# Of groups and topics
+
+
+class Known:
+    """Homes of the groups at X and Y, with keys that a test names."""
+
+    def __init__(self, silence_ms: int = SILENCE_MS) -> None:
+        self.offsets = CommittedOffsets(["X", "Y"])
+        keys = KeyIndex(self.offsets, lambda _group: True, lambda _topic: True)
+        self.homes = GroupHomes(["X", "Y"], keys, silence_ms)
+
+    def commit(self, alias: str, at_ms: int, topic: str = "orders", partition: int = 0, group: str = "g") -> None:
+        rows = self.offsets.ids([GroupPartition(group, topic, partition)])
+        self.homes.note_commits(alias, rows, np.array([at_ms]))
+
+    def home(self, now_ms: int, topic: str = "orders", partition: int = 0, group: str = "g") -> str | None:
+        """Return the home, None where two clusters are active."""
+        rows = self.offsets.ids([GroupPartition(group, topic, partition)])
+        home, is_contested = self.homes.of(rows, now_ms)
+        return None if is_contested[0] else ["X", "Y", "nowhere"][int(home[0])]
+
+
+def test_all_partitions_of_a_topic_have_one_home_and_each_topic_has_its_own() -> None:
+    known = Known()
+    known.commit("X", 1_000_000, partition=0)
+    known.commit("Y", 2_000_000, partition=1)
+    known.commit("X", 2_000_000, "pay")
+    now_ms = 2_000_000 + SILENCE_MS
+    assert [known.home(now_ms, partition=number) for number in (0, 1, 2)] == ["Y"] * 3
+    assert (known.home(now_ms, "pay"), known.home(now_ms, "other"), known.home(now_ms, group="h")) == (
+        "X",
+        "nowhere",
+        "nowhere",
+    )
+
+
+def test_an_older_commit_that_comes_later_changes_nothing() -> None:
+    known = Known()
+    for at_ms in (2_000_000, 1_000_000):
+        known.commit("X", at_ms)
+    known.commit("Y", 1_500_000)
+    assert known.home(2_000_000 + SILENCE_MS) == "X"
+
+
+def test_a_move_holds_for_partitions_and_groups_that_are_met_only_later() -> None:
+    known = Known()
+    known.homes.note_moves([Move("g", "orders", "Y", 1_000_000), Move("g", "pay", "nowhere of ours", 1_000_000)])
+    known.commit("X", 999_999, partition=3)
+    known.commit("X", 999_999, "pay")
+    assert [known.home(1_000_001, partition=number) for number in (0, 3)] == ["Y", "Y"]
+    assert known.home(1_000_001, "pay") == "X"
+
+
+def test_of_several_moves_the_last_counts() -> None:
+    known = Known()
+    known.commit("X", 1)
+    known.homes.note_moves([Move("g", "orders", "Y", 2), Move("g", "orders", "X", 3)])
+    assert known.home(4) == "X"
+
+
+def test_members_are_those_that_were_named_last() -> None:
+    known = Known()
+    known.commit("X", 1_000_000)
+    known.commit("Y", 2_000_000)
+    now_ms = 2_000_000 + 2 * SILENCE_MS
+    known.homes.note_members("X", {"g", "another"})
+    assert (known.home(now_ms), known.homes.with_members("X")) == ("X", {"g"})
+    known.commit("X", 1_000_000, group="another")
+    known.commit("Y", 2_000_000, group="another")
+    assert known.home(now_ms, group="another") == "X", "it was not met before"
+    known.homes.note_members("X", {"another"})
+    assert (known.home(now_ms), known.homes.with_members("X")) == ("Y", {"another"})
