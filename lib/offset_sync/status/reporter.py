@@ -22,7 +22,14 @@ from offset_sync.status.assessment import Assessment
 from offset_sync.status.classify import classify, needs_comparison
 from offset_sync.status.contests import with_contests
 from offset_sync.status.held_offsets import Coordinators, HeldOffsets, ask_active, ask_coordinators
-from offset_sync.status.present_facts import PresentFacts, ReportContext, clusters_by_group, groups_by_home
+from offset_sync.status.present_facts import (
+    PresentFacts,
+    ReportContext,
+    clusters_by_group,
+    groups_of,
+    rows_by_home,
+    take_in_unread,
+)
 from offset_sync.status.record_comparison import RecordPair
 from offset_sync.status.rows import Rows, joined_rows, to_columns
 from offset_sync.status.stream_lag import JobProgress
@@ -79,7 +86,10 @@ class StatusReporter:
         with self._state.lock:
             for alias, groups in active.items():
                 self._state.homes.note_members(alias, () if isinstance(groups, ClusterError) else groups)
-        held = ask_coordinators(self._clusters, aliases, groups_by_home(self._state, keys))
+        homes = rows_by_home(self._state, keys)
+        groups = {alias: groups_of(self._state, rows) for alias, rows in homes.items() if len(rows)}
+        held = ask_coordinators(self._clusters, aliases, groups)
+        take_in_unread(self._state, homes, held)
         return replace(held, active=active)
 
     def report_all(self, progress: JobProgress, now_ms: int, held: HeldOffsets | None = None) -> Rows:
