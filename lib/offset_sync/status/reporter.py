@@ -121,7 +121,7 @@ class StatusReporter:
                 if not len(each.key):
                     continue
                 found = self._assessor.assess(source, target, each, snapshot, now_ms, asked)
-                found = with_contests(found, self._state.contests(found.key), now_ms)
+                found = with_contests(found, self._state.contests(found.key), said, now_ms)
                 measured.append((self._with_uncommitted(found, asked, metadata), context))
         return joined_rows([to_columns(each, self._config.names) for each in self._classified(measured, keys)])
 
