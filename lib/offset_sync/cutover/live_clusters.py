@@ -283,12 +283,14 @@ class LiveClusters:
         return found
 
     def _cuts_of_target(self, groups: Collection[str]) -> dict[TopicPartition, int]:
-        """Return from where on logs of the target have other records than the index, or none."""
+        """Return from where on logs of the target have other records than the index, or none; 0: nobody can tell."""
         with self._state.lock:
             keys = [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
         partitions = {TopicPartition(topic, partition) for _, topic, partition in keys}
         said = self._live.clusters.fetch([self._target], partitions)[self._target]
-        return {} if isinstance(said, ClusterError) else {each: said.ended[each].end for each in said.cut}
+        if isinstance(said, ClusterError):
+            return {}
+        return {each: said.ended[each].end if each in said.ended else 0 for each in said.cut}
 
 
 class _DecidedWriter:
