@@ -202,8 +202,10 @@ class Reconciler:
         outcomes = self._writers[translated.target].write(plan.writes)
         failpoints.failpoint(failpoints.AFTER_COMMIT)
         is_unwritten = np.array([found.outcome not in _MAY_BE_WRITTEN for found in outcomes], np.bool_)
+        is_failed = np.array([found.outcome is Outcome.FAILED for found in outcomes], np.bool_)
         with self._state.lock:
             own_writes.abort(key[is_unwritten], offset[is_unwritten])
+            own_writes.fail(key[is_failed], offset[is_failed])
         return outcomes
 
     def _apply(

@@ -75,7 +75,7 @@ def without_threads() -> Iterator[None]:
         patch("offset_sync.ingest.log_check.datetime", PatchedTime),
         patch("offset_sync.ingest.due_logs.time", PatchedTime),
         patch("offset_sync.ingest.incarnation_log.datetime", PatchedTime),
-        patch("offset_sync.state.commit_log_lives.datetime", PatchedTime),
+        patch("offset_sync.state.topic_partitions.datetime", PatchedTime),
     ):
         try:
             yield

@@ -73,6 +73,10 @@ class Persisted:
         position = self.position(alias)
         return all(position.get(number, 0) >= end for number, end in enumerate(ends))
 
+    def is_as_long_as_read(self, alias: str, end: int) -> bool:
+        """Return whether the first partition ends where it was read to."""
+        return self.position(alias).get(0, 0) == end
+
     def plan(self, alias: str, ends: Sequence[int], most: int) -> Plan | None:
         """Return the next micro-batch of so many records at most; one that did not finish comes again."""
         if self._is_done[alias]:

@@ -30,9 +30,7 @@ def come_to_rest(simulation: Simulation) -> None:
     if "shrink" in world.shape.faults:
         for alias, cluster in world.clusters.items():
             cluster.say_nothing()
-            if len(cluster.log) == simulation.persisted.position(alias).get(
-                0, 0
-            ):  # as long as it was: nobody looks at it
+            if simulation.persisted.is_as_long_as_read(alias, len(cluster.log)):  # so nobody looks at it
                 cluster.say_nothing()
     for wait_ms in (1, GRACE_MS + 1, world.shape.silence_ms + 1, 20_000, 20_000, 20_000):
         world.clock_ms[0] += wait_ms

@@ -77,7 +77,7 @@ class Watch:
             self._watch.ask_members()
             if "coordinators" in self._driver.world.shape.faults:
                 self._date()
-                self._watch._note_growth()
+                self._watch.note_growth()
 
     def ends(self, alias: str) -> list[int]:
         """Return where the partitions end that the query reads; it is started where it was not yet."""

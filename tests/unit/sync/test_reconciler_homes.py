@@ -6,6 +6,7 @@ import pytest
 
 from builders.logs import log
 from fakes.clusters import MemoryEnds
+from fakes.next_driver import begin_anew_by_the_tables
 from fakes.reconciler_site import ORDERS, Site, mirrored_site
 from offset_sync.model.values import Rule, TopicPartition
 from offset_sync.state.group_homes import Move
@@ -190,6 +191,20 @@ def test_a_commit_that_is_read_again_after_a_restart_makes_its_cluster_no_home(s
     site.commit("X", "g", 7)
     told(site)
     assert held(site) == [7, 9, 9]
+
+
+def test_writes_that_the_driver_before_has_left_unread_make_no_second_home(site: Site) -> None:
+    for offset in (4, 5, 6):
+        site.commit("X", "g", offset)
+        site.read("X")
+        site.reconciler.reconcile_all()
+    assert held(site) == [6, 8, 8]
+    begin_anew_by_the_tables(site)
+    assert {source for source, _ in told(site)} == {"X"}
+    site.commit("X", "g", 7)
+    assert set(told(site).values()) == {("EXACT", "COMMITTED")}
+    site.commit("Y", "g", 9)  # what we wrote there, once more: a reader
+    assert set(told(site).values()) == {("COMMITTED_AT_BOTH", "WITHHELD")}
 
 
 # Moves
