@@ -9,7 +9,7 @@ import numpy as np
 
 from offset_sync.model.values import ABSENT, GroupPartition, State
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
-from offset_sync.state.sync_state import Side
+from offset_sync.state.sync_state import Side, SyncState
 from offset_sync.status.assessment import Assessment, Codes
 from offset_sync.status.format import to_duration
 
@@ -42,6 +42,21 @@ def with_contests(
             state[row], reason[row] = State.COMMITTED_AT_BOTH, reason_of_both(sides, now_ms, written)
             doubt[row] = f"written by MirrorMaker's group sync at {' and '.join(written)}" if written else None
     return replace(assessment, state=state, contest=reason, mirror_maker_doubt=doubt)
+
+
+def sources_beside(
+    state: SyncState, contests: Mapping[int, Sequence[Side]], checkpoints: Mapping[str, MirrorCheckpoints]
+) -> dict[int, str]:
+    """Return, of keys that two clusters commit, the one that is not MirrorMaker's, where just one is.
+
+    There the group reads: a report compares what MirrorMaker makes of that commit with what we would.
+    """
+    found = {}
+    for row, sides in contests.items():
+        written = _by_mirror_maker(state.offsets.keys[row], sides, checkpoints)
+        if others := [each.cluster for each in sides if written and each.cluster not in written]:
+            found[row] = others[0]
+    return found
 
 
 def _by_mirror_maker(

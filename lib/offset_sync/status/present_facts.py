@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from offset_sync.status.stream_lag import JobProgress
 from offset_sync.translate.index.runs import Int64s
 
 Pair = tuple[str, str]
+NO_SOURCES: Mapping[int, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -137,11 +139,13 @@ class PresentFacts:
         return progress.unread_commits(alias, self._hashes[key])
 
 
-def rows_by_home(state: SyncState, keys: KeyRows) -> dict[str, KeyRows]:
-    """Return those of *keys* that are to be synced, by the cluster where their groups are at home."""
+def rows_by_home(state: SyncState, keys: KeyRows, sources: Mapping[int, str] = NO_SOURCES) -> dict[str, KeyRows]:
+    """Return those of *keys* that are to be synced, by the cluster where they are at home or that *sources* names."""
     with state.lock:
         included = keys[state.keys.is_included(keys)]
-        home = state.homes_of(included).home
+        home, aliases = state.homes_of(included).home, list(state.offsets.clusters)
+        for place, row in enumerate(included.tolist() if sources else ()):
+            home[place] = aliases.index(sources[row]) if row in sources else home[place]
         return {alias: included[home == number] for number, alias in enumerate(state.offsets.clusters)}
 
 

@@ -59,6 +59,8 @@ def test_a_checkpoint_with_that_very_offset_names_mirror_maker(said: int, is_nam
     site.checkpoints["Y"] = checkpoints_at("Y", {"X": [checkpoints]})
     site.checkpoints["Y"].refresh(1.0)
     (row,) = site.report()
-    assert row["source_cluster"] == ("Y" if is_later else "X")
+    # Where MirrorMaker is named the group reads at the other one, and its offset is compared with ours.
+    assert row["source_cluster"] == ("Y" if is_later and not is_named else "X")
+    assert row["mirror_maker_behind"] == (5 if is_named else 4 if row["source_cluster"] == "X" else None)
     assert ("written by MirrorMaker's group sync at Y: set sync" in row["reason"]) == is_named
     assert row["mirror_maker_doubt"] == ("written by MirrorMaker's group sync at Y" if is_named else None)
