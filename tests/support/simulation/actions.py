@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from simulation.shape import Shape
+from simulation.shape import OF_HOMES, Shape
 
 Action = tuple[Any, ...]
 """A word, and what it needs."""
@@ -60,6 +60,8 @@ BY_FAULT = {
 }
 STARTING = {"crash": 2.0, "start": 6, "sync": 6.0, "full": 3.0, "reset": 2.0}
 """What is unreadable or forgotten matters to a driver that starts, and to groups that go to and fro or are set back."""
+OF_HOMES_OFTEN = {"sync": 9.0, "full": 3.0, "flush": 1.0, "index": 4.0, "start": 3}
+"""Where a group is at home matters only to what is synced."""
 MIRROR_FAULTS = ("resend", "reorder", "drop", "late")
 WAITS_MS = (1, 5, 50, 1_000, 3_000, 20_000, 70_000, 50_000_000)
 WAIT_WEIGHTS = (20, 10, 10, 10, 4, 2, 2, 0.05)
@@ -78,8 +80,8 @@ def draw_actions(rng: random.Random, shape: Shape, count: int) -> list[Action]:
         weights |= STARTING
     if "second" in shape.faults:
         weights["crash"] = 0.1  # a driver that follows another one has to wait, so there would be few that write
-    if shape.silence_ms:
-        weights |= {"silence": 0.5}
+    if shape.faults & set(OF_HOMES):
+        weights |= OF_HOMES_OFTEN | ({"silence": 1.5} if shape.silence_ms else {})
     if shape.twins:
         weights |= {"twin_poll": 20, "twin_commit": 20, "twin_restart": 1}
     # A world of much ado, one that is mostly read, one whose drivers sleep long.

@@ -48,7 +48,7 @@ ON_REQUEST = (
 )
 """Faults that need a world of their own; backlog: indexes that read little, and long waits; elected: the new leader of
 a log lacks its end, is written to before anybody reads, and groups commit before they ask it for anything."""
-KNOWN_HOLES = ("leak", "huge", "silent_origin")
+KNOWN_HOLES = ("leak", "huge", "silent_origin", "late_echo")
 """Faults that are not withstood yet, or not played; see tests/simulation."""
 _APART = {"anew", "third_anew", "cut_frozen", "shrink", "expire"}
 """Not in worlds of homes, unless they are wanted there."""
@@ -80,7 +80,7 @@ def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[
         faults -= {"anew"}
     if "late_index" in faults:
         # What stood before an index that began late is taken as read by the mirror's order, see docs/design/index.md.
-        disorder = {"late", "reorder", "drop"}
+        disorder = {"late", "reorder", "drop"} | (set() if "late_echo" in wanted else {"echo"})
         faults -= {"late_index"} if disorder & wanted else disorder
     if "down" in faults and "silent_origin" not in wanted:
         # An origin that cannot be asked is believed: a limit that the documents name.

@@ -81,6 +81,7 @@ class SimCluster(MemoryCluster):
         self.parts = [self.log]  # of __consumer_offsets; only the first one ever loses its end
         self.stood: list[Stood] = []
         self.commit_topic, self.commit_cuts = 0, list[int]()
+        self.was_set = False  # its clock
         self.widest_ms, self.most_skew_ms = 0, abs(skew_ms)  # of what its clock was measured by
         self.is_closed = False  # nobody reads its log of commits, say for want of a right
 
@@ -172,6 +173,7 @@ class SimCluster(MemoryCluster):
 
     def set_clock(self, skew_ms: int) -> None:
         """Have its clock differ by so much from now on."""
+        self.was_set = True
         self.clock_ms.skew_ms = skew_ms  # type: ignore[attr-defined]
         self.most_skew_ms = max(self.most_skew_ms, abs(skew_ms))
 
