@@ -68,14 +68,14 @@ class HomeWatch:
             self._on_change()
 
     def ask_members(self) -> None:
-        """Ask the clusters which groups have members; of one that does not answer none has, as far as we know."""
+        """Ask the clusters which groups have members; of one that does not answer none is seen to have any."""
         if not self._state.homes.silence_ms:
             return
         self._by_log.refresh()
         self._members.refresh()
         for alias in self._admins:
             with self._state.lock:
-                self._state.homes.note_members(alias, self._members.of(alias) or frozenset())
+                self._state.homes.note_members(alias, self._members.of(alias) or frozenset(), self._state.now_ms())
 
     def note_partitions(self, alias: str, topics: Sequence[str] = ()) -> None:
         """Note how many partitions a cluster's ``__consumer_offsets`` and some *topics* have; raises ClusterError."""

@@ -33,8 +33,9 @@ class GroupHomes:
     def __init__(self, clusters: Sequence[str], keys: KeyIndex, silence_ms: int) -> None:
         self._clusters, self._keys, self.silence_ms = list(clusters), keys, silence_ms
         self._committed = ColumnStore(dict.fromkeys(clusters, ABSENT))
-        self._members = ColumnStore(dict.fromkeys(clusters, False))
+        self._members = ColumnStore(dict.fromkeys(clusters, ABSENT))
         self._with_members = dict.fromkeys(clusters, frozenset[str]())
+        self._asked_ms = dict.fromkeys(clusters, ABSENT)
         self._known = 0  # of so many streams it is in the columns who has members
         self._moves = ColumnStore({"to": NO_HOME, "at_ms": ABSENT})
 
@@ -44,14 +45,15 @@ class GroupHomes:
         self._fit()
         np.maximum.at(self._committed[alias], streams, made_ms)
 
-    def note_members(self, alias: str, groups: Collection[str]) -> None:
+    def note_members(self, alias: str, groups: Collection[str], now_ms: int) -> None:
         """Note which groups have members at a cluster now: all that are not named have none, or nobody can tell.
 
         Those that commit for the first time before the next look included.
         """
         self._fit()
-        self._with_members[alias] = frozenset(groups)
-        self._members[alias][:] = [group_id in groups for group_id, _ in self._keys.streams]
+        self._with_members[alias], self._asked_ms[alias] = frozenset(groups), now_ms
+        has_members = np.array([group_id in groups for group_id, _ in self._keys.streams], np.bool_)
+        self._members[alias][has_members] = now_ms
 
     def with_members(self, alias: str) -> frozenset[str]:
         """Return the groups that had members at a cluster when they were noted last."""
@@ -100,5 +102,6 @@ class GroupHomes:
         if len(streams) > self._known:
             fresh = [group_id for group_id, _ in islice(streams, self._known, None)]
             for alias, groups in self._with_members.items():
-                self._members[alias][self._known :] = [group_id in groups for group_id in fresh]
+                asked_ms = self._asked_ms[alias]
+                self._members[alias][self._known :] = [asked_ms if each in groups else ABSENT for each in fresh]
             self._known = len(streams)

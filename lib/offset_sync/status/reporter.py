@@ -85,7 +85,8 @@ class StatusReporter:
         active = ask_active(self._clusters, aliases)
         with self._state.lock:
             for alias, groups in active.items():
-                self._state.homes.note_members(alias, () if isinstance(groups, ClusterError) else groups)
+                known = () if isinstance(groups, ClusterError) else groups
+                self._state.homes.note_members(alias, known, self._state.now_ms())
         sources = self._sources_beside(keys)
         homes = rows_by_home(self._state, keys, sources)
         groups = {alias: groups_of(self._state, rows) for alias, rows in homes.items() if len(rows)}

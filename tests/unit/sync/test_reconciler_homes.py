@@ -66,7 +66,7 @@ def test_nothing_is_refreshed_while_two_clusters_are_active(site: Site) -> None:
     site.commit("X", "g", 5)
     site.reconciled()
     site.pass_time(2 * 24 * 60 * MINUTE_MS)
-    site.state.homes.note_members("X", {"g"})
+    site.state.homes.note_members("X", {"g"}, site.clock_ms[0])
     site.commit("Y", "g", 9)
     for _ in range(3):
         site.reconcile()
@@ -104,11 +104,12 @@ def test_silence_ends_it_in_the_next_pass(site: Site) -> None:
 
 def test_members_at_one_of_them_keep_it_from_ending(site: Site) -> None:
     read_at_both(site)
-    site.state.homes.note_members("X", {"g"})
+    site.state.homes.note_members("X", {"g"}, site.clock_ms[0])
     site.pass_time(SILENCE_MS - 1_000)
     assert set(told(site).values()) == {("COMMITTED_AT_BOTH", "WITHHELD")}
-    site.state.homes.note_members("X", set())
-    site.pass_time(2_000)
+    site.commit("Y", "g", 9)
+    site.state.homes.note_members("X", set(), site.clock_ms[0])
+    site.pass_time(SILENCE_MS + 2_000)
     told(site)
     assert held(site) == [7, 9, 9]
 
@@ -128,7 +129,7 @@ def test_a_tool_that_alters_offsets_at_a_target_moves_nobody_at_the_home(site: S
     """Another tool writes there every few seconds, ahead of the group and behind it, with our metadata."""
     site.commit("X", "g", 6)
     site.reconciled()
-    site.state.homes.note_members("X", {"g"})
+    site.state.homes.note_members("X", {"g"}, site.clock_ms[0])
     for offset in (11, 3, 10):
         site.pass_time(2_000)
         site.commit("Y", "g", offset, metadata="offset-sync")
@@ -158,8 +159,8 @@ def test_a_reset_at_a_target_is_a_second_reader_where_the_home_is_not_silent(sit
     site.commit("X", "g", 8)
     site.reconciled()
     if is_by_members:
-        site.state.homes.note_members("X", {"g"})
         site.pass_time(30 * SILENCE_MS)
+        site.state.homes.note_members("X", {"g"}, site.clock_ms[0])
     site.commit("Y", "g", 4)
     assert set(told(site).values()) == {("COMMITTED_AT_BOTH", "WITHHELD")}
     assert held(site) == [8, 4, 10]
