@@ -51,6 +51,7 @@ class Ingester:
         self.taken_in = driver.persisted.last_done(alias)
         self.taking_in = threading.Lock()
         self.judge = Judge(driver, alias)
+        self._told = driver.persisted.reaches(alias)
 
     def note_start(self) -> None:
         """Note that the query is started: what it reads first may be as old as the log."""
@@ -79,8 +80,8 @@ class Ingester:
         """Take in what another driver has read and written down since this one began."""
         driver, before = self.driver, self.taken_in
         rows = driver.persisted.restore_between(state, self.alias, driver.lives, before, batch_id)
-        if len(rows):
-            driver.persisted.tell(driver.knowledge)
+        for batch, is_own in driver.persisted.between(self.alias, before, batch_id):
+            driver.knowledge.note(self.alias, genuine(batch, is_own, self.judge.reach))
         return rows
 
     def note_taken_in(self, batch_id: int) -> None:
@@ -118,7 +119,8 @@ class Ingester:
 
     def write(self, batch: Read, is_own: np.ndarray[Any, Any]) -> dict[str, int]:
         self.judge.look(batch, is_own.tolist())
-        self.driver.knowledge.note(self.alias, genuine(batch, is_own.tolist()))
+        told = {} if batch.looked.again else self._told
+        self.driver.knowledge.note(self.alias, genuine(batch, is_own.tolist(), told))
         self.driver.pause()
         self.driver.lease.renew()
         self.driver.persisted.note_commits(self.alias, batch, is_own.tolist())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from simulation.oracle import Violation
@@ -16,12 +18,14 @@ _COUNTS_MS = 600_000
 """So long a measurement of a clock counts at least."""
 
 
-def genuine(batch: Any, is_own: list[bool]) -> Iterator[tuple[Key, int]]:
-    """Yield key and time of each commit that counts as a group's own."""
+def genuine(
+    batch: Any, is_own: list[bool], told: Mapping[int, int] = MappingProxyType({})
+) -> Iterator[tuple[Key, int]]:
+    """Yield key and time of each commit that counts as a group's own; not of those that were *told* by a table."""
     records = batch.commit_records
-    columns = zip(batch.keys, records.is_position.tolist(), is_own, records.made_ms.tolist(), strict=True)
-    for key, is_position, is_ours, made_ms in columns:
-        if is_position and not is_ours:
+    columns = (getattr(records, name).tolist() for name in ("is_position", "made_ms", "log_partition", "log_offset"))
+    for key, is_ours, is_position, made_ms, number, offset in zip(batch.keys, is_own, *columns, strict=True):
+        if is_position and not is_ours and offset >= told.get(number, 0):
             yield key, made_ms
 
 
@@ -53,11 +57,14 @@ class Judge:
             assert isinstance(record, SimRecord)
             self.reach[number] = max(offset + 1, self.reach.get(number, 0))
             error_ms = self._look_at_time(record, int(records.made_ms[row]), since_ms, now_ms)
-            self._driver.world.made_error[self._alias, number, offset] = error_ms
+            errors, at = self._driver.world.made_error, (self._alias, number, offset)
+            errors[at] = max(error_ms, errors.get(at, 0))  # two drivers may have read it
             if record.offset is not None and record.offset >= 0:
                 self._look_at_author(record, is_own=is_own[row])
                 if is_own[row] and not record.is_ours:
                     self._driver.world.taken_for_ours.add((self._alias, number, offset))
+                    if "second" in self._driver.world.shape.faults:
+                        self._driver.world.disputed.add((record.group_id, record.place.topic))
 
     def _look_at_time(self, record: SimRecord, made_ms: int, since_ms: int | None, now_ms: int) -> int:
         world, true_ms = self._driver.world, record.true_ms + self._driver.skew_ms
@@ -79,10 +86,11 @@ class Judge:
         where = Position(self._alias, record.group_id, record.place)
         if is_own == record.is_ours:
             return
-        tried, swapped = world.tried.get((where, record.offset), 0), world.swapped
+        swapped = world.swapped.setdefault(where, Counter())
         if is_own and driver.is_ready.is_set():
-            swapped[where, record.offset] = swapped.get((where, record.offset), 0) + 1
-            if swapped[where, record.offset] > tried:
+            swapped[record.offset] += 1
+            if swapped[record.offset] > world.tried[where, record.offset]:
                 raise Violation("author", f"{where}: the group's {record.offset} counts as ours")
-        elif not is_own and record.writer is driver.process and not swapped.get((where, record.offset)):
+        elif not is_own and record.writer is driver.process and not swapped:
+            # One that is as a later write of ours ends those before it.
             raise Violation("author", f"{where}: our {record.offset} counts as the group's, and no driver has died")

@@ -125,10 +125,11 @@ class Oracle:
                 )
 
     def note_plan(self, driver: Planner, places: Iterable[Position]) -> None:
-        """Raise Violation where one of *places* may not be written to, by what a driver knows as it plans."""
+        """Raise Violation where one of *places* may not be written to, by what the driver knows that plans it."""
         for where in places:
             homes = driver.knowledge.homes(where.group, where.place.topic, driver.now_ms())
-            if all(home.is_contested or home.cluster in (None, where.cluster) for home in homes):
+            is_refused = all(home.is_contested or home.cluster in (None, where.cluster) for home in homes)
+            if is_refused and (where.group, where.place.topic) not in self.world.disputed:
                 raise Violation("not its home", f"{_name(where)} is to be written to, and the homes are {homes}")
             self._active[where] = [twin for twin in self.twins if self._is_active(driver, twin, where)]
 

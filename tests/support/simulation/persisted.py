@@ -106,11 +106,15 @@ class Persisted:
     def restore_between(self, state: SyncState, alias: str, lives: CommitLogLives, after: int, until: int) -> KeyRows:
         """Have *state* know of what the micro-batches between two have read; return its rows."""
         lives.refresh()
-        missed = [each for (number, _), each in sorted(self._commits[alias].items()) if after < number < until]
+        missed = self.between(alias, after, until)
         if missed and lives.is_new(alias):
             self.restore_commits(state, alias, lives)
             return state.all_rows()
         return np.concatenate([np.empty(0, np.intp), *(self._tell(state, alias, each) for each in missed)])
+
+    def between(self, alias: str, after: int, until: int) -> list[tuple[Any, list[bool]]]:
+        """Return the micro-batches between two, with which commits in them are ours."""
+        return [each for (number, _), each in sorted(self._commits[alias].items()) if after < number < until]
 
     def _tell(self, state: SyncState, alias: str, written: tuple[Any, list[bool]]) -> KeyRows:
         batch, is_own = written
@@ -138,6 +142,15 @@ class Persisted:
         records = [each.commit_records for each, _ in self._commits[alias].values()]
         found = [each.log_offset[each.log_partition == partition].max(initial=-1) + 1 for each in records]
         return int(max(found, default=0))
+
+    def reaches(self, alias: str) -> Offsets:
+        """Return :meth:`reach` of every partition that has any."""
+        found: Offsets = {}
+        for batch, _ in self._commits[alias].values():
+            records = batch.commit_records
+            for number, offset in zip(records.log_partition.tolist(), records.log_offset.tolist(), strict=True):
+                found[number] = max(found.get(number, 0), offset + 1)
+        return found
 
     def note_answers(
         self, answers: list[Reconciliation], keys: Sequence[GroupPartition], strategy_of: Callable[[str], str]

@@ -108,16 +108,17 @@ def _is_right(simulation: Simulation, source: Position, where: Position, value: 
     if simulation.world.is_index_lacking:  # what lacks is unread by everyone
         return value.offset <= exact or not is_ours
     rewound_ms = simulation.world.rewound_ms.get(source, -1)
-    is_clear = abs(rewound_ms - value.true_ms) > _most_missed(simulation, source) + _most_missed(simulation, where)
+    missed_ms = _missed_ms(simulation, source, rewound_ms) + _missed_ms(simulation, where, value.true_ms)
+    is_clear = abs(rewound_ms - value.true_ms) > missed_ms
     if is_ours or (rewound_ms > value.true_ms and is_clear):
         return value.offset == exact
     return value.offset >= exact  # somebody else's is only set forward
 
 
-def _most_missed(simulation: Simulation, where: Position) -> int:
-    """Return by how much the time of any commit of a key was missed."""
+def _missed_ms(simulation: Simulation, where: Position, true_ms: int) -> int:
+    """Return by how much the time of a commit was missed."""
     world = simulation.world
-    stood = [each for each in world.clusters[where.cluster].stood if each.where == where]
+    stood = [each for each in world.clusters[where.cluster].stood if (each.where, each.true_ms) == (where, true_ms)]
     places = [(where.cluster, each.log_partition, each.log_offset) for each in stood]
     return max((world.made_error.get(each, 0) for each in places), default=0)
 

@@ -56,7 +56,7 @@ _APART = {"anew", "third_anew", "cut_frozen", "shrink", "expire"}
 
 @dataclass(frozen=True)
 class Shape:
-    """*routes* lead from an origin to where the mirror copies it; *twins* are groups whose readers are no members."""
+    """*routes* lead from an origin to where the mirror copies it; *twins* are readers without membership."""
 
     clusters: tuple[str, ...]
     routes: tuple[tuple[str, str], ...]

@@ -253,11 +253,12 @@ class World:
         self.placed: dict[Position, int] = {}  # what was committed last, whoever did
         self.passed: dict[Position, int] = {}  # what any commit there has claimed
         self.made: dict[tuple[Position, int, int], int] = {}  # when commits were made
-        self.tried: Counter[tuple[Position, int]] = Counter()  # what the sync tried to write
-        self.swapped: dict[tuple[Position, int | None], int] = {}  # commits of groups that were taken for ours
+        self.tried: Counter[tuple[Position, int | None]] = Counter()  # what the sync tried to write
+        self.swapped: dict[Position, Counter[int | None]] = {}  # commits of groups that were taken for ours
         self.hidden: dict[Position, Value] = {}  # what the coordinator before held, and the present one lacks
         self.made_error: dict[tuple[str, int, int], int] = {}  # by how much the time of a record of commits was missed
         self.taken_for_ours: set[tuple[str, int, int]] = set()  # records of commits that are not
+        self.disputed: set[tuple[str, str]] = set()  # groups and topics of which two drivers told something else
         self.writer: object = None  # the process that writes now
         self.gone: set[Position] = set()  # its coordinator has lost commits
         self.said_less: set[Position] = set()  # ... which took back what the group had said last
