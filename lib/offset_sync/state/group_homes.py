@@ -35,7 +35,7 @@ class GroupHomes:
         self._committed = ColumnStore(dict.fromkeys(clusters, ABSENT))
         self._members = ColumnStore(dict.fromkeys(clusters, ABSENT))
         self._with_members = dict.fromkeys(clusters, frozenset[str]())
-        self._asked_ms = dict.fromkeys(clusters, ABSENT)
+        self._seen_ms: dict[str, dict[str, int]] = {alias: {} for alias in clusters}  # when groups last had members
         self._known = 0  # of so many streams it is in the columns who has members
         self._moves = ColumnStore({"to": NO_HOME, "at_ms": ABSENT})
 
@@ -48,10 +48,11 @@ class GroupHomes:
     def note_members(self, alias: str, groups: Collection[str], now_ms: int) -> None:
         """Note which groups have members at a cluster now: all that are not named have none, or nobody can tell.
 
-        Those that commit for the first time before the next look included.
+        It counts for topics too on which a group commits for the first time later.
         """
         self._fit()
-        self._with_members[alias], self._asked_ms[alias] = frozenset(groups), now_ms
+        self._with_members[alias] = frozenset(groups)
+        self._seen_ms[alias] |= dict.fromkeys(groups, now_ms)
         has_members = np.array([group_id in groups for group_id, _ in self._keys.streams], np.bool_)
         self._members[alias][has_members] = now_ms
 
@@ -101,7 +102,6 @@ class GroupHomes:
             store.fit(len(streams))
         if len(streams) > self._known:
             fresh = [group_id for group_id, _ in islice(streams, self._known, None)]
-            for alias, groups in self._with_members.items():
-                asked_ms = self._asked_ms[alias]
-                self._members[alias][self._known :] = [asked_ms if each in groups else ABSENT for each in fresh]
+            for alias, seen_ms in self._seen_ms.items():
+                self._members[alias][self._known :] = [seen_ms.get(group_id, ABSENT) for group_id in fresh]
             self._known = len(streams)
