@@ -51,7 +51,7 @@ class Ingester:
         self.taken_in = driver.persisted.last_done(alias)
         self.taking_in = threading.Lock()
         self.judge = Judge(driver, alias)
-        self._told = driver.persisted.reaches(alias)
+        self.told = driver.persisted.reaches(alias)
 
     def note_start(self) -> None:
         """Note that the query is started: what it reads first may be as old as the log."""
@@ -82,6 +82,7 @@ class Ingester:
         rows = driver.persisted.restore_between(state, self.alias, driver.lives, before, batch_id)
         for batch, is_own in driver.persisted.between(self.alias, before, batch_id):
             driver.knowledge.note(self.alias, genuine(batch, is_own, self.judge.reach))
+            self.judge.note_read(batch)
         return rows
 
     def note_taken_in(self, batch_id: int) -> None:
@@ -119,7 +120,7 @@ class Ingester:
 
     def write(self, batch: Read, is_own: np.ndarray[Any, Any]) -> dict[str, int]:
         self.judge.look(batch, is_own.tolist())
-        told = {} if batch.looked.again else self._told
+        told = {} if batch.looked.again else self.told
         self.driver.knowledge.note(self.alias, genuine(batch, is_own.tolist(), told))
         self.driver.pause()
         self.driver.lease.renew()

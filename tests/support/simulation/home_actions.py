@@ -64,7 +64,7 @@ class HomeActions:
     def do_coordinate(self, alias: str, _place: TopicPartition, chance: float) -> None:
         cluster = self.world.clusters[alias]
         if len(cluster.parts) < _MOST_PARTITIONS:
-            cluster.add_commit_partition()
+            cluster.parts.append([])
 
     def do_delete_topic(self, alias: str, place: TopicPartition, chance: float) -> None:
         cluster = self.world.clusters[alias]

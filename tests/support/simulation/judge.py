@@ -43,6 +43,12 @@ class Judge:
         """Note that a micro-batch has ended."""
         self._ended_ms = self._ended_ms[1], self._driver.now_ms()
 
+    def note_read(self, batch: Any) -> None:
+        """Note how far another driver has read."""
+        records = batch.commit_records
+        for number, offset in zip(records.log_partition.tolist(), records.log_offset.tolist(), strict=True):
+            self.reach[number] = max(offset + 1, self.reach.get(number, 0))
+
     def look(self, batch: Any, is_own: list[bool]) -> None:
         """Raise Violation where a record was made of somebody else, or at another time."""
         plan, now_ms = self._driver.persisted.planned(self._alias), self._driver.now_ms()

@@ -131,9 +131,8 @@ class Persisted:
             self.told |= {(alias, key): is_ours for key, is_ours in zip(batch.keys, is_own, strict=True)}
 
     def tell(self, knowledge: Knowledge) -> None:
-        """Tell what was written down of groups' own commits; of keys that were forgotten nothing."""
-        over = {tuple(key) for key in self.forgotten}
-        knowledge.last |= {each: at for each, at in self._heard.last.items() if each[1:] not in over}
+        """Tell what was written down of groups' own commits; of keys that were forgotten it may be known or not."""
+        knowledge.last |= self._heard.last
         for each, at_ms in self._heard.newest.items():
             knowledge.newest[each] = max(at_ms, knowledge.newest.get(each, ABSENT))
 
@@ -198,6 +197,9 @@ class Persisted:
         over = np.flatnonzero(is_over(state.offsets, FORGOTTEN_AFTER_MS)).tolist()
         gone = [state.offsets.keys[row] for row in over]
         self.forgotten = set(gone)
+        for key in gone:
+            for alias in self._commits:
+                self._heard.last.pop((alias, *key), None)
         return Fold(
             without(rows, gone),
             {alias: len(batches) for alias, batches in self._commits.items()},

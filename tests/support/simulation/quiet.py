@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from offset_sync.model.values import GroupPartition, State, TopicPartition
 from simulation.knowledge import Home
 from simulation.oracle import Violation
-from simulation.world import GRACE_MS, Position, Value
+from simulation.world import GRACE_MS, Position, Value, World
 
 if TYPE_CHECKING:
     from simulation.simulation import Simulation
@@ -109,7 +109,7 @@ def _is_right(simulation: Simulation, source: Position, where: Position, value: 
         return value.offset <= exact or not is_ours
     rewound_ms = simulation.world.rewound_ms.get(source, -1)
     missed_ms = _missed_ms(simulation, source, rewound_ms) + _missed_ms(simulation, where, value.true_ms)
-    is_clear = abs(rewound_ms - value.true_ms) > missed_ms
+    is_clear = abs(rewound_ms - value.true_ms) > missed_ms and not _is_taken_for_ours(simulation, source, rewound_ms)
     if is_ours or (rewound_ms > value.true_ms and is_clear):
         return value.offset == exact
     return value.offset >= exact  # somebody else's is only set forward
@@ -118,9 +118,18 @@ def _is_right(simulation: Simulation, source: Position, where: Position, value: 
 def _missed_ms(simulation: Simulation, where: Position, true_ms: int) -> int:
     """Return by how much the time of a commit was missed."""
     world = simulation.world
+    return max((world.made_error.get(each, 0) for each in _places_of(world, where, true_ms)), default=0)
+
+
+def _is_taken_for_ours(simulation: Simulation, where: Position, true_ms: int) -> bool:
+    """Return whether a commit of a group was taken for ours: so it does not count as one that goes back."""
+    world = simulation.world
+    return not world.taken_for_ours.isdisjoint(_places_of(world, where, true_ms))
+
+
+def _places_of(world: World, where: Position, true_ms: int) -> list[tuple[str, int, int]]:
     stood = [each for each in world.clusters[where.cluster].stood if (each.where, each.true_ms) == (where, true_ms)]
-    places = [(where.cluster, each.log_partition, each.log_offset) for each in stood]
-    return max((world.made_error.get(each, 0) for each in places), default=0)
+    return [(where.cluster, each.log_partition, each.log_offset) for each in stood]
 
 
 def _state_of(simulation: Simulation, source: Position, target: str) -> State | None:

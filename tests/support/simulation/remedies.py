@@ -7,8 +7,9 @@ import numpy as np
 from offset_sync.ingest.commit_log_check import UncheckedLogs
 from offset_sync.model.values import ABSENT
 from simulation.finding import Remedy
+from simulation.home_remedies import OF_HOMES_CLOSED
 
-CLOSED = {
+CLOSED: dict[str, Remedy] = {
     "a hole ages only while the index keeps up": Remedy(
         frozenset({"late"}),
         (("offset_sync.state.translator.watched_until_ms", lambda _log, _log_end, now_ms: now_ms),),
@@ -73,7 +74,7 @@ CLOSED = {
     "what stands somewhere is not forgotten": Remedy(
         frozenset({"expire", "crash"}),
         (("simulation.persisted.is_over", lambda offsets, _kept_ms: (offsets.column("is_deleted") != 0).any(axis=0)),),
-        seed=9,
+        seed=148,
     ),
     "a driver that was taken over writes nothing": Remedy(
         frozenset({"second", "pause"}),
@@ -86,7 +87,11 @@ CLOSED = {
         seed=57,
     ),
 }
+CLOSED |= OF_HOMES_CLOSED
 OPEN = {
     "headers leak": Remedy(frozenset({"leak"})),
+    "echoes lie before what an index that begins late reads first": Remedy(
+        frozenset({"late_index", "late_echo", "echo"}), seed=226
+    ),
 }
 """Switches that are off: today's code does not withstand them."""

@@ -92,10 +92,11 @@ def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[
     if rng.random() < 0.2:
         places.append(TopicPartition("pay-in", 0))
     groups = tuple(f"g{number}" for number in range(rng.choice((1, 2, 2, 3))))
-    skew = tuple(rng.choice(_skews(faults)) for _ in aliases)
+    skews = _skews(faults)
+    skew = tuple(rng.choice(skews) if skews else 0 for _ in aliases)
     silence_ms = rng.choice((0, 4_000, 300_000)) if faults & set(OF_HOMES) else 0
-    twins = [(group, alias) for group in groups[:2] for alias in aliases if rng.random() < 0.7]
-    twins = twins if faults & {"twins", "tools"} else []
+    has_twins = bool(faults & {"twins", "tools"})
+    twins = [(group, alias) for group in groups[:2] for alias in aliases if has_twins and rng.random() < 0.7]
     return Shape(
         tuple(aliases), tuple(routes), tuple(places), groups, skew, frozenset(faults), silence_ms, tuple(twins)
     )
@@ -104,4 +105,4 @@ def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[
 def _skews(faults: Collection[str]) -> tuple[int, ...]:
     if "skewed" in faults:
         return (0, 3_600_000, -3_600_000, 40_000_000, -7_000)
-    return (0, 0, 1, -700, 5_000) if "skew" in faults else (0,)
+    return (0, 0, 1, -700, 5_000) if "skew" in faults else ()

@@ -85,7 +85,7 @@ class SyncDriver:
 
     def has_read(self, alias: str, log_partition: int, log_offset: int) -> bool:
         """Return whether this driver has taken in a record of a cluster's log of commits, or one before it has."""
-        reach = self.persisted.position(alias), self.ingesters[alias].judge.reach
+        reach = self.ingesters[alias].told, self.ingesters[alias].judge.reach
         return log_offset < max(each.get(log_partition, 0) for each in reach)
 
     def restart(self) -> None:

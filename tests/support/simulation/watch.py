@@ -92,6 +92,7 @@ class Watch:
         self._driver.batches[alias].note_start()
         self._driver.ingesters[alias].note_start()
         self._read[alias] = len(self._clusters[alias].parts)
+        self._clusters[alias].move_coordinators()  # the brokers are restarted later than more partitions are seen
 
     def _date(self) -> None:
         PatchedTime.now_ms = self._driver.now_ms()

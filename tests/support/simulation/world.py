@@ -79,6 +79,7 @@ class SimCluster(MemoryCluster):
         self.ids = {place.topic: 0 for place in world.shape.places}
         self.partitions = Counter(place.topic for place in world.shape.places)
         self.parts = [self.log]  # of __consumer_offsets; only the first one ever loses its end
+        self.coordinators = 1  # so many of them are used
         self.stood: list[Stood] = []
         self.commit_topic, self.commit_cuts = 0, list[int]()
         self.was_set = False  # its clock
@@ -143,7 +144,7 @@ class SimCluster(MemoryCluster):
 
     def _append(self, where: Position, record: SimRecord, value: Value | None, genuine: Genuine | None) -> None:
         """Put a record into the log of the group's coordinator."""
-        number = int(coordinator_hashes([where.group])[0]) % len(self.parts)
+        number = int(coordinator_hashes([where.group])[0]) % self.coordinators
         part = self.parts[number]
         self.stood.append(Stood(where, value, genuine, number, len(part), self.world.clock_ms[0]))
         part.append(replace(record, log_partition=number, true_ms=self.world.clock_ms[0]))
@@ -157,16 +158,15 @@ class SimCluster(MemoryCluster):
             self._append(where, SimRecord(where.group, where.place, None, self.clock_ms[0]), None, None)
             self.world.deleted[where] = True
 
-    def add_commit_partition(self) -> None:
-        """Have ``__consumer_offsets`` get one partition more, as after a restart of the brokers.
+    def move_coordinators(self) -> None:
+        """Have all partitions of ``__consumer_offsets`` be used, as after a restart of the brokers.
 
         Groups with another coordinator partition since have nothing there.
         """
-        before = len(self.parts)
-        self.parts.append([])
+        before, self.coordinators = self.coordinators, len(self.parts)
         for where, value in list(self.world.values.items()):
             number = int(coordinator_hashes([where.group])[0])
-            if where.cluster == self.alias and number % before != number % len(self.parts):
+            if where.cluster == self.alias and number % before != number % self.coordinators:
                 self.world.hidden[where] = value
                 del self.world.values[where]
                 del self.group_offsets[where.group, where.place]
