@@ -47,7 +47,7 @@ def running(directory: Path, seed: int) -> Iterator[tuple[Traffic, Stage]]:
         servers = {alias: cluster.bootstrap_servers for alias, cluster in clusters.items()}
         sections = {
             "mirror": {"place_header": "Place"},
-            "sync": {"trigger_interval": "1s", "reconcile_interval": "5s"},
+            "sync": {"trigger_interval": "1s", "reconcile_interval": "5s", "home_silence": "5m"},
             "index": {"trigger_interval": "1s"},
         }
         installation = install(directory / "jobs", servers, list(PARTITIONS), **sections)

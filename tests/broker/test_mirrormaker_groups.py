@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from broker.committed_offsets import Partition, commit, committed
+from broker.committed_offsets import Partition, commit
 from broker.crafted_logs import Clusters, create_topics
-from broker.installation import install, until
+from broker.installation import Installation, install, until
 from broker.mirrored_site import SHARES, MirroredSite
+from chaos.contents import Reading
 from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.stamping_mirror import StampingMirror
 from offset_sync_demo.load.workload import Producers
@@ -41,11 +43,16 @@ def site(
     mirror.start(GROUP_SYNC)
     producers = Producers(soiled_clusters, [TopicLoad("stock", 2, 200.0)], {"stock": {}})
     producers.start()
-    servers = {alias: each.bootstrap_servers for alias, each in soiled_clusters.items()}
-    installation = install(folder / "jobs", servers, [*PARTITIONS], mirror={"place_header": "Place"})
+    installation = installed(soiled_clusters, folder / "jobs", "10m")
     yield MirroredSite(soiled_clusters, mirror, producers, installation, PARTITIONS)
     mirror.kill()
     producers.stop(2.0)
+
+
+def installed(clusters: Clusters, folder: Path, home_silence: str) -> Installation:
+    servers = {alias: each.bootstrap_servers for alias, each in clusters.items()}
+    sync = {"hole_grace": "0s", "home_silence": home_silence}
+    return install(folder, servers, [*PARTITIONS], mirror={"place_header": "Place"}, sync=sync)
 
 
 def read_on(site: MirroredSite) -> None:
@@ -71,17 +78,13 @@ def rows_by_place(site: MirroredSite) -> dict[tuple[str, Partition], dict[str, A
     return {(row["group_id"], (row["topic"], row["partition"])): row for row in rows}
 
 
-def test_beside_us_its_group_sync_reverses_no_ownership(site: MirroredSite) -> None:
+def test_beside_us_its_group_sync_is_a_second_reader_and_nothing_is_answered(site: MirroredSite) -> None:
     read_on(site)
     tails = [("tail-dc1", place) for place in site.places]
     until(lambda: at_target(site).keys() >= set(tails), 120.0)
     assert (site.installation.index(), site.installation.sync(no_writes=True)) == ([], [])
-    written = site.installation.rows("offset_commits", cluster="dc2")
-    assert {row["group_id"] for row in written} >= {"tail-dc1"}
-    assert {(row["is_own"], row["leader_epoch"]) for row in written} == {(True, None)}
-    assert {row["source_cluster"] for row in site.installation.translations()} == {"dc1"}
-    stands = committed(site.clusters["dc2"], GROUPS)
-    assert "" not in {each.metadata for by in stands.values() for each in by.values()}
+    states = {row["state"] for row in site.installation.translations() if row["group_id"] == "tail-dc1"}
+    assert states == {"COMMITTED_AT_BOTH"}
 
 
 def at_rest(site: MirroredSite) -> dict[tuple[str, Partition], int]:
@@ -105,16 +108,19 @@ def test_a_report_has_its_offsets_beside_ours_with_what_they_cost(site: Mirrored
     said = {where: row for where, row in rows.items() if row["mirror_maker_offset"] is not None}
     assert said.keys() >= {("tail-dc1", place) for place in site.places}
     for where, row in said.items():
-        its, ours, ids = row["mirror_maker_offset"], row["wanted_offset"], logs["dc2", where[1]].offsets
+        its, ids, here = row["mirror_maker_offset"], logs["dc2", where[1]].offsets, logs["dc1", where[1]]
+        ours = int(Reading(here, logs["dc2", where[1]]).exact([row["source_offset"]])[0])
         assert stands[where] == its
         assert row["mirror_maker_behind"] == sum(its <= offset < ours for offset in ids)
         assert row["mirror_maker_lost"] == 0
-        assert row["mirror_maker_doubt"] is None
+        assert (row["status"], row["state"]) == ("Withheld", "COMMITTED_AT_BOTH")
+        assert "written by MirrorMaker's group sync at dc2: set sync.group.offsets.enabled = false" in row["reason"]
 
 
 def test_switched_off_it_leaves_the_groups_to_us_and_they_are_exact(site: MirroredSite) -> None:
     site.mirror.stop()
     site.mirror.start(ONE_WAY)
+    site.installation = installed(site.clusters, site.installation.folder, "0s")  # as if it had been silent for long
     read_on(site)
     for _ in range(2):  # the second pass reads what the first one writes at dc2: no job runs that would
         site.sync()

@@ -21,11 +21,11 @@ pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(1200)]
 SILENCE_S = 4.0
 
 
-def opened(clusters: Clusters, folder: Path, topic: str, records: int = 100) -> Performer:
+def opened(clusters: Clusters, folder: Path, topic: str, records: int = 100, silence_s: float = SILENCE_S) -> Performer:
     """Return a case over *clusters* with a group and a topic of its own."""
     servers = {alias: each.bootstrap_servers for alias, each in clusters.items()}
     page = {"page": str(folder / "status.html")}
-    installation = install(folder, servers, [topic], sync={"home_silence": f"{SILENCE_S:g}s"}, status=page)
+    installation = install(folder, servers, [topic], sync={"home_silence": f"{silence_s:g}s"}, status=page)
     fill_topic(clusters, topic, 1, records)
     return Performer(clusters, installation, "once", topic)
 
@@ -97,7 +97,7 @@ def is_named(printed: str, group: str) -> bool:
 def test_a_running_streams_group_has_members_at_both_sides(
     clusters: Clusters, spark_environment: None, tmp_path: Path, topic_name: str
 ) -> None:
-    case = opened(clusters, tmp_path / "jobs", topic_name, records=40)
+    case = opened(clusters, tmp_path / "jobs", topic_name, records=40, silence_s=300)
     at_target = f"{topic_name}-at-target"
     commit(clusters["dc1"], {at_target: {(topic_name, 0): 10}})
     with (

@@ -66,9 +66,9 @@ def a_partition_that_was_never_committed_is_named_and_gets_its_start_by_the_move
     yield SILENCE
     case.becomes(dc2=60)
     assert case.offset("dc2", 1) is None
-    assert 1 in {row["partition"] for row in case.report()} or f"{case.topic}-1" in case.report_printed()
+    assert "never committed" in case.report_printed() or 1 in {row["partition"] for row in case.report()}
     said = case.cutover("plan", "dc1", "dc2")
-    assert f"{case.topic}-1" in said.printed, str(said)
+    assert f"{case.topic}-1" in said.printed or f"never committed 1 partitions of {case.topic} (1)" in said.printed
     move(case, "dc1", "dc2")
     assert [case.offset("dc2", number) for number in (0, 1)] == [60, 0]
 
@@ -87,6 +87,7 @@ def a_reader_without_membership_that_commits_keeps_its_group_from_a_planned_move
     reader = case.keep_committing("dc1", 60)
     yield SYNC
     case.becomes(dc2=60)
+    case.take_in()
     said = case.cutover("plan", "dc1", "dc2", "--planned")
     assert "without members" in said.printed + "".join(said.failures), str(said)
     said = case.cutover("apply", "dc1", "dc2", "--planned")
@@ -149,13 +150,10 @@ def moves_in_a_row_leave_the_group_where_the_last_one_led(case: Performer) -> It
 def a_reader_that_was_left_at_the_old_side_after_a_move_is_not_pushed(case: Performer) -> Iterator[Pause]:
     yield from in_sync_and_silent(case)
     move(case, "dc1", "dc2")
-    case.commit("dc2", 90)
-    reader = case.keep_committing("dc1", 65)
+    moved = case.keep_committing("dc2", 90)
+    left = case.keep_committing("dc1", 65)
     yield SILENCE
-    assert (case.offset("dc1"), reader.problems) == (65, [])
-    case.commit("dc2", 95)
-    yield SYNC
-    assert case.offsets() == {"dc1": 65, "dc2": 95}
+    assert (case.offsets(), moved.problems, left.problems) == ({"dc1": 65, "dc2": 90}, [], [])
     assert "COMMITTED_AT_BOTH" in case.states()
 
 

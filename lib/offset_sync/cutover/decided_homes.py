@@ -7,8 +7,13 @@ and verified. It is noted in the memory of this process alone.
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from offset_sync.cutover.plan import Direction
+from offset_sync.model.values import ABSENT
 from offset_sync.state.group_homes import Move
+from offset_sync.state.home import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.contests import reason_of_both
@@ -27,9 +32,7 @@ class DecidedHomes:
         source, target = self._direction
         state, now_ms = self._state, self._state.now_ms()
         with state.lock:
-            aliases = list(state.offsets.clusters)
-            at_target = rows[state.homes_of(rows).home == aliases.index(target)]
-            newest = state.homes.committed_ms(at_target).argmax(axis=0) if len(at_target) else at_target
+            moved = rows[self._is_moved(rows)]
             contests = state.contests(rows)
             decided = set[tuple[str, str]]()
             for row, sides in contests.items():
@@ -37,10 +40,21 @@ class DecidedHomes:
                     group_id, stream, _ = state.offsets.keys[row]
                     self.contested.setdefault((group_id, stream), reason_of_both(sides, now_ms))
                     decided.add((group_id, stream))
-            for row, number in zip(at_target.tolist(), newest.tolist(), strict=True):
-                if row not in contests and aliases[number] == source:  # so that nothing but a move has changed its home
-                    decided.add(state.offsets.keys[row][:2])
+            decided |= {state.offsets.keys[row][:2] for row in moved.tolist() if row not in contests}
             state.homes.note_moves(Move(group_id, stream, source, now_ms) for group_id, stream in sorted(decided))
+
+    def _is_moved(self, rows: KeyRows) -> NDArray[np.bool_]:
+        """Return which groups are at home at the target by a move from the source alone.
+
+        What is committed at the target is not newer than the move, and of all others the source was committed last.
+        """
+        state, (source, target) = self._state, map(list(self._state.offsets.clusters).index, self._direction)
+        moved_ms, committed_ms = state.homes.moved_ms(rows, self._direction.target), state.homes.committed_ms(rows)
+        others = np.delete(committed_ms, target, axis=0)
+        is_moved: NDArray[np.bool_] = (state.homes_of(rows).home == target) & (moved_ms != ABSENT)
+        is_moved &= committed_ms[target] <= moved_ms + UNCERTAIN_MS
+        is_moved &= committed_ms[source] == others.max(axis=0, initial=ABSENT)
+        return is_moved
 
     def is_contested(self, group_id: str, stream: str) -> bool:
         """Return whether two clusters had committed it when this command began."""

@@ -26,6 +26,7 @@ from offset_sync.model.values import (
 )
 from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.state.coordinators import coordinator_hashes
+from offset_sync.state.home import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.status.held_offsets import HeldOffsets
 from offset_sync.status.live_state import LiveState
@@ -95,13 +96,16 @@ class LiveClusters:
     def readers(self, groups: Collection[str]) -> dict[str, Reader]:
         """Return, per group, its newest commit of its own at the source, where it has any that is not captured as ours.
 
-        By the tables: a commit that is not captured yet is waited for.
+        By the tables: a commit that is not captured yet is waited for. What stood there when the group was moved to the
+        source is of that move, or of before it: whoever reads there commits again.
         """
         state, now_ms = self._state, system_now_ms()
         with state.lock:
             keys = self._included_keys(groups)
             number = list(state.offsets.clusters).index(self._source)
-            made_ms = state.homes.committed_ms(keys)[number]
+            made_ms, moved_ms = state.homes.committed_ms(keys)[number], state.homes.moved_ms(keys, self._source)
+            is_of_move = (moved_ms != ABSENT) & (made_ms <= moved_ms + UNCERTAIN_MS)
+            made_ms = np.where(is_of_move, ABSENT, made_ms)
             at_ms = state.offsets.clusters[self._source].columns["genuine_at_ms"][keys]
         newest: dict[str, tuple[int, int]] = {}
         for key, *times in zip(keys.tolist(), made_ms.tolist(), at_ms.tolist(), strict=True):
@@ -283,12 +287,14 @@ class LiveClusters:
         return found
 
     def _cuts_of_target(self, groups: Collection[str]) -> dict[TopicPartition, int]:
-        """Return from where on logs of the target have other records than the index, or none."""
+        """Return from where on logs of the target have other records than the index, or none; 0: nobody can tell."""
         with self._state.lock:
             keys = [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
         partitions = {TopicPartition(topic, partition) for _, topic, partition in keys}
         said = self._live.clusters.fetch([self._target], partitions)[self._target]
-        return {} if isinstance(said, ClusterError) else {each: said.ended[each].end for each in said.cut}
+        if isinstance(said, ClusterError):
+            return {}
+        return {each: said.ended[each].end if each in said.ended else 0 for each in said.cut}
 
 
 class _DecidedWriter:

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from offset_sync.ingest.commit_log_check import Looked
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA
+from offset_sync.ingest.looked import Looked
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, GroupPartition, TopicPartition
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.groups_by_log import KINDS as BY_LOG_KINDS

@@ -16,8 +16,9 @@ from pyspark.sql import DataFrame
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.commit_batch import CommitBatch, commit_rows, is_of_logs, rows_of, to_batch
-from offset_sync.ingest.commit_log_check import CommitLogs, Looked, UncheckedLogs
+from offset_sync.ingest.commit_log_check import CommitLogs, UncheckedLogs
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
+from offset_sync.ingest.looked import Looked
 from offset_sync.ingest.map_batches import map_batches
 from offset_sync.ingest.second_reader import ONLY_SPARK, OffsetRanges, RecordsAgain, ranges_of
 from offset_sync.ingest.unknown_versions import UnknownVersions

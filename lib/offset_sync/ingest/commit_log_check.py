@@ -6,34 +6,19 @@ its new end, and where it is longer by then from where it had read to: what stan
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timezone
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.due_logs import DueLogs, refuse_unknown
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.log_check import Logs
+from offset_sync.ingest.looked import Looked
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
-
-
-class Looked(NamedTuple):
-    """What was found out *at* a time that every row of the micro-batch bears.
-
-    *again* is what has to be read once more, in the place of all that Spark has read of these logs. *begun* of them
-    have begun another life, *whole* are those of which nothing more is to be read again then. *is_certain*: what was
-    acknowledged before and not read yet will be read.
-    """
-
-    at: datetime
-    again: Mapping[TopicPartition, OffsetRange] = {}
-    begun: frozenset[TopicPartition] = frozenset()
-    whole: frozenset[TopicPartition] = frozenset()
-    is_certain: bool = True
 
 
 class CommitLogs(Protocol):

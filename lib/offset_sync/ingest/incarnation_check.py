@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 
 from offset_sync.ingest.ends_of_epochs import EpochEnds, Said, ends_of_epochs
-from offset_sync.ingest.incarnation_log import IncarnationLog, Life
+from offset_sync.ingest.incarnation_log import IncarnationLog, KnownLog, Life
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
 from offset_sync.state.incarnation_rows import epoch_ms
 from offset_sync.tables.catalog import ARRIVED, COPIED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED, WRITTEN
@@ -63,7 +63,7 @@ class IncarnationCheck:
         """
         with self._lock:
             self._refuse_overtaken(said, moment)
-            asked = {log: self._epoch_of(log) for log, *_ in _logs(said) if self._is_questionable(log, said, read_to)}
+            asked = {log: self._log.known(log) for log, *_ in _logs(said) if self._is_questionable(log, said, read_to)}
         # Not under the lock, for that is of all clusters, and a leader may be silent.
         ends_of_epoch = ends_of_epochs(self._epochs, asked, said)
         with self._lock:
@@ -71,7 +71,7 @@ class IncarnationCheck:
             lives, reach = list[Life](), dict[ClusterPartition, int]()
             for log, topic_id, ends in _logs(said):
                 # Another query may have noted the new leader, and that its log reaches beyond the old one's end.
-                is_older = log in asked and asked[log] != self._epoch_of(log)
+                is_older = log in asked and _epoch_of(asked[log]) != _epoch_of(self._log.known(log))
                 if is_older or (log not in asked and self._is_questionable(log, said, read_to)):
                     raise OvertakenError(log.cluster, f"{log!r} was looked at by another query meanwhile")
                 now = Life(log, topic_id, ends.leader_epoch)
@@ -188,7 +188,7 @@ class IncarnationCheck:
         now: Life,
         ends: Ends,
         read_to: Mapping[ClusterPartition, int],
-        ends_of_epoch: Mapping[ClusterPartition, int | None],
+        ends_of_epoch: Mapping[ClusterPartition, ToldEnd | None],
     ) -> tuple[list[Life], int]:
         """Return what is to be written down of a log, and how far it is known to reach then.
 
@@ -199,18 +199,15 @@ class IncarnationCheck:
         if before is not None and before.topic_id != now.topic_id:
             return [now._replace(begins_at=0, reason=RECREATED)], ends.log_end
         if is_asked:
-            reach, end = self._reach_of(log, read_to, is_exact=True), ends_of_epoch[log]
-            if ends.log_end < reach if end is None else end < reach:
-                return [now._replace(begins_at=end or 0, reason=TRUNCATED)], ends.log_end
+            reach, told = self._reach_of(log, read_to, is_exact=True), ends_of_epoch[log]
+            if (ends.log_end if told is None else told.end) < reach:
+                begins_at = told.end if told is not None and told.is_certain else 0
+                return [now._replace(begins_at=begins_at, reason=TRUNCATED)], ends.log_end
             if before is None or before.leader_epoch != ends.leader_epoch:
-                found.append(now if end is None else now._replace(begins_at=end, reason=ELECTED))
+                found.append(now if told is None else now._replace(begins_at=told.end, reason=ELECTED))
         elif before is None:
             found.append(now)
         return found, max(ends.log_end, self._reach.get(log, 0))
-
-    def _epoch_of(self, log: ClusterPartition) -> int | None:
-        before = self._log.known(log)
-        return before.leader_epoch if before is not None else None
 
     def _reach_of(
         self, log: ClusterPartition, read_to: Mapping[ClusterPartition, int], *, is_exact: bool = False
@@ -220,6 +217,10 @@ class IncarnationCheck:
                 self._reach[each] = max(reach, self._reach.get(each, 0))
             self._is_read = True
         return max(self._reach.get(log, 0), read_to.get(log, 0))
+
+
+def _epoch_of(known: KnownLog | None) -> int | None:
+    return known.leader_epoch if known is not None else None
 
 
 def _logs(said: Said) -> Iterator[tuple[ClusterPartition, str, Ends]]:

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
-from offset_sync.state.incarnation_rows import epoch_ms
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
+from offset_sync.state.incarnation_rows import end_of_epoch, epoch_ms
 from offset_sync.tables.catalog import (
     ARRIVED,
     COPIED,
     DOUBTS,
+    ELECTED,
     INDEXED_TOPICS,
     LOG_INCARNATIONS,
     READ_AGAIN,
@@ -44,11 +45,23 @@ class Life(NamedTuple):
 
 
 class KnownLog(NamedTuple):
-    """What was written down of a log last; *unread_from* says from where on it has to be read again."""
+    """What was written down of a log last; *unread_from* says from where on it has to be read again.
+
+    *ended* says where the epochs before ended, of the topic as it is now.
+    """
 
     topic_id: str
     leader_epoch: int | None
     unread_from: int | None = None
+    ended: tuple[EpochEnd, ...] = ()
+
+    def ended_by(self, life: Life) -> tuple[EpochEnd, ...]:
+        """Return the same once *life* was noticed."""
+        if life.topic_id != self.topic_id:
+            return ()
+        if life.reason not in (ELECTED, TRUNCATED) or life.leader_epoch is None:
+            return self.ended
+        return *self.ended, end_of_epoch(life.leader_epoch, life.begins_at or 0, self.leader_epoch)
 
 
 class IncarnationLog:
@@ -187,7 +200,9 @@ class IncarnationLog:
         begins_at = life.begins_at if life.is_new else None
         unread = [each for each in (begins_at, before and before.unread_from) if each is not None]
         unread_from = None if life.reason == READ_AGAIN else min(unread, default=None)
-        self._logs[life.log] = KnownLog(life.topic_id, life.leader_epoch, unread_from)
+        self._logs[life.log] = KnownLog(
+            life.topic_id, life.leader_epoch, unread_from, before.ended_by(life) if before is not None else ()
+        )
 
 
 def _to_time(milliseconds: int) -> datetime:

@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from offset_sync.ingest.commit_batch import CommitBatch, commit_rows
-from offset_sync.ingest.commit_log_check import Looked
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
+from offset_sync.ingest.looked import Looked
 from offset_sync.model.values import CONSUMER_OFFSETS, Outcome
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, QUARANTINE
 from offset_sync.tables.store import TableStore

@@ -48,6 +48,7 @@ class HomeWatch:
         self._state, self._admins, self._members, self._by_log = state, admins, members, by_log
         self._moves, self._lives = moves, lives
         self._on_change, self._on_growth = on_change, on_growth
+        self._partitions = dict.fromkeys(admins, 0)  # that its query reads
 
     def run(self, stop: threading.Event, _is_ready: threading.Event) -> None:
         """Follow moves until *stop* is set: nothing that a silent cluster holds up."""
@@ -67,14 +68,14 @@ class HomeWatch:
             self._on_change()
 
     def ask_members(self) -> None:
-        """Ask the clusters which groups have members; of one that does not answer none has, as far as we know."""
+        """Ask the clusters which groups have members; of one that does not answer none is seen to have any."""
         if not self._state.homes.silence_ms:
             return
         self._by_log.refresh()
         self._members.refresh()
         for alias in self._admins:
             with self._state.lock:
-                self._state.homes.note_members(alias, self._members.of(alias) or frozenset())
+                self._state.homes.note_members(alias, self._members.of(alias) or frozenset(), self._state.now_ms())
 
     def note_partitions(self, alias: str, topics: Sequence[str] = ()) -> None:
         """Note how many partitions a cluster's ``__consumer_offsets`` and some *topics* have; raises ClusterError."""
@@ -84,6 +85,7 @@ class HomeWatch:
         if CONSUMER_OFFSETS in told:
             _, partitions = told[CONSUMER_OFFSETS]
             self._by_log.note_partitions(alias, partitions)
+            self._partitions[alias] = partitions
             with self._state.lock:
                 self._state.offsets.clusters[alias].partitions = partitions
 
@@ -97,12 +99,12 @@ class HomeWatch:
         with self._state.lock:
             topics = sorted({topic for _, topic in self._state.keys.streams})
         for alias in self._admins:
-            before = self._state.offsets.clusters[alias].partitions
+            before = self._partitions[alias]
             try:
                 self.note_partitions(alias, topics)
             except ClusterError:
                 continue
-            now = self._state.offsets.clusters[alias].partitions
+            now = self._partitions[alias]
             if before and now != before:
                 logger.warning("clusters.%s: %s has %d partitions, %d before", alias, CONSUMER_OFFSETS, now, before)
                 self._on_growth(alias)

@@ -7,7 +7,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 
@@ -18,7 +18,9 @@ from offset_sync.config import Config
 from offset_sync.jobs.open_tables import open_tables
 from offset_sync.model.text import visible
 from offset_sync.state.clock_offset import system_now_ms
+from offset_sync.state.cluster_clock import WRONG_MS
 from offset_sync.status.drift import Drift, DriftWindow, Offsets, PairPartition
+from offset_sync.status.format import to_duration
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.render.outputs import open_outputs, unhealthy
 from offset_sync.status.report import Report, ReportOutput
@@ -52,7 +54,9 @@ class StatusJob:
         self._series = pa.concat_tables([self._series, drift])
         since = pa.scalar(now - _WINDOWS_SHOWN * self._config.status.drift_window, self._series.schema.field("at").type)
         self._series = self._series.filter(pc.greater_equal(self._series["at"], since))
-        report = Report(status, self._series, now, share_group_notes(self._config, self._state.clusters.share_groups()))
+        notes = share_group_notes(self._config, self._state.clusters.share_groups())
+        notes += clock_notes(self._state.state.clocks_ahead_ms())
+        report = Report(status, self._series, now, notes)
         for output in self._outputs:
             output.show(report)
         return report
@@ -105,6 +109,16 @@ def share_group_notes(config: Config, groups: Collection[str]) -> list[str]:
         return []
     named = ", ".join(shared[:3] + (["…"] if len(shared) > 3 else []))
     return [f"{len(shared):,} share groups ({named}): their acknowledgements are not offsets and are not synced"]
+
+
+def clock_notes(ahead_ms: Mapping[str, int]) -> list[str]:
+    """Return a line for each cluster whose clock is wrong against that of ``sync_offsets``, which has measured it."""
+    return [
+        f"clusters.{alias}: its clock is {to_duration(abs(ahead))} {'ahead' if ahead > 0 else 'behind'}; "
+        "times of commits are corrected by that, set the brokers' clocks all the same"
+        for alias, ahead in sorted(ahead_ms.items())
+        if abs(ahead) > WRONG_MS
+    ]
 
 
 def to_status_table(rows: Rows, now: datetime) -> pa.Table:

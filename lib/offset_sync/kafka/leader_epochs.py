@@ -7,6 +7,8 @@ not, nobody knows.
 
 A broker that was the leader, and has not heard yet that it is no more, would say that its epoch goes on. So each is
 asked first whether it knows the epoch of the present leader, and only what the same broker says afterwards counts.
+
+One that has no record of an epoch says where the last epoch before ends, and which one that is.
 """
 
 from __future__ import annotations
@@ -21,27 +23,33 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from offset_sync.kafka.log_consumer import log_consumer, next_messages
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import EpochChange, TopicPartition
+from offset_sync.model.values import ABSENT, EpochChange, ToldEnd, TopicPartition
 
 _BEYOND_ALL = 1 << 60
 _POLL_S = 0.2
 _AT_ONCE = 1_000
-_TOLD = re.compile(r"truncation detected .*: broker end offset is (\d+)")
+_TOLD = re.compile(r"truncation detected .*: broker end offset is (\d+) \(offset leader epoch (\d+)\)")
 _BY = re.compile(r"\(broker (\d+)\)$")
 _WANTED = {"auto.offset.reset": "error"}
 
 
 class _Told(NamedTuple):
-    """Where an epoch ends, None where it is not known there; and the number of the broker that said so."""
+    """Where *epoch* ends, None where none is known there; and the number of the broker that said so."""
 
     end: int | None
+    epoch: int
     broker: str
 
     @classmethod
     def of(cls, message: str) -> _Told:
         """Return what the client's *message* tells."""
         told, by = _TOLD.search(message), _BY.search(message)
-        return cls(int(told[1]) if told is not None else None, by[1] if by is not None else "")
+        end, epoch = (int(told[1]), int(told[2])) if told is not None else (None, ABSENT)
+        return cls(end, epoch, by[1] if by is not None else "")
+
+    def of_change(self, change: EpochChange) -> ToldEnd:
+        """Return where the records that are known end."""
+        return ToldEnd(0) if self.end is None else change.end(self.end, self.epoch)
 
 
 class LeaderEpochs:
@@ -50,8 +58,10 @@ class LeaderEpochs:
     def __init__(self, alias: str, options: Mapping[str, str]) -> None:
         self._alias, self._options = alias, options
 
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange], deadline: float = 5.0) -> dict[TopicPartition, int]:
-        """Return the first offset after the records of each known epoch, or of the last before that the log still has.
+    def ends(
+        self, epochs: Mapping[TopicPartition, EpochChange], deadline: float = 5.0
+    ) -> dict[TopicPartition, ToldEnd]:
+        """Return the first offset after the records of each known epoch and of those before that the log still has.
 
         0 where the log has none of them, or says so in words that nobody here knows: errs to the small side. Raises
         ClusterError where the present leader of a partition has not answered within *deadline* (seconds).
@@ -63,9 +73,9 @@ class LeaderEpochs:
 
     def ends_in_time(
         self, epochs: Mapping[TopicPartition, EpochChange], deadline: float = 5.0
-    ) -> dict[TopicPartition, int]:
+    ) -> dict[TopicPartition, ToldEnd]:
         """Return the same of those partitions that answer within *deadline* (seconds)."""
-        found: dict[TopicPartition, int] = {}
+        found: dict[TopicPartition, ToldEnd] = {}
         left, ends_at = list(epochs), time.monotonic() + deadline
         random.shuffle(left)  # those that are silent are not in front of the others each time
         while left and time.monotonic() < ends_at:
@@ -73,7 +83,8 @@ class LeaderEpochs:
             present = self._told({each: epochs[each].now for each in asked}, ends_at)
             leaders = {each: told.broker for each, told in present.items() if told.end is not None}
             known = self._told({each: epochs[each].known for each in leaders}, ends_at)
-            found |= {each: told.end or 0 for each, told in known.items() if told.broker == leaders[each]}
+            known = {each: told for each, told in known.items() if told.broker == leaders[each]}
+            found |= {each: told.of_change(epochs[each]) for each, told in known.items()}
         return found
 
     def _told(self, epochs: Mapping[TopicPartition, int], ends_at: float) -> dict[TopicPartition, _Told]:

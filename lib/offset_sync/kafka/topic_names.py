@@ -18,7 +18,7 @@ from offset_sync.kafka.range_reader import PATIENCE_S, Chunk, OffsetRange, Range
 from offset_sync.kafka.record_reader import RecordReader
 from offset_sync.kafka.topic_metadata import LogEnds, Reach, TopicInfo
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import EpochChange, OffsetWrite, RecordContent, TopicPartition
+from offset_sync.model.values import EpochChange, OffsetWrite, RecordContent, ToldEnd, TopicPartition
 
 Found = TypeVar("Found")
 _NO_NAME = "UNKNOWN_TOPIC_OR_PART"
@@ -173,7 +173,7 @@ class NamedLeaderEpochs(LeaderEpochs):
 
     def ends_in_time(
         self, epochs: Mapping[TopicPartition, EpochChange], deadline: float = 5.0
-    ) -> dict[TopicPartition, int]:
+    ) -> dict[TopicPartition, ToldEnd]:
         """Return where epochs end, of those partitions that answer within *deadline* (seconds)."""
         return self._door.ins(super().ends_in_time(self._door.outs(epochs), deadline))
 

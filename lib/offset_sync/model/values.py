@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -126,18 +127,53 @@ class TopicPartition(NamedTuple):
     partition: int
 
 
-class EpochChange(NamedTuple):
-    """From the leader epoch under which a log was last looked at to the one of the leader that speaks *now*."""
-
-    known: int
-    now: int
-
-
 class EpochEnd(NamedTuple):
-    """The log's records of leader epochs below *below* end at *end*: what they had beyond is lost (KIP-320)."""
+    """The log's records of leader epochs below *below* end at *end*: what they had beyond is lost (KIP-320).
+
+    *known* is the epoch under which the log was looked at before, so later ones begin at *end*; None: not known.
+    """
 
     below: int
     end: int
+    known: int | None = None
+
+
+class ToldEnd(NamedTuple):
+    """The records of an epoch and those below it end at *end*, or, where it is not certain, perhaps before."""
+
+    end: int
+    is_certain: bool = True
+
+
+class EpochChange(NamedTuple):
+    """From the leader epoch under which a log was last looked at to the one of the leader that speaks *now*.
+
+    *ended* says where epochs before had ended, in the order in which it was noticed.
+    """
+
+    known: int
+    now: int
+    ended: Sequence[EpochEnd] = ()
+
+    def end(self, told: int, epoch: int) -> ToldEnd:
+        """Return where the records known end, if the leader has nothing between *epoch*, which ends at *told*, and now.
+
+        Its own records of that epoch may reach beyond those known, where elections were unclean, told 150 of epoch 1::
+
+            known until now      epoch 1: 0 ... 99     epoch 2: 100 ... 199
+            the leader's log     epoch 1: 0 ... 149                 epoch 3: 150 ...
+
+        So the end is at most where a known epoch above *epoch* began. It is certain where that is known of the first
+        one. Errs to the small side: after unclean elections, and where compaction took an epoch from a new replica.
+        """
+        ends: dict[int, int] = {}
+        for each in self.ended:
+            if each.known is not None and each.end:
+                ends[each.known] = each.end
+            else:  # it was cut, and nobody can tell where
+                ends.clear()
+        began = [end for each, end in ends.items() if epoch <= each < self.known]
+        return ToldEnd(min([told, *began]), epoch in (self.known, *ends))
 
 
 class ClusterPartition(NamedTuple):

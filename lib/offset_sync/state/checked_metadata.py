@@ -18,7 +18,7 @@ from typing import Protocol
 from offset_sync.config import Config
 from offset_sync.kafka.topic_names import open_epochs
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import Cluster, ClusterMetadata, MetadataFetcher
 from offset_sync.state.silence import RETRY_S
 from offset_sync.state.snapshot import Index, known_end
@@ -46,7 +46,7 @@ class EpochEnds(Protocol):
 
     def ends_in_time(
         self, epochs: Mapping[TopicPartition, EpochChange], deadline: float
-    ) -> Mapping[TopicPartition, int]:
+    ) -> Mapping[TopicPartition, ToldEnd]:
         """Return the first offset after the records known, of logs whose leaders answer and are still leaders."""
 
 
@@ -72,7 +72,7 @@ class CheckedMetadata:
 
     A partition is unsettled, and waits as one without a leader does, while nobody says where its epoch ended;
     *on_return* is called when somebody has. Errs to cut: then commits to it wait until the index has looked, and
-    answers in it end at the cut.
+    answers in it end at the cut, or wait too where it is not certain where that is.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class CheckedMetadata:
     ) -> None:
         self._fetcher, self._index, self._epochs = fetcher, index, epochs
         self._on_return, self._patience_s = on_return, patience_s
-        self._told: dict[ClusterPartition, tuple[EpochChange, int]] = {}
+        self._told: dict[ClusterPartition, tuple[EpochChange, ToldEnd]] = {}
         self._questions: dict[str, _Question] = {}
         self._lock = threading.Lock()
 
@@ -104,24 +104,26 @@ class CheckedMetadata:
         with self._index.lock:
             cut = {
                 each
-                for each, end in ends.items()
-                if end < known_end(self._index, self._epochs, ClusterPartition(alias, *each))
+                for each, told in ends.items()
+                if told.end < known_end(self._index, self._epochs, ClusterPartition(alias, *each))
             }
-        ended = {each: EpochEnd(changes[each].now, end) for each, end in ends.items()}
+        is_told = {each: told.end for each, told in ends.items() if told.is_certain or each not in cut}
+        ended = {each: EpochEnd(changes[each].now, end) for each, end in is_told.items()}
         return replace(metadata, cut=frozenset(cut), unsettled=frozenset(changes.keys() - ends.keys()), ended=ended)
 
     def _changes(self, alias: str, metadata: ClusterMetadata) -> dict[TopicPartition, EpochChange]:
         """Return the logs that are under another leader than the index knows; of a topic made anew its id tells."""
         found: dict[TopicPartition, EpochChange] = {}
         for each, ends in metadata.ends.items():
-            known = self._index.leader_epoch(ClusterPartition(alias, *each))
+            log = ClusterPartition(alias, *each)
+            known = self._index.leader_epoch(log)
             if known is None or ends.leader_epoch is None or known[0] != metadata.topics[each.topic].topic_id:
                 continue
             if known[1] != ends.leader_epoch:
-                found[each] = EpochChange(known[1], ends.leader_epoch)
+                found[each] = EpochChange(known[1], ends.leader_epoch, self._index.epoch_ends(log))
         return found
 
-    def _ends(self, alias: str, changes: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
+    def _ends(self, alias: str, changes: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
         """Return where the known epochs ended, of logs of which that is told in time."""
         logs = {each: ClusterPartition(alias, *each) for each in changes}
         # One whose epoch is below what the index has seen is no leader any more: that is not for it to say.
@@ -144,7 +146,7 @@ class CheckedMetadata:
 
     def _ask(self, alias: str, unknown: Mapping[ClusterPartition, EpochChange]) -> None:
         epochs = {log.topic_partition: change for log, change in unknown.items()}
-        ends: Mapping[TopicPartition, int] = {}
+        ends: Mapping[TopicPartition, ToldEnd] = {}
         try:
             ends = self._epochs[alias].ends_in_time(epochs, DEADLINE_S)
         except Exception as problem:  # whatever it is, the logs stay unknown

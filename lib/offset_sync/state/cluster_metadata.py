@@ -60,7 +60,8 @@ class ClusterMetadata:
 
     *refused* are topics that may not be described, with the error that says what to grant. *cut* are logs that have
     lost records which are indexed, *unsettled* those that may have, *ended* says where the records of the leaders end
-    that they had then: see :mod:`offset_sync.state.checked_metadata`.
+    that they had then, of a log that was cut only where it is certain: see
+    :mod:`offset_sync.state.checked_metadata`.
     """
 
     topics: Mapping[str, Topic]

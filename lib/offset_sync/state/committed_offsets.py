@@ -97,6 +97,7 @@ class ClusterOffsets:
                 "genuine_made_ms": ABSENT,
                 "genuine_epoch": ABSENT,
                 "rewound_ms": ABSENT,
+                "captured_ms": ABSENT,
                 "first_ms": NEVER_MS,
                 "is_deleted": False,
             }

@@ -33,9 +33,10 @@ class GroupHomes:
     def __init__(self, clusters: Sequence[str], keys: KeyIndex, silence_ms: int) -> None:
         self._clusters, self._keys, self.silence_ms = list(clusters), keys, silence_ms
         self._committed = ColumnStore(dict.fromkeys(clusters, ABSENT))
-        self._members = ColumnStore(dict.fromkeys(clusters, False))
+        self._members = ColumnStore(dict.fromkeys(clusters, ABSENT))
         self._with_members = dict.fromkeys(clusters, frozenset[str]())
-        self._fitted = 0
+        self._seen_ms: dict[str, dict[str, int]] = {alias: {} for alias in clusters}  # when groups last had members
+        self._known = 0  # of so many streams it is in the columns who has members
         self._moves = ColumnStore({"to": NO_HOME, "at_ms": ABSENT})
 
     def note_commits(self, alias: str, rows: KeyRows, made_ms: Int64s) -> None:
@@ -44,11 +45,16 @@ class GroupHomes:
         self._fit()
         np.maximum.at(self._committed[alias], streams, made_ms)
 
-    def note_members(self, alias: str, groups: Collection[str]) -> None:
-        """Note which groups have members at a cluster now: all that are not named have none, or nobody can tell."""
+    def note_members(self, alias: str, groups: Collection[str], now_ms: int) -> None:
+        """Note which groups have members at a cluster now: all that are not named have none, or nobody can tell.
+
+        It counts for topics too on which a group commits for the first time later.
+        """
         self._fit()
         self._with_members[alias] = frozenset(groups)
-        self._members[alias][:] = [group_id in groups for group_id, _ in self._keys.streams]
+        self._seen_ms[alias] |= dict.fromkeys(groups, now_ms)
+        has_members = np.array([group_id in groups for group_id, _ in self._keys.streams], np.bool_)
+        self._members[alias][has_members] = now_ms
 
     def with_members(self, alias: str) -> frozenset[str]:
         """Return the groups that had members at a cluster when they were noted last."""
@@ -74,6 +80,13 @@ class GroupHomes:
         self._fit()
         return np.array([self._committed[alias][streams] for alias in self._clusters])
 
+    def moved_ms(self, rows: KeyRows, alias: str) -> Int64s:
+        """Return when ``cutover`` has moved the group of each row to a cluster; ABSENT: not, or on to another one."""
+        streams = self._keys.streams_of(rows)
+        self._fit()
+        is_there = self._moves["to"][streams] == self._clusters.index(alias)
+        return np.where(is_there, self._moves["at_ms"][streams], ABSENT)
+
     def _activity(self, streams: KeyRows) -> Activity:
         self._fit()
         return Activity(
@@ -84,12 +97,11 @@ class GroupHomes:
         )
 
     def _fit(self) -> None:
-        """Have a row for every stream; the members of groups that are met only now were noted before."""
         streams = self._keys.streams
         for store in (self._committed, self._members, self._moves):
             store.fit(len(streams))
-        if len(streams) > self._fitted:
-            fresh = list(islice(streams, self._fitted, None))
-            for alias, groups in self._with_members.items():
-                self._members[alias][self._fitted :] = [group_id in groups for group_id, _ in fresh]
-            self._fitted = len(streams)
+        if len(streams) > self._known:
+            fresh = [group_id for group_id, _ in islice(streams, self._known, None)]
+            for alias, seen_ms in self._seen_ms.items():
+                self._members[alias][self._known :] = [seen_ms.get(group_id, ABSENT) for group_id in fresh]
+            self._known = len(streams)

@@ -1,7 +1,8 @@
 """Where a group is at home: the one cluster per group and topic whose position counts. Pure.
 
-A cluster is *active* for a group and topic when the group committed there by itself, or has members there. What it did
-before the last ``cutover`` does not count, except at the cluster it was moved to::
+A cluster is *active* for a group and topic when the group commits there by itself, or has members there; it is silent
+so long after both have ended. What it did before the last ``cutover`` does not count, except at the cluster it was
+moved to::
 
                      silence
     dc1   c  c  c |-----------|                 home is dc1 until it has been silent for so long,
@@ -32,12 +33,13 @@ UNCERTAIN_MS = 2_000
 class Activity(NamedTuple):
     """What is known of groups and topics, shape (clusters, n) or (n,); times in ms, ABSENT where there is none.
 
-    *committed_ms* is the newest commit of the group's own at each cluster, *has_members* whether the group has members
-    there. *moved_to* is the cluster of the last ``cutover apply`` (:data:`NO_HOME`: none), *moved_ms* when that was.
+    *committed_ms* is the newest commit of the group's own at each cluster, *members_ms* when it was last seen to have
+    members there. *moved_to* is the cluster of the last ``cutover apply`` (:data:`NO_HOME`: none), *moved_ms* when that
+    was.
     """
 
     committed_ms: Int64s
-    has_members: NDArray[np.bool_]
+    members_ms: Int64s
     moved_to: NDArray[np.intp]
     moved_ms: Int64s
 
@@ -52,15 +54,15 @@ class Homes(NamedTuple):
     is_contested: NDArray[np.bool_]
 
 
-def active_since(activity: Activity, now_ms: int) -> Int64s:
+def active_since(activity: Activity) -> Int64s:
     """Return when each cluster was active last, shape (clusters, n); ABSENT: never since the last cutover."""
-    committed_ms, has_members, moved_to, moved_ms = activity
+    committed_ms, members_ms, moved_to, moved_ms = activity
     number = np.arange(len(committed_ms))[:, np.newaxis]
     is_moved_here = (number == moved_to) & (moved_to != NO_HOME)
     is_over = (moved_to != NO_HOME) & ~is_moved_here & (committed_ms <= moved_ms)
     found: Int64s = np.where(is_over, ABSENT, committed_ms)
     found = np.where(is_moved_here, np.maximum(found, moved_ms), found)
-    return np.where(has_members & (found != ABSENT), np.maximum(found, now_ms), found)
+    return np.where(found != ABSENT, np.maximum(found, members_ms), found)
 
 
 def homes(activity: Activity, now_ms: int, silence_ms: int) -> Homes:
@@ -68,7 +70,9 @@ def homes(activity: Activity, now_ms: int, silence_ms: int) -> Homes:
 
     With a silence of 0 the newest commit wins, at equal times the first cluster, an order that all drivers share.
     """
-    active_ms = active_since(activity, now_ms if silence_ms else ABSENT)
+    if silence_ms == 0:
+        activity = activity._replace(members_ms=np.full_like(activity.members_ms, ABSENT))
+    active_ms = active_since(activity)
     if active_ms.shape[1] == 0:
         return Homes(np.empty(0, np.intp), np.empty(0, np.bool_))
     home: NDArray[np.intp] = active_ms.argmax(axis=0)

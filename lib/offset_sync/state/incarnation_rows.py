@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd
 from offset_sync.tables.catalog import RECREATED, TRUNCATED
 from offset_sync.translate.index.incarnations import Incarnation
 
@@ -32,6 +32,11 @@ def lives_of(rows: pa.Table, *, of_commits: bool = False) -> list[tuple[ClusterP
 def log_of(row: Mapping[str, Any]) -> ClusterPartition:
     """Return the log that a *row* is of."""
     return ClusterPartition(row["cluster"], row["topic"], row["partition"])
+
+
+def end_of_epoch(leader_epoch: int, begins_at: int, known: int | None) -> EpochEnd:
+    """Return what a row says that names another leader, or a cut; *known* was the leader of the row before."""
+    return EpochEnd(leader_epoch, begins_at, known if known is not None and known < leader_epoch else None)
 
 
 def epoch_ms(at: datetime) -> int:

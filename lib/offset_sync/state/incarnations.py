@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from offset_sync.model.values import ClusterPartition, EpochEnd, State, TopicPartition
-from offset_sync.state.incarnation_rows import epoch_ms, lives_of, log_of
+from offset_sync.state.incarnation_rows import end_of_epoch, epoch_ms, lives_of, log_of
 from offset_sync.state.index_rows import int64s
 from offset_sync.tables.catalog import (
     ALIGNED,
@@ -105,7 +105,7 @@ class KnownIncarnations:
         return found, found._take_in(rows)
 
     def _take_in(self, rows: pa.Table) -> set[TopicPartition]:
-        for row in rows.to_pylist():
+        for row in sorted(rows.to_pylist(), key=lambda row: row["noticed_at"]):
             if row["reason"] == ARRIVED:
                 arrived = self._arrived.setdefault(log_of(row), [])
                 arrived.append((epoch_ms(row["noticed_at"]), row["begins_at"]))
@@ -120,9 +120,11 @@ class KnownIncarnations:
             if row["leader_epoch"] is None:
                 continue
             log, told = log_of(row), (row["noticed_at"], row["topic_id"], row["leader_epoch"])
-            self._epochs[log] = max(told, self._epochs.get(log, told))
+            _, topic_id, epoch = before = self._epochs.get(log, told)
+            self._epochs[log] = max(told, before)
             if row["reason"] in (ELECTED, TRUNCATED):
-                end = EpochEnd(row["leader_epoch"], row["begins_at"])
+                known = epoch if topic_id == row["topic_id"] else None
+                end = end_of_epoch(row["leader_epoch"], row["begins_at"], known)
                 self._epoch_ends.setdefault(log, []).append((row["topic_id"], end))
         return {log.topic_partition for log, life in lives_of(rows) if self._add(log, life)}
 

@@ -30,13 +30,23 @@ class OwnWrites:
     def __init__(self) -> None:
         self._pending: dict[int, list[int]] = {}
         self._inherited: set[int] = set()
+        self._failed: dict[int, int] = {}  # the last write of a key, where it failed
 
     def begin(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note what is about to be sent; shapes (writes,)."""
+        """Note what is about to be sent; shapes (writes,).
+
+        A write that failed and is tried again is one: the target was read in between, and did not hold it.
+        """
         for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
             pending = self._pending.setdefault(key_id, [])
+            if self._failed.pop(key_id, None) == value and pending[-1:] == [value]:
+                continue
             pending.append(value)
             del pending[:-_LONGEST]
+
+    def fail(self, key: NDArray[np.intp], offset: Int64s) -> None:
+        """Note which writes failed: they may have reached the log all the same; shapes (writes,)."""
+        self._failed.update(zip(key.tolist(), offset.tolist(), strict=True))
 
     def abort(self, key: NDArray[np.intp], offset: Int64s) -> None:
         """Note which writes came to nothing; shapes (writes,).

@@ -24,7 +24,7 @@ from offset_sync.tables.protocol import Tables
 
 _NUMBERS = (
     *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "last_offset"),
-    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms", "first_ms"),
+    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms", "captured_ms", "first_ms"),
 )
 _SAMPLES = 50
 """Of so many keys' newest commits the clock of their cluster is told: a client may have stamped any of them."""
@@ -131,9 +131,18 @@ def take_in_added(tables: Tables, state: SyncState, rows: pa.Table, lives: Commi
     if begun := [each for each in state.offsets.clusters if lives.is_new(each) or _has_late(rows, each, state)]:
         restore_commits(tables, state, lives, begun)
     for alias in state.offsets.clusters:
-        mine = rows.filter(pc.equal(rows.column("cluster"), alias))
-        with state.lock:
-            state.record_told(alias, to_commit_records(mine, ids_of(state, mine)), mine.column("is_own").to_numpy())
+        _tell(state, alias, rows.filter(pc.equal(rows.column("cluster"), alias)))
+
+
+def _tell(state: SyncState, alias: str, rows: pa.Table) -> KeyRows:
+    """Take in *rows* of the cluster *alias*, in log order; return the rows of their keys."""
+    with state.lock:
+        key = ids_of(state, rows)
+        state.record_told(alias, to_commit_records(rows, key), rows.column("is_own").to_numpy())
+        captured_ms = rows.column("captured_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
+        np.maximum.at(state.offsets.clusters[alias].columns["captured_ms"], key, captured_ms)
+        _keep_clock(state.offsets.clusters[alias], key)
+        return key
 
 
 def _has_late(rows: pa.Table, alias: str, state: SyncState) -> bool:
@@ -172,10 +181,7 @@ def restore_missed(
     missed = [OFFSET_COMMITS.arrow_schema.empty_table(), *_from_places(tables, alias, below)]
     rows = _standing(pa.concat_tables(missed), lives)
     rows = rows.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
-    with state.lock:
-        key = ids_of(state, rows)
-        state.record_told(alias, to_commit_records(rows, key), rows.column("is_own").to_numpy())
-    return np.unique(key)
+    return np.unique(_tell(state, alias, rows))
 
 
 def _from_places(tables: Tables, alias: str, first: Mapping[int, int]) -> Iterator[pa.Table]:

@@ -125,13 +125,18 @@ def _inherit_writes(state: SyncState, written: pa.Table) -> None:
             key, column = ids_of(state, mine), cluster.columns
             at_ms, offset = int64s(mine.column("translated_at")) // 1000, int64s(mine.column("target_offset"))
             is_later = at_ms > column["actual_made_ms"][key]
+            # What is captured of a key last was ours, and was captured after this write of the same value: it is that.
+            is_captured = column["actual_is_own"][key] & (offset == column["actual_offset"][key])
+            is_captured &= at_ms <= column["captured_ms"][key]
             by_key: dict[int, list[int]] = {}
-            for row, value in zip(key[is_later].tolist(), offset[is_later].tolist(), strict=True):
-                by_key.setdefault(row, []).append(value)
+            writes = zip(*(each[is_later].tolist() for each in (key, offset, is_captured)), strict=True)
+            for row, value, is_read in writes:
+                pending = by_key.setdefault(row, [])
+                if is_read:
+                    pending.clear()
+                else:
+                    pending.append(value)
             for row, values in by_key.items():
-                last = int(column["actual_offset"][row]) if column["actual_is_own"][row] else ABSENT
-                if last in values:  # its record is captured, and with it all before it
-                    values = values[len(values) - values[::-1].index(last) :]
                 cluster.own_writes.inherit(row, values)
 
 

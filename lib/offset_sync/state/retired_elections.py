@@ -11,6 +11,9 @@ So a row may go where all three hold:
 2. It is not the newest of its log: that one says under which leader the log was last looked at.
 3. No commit in all of the history names a lower epoch and a higher offset: an older one counts again where a newer one
    is lost with its log.
+
+Where an epoch of then began is forgotten with its row: a replica that was away for so long and comes back by an unclean
+election is then believed as to where its records and those of later leaders part (``EpochChange.end``).
 """
 
 from __future__ import annotations

@@ -226,8 +226,9 @@ class Translator:
         start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
         log = ClusterPartition(cluster, *partition)
         found = PartitionMetadata(topic.topic_id, start, end, ids, snapshot.frontiers[log], is_missing=is_missing)
-        cut_at = min(said.ended[partition].end, end) if partition in said.cut else None
-        doubt, is_written = self._index.doubt(log), self._is_written(log, partition.topic)
+        is_cut, is_written = partition in said.cut, self._is_written(log, partition.topic)
+        cut_at = min(said.ended[partition].end, end) if is_cut and partition in said.ended else None
+        doubt = State.LOG_TRUNCATED if is_cut and cut_at is None else self._index.doubt(log)
         return found._replace(cut_at=cut_at, is_written=is_written, doubt=doubt)
 
     def _remembered(self, cluster: str, partition: TopicPartition) -> PartitionMetadata:

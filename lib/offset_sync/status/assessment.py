@@ -87,7 +87,7 @@ class Assessment:
     mirror_maker_offset: Int64s = field(default_factory=_numbers)  # ABSENT: it has said nothing of the partition
     mirror_maker_behind: Int64s = field(default_factory=_numbers)  # repeated there beside what the translation costs
     mirror_maker_lost: Int64s = field(default_factory=_numbers)  # unread below it; ABSENT as before: nobody can tell
-    mirror_maker_doubt: NDArray[np.object_] = field(default_factory=_texts)  # None: a word of earlier versions
+    mirror_maker_doubt: NDArray[np.object_] = field(default_factory=_texts)  # where its group sync writes
     # Filled in once the partitions of the pair are joined.
     source: str = ""
     target: str = ""

@@ -74,9 +74,10 @@ class ClusterQueries:
     def epoch_ends(self, alias: str, epochs: Mapping[TopicPartition, EpochChange]) -> Mapping[TopicPartition, int]:
         """Return the first offset after the records of each epoch, of logs whose leaders answer."""
         try:
-            return {} if alias in self._given_up else self._epochs[alias].ends_in_time(epochs)
+            told = {} if alias in self._given_up else self._epochs[alias].ends_in_time(epochs)
         except ClusterError:
             return {}
+        return {each: end for each, (end, _) in told.items()}
 
     def active_groups(self, alias: str, groups: Collection[str] | None = None) -> Collection[str] | ClusterError:
         """Return the groups of a cluster that have members now; of *groups* nothing is left open."""

@@ -56,10 +56,15 @@ class Held:
 
 @dataclass(frozen=True)
 class HeldOffsets:
-    """Answers by cluster: of groups that are translated to it, of groups at home there, and which have members."""
+    """Answers by cluster: of groups that are translated to it, of groups at home there, and which have members.
+
+    *sources* has the rows of keys that are reported on from another cluster than their home: see
+    :func:`offset_sync.status.contests.sources_beside`.
+    """
 
     as_target: Mapping[str, GroupAnswers] = field(default_factory=dict)
     as_source: Mapping[str, GroupAnswers] = field(default_factory=dict)
+    sources: Mapping[int, str] = field(default_factory=dict)
     active: Mapping[str, Collection[str] | ClusterError] = field(default_factory=dict)
 
     def at_target(self, alias: str, keys: Sequence[GroupPartition]) -> Held:

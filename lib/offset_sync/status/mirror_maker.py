@@ -43,5 +43,4 @@ def with_checkpoints(assessment: Assessment, logs: LogPair, answers: Translation
         mirror_maker_offset=offset,
         mirror_maker_behind=np.where(is_known, np.maximum(repeats, 0), ABSENT),
         mirror_maker_lost=np.where(is_known, lost, ABSENT),
-        mirror_maker_doubt=np.full(len(offset), None, np.object_),
     )

@@ -67,7 +67,10 @@ class ReadEpochs:
             if epoch_now is not None
         }
         while left := {each: epochs for each, epochs in left.items() if epochs}:
-            asked = {each: EpochChange(epochs.pop(), int(now[each] or 0)) for each, epochs in left.items()}
+            asked = {
+                each: EpochChange(epochs.pop(), int(now[each] or 0), self._index.epoch_ends(self._log(each).place))
+                for each, epochs in left.items()
+            }
             told = self._clusters.epoch_ends(self._source, asked)
             for each, end in told.items():
                 self._ended.setdefault(each, {})[asked[each].known] = end

@@ -20,9 +20,16 @@ from offset_sync.state.translator import Translator
 from offset_sync.status.assess import Assessor
 from offset_sync.status.assessment import Assessment
 from offset_sync.status.classify import classify, needs_comparison
-from offset_sync.status.contests import with_contests
+from offset_sync.status.contests import sources_beside, with_contests
 from offset_sync.status.held_offsets import Coordinators, HeldOffsets, ask_active, ask_coordinators
-from offset_sync.status.present_facts import PresentFacts, ReportContext, clusters_by_group, groups_by_home
+from offset_sync.status.present_facts import (
+    PresentFacts,
+    ReportContext,
+    clusters_by_group,
+    groups_of,
+    rows_by_home,
+    take_in_unread,
+)
 from offset_sync.status.record_comparison import RecordPair
 from offset_sync.status.rows import Rows, joined_rows, to_columns
 from offset_sync.status.stream_lag import JobProgress
@@ -78,9 +85,20 @@ class StatusReporter:
         active = ask_active(self._clusters, aliases)
         with self._state.lock:
             for alias, groups in active.items():
-                self._state.homes.note_members(alias, () if isinstance(groups, ClusterError) else groups)
-        held = ask_coordinators(self._clusters, aliases, groups_by_home(self._state, keys))
-        return replace(held, active=active)
+                known = () if isinstance(groups, ClusterError) else groups
+                self._state.homes.note_members(alias, known, self._state.now_ms())
+        sources = self._sources_beside(keys)
+        homes = rows_by_home(self._state, keys, sources)
+        groups = {alias: groups_of(self._state, rows) for alias, rows in homes.items() if len(rows)}
+        held = ask_coordinators(self._clusters, aliases, groups)
+        take_in_unread(self._state, homes, held)
+        return replace(held, active=active, sources=sources)
+
+    def _sources_beside(self, keys: KeyRows) -> dict[int, str]:
+        contests = self._state.contests(keys)
+        if not contests:
+            return {}
+        return sources_beside(self._state, contests, self._clusters.mirror_checkpoints(list(self._config.clusters)))
 
     def report_all(self, progress: JobProgress, now_ms: int, held: HeldOffsets | None = None) -> Rows:
         """Report on every key; see :meth:`report_keys`."""
@@ -98,7 +116,7 @@ class StatusReporter:
         asked = held if held is not None else self.ask(keys)
         measured: list[tuple[Assessment, ReportContext]] = []
         for target in dict.fromkeys(target for _, target in self._config.pairs()):
-            commits, partitions, known_to = self._commits_for(target, keys)
+            commits, partitions, known_to = self._commits_for(target, keys, asked.sources)
             if not partitions:
                 continue
             metadata = self._clusters.fetch([target, *commits], partitions)
@@ -111,7 +129,7 @@ class StatusReporter:
                 if not len(each.key):
                     continue
                 found = self._assessor.assess(source, target, each, snapshot, now_ms, asked)
-                found = with_contests(found, self._state.contests(found.key), now_ms)
+                found = with_contests(found, self._state.contests(found.key), said, now_ms)
                 measured.append((self._with_uncommitted(found, asked, metadata), context))
         return joined_rows([to_columns(each, self._config.names) for each in self._classified(measured, keys)])
 
@@ -134,12 +152,18 @@ class StatusReporter:
             yield self._with_comparison(classify(current, stalled_after_ms))
 
     def _commits_for(
-        self, target: str, keys: KeyRows
+        self, target: str, keys: KeyRows, sources: Mapping[int, str]
     ) -> tuple[dict[str, Commits], set[TopicPartition], Mapping[ClusterPartition, int]]:
         """Return the commits that count at *target*, by source; their partitions; and how far these are indexed."""
         state = self._state
         with state.lock:
             owned = state.owned_rows(target, keys)
+            if sources:
+                owned = {
+                    alias: state.keys.by_partition(rows[state.offsets.clusters[alias].position(rows)[0] >= 0])
+                    for alias, rows in rows_by_home(state, keys, sources).items()
+                    if alias in owned
+                }
             commits = {source: state.commits(source, rows) for source, rows in owned.items() if len(rows)}
             partitions = {each for one in commits.values() for each in state.keys.partitions_of(one.key)}
             return commits, partitions, frontiers(self._state.index, [target, *commits], partitions)

@@ -175,15 +175,18 @@ class Reconciler:
     def _epochs(self, target: str, commits: Commits, answers: Translations, snapshot: Snapshot) -> Int64s:
         """Return the leader epoch under which the target's log was seen to reach each answer, ABSENT for unknown.
 
-        A consumer that starts there compares it with the log (KIP-320), and notices by itself that it was cut.
+        A consumer that starts there compares it with the log (KIP-320), and notices by itself that it was cut. What has
+        no answer may be refreshed: then it is that of what the target holds.
         """
+        actual = self._state.offsets.clusters[target].columns["actual_offset"][commits.key]
+        offset = np.where(answers.wanted >= 0, answers.wanted, actual)
         epoch, said = np.full(len(commits.key), ABSENT, np.int64), snapshot.metadata[target]
         if isinstance(said, ClusterError):
             return epoch
         for partition, rows in self._state.keys.slices(commits.key):
             ends = said.ends.get(partition)
             if ends is not None and ends.leader_epoch is not None:
-                is_reached = answers.wanted[rows] <= ends.log_end
+                is_reached = offset[rows] <= ends.log_end
                 epoch[rows] = np.where(is_reached, ends.leader_epoch, ABSENT)
         return epoch
 
@@ -199,8 +202,10 @@ class Reconciler:
         outcomes = self._writers[translated.target].write(plan.writes)
         failpoints.failpoint(failpoints.AFTER_COMMIT)
         is_unwritten = np.array([found.outcome not in _MAY_BE_WRITTEN for found in outcomes], np.bool_)
+        is_failed = np.array([found.outcome is Outcome.FAILED for found in outcomes], np.bool_)
         with self._state.lock:
             own_writes.abort(key[is_unwritten], offset[is_unwritten])
+            own_writes.fail(key[is_failed], offset[is_failed])
         return outcomes
 
     def _apply(

@@ -46,8 +46,8 @@ SYNC_STATUS = Table(
         "mirror_maker_behind | bigint | records the group would read again there beside those at wanted_offset; null: "
         "nobody can tell, or no checkpoint",
         "mirror_maker_lost | bigint | unread records of the target the group would never see there; null likewise",
-        "mirror_maker_doubt | string | in rows of earlier versions, why the commit at the source may be of "
-        "MirrorMaker's group sync; null in later ones: the state COMMITTED_AT_BOTH tells",
+        "mirror_maker_doubt | string | where the state is COMMITTED_AT_BOTH, at which cluster MirrorMaker's group sync "
+        "has written what is committed; null: at none",
         "elsewhere | string | third clusters that hold the group's newest commits of other partitions, so that it "
         "cannot be moved as a whole; null: none, or the row is of an earlier version",
         "uncommitted | string | partitions of the topic that have no offset of the group at either cluster, as 1, 4-7: "

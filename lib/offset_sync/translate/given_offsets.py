@@ -58,7 +58,7 @@ def of_lost_records(given: GivenOffsets, ends: Sequence[EpochEnd]) -> NDArray[np
     It need not have been indexed. Whoever does not say which epoch was read is believed, as Kafka does.
     """
     reasons = np.full(len(given.offset), ABSENT, np.intp)
-    for below, end in ends:
-        is_lost = (given.leader_epoch != ABSENT) & (given.leader_epoch < below) & (given.offset > end)
+    for each in ends:
+        is_lost = (given.leader_epoch != ABSENT) & (given.leader_epoch < each.below) & (given.offset > each.end)
         reasons[is_lost] = State.LOG_TRUNCATED
     return reasons

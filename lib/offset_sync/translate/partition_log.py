@@ -20,7 +20,8 @@ class PartitionMetadata(NamedTuple):
     asked: by now it may well be past the log end we were told. *cut_at*: the log has lost records that are indexed;
     from there on it has other ones, or none, and below it the same. None: it was not cut, as far as the leader epochs
     tell. *is_written*: it was a copy, byte for byte, and has got records of its own; or its index is that of a copy,
-    and it is taken for none any more. *doubt* says why its copies cannot be told by their contents, if so.
+    and it is taken for none any more. *doubt* says why its copies cannot be told by their contents, if so; or that it
+    was cut, and nobody can tell where.
     """
 
     topic_id: str | None

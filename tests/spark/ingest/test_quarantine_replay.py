@@ -16,7 +16,7 @@ from offset_sync.model.values import GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.catalog import OFFSET_COMMITS, QUARANTINE
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, QUARANTINE
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
 
@@ -43,11 +43,15 @@ def fill(tables: TableStore) -> None:
     key = commit_key("g", "t", 0)
     rows = [
         quarantined("X", 7, key, commit_value(5)),
-        quarantined("X", 9, key, commit_value(6, metadata="offset-sync")),
+        quarantined("X", 9, key, commit_value(6)),
         quarantined("Y", 7, key, commit_value(4)),
         quarantined("Y", 8, key, commit_value(4, version=99)),
         quarantined("X", 2, b"dc2", b"12x", topic="orders"),
     ]
+    written = {"source_cluster": "Y", "target_cluster": "X", "group_id": "g", "topic": "t", "partition": 0}
+    written |= {"source_offset": 4, "source_committed_at": SEEN_AT, "target_offset": 6, "state": "EXACT"}
+    written |= {"outcome": "COMMITTED", "translated_at": SEEN_AT}
+    tables.append(OFFSET_TRANSLATIONS, pa.Table.from_pylist([written], OFFSET_TRANSLATIONS.arrow_schema))
     for _ in range(2):  # a record that was read twice is there twice
         tables.append(QUARANTINE, pa.Table.from_pylist(rows, QUARANTINE.arrow_schema))
 

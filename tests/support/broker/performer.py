@@ -15,7 +15,7 @@ from unittest import mock
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import NewPartitions
 
-from broker.committed_offsets import Partition, commit
+from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, write_log
 from broker.group_member import member
 from broker.installation import Installation, Row, until
@@ -154,6 +154,11 @@ class Performer:
         leaving.enter_context(self.member(alias))
         return leaving
 
+    def take_in(self) -> None:
+        """Have what is committed now taken in, where no job is running that does."""
+        if self.mode == "once":
+            self.installation.sync()
+
     def delete_group(self, alias: str) -> None:
         """Delete the group, as an operator or the expiry of its offsets does."""
         admin = admin_of(self.clusters[alias])  # held until the answer is there
@@ -183,6 +188,9 @@ class Performer:
 
     def held(self, alias: str, partition: int = 0, group: str = "") -> Committed | None:
         """Return what the coordinator of a cluster holds, past transactions that are open."""
+        with contextlib.suppress(AssertionError):
+            chosen = group or self.group
+            return committed(self.clusters[alias], [chosen])[chosen].get((self.topic, partition))
         place = TopicPartition(self.topic, partition)
         asked = ConsumerGroupTopicPartitions(group or self.group, [place])
         admin = admin_of(self.clusters[alias])  # held until the answer is there

@@ -20,7 +20,7 @@ from broker.crafted_logs import Clusters
 from broker.installation import Installation, Job, install, until
 from broker.performer import CANARY, Performer, fill_topic
 
-SILENCE_S = 6.0
+SILENCE_S = 10.0
 REFRESH_S = 4.0
 MODES = ("running", "once")
 _PASSES_S = 2.5  # two passes over everything, a second apart

@@ -21,7 +21,7 @@ from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS as TOPIC
-from offset_sync.model.values import ClusterPartition, EpochChange, GroupPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, GroupPartition, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.sync_state import SyncState
@@ -128,9 +128,9 @@ class CommitLogJob(IngestingJob):
         )
         return {"X": ClusterMetadata({TOPIC: MemoryTopic(self.topic_id, 8)}, ends)}
 
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
         """Say where leader epochs ended."""
-        return {each: min([len(self.log), *self.cuts[epoch.known :]]) for each, epoch in epochs.items()}
+        return {each: ToldEnd(min([len(self.log), *self.cuts[epoch.known :]])) for each, epoch in epochs.items()}
 
     def reaches(self) -> dict[ClusterPartition, int]:
         """Say up to where commits are written down."""

@@ -23,7 +23,7 @@ from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.kept_alignments import KeptAlignments
 from offset_sync.ingest.originals_again import OriginalsAgain
 from offset_sync.ingest.packed_rows import fingerprint_rows_of, native_runs
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_FINGERPRINTS, RECORD_RUNS
@@ -81,9 +81,9 @@ class ContentJob:
         said = ClusterMetadata({"orders": MemoryTopic(self.topic_id)}, {} if self.is_silent else ends)
         return dict.fromkeys(wanted, said)
 
-    def ends(self, epochs: Mapping[TopicPartition, Any]) -> dict[TopicPartition, int]:
+    def ends(self, epochs: Mapping[TopicPartition, Any]) -> dict[TopicPartition, ToldEnd]:
         """Say that no log was cut."""
-        return dict.fromkeys(epochs, _EVER)
+        return dict.fromkeys(epochs, ToldEnd(_EVER))
 
     @property
     def newest_original(self) -> int:

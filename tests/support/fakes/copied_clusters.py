@@ -30,7 +30,7 @@ from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.jobs.index_records import Originals, builder_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, EpochChange, TopicPartition
+from offset_sync.model.values import ABSENT, EpochChange, ToldEnd, TopicPartition
 from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.highest_indexed import highest_indexed
@@ -241,10 +241,12 @@ class _Epochs:
     def __init__(self, world: CopiedClusters, alias: str) -> None:
         self._world, self._alias = world, alias
 
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
         if self._alias in self._world.down:
             raise ClusterError(self._alias, "no answer")
-        return {each: self._world.logs[self._alias].end_of(epoch.known) for each, epoch in epochs.items()}
+        return {each: ToldEnd(self._world.logs[self._alias].end_of(epoch.known)) for each, epoch in epochs.items()}
 
-    def ends_in_time(self, epochs: Mapping[TopicPartition, EpochChange], deadline: float) -> dict[TopicPartition, int]:
+    def ends_in_time(
+        self, epochs: Mapping[TopicPartition, EpochChange], deadline: float
+    ) -> dict[TopicPartition, ToldEnd]:
         return self.ends(epochs)

@@ -16,7 +16,8 @@ from fakes.clusters import CommitRecord
 from fakes.reconciler_site import ORDERS, Site, config_of
 from fakes.tables import MemoryFrame, MemoryTables
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
-from offset_sync.ingest.commit_log_check import Looked, UncheckedLogs
+from offset_sync.ingest.commit_log_check import UncheckedLogs
+from offset_sync.ingest.looked import Looked
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.sync.translation_history import TranslationHistory

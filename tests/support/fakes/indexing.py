@@ -17,7 +17,7 @@ from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
-from offset_sync.model.values import ClusterPartition, EpochChange, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
@@ -59,6 +59,7 @@ class Job:
     ends_at_x: int = 1000
     logs: dict[str, dict[Partition, MemoryEnds]] = field(default_factory=dict)
     epoch_ends: dict[Partition, int] = field(default_factory=dict)
+    told_epoch: int | None = None
     without_ends: set[Partition] = field(default_factory=set)
     read_again: list[tuple[Partition, int, Headers | None]] = field(default_factory=list)
     asked: Callable[[], object] = lambda: None
@@ -97,9 +98,12 @@ class Job:
             ends = {each: end for each, end in ends.items() if (each.topic, each.partition) not in self.without_ends}
         return ClusterMetadata(there, ends)
 
-    def ends(self, epochs: dict[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
+    def ends(self, epochs: dict[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
         """Say where leader epochs end."""
-        return {each: self.epoch_ends[each.topic, each.partition] for each in epochs}
+        return {each: self._told(self.epoch_ends[each.topic, each.partition], epoch) for each, epoch in epochs.items()}
+
+    def _told(self, end: int, epoch: EpochChange) -> ToldEnd:
+        return epoch.end(end, epoch.known if self.told_epoch is None else self.told_epoch)
 
     def reaches(self) -> dict[ClusterPartition, int]:
         """Say how far logs are indexed, by what the table has."""

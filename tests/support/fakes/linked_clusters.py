@@ -28,7 +28,7 @@ from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.jobs.index_records import Originals, builder_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, EpochChange, TopicPartition
+from offset_sync.model.values import ABSENT, EpochChange, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.state.last_translations import LastTranslations
@@ -218,6 +218,7 @@ class _Epochs:
     def __init__(self, world: LinkedClusters, alias: str) -> None:
         self._world, self._alias = world, alias
 
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
         """Return where the last leader's records ended."""
-        return {each: self._world.ended.get(self._alias, len(self._world.logs[self._alias])) for each in epochs}
+        end = self._world.ended.get(self._alias, len(self._world.logs[self._alias]))
+        return dict.fromkeys(epochs, ToldEnd(end))

@@ -22,11 +22,14 @@ ANSWERED = ("source_offset", "source_at_ms", "wanted", "state", "outcome", "dupl
 
 
 class Start(NamedTuple):
-    """What a new driver knows."""
+    """What a new driver knows; *pending* is the last write of each key that was not read back.
+
+    Of writes before it a fold knows nothing: their records count as the group's own if the log brings them.
+    """
 
     commits: dict[Any, Any]
     answers: dict[Any, Any]
-    pending: dict[str, dict[Any, list[int]]]
+    pending: dict[str, dict[Any, int]]
     captured_ms: int
 
 
@@ -34,6 +37,8 @@ def seen(state: SyncState, captured_ms: int) -> Start:
     """Return what *state* knows."""
     keys = state.offsets.keys
     commits = known(SimpleNamespace(offsets=state.offsets))  # type: ignore[arg-type]
+    for each in commits.values():
+        del each["pending"]
     answers = {}
     for pair in state.last_translations:
         columns = state.last(*pair).columns
@@ -41,7 +46,7 @@ def seen(state: SyncState, captured_ms: int) -> Start:
             if columns["outcome"][row] >= 0:
                 answers[(*pair, key)] = tuple(int(columns[name][row]) for name in ANSWERED)
     pending = {
-        alias: {keys[row]: writes for row, writes in each.own_writes._pending.items()}
+        alias: {keys[row]: writes[-1] for row, writes in each.own_writes._pending.items()}
         for alias, each in state.offsets.clusters.items()
     }
     return Start(commits, answers, pending, captured_ms)

@@ -14,7 +14,7 @@ from offset_sync.state.sync_state import SyncState
 
 _NUMBERS = (
     *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "last_offset"),
-    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms"),
+    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms", "captured_ms"),
 )
 _DEFAULTS: dict[str, Any] = dict.fromkeys(_NUMBERS, ABSENT) | {"actual_is_own": False, "is_deleted": False}
 Row = dict[str, Any]
@@ -35,6 +35,8 @@ def replay(state: SyncState, alias: str, rows: pa.Table, lives: CommitLogLives) 
     newest = {_key(row): row for row in marked}
     gone = [row for row in marked if row["gone"] != ABSENT]
     for row in gone:
+        if row["is_own"] and not row["is_tombstone"]:
+            continue  # of what we wrote there nothing is left
         commits.columns["log_offset"][:] = ABSENT
         _take_in(state, alias, row)
     for name in ("log_partition", "log_offset", "actual_offset", "actual_epoch"):

@@ -41,6 +41,7 @@ class Knowledge:
     last: dict[tuple[str, str, str, int], int] = field(default_factory=dict)
     newest: dict[tuple[str, str, str], int] = field(default_factory=dict)
     members: dict[str, frozenset[str]] = field(default_factory=dict)
+    seen_ms: dict[tuple[str, str], int] = field(default_factory=dict)
     moved: dict[Stream, list[Moved]] = field(default_factory=dict)
 
     def note(self, alias: str, commits: Iterable[tuple[tuple[str, str, int], int]]) -> None:
@@ -49,6 +50,11 @@ class Knowledge:
             self.last[alias, group, topic, partition] = made_ms
             newest = self.newest.get((alias, group, topic), ABSENT)
             self.newest[alias, group, topic] = max(newest, made_ms)
+
+    def note_members(self, members: Mapping[str, frozenset[str]], now_ms: int) -> None:
+        """Note which groups have members at the clusters that answer now."""
+        self.members = dict(members)
+        self.seen_ms |= {(alias, group): now_ms for alias, groups in members.items() for group in groups}
 
     def homes(self, group: str, topic: str, now_ms: int) -> set[Home]:
         """Return where the group may be at home now: a start knows of each partition its last commit, no other."""
@@ -72,8 +78,8 @@ class Knowledge:
                 active[alias] = max(at_ms, moved.at_ms)
             elif moved is not None and at_ms <= moved.at_ms:
                 active[alias] = ABSENT
-            if self.silence_ms and active[alias] != ABSENT and group in self.members.get(alias, ()):
-                active[alias] = max(active[alias], now_ms)
+            if self.silence_ms and active[alias] != ABSENT:
+                active[alias] = max(active[alias], self.seen_ms.get((alias, group), ABSENT))
         ordered = sorted(self.clusters, key=lambda alias: (-active[alias], self.clusters.index(alias)))
         if active[ordered[0]] == ABSENT:
             return Home(None, is_contested=False)

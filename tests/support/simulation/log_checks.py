@@ -10,7 +10,7 @@ from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochChange, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.incarnation_rows import lives_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
@@ -25,14 +25,16 @@ class Epochs:
     def __init__(self, world: World, alias: str) -> None:
         self._world, self._alias = world, alias
 
-    def ends_in_time(self, epochs: Mapping[TopicPartition, EpochChange], _deadline: float) -> dict[TopicPartition, int]:
+    def ends_in_time(
+        self, epochs: Mapping[TopicPartition, EpochChange], _deadline: float
+    ) -> dict[TopicPartition, ToldEnd]:
         """Return the same: whoever is asked answers."""
         return self.ends(epochs)
 
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
         """Return where each epoch ended."""
         logs = {each: self._world.logs[self._alias, each] for each in epochs}
-        return {each: min([logs[each].end, *logs[each].cuts[epoch.known :]]) for each, epoch in epochs.items()}
+        return {each: ToldEnd(min([logs[each].end, *logs[each].cuts[epoch.known :]])) for each, epoch in epochs.items()}
 
 
 class LogChecks:

@@ -59,6 +59,34 @@ def test_a_group_that_was_moved_and_has_not_committed_since_may_be_moved_and_ver
     assert home(site) == ("X", False)
 
 
+def test_a_group_that_was_moved_from_a_third_cluster_is_not_decided() -> None:
+    site = Site(config_of(["X", "Y", "Z"], sync={"home_silence": "5m"}))
+    for alias in "XYZ":
+        site.put(log(alias, "X0:10"))
+    site.commit("X", "g", 5)
+    site.pass_time(600_000)
+    site.commit("Z", "g", 7)
+    site.read_all()
+    site.pass_time(1_000)
+    site.state.homes.note_moves([Move("g", "orders", "Y", site.clock_ms[0])])
+    decided(site, "X", "Y")
+    assert home(site) == ("Y", False)
+    decided(site, "Z", "Y")
+    assert home(site) == ("Z", False)
+
+
+def test_what_the_move_itself_has_committed_is_no_word_of_the_group() -> None:
+    site = two_clusters()
+    site.commit("X", "g", 5)
+    site.pass_time(1_000)
+    site.commit("Y", "g", 5)
+    site.read_all()
+    site.state.homes.note_moves([Move("g", "orders", "Y", site.clock_ms[0] + 50)])
+    site.pass_time(1_000)
+    decided(site, "X", "Y")
+    assert home(site) == ("X", False)
+
+
 def test_a_group_that_goes_on_at_the_target_is_at_home_there() -> None:
     site = two_clusters()
     site.commit("X", "g", 5)

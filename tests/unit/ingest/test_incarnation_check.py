@@ -12,7 +12,7 @@ from fakes.indexing import ORDERS, Job, Plan, mirrored
 from fakes.tables import PowerFailure
 from offset_sync.ingest.due_logs import ALL_LOGS_SECONDS
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 
 
@@ -108,6 +108,45 @@ def test_an_election_that_loses_nothing_changes_nothing() -> None:
     assert lives(job) == [("Y", 1, None, None), ("Y", 2, 10, "ELECTED")]
     assert "READ_AGAIN" not in {life[3] for life in lives(job)}
     assert (10, 2, "Y", 10) in [run[2:] for run in job.runs()]
+
+
+def test_a_leader_that_comes_back_with_what_the_one_between_lacked_is_held_to_where_that_began() -> None:
+    """A, who comes back, has 0 to 14 of epoch 1; B had 0 to 5 of it, and 6 to 11 of epoch 2, which are indexed."""
+    job = cut_job()
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    job.restart()
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 20, leader_epoch=3)}}
+    job.epoch_ends, job.told_epoch = {ORDERS: 15}, 1
+    job.read_again = [(ORDERS, offset, mirrored(offset + 200)) for offset in range(6, 20)]
+    job.index(2, (ORDERS, 12, None))
+    assert [life for life in lives(job) if life[3] == "LOG_TRUNCATED"] == [
+        ("Y", 2, 6, "LOG_TRUNCATED"),
+        ("Y", 3, 6, "LOG_TRUNCATED"),
+    ]
+    assert (6, "X", 206) in [(run[2], *run[4:]) for run in job.runs()]
+
+
+def test_where_an_epoch_began_that_nobody_saw_begin_a_log_that_lacks_it_is_read_again_from_its_beginning() -> None:
+    job = cut_job()
+    job.told_epoch, job.read_again = 0, [(ORDERS, offset, mirrored(offset + 100)) for offset in range(12)]
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert ("Y", 2, 0, "LOG_TRUNCATED") in lives(job)
+    assert (0, 12, "X", 100) in [run[2:] for run in job.runs()]
+
+
+def test_the_leader_after_one_under_which_nothing_was_written_says_where_the_epoch_before_ends() -> None:
+    job = cut_job()
+    job.epoch_ends, job.read_again = {ORDERS: 10}, []
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=2)}}
+    job.plan.ends[1:] = [{ORDERS: 10}, {ORDERS: 12}]
+    said, place = {"Y": job.fetch_each({"Y": [TopicPartition(*ORDERS)]})["Y"]}, ClusterPartition("Y", *ORDERS)
+    job.incarnations.note(said, {place: 10}, job.incarnations.moment())
+    job.restart()
+    job.logs, job.told_epoch = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=3)}}, 1
+    job.read_again = [(ORDERS, 10, None), (ORDERS, 11, None)]
+    job.index(1)
+    job.index(2, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert lives(job) == [("Y", 1, None, None), ("Y", 2, 10, "ELECTED"), ("Y", 3, 10, "ELECTED")]
 
 
 def test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from builders.offset_records import commit_key, commit_value, group_key
 from fakes.ingest import IngestingJob, Raw
+from offset_sync.ingest.commit_ingester import Reading
 
 CLASSIC_EMPTY = bytes.fromhex("00030008636f6e73756d657200000005ffffffff0000018bcfe5680000000000")
 
@@ -40,3 +41,56 @@ def test_nor_does_it_wait_while_its_log_is_on_the_way_to_being_read(job: Ingesti
     job.write_as_we_do("g", 5)
     job.ingest(0, commit(5))
     assert job.batch.is_urgent
+
+
+# When commits were made, by our clock
+
+HOUR_MS = 3_600_000
+
+
+class Dated:
+    """A job whose clock a test turns; *most* records are in a micro-batch that leaves some for the next one."""
+
+    def __init__(self, most: int) -> None:
+        self.job, self.now_ms, self.number = IngestingJob(), 1_800_000_000_000, 0
+        self.job.state.now_ms = lambda: self.now_ms
+        self.job.batch._ingester._reading = Reading(most=most)
+
+    def made(self, written_ms: int) -> int:
+        """Take in a commit with that timestamp, ten seconds after the one before; return when it was made."""
+        self.now_ms += 10_000
+        self.job.ingest(self.number, commit(self.number), first=self.number, written_ms=written_ms)
+        self.number += 1
+        made_at = dict(self.job.commits("log_offset", "made_at"))[self.number - 1]
+        return round(made_at.timestamp() * 1000)
+
+
+ALL, SOME = 11, 10
+
+
+@pytest.mark.parametrize("off_ms", [-HOUR_MS, HOUR_MS])
+def test_a_commit_that_is_read_live_was_made_since_the_log_was_looked_at_before(off_ms: int) -> None:
+    """Not before the micro-batch that precedes the last one had ended, and not after it is read."""
+    dated = Dated(ALL)
+    for _ in range(2):
+        dated.made(dated.now_ms + off_ms)
+    for _ in range(3):
+        since_ms = dated.now_ms - 10_000
+        assert since_ms <= dated.made(dated.now_ms + off_ms) <= dated.now_ms
+
+
+def test_of_a_backlog_the_cluster_is_believed_but_for_what_is_to_come() -> None:
+    dated = Dated(SOME)
+    for _ in range(4):
+        written_ms = dated.now_ms - HOUR_MS
+        assert dated.made(written_ms) == written_ms
+    assert dated.made(dated.now_ms + HOUR_MS) == dated.now_ms
+
+
+def test_after_the_query_was_started_anew_the_first_micro_batch_may_be_as_old_as_the_log() -> None:
+    dated = Dated(ALL)
+    for _ in range(3):
+        dated.made(dated.now_ms)
+    dated.job.batch.note_start()
+    written_ms = dated.now_ms - HOUR_MS
+    assert abs(dated.made(written_ms) - written_ms) <= 20_000

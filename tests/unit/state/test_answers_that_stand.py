@@ -27,7 +27,7 @@ def same_again(
 ) -> int:
     """Ask with what stands and without, which is the same; note the answers; return how many stood."""
     here, there = logs_of(case, source, target)
-    logs = replace(here, metadata=NOT_ASKED._replace(partitions=1)), there
+    logs = replace(here, metadata=NOT_ASKED), there
     committed, at_ms = np.array(commits, np.int64), np.ones(len(commits), np.int64)
     revision, bounds = source.reorder_count() if source is not None else 0, Bounds(case.now_ms - case.hole_grace_ms)
     known = pair.known(KEYS, pair.stands(KEYS, committed, at_ms), committed, revision)

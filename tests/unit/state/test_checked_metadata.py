@@ -13,7 +13,7 @@ from builders.logs import log
 from fakes.clusters import MemoryEnds, MemoryIndex, MemoryTopic
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochChange, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, ToldEnd, TopicPartition
 from offset_sync.state import checked_metadata
 from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
@@ -24,10 +24,11 @@ AT_X, AT_Y = ClusterPartition("X", *ORDERS), ClusterPartition("Y", *ORDERS)
 
 @dataclass
 class Leaders:
-    """Clusters whose logs are under leader epoch *now*; the epoch before ended at *ended*, None: they do not say."""
+    """Clusters whose logs are under leader epoch *now*; *told_epoch* ended at *ended*, None: they do not say."""
 
     now: int | None = 5
     ended: int | None = 10
+    told_epoch: int = 4
     topic_id: str = "id"
     is_refused: bool = False
     asked: list[Mapping[TopicPartition, int]] = field(default_factory=list)
@@ -45,12 +46,16 @@ class Leaders:
         ends = dict.fromkeys(partitions, MemoryEnds(0, 12, self.now))
         return {alias: ClusterMetadata({"orders": MemoryTopic(self.topic_id)}, ends) for alias in aliases}
 
-    def ends_in_time(self, epochs: Mapping[TopicPartition, EpochChange], deadline: float) -> dict[TopicPartition, int]:
+    def ends_in_time(
+        self, epochs: Mapping[TopicPartition, EpochChange], deadline: float
+    ) -> dict[TopicPartition, ToldEnd]:
         self.asked.append({each: epoch.known for each, epoch in epochs.items()})
         assert self.may_answer.wait(30)
         if self.is_refused:
             raise ClusterError("X", "no consumer could be made")
-        return {} if self.ended is None else dict.fromkeys(epochs, self.ended)
+        if self.ended is None:
+            return {}
+        return {each: epoch.end(self.ended, min(self.told_epoch, epoch.known)) for each, epoch in epochs.items()}
 
     def look(self) -> str:
         """Return what the log of X counts as."""
@@ -67,7 +72,28 @@ def test_a_log_is_cut_if_its_last_epoch_ended_below_what_is_indexed_and_that_is_
     assert [leaders.look(), leaders.look(), leaders.asked] == [found, found, [{ORDERS: 4}]]
     said = leaders.checked.fetch(["X"], [ORDERS])["X"]
     assert isinstance(said, ClusterMetadata)
-    assert said.ended == {ORDERS: (leaders.now, ended)}, "commits are compared with it"
+    assert said.ended == {ORDERS: EpochEnd(5, ended)}, "commits are compared with it"
+
+
+@pytest.mark.parametrize(("ended", "found"), [(10, "whole"), (9, "cut"), (12, "whole")])
+def test_where_a_log_was_cut_is_unknown_if_its_leader_has_nothing_of_the_epoch_and_nobody_saw_it_begin(
+    ended: int, found: str
+) -> None:
+    """A partition that was idle in an epoch looks so too, and is whole."""
+    leaders = Leaders(ended=ended, told_epoch=3)
+    said = leaders.checked.fetch(["X"], [ORDERS])["X"]
+    assert isinstance(said, ClusterMetadata)
+    assert (leaders.look(), ORDERS in said.ended) == (found, found == "whole")
+
+
+@pytest.mark.parametrize(("began", "found"), [(10, "whole"), (8, "cut")], ids=["idle", "unclean"])
+def test_a_leader_that_has_nothing_of_the_epoch_is_held_to_where_that_began(began: int, found: str) -> None:
+    """Its own records of the epoch before may reach beyond those of the leader that was elected uncleanly."""
+    leaders = Leaders(ended=15, told_epoch=3)
+    leaders.index.ended[AT_X] = [EpochEnd(4, began, 3)]
+    said = leaders.checked.fetch(["X"], [ORDERS])["X"]
+    assert isinstance(said, ClusterMetadata)
+    assert (leaders.look(), said.ended) == (found, {ORDERS: EpochEnd(5, began)})
 
 
 def test_what_was_told_of_one_change_of_leaders_says_nothing_of_the_next() -> None:
@@ -167,14 +193,14 @@ def test_while_nobody_says_where_the_epoch_ended_the_partition_waits(unsettled: 
     assert [(row.state, row.outcome) for row in site.rows()] == [("CLUSTER_UNREACHABLE", "WITHHELD")]
 
 
-def elected_site(cut: ClusterPartition) -> Site:
+def elected_site(cut: ClusterPartition, told_epoch: int = 1) -> Site:
     """X and Y, of which one has got another leader and other records from 2 on; its end tells nothing."""
     site = Site(config_of(["X", "Y"]))
     for alias in ("X", "Y"):
         site.put(log(alias, "X0:4"))
         topic_id = site.clusters[alias].topics["orders"].topic_id
         site.index.epochs[ClusterPartition(alias, *ORDERS)] = (topic_id, 1)
-    leaders = Leaders(ended=2)
+    leaders = Leaders(ended=2, told_epoch=told_epoch)
     fetcher = CheckedMetadata(site, site.index, {"X": leaders, "Y": leaders}, patience_s=60)
     site.reconciler = Reconciler(site.config, site.state, fetcher, site.writers, site.reconciliations)
     site.clusters[cut.cluster].logs[ORDERS] = MemoryEnds(0, 4, leader_epoch=2)
@@ -206,6 +232,16 @@ def test_a_target_whose_log_ends_below_its_cut_is_answered_up_to_its_end() -> No
     site = elected_site(AT_Y)
     site.clusters["Y"].logs[ORDERS] = MemoryEnds(0, 1, leader_epoch=2)
     site.commit("X", "readers", 3)
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 1
+
+
+def test_nothing_is_answered_in_a_target_that_was_cut_nobody_can_tell_where() -> None:
+    site = elected_site(AT_Y, told_epoch=0)
+    site.commit("X", "readers", 1)
+    site.reconcile()
+    assert [(row.state, row.outcome) for row in site.rows()] == [("LOG_TRUNCATED", "WITHHELD")]
+    site.index.epochs[AT_Y] = (site.index.epochs[AT_Y][0], 2)  # the index has looked
     site.reconcile()
     assert site.target_offset("Y", "readers") == 1
 

@@ -42,8 +42,8 @@ def found_of(events: Sequence[Event], now_ms: int, silence_ms: int, members: fro
             committed[cluster] = at_ms
         else:
             moved_to, moved_ms = cluster, at_ms
-    has_members = np.array([[cluster in members] for cluster in range(CLUSTERS)])
-    activity = Activity(committed, has_members, np.array([moved_to]), np.array([moved_ms]))
+    members_ms = np.array([[now_ms if cluster in members else ABSENT] for cluster in range(CLUSTERS)])
+    activity = Activity(committed, members_ms, np.array([moved_to]), np.array([moved_ms]))
     home, is_contested = homes(activity, now_ms, silence_ms)
     return int(home[0]), bool(is_contested[0])
 
@@ -171,7 +171,7 @@ def test_a_group_that_never_committed_has_no_home_whatever_members_it_has() -> N
 
 def test_of_no_groups_there_are_no_homes() -> None:
     none = np.empty((CLUSTERS, 0), np.int64)
-    found = homes(Activity(none, none > 0, np.empty(0, np.intp), np.empty(0, np.int64)), 5, SILENCE_MS)
+    found = homes(Activity(none, none, np.empty(0, np.intp), np.empty(0, np.int64)), 5, SILENCE_MS)
     assert (found.home.tolist(), found.is_contested.tolist()) == ([], [])
 
 
@@ -240,7 +240,24 @@ def test_members_are_those_that_were_named_last() -> None:
     known.commit("X", 1_000_000)
     known.commit("Y", 2_000_000)
     now_ms = 2_000_000 + 2 * SILENCE_MS
-    known.homes.note_members("X", {"g", "another"})
+    known.homes.note_members("X", {"g", "another"}, now_ms)
     assert (known.home(now_ms), known.homes.with_members("X")) == ("X", {"g", "another"})
-    known.homes.note_members("X", {"another"})
-    assert (known.home(now_ms), known.homes.with_members("X")) == ("Y", {"another"})
+    known.commit("X", 1_000_000, group="another")
+    known.commit("Y", 2_000_000, group="another")
+    assert known.home(now_ms, group="another") == "X", "it was not met before"
+    known.homes.note_members("X", {"another"}, now_ms + 10_000)
+    assert known.homes.with_members("X") == {"another"}
+
+
+def test_a_cluster_is_silent_so_long_after_its_last_members_have_left() -> None:
+    """A group whose topic is idle is restarted: for some seconds it has no members, and another cluster committed."""
+    known = Known()
+    known.commit("X", 1_000_000)
+    left_ms = 1_000_000 + 10 * SILENCE_MS
+    known.homes.note_members("X", {"g"}, left_ms)
+    known.commit("Y", left_ms - 60_000)
+    known.homes.note_members("X", set(), left_ms + 10_000)
+    assert [known.home(left_ms + after_ms) for after_ms in (10_000, SILENCE_MS)] == [None, "X"]
+    known.commit("Y", left_ms + SILENCE_MS - 1)
+    assert known.home(left_ms + SILENCE_MS - 1) is None
+    assert known.home(left_ms + SILENCE_MS) == "Y"

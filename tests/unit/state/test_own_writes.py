@@ -87,6 +87,25 @@ def test_a_write_that_came_to_nothing_matches_nothing_and_an_earlier_one_of_its_
     assert claimed(own_writes, [9]) == [False]
 
 
+def test_a_write_that_failed_is_ours_once_however_often_it_is_tried_again() -> None:
+    one, nine = np.array([0]), np.array([9])
+    own_writes = written(7)
+    for _ in range(5):
+        own_writes.begin(one, nine)
+        own_writes.fail(one, nine)
+    own_writes.begin(one, nine)
+    assert claimed(own_writes, [7, 9, 9]) == [True, True, False]
+    own_writes.begin(one, nine)
+    assert claimed(own_writes, [9, 9]) == [True, False]
+
+
+def test_a_write_that_failed_and_reached_the_log_all_the_same_is_ours_before_another_one() -> None:
+    own_writes = written(9)
+    own_writes.fail(np.array([0]), np.array([9]))
+    own_writes.begin(np.array([0]), np.array([12]))
+    assert claimed(own_writes, [9, 12, 9]) == [True, True, False]
+
+
 def test_what_a_driver_before_has_written_comes_before_what_we_write() -> None:
     own_writes = written(120)
     own_writes.inherit(0, [90, -1, 100])

@@ -170,7 +170,7 @@ def test_where_the_records_of_earlier_leaders_ended_is_known_of_the_topic_as_it_
     add(tables, LOG_INCARNATIONS, life("X", 0, noticed_ms=1) | {"begins_at": None, "reason": None})
     add(tables, LOG_INCARNATIONS, life("X", 7, noticed_ms=2, reason=ELECTED), life("X", 5, noticed_ms=3))
     index = read_in_one(tables)
-    assert set(index.epoch_ends(log)) == {(2, 7), (3, 5)}
+    assert set(index.epoch_ends(log)) == {(2, 7, 1), (3, 5, 2)}
     assert [each.begins_at for each in index.incarnations(log)] == [5], "an election that loses nothing is no life"
     add(tables, LOG_INCARNATIONS, life("X", 0, noticed_ms=4, reason=RECREATED) | {"topic_id": "another"})
     index.refresh()

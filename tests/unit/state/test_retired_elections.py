@@ -119,14 +119,15 @@ def seen(rows: Sequence[dict[str, Any]], commits: Sequence[Commit]) -> Any:
     noted = IncarnationLog(tables, of_commits=False)  # type: ignore[arg-type]
     logs = {ClusterPartition(*log) for log, *_ in commits} | {ClusterPartition(*ORDERS)}
     lost = [
-        any(epoch < below and offset > end for below, end in known.epoch_ends(ClusterPartition(*log)))
+        any(epoch < each.below and offset > each.end for each in known.epoch_ends(ClusterPartition(*log)))
         for log, epoch, offset in commits
     ]
-    by_log = {log: (noted.known(log), list(known.of(log))) for log in logs}
+    last = {log: each._replace(ended=()) for log in logs if (each := noted.known(log)) is not None}
+    by_log = {log: (last.get(log), list(known.of(log))) for log in logs}
     return lost, known.leader_epochs(), by_log, {alias: noted.unread(alias) for alias in "XY"}, noted.arrived_ms
 
 
 def test_what_an_end_says_is_what_the_rule_goes_by() -> None:
     """A commit at the very end has read nothing that is lost, and one in the very epoch neither."""
-    assert EpochEnd(5, 100) == (5, 100)
+    assert EpochEnd(5, 100) == (5, 100, None)
     assert gone([row(20, 5, 100), row(1, 9)], (ORDERS, 4, 100), (ORDERS, 5, 101)) == [5]

@@ -49,12 +49,18 @@ def test_a_report_withholds_it_and_costs_are_not_known() -> None:
     assert (row["wanted_offset"], row["duplicates"], row["lost"]) == (None, None, None)
 
 
+@pytest.mark.parametrize("is_later", [True, False])
 @pytest.mark.parametrize(("said", "is_named"), [(3, True), (4, False)])
-def test_a_checkpoint_with_that_very_offset_names_mirror_maker(said: int, is_named: bool) -> None:
+def test_a_checkpoint_with_that_very_offset_names_mirror_maker(said: int, is_named: bool, is_later: bool) -> None:
     site = twins(8, 3)
+    if is_later:  # so that Y looks like the home
+        site.commit("Y", "g", 3)
     checkpoints = MemoryCheckpoints([checkpoint(said, site.clock_ms[0])])
     site.checkpoints["Y"] = checkpoints_at("Y", {"X": [checkpoints]})
     site.checkpoints["Y"].refresh(1.0)
     (row,) = site.report()
-    assert ("MirrorMaker" in row["reason"]) == is_named
-    assert row["mirror_maker_doubt"] is None
+    # Where MirrorMaker is named the group reads at the other one, and its offset is compared with ours.
+    assert row["source_cluster"] == ("Y" if is_later and not is_named else "X")
+    assert row["mirror_maker_behind"] == (5 if is_named else 4 if row["source_cluster"] == "X" else None)
+    assert ("written by MirrorMaker's group sync at Y: set sync" in row["reason"]) == is_named
+    assert row["mirror_maker_doubt"] == ("written by MirrorMaker's group sync at Y" if is_named else None)

@@ -15,6 +15,7 @@ from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import IN_SYNC, StatusSite, moved
 from generators.hypothesis_strategies import law
 from offset_sync.model.errors import ClusterError
+from offset_sync.state.group_homes import Move
 from offset_sync.status.stream_lag import StreamLag
 
 UNREAD = StreamLag({0: 1, 1: 1}, 0, 2)
@@ -135,6 +136,14 @@ def test_what_was_just_written_at_a_third_cluster_is_ours() -> None:
     for alias in "YZ":
         site.clusters[alias].commit("g", ORDERS, 4)
     assert [said(site, target) for target in "YZ"] == [IN_SYNC, IN_SYNC]
+
+
+def test_a_position_that_a_move_has_committed_counts_before_it_is_captured() -> None:
+    site = synced(4)
+    site.state.homes.note_moves([Move("g", ORDERS.topic, "Y", site.clock_ms[0] + 1)])
+    (row,) = rows(site)
+    assert (row["source_cluster"], row["target_cluster"], row["source_offset"]) == ("Y", "X", 4)
+    assert (row["status"], row["reason"]) == IN_SYNC
 
 
 def test_a_run_that_has_ended_leaves_nothing_stalled_that_needs_it_no_more() -> None:

@@ -12,6 +12,7 @@ from fakes.next_driver import begin_anew_by_the_tables
 from fakes.reconciler_site import ORDERS, Site, config_of
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import World, observe, random_world, write_logs
+from offset_sync.model.values import GroupPartition
 from oracles.translation import Case, Log, answers
 
 GROUPS = ("a", "b")
@@ -53,13 +54,14 @@ class Play:
         )
 
     def commit(self, alias: str, group: str) -> None:
-        """Commit anywhere in the log, but not what is committed there: we may go over that before we have read it."""
-        offset = self.rng.randint(0, self.logs[alias].log_end)
-        told = self.told[alias, group]
-        if self.site.target_offset(alias, group) == offset:
+        """Commit anywhere in the log, but not what the driver expects there: it may go over that before it reads it."""
+        offset, before = self.rng.randint(0, self.logs[alias].log_end), self.site.target_offset(alias, group)
+        told, key = self.told[alias, group], self.site.offsets.ids([GroupPartition(group, *ORDERS)])
+        if offset in (before, int(self.site.offsets.clusters[alias].columns["actual_offset"][key[0]])):
             return
         self.site.commit(alias, group, offset, metadata=self.rng.choice(METADATA))
-        rewound_at_ms = self.site.clock_ms[0] if offset < told.offset else told.rewound_at_ms
+        went_back = before is not None and offset < before
+        rewound_at_ms = self.site.clock_ms[0] if went_back else told.rewound_at_ms
         self.told[alias, group] = Told(offset, self.site.clock_ms[0], rewound_at_ms)
 
     def index(self, alias: str, _group: str) -> None:

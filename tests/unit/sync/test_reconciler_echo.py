@@ -79,6 +79,21 @@ def test_a_write_whose_answer_was_lost_is_ours_as_often_as_it_is_repeated(is_wri
     assert take_in(committed, *log) == [True] * (len(log) - 1) + [False]
 
 
+def test_what_failed_in_pass_after_pass_is_ours_once_when_it_is_written_at_last() -> None:
+    site = hasty_site()
+    site.reads_at_once = False
+    site.commit("X", "readers", 5)
+    site.clusters["Y"].refused["readers"] = "GROUP_AUTHORIZATION_FAILED"
+    for _ in range(5):
+        site.reconcile()
+    assert {row.outcome for row in site.rows()} == {"FAILED"}
+    site.clusters["Y"].refused.clear()
+    site.reconcile()
+    site.commit("Y", "readers", 7)  # what we wrote, once more: a reader there
+    site.reconcile()
+    assert [row.source for row in site.rows()] == ["Y"]
+
+
 def test_what_was_refused_is_genuine_when_somebody_commits_it() -> None:
     site = hasty_site()
     site.commit("X", "readers", 5, metadata="m")

@@ -67,6 +67,8 @@ def busy_site(groups: int) -> Site:
         site.commit("X", f"failing {number}", 4, PLACE)
         site.commit("X", f"repeating {number}", 4, PLACE)
     site.reconcile()
+    for cluster in site.offsets.clusters.values():
+        cluster.clock.keep(7_000)
     return site
 
 

@@ -1,0 +1,180 @@
+"""What decides where groups are at home, looked at beside the commits: members, moves, and added partitions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fakes.clusters import MemoryIndex
+from fakes.reconciler_site import STARTED_MS, config_of
+from fakes.tables import MemoryTables
+from offset_sync.jobs import home_watch
+from offset_sync.jobs.home_watch import HomeWatch
+from offset_sync.kafka.topic_metadata import TopicInfo
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition
+from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.moves import Moves
+from offset_sync.state.sync_state import SyncState
+
+SILENT = ClusterError("X", "does not answer")
+ALIASES = ("X", "Y")
+AFTER_ALL_SILENCE_MS = STARTED_MS + 3_600_000
+
+
+class Watched:
+    """X and Y, who has members there (None: they do not answer), and how many partitions their topics have."""
+
+    def __init__(self, home_silence: str = "5m") -> None:
+        self.members: dict[str, frozenset[str] | None] = dict.fromkeys(ALIASES, frozenset())
+        self.partitions: dict[str, int | None] = dict.fromkeys(ALIASES, 1)
+        self.orders, self.asked, self.changes, self.grown = 1, 0, 0, list[str]()
+        self.tables: Any = MemoryTables()
+        self.lives, any_log = CommitLogLives(self.tables), _AnyLog()
+        config = config_of(ALIASES, sync={"home_silence": home_silence})
+        self.state = SyncState(config, MemoryIndex(), lambda: AFTER_ALL_SILENCE_MS)
+        admins, members = {alias: _Admin(self, alias) for alias in ALIASES}, _Members(self)
+        by_log: Any = any_log
+        told: Any = members
+        moves = Moves(self.tables)
+        self.watch = HomeWatch(self.state, admins, told, by_log, moves, self.lives, self._changed, self.grown.append)
+
+    def _changed(self) -> None:
+        self.changes += 1
+
+    def commit(self, alias: str, at_ms: int, group: str = "g") -> None:
+        rows = self.state.offsets.ids([GroupPartition(group, "orders", 0)])
+        self.state.homes.note_commits(alias, rows, np.array([at_ms]))
+
+    def home(self, group: str = "g") -> str | None:
+        """Return the home, None where two clusters are active."""
+        home, is_contested = self.state.homes_of(self.state.offsets.ids([GroupPartition(group, "orders", 0)]))
+        return None if is_contested[0] else ALIASES[int(home[0])]
+
+
+class _AnyLog:
+    def refresh(self) -> None: ...
+
+    def note_partitions(self, alias: str, partitions: int) -> None: ...
+
+
+class _Admin:
+    def __init__(self, watched: Watched, alias: str) -> None:
+        self._watched, self._alias = watched, alias
+
+    def describe(self, topics: list[str]) -> Mapping[str, TopicInfo | ClusterError]:
+        counted = {CONSUMER_OFFSETS: self._watched.partitions[self._alias], "orders": self._watched.orders}
+        if counted[CONSUMER_OFFSETS] is None:
+            raise SILENT
+        return {name: TopicInfo(name, counted[name] or 0) for name in topics if name in counted}
+
+
+class _Members:
+    def __init__(self, watched: Watched) -> None:
+        self._watched = watched
+
+    def refresh(self) -> None:
+        self._watched.asked += 1
+
+    def of(self, alias: str) -> frozenset[str] | None:
+        return self._watched.members[alias]
+
+
+@pytest.fixture
+def watched() -> Watched:
+    found = Watched()
+    found.commit("X", STARTED_MS)
+    found.commit("Y", STARTED_MS + 60_000)
+    return found
+
+
+def test_members_are_asked_for_and_keep_their_cluster_active(watched: Watched) -> None:
+    assert watched.home() == "Y"
+    watched.members["X"] = frozenset({"g"})
+    watched.watch.ask_members()
+    assert watched.home() == "X"
+    watched.members["Y"] = frozenset({"g", "other"})
+    watched.watch.ask_members()
+    assert watched.home() is None
+
+
+def test_of_a_cluster_that_does_not_answer_no_group_is_seen_to_have_members(watched: Watched) -> None:
+    """As in a disaster: once it was silent for long enough the group is at home where it goes on."""
+    watched.members["X"] = frozenset({"g"})
+    watched.watch.ask_members()
+    watched.members = {"X": None, "Y": frozenset({"g"})}
+    watched.state.now_ms = lambda: AFTER_ALL_SILENCE_MS + 299_999
+    watched.watch.ask_members()
+    assert watched.home() is None
+    watched.state.now_ms = lambda: AFTER_ALL_SILENCE_MS + 300_000
+    watched.watch.ask_members()
+    assert watched.home() == "Y"
+
+
+def test_where_the_newest_commit_wins_nobody_is_asked_for_members() -> None:
+    watched = Watched("0s")
+    watched.members["X"] = frozenset({"g"})
+    watched.watch.ask_members()
+    watched.commit("X", 1)
+    watched.commit("Y", 2)
+    assert (watched.asked, watched.home()) == (0, "Y")
+
+
+def test_a_group_of_which_the_log_tells_only_after_the_look_has_its_members(watched: Watched) -> None:
+    """At the first start members are asked for before the logs are read."""
+    watched.members["X"] = frozenset({"late"})
+    watched.watch.ask_members()
+    watched.commit("X", STARTED_MS, "late")
+    watched.commit("Y", STARTED_MS + 60_000, "late")
+    assert watched.home("late") == "X"
+
+
+def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_anew_once(watched: Watched) -> None:
+    for alias in ALIASES:
+        watched.watch.note_partitions(alias)
+    watched.watch.note_growth()
+    assert watched.grown == []
+    watched.partitions["Y"] = 2
+    for _ in range(2):
+        watched.watch.note_growth()
+    assert watched.grown == ["Y"]
+    assert [watched.state.offsets.clusters[alias].partitions for alias in ALIASES] == [1, 2]
+    fresh = CommitLogLives(watched.tables)
+    fresh.refresh()
+    assert [fresh.partitions(alias) for alias in ALIASES] == [1, 2], "as the next driver has it"
+
+
+def test_the_query_is_started_anew_though_the_state_has_learned_it_from_the_tables(watched: Watched) -> None:
+    watched.watch.note_partitions("Y")
+    watched.partitions["Y"] = watched.state.offsets.clusters["Y"].partitions = 2
+    watched.watch.note_growth()
+    assert watched.grown == ["Y"]
+
+
+def test_a_cluster_that_does_not_answer_keeps_the_partitions_that_it_had(watched: Watched) -> None:
+    for alias in ALIASES:
+        watched.watch.note_partitions(alias)
+    watched.partitions = {"X": None, "Y": 3}
+    watched.watch.note_growth()
+    assert watched.grown == ["Y"]
+    assert watched.state.offsets.clusters["X"].partitions == 1
+
+
+@pytest.mark.timeout(60)
+def test_a_look_that_fails_is_made_again(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, looks = threading.Event(), list[int]()
+    monkeypatch.setattr(home_watch, "_MOVES_S", 0.001)
+
+    def follow() -> None:
+        looks.append(1)
+        if len(looks) == 3:
+            stop.set()
+        raise OSError("not yet")
+
+    monkeypatch.setattr(watched.watch, "follow_moves", follow)
+    watched.watch.run(stop, threading.Event())
+    assert len(looks) == 3

@@ -1,0 +1,66 @@
+"""What is made of the words in which a leader says where an epoch ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from offset_sync.kafka.leader_epochs import _Told
+from offset_sync.model.values import EpochChange, EpochEnd, ToldEnd
+
+AT = "offset 1152921504606846976"
+END = ": Local: Partition log truncation detected (broker 7)"
+IDLE, UNCLEAN = EpochEnd(2, 150, 1), EpochEnd(2, 100, 1)
+
+
+def words(epoch: int, end: int, of_epoch: int) -> str:
+    """Return the words of librdkafka 2, as ``tests/broker`` sees them."""
+    told = f"broker end offset is {end} (offset leader epoch {of_epoch})"
+    return f"Partition log truncation detected at {AT} (leader epoch {epoch}): {told}. Reset to INVALID.{END}"
+
+
+@pytest.mark.parametrize(
+    ("known", "end", "of_epoch", "ended", "expected"),
+    [
+        (2, 150, 2, [UNCLEAN], ToldEnd(150)),
+        (2, 150, 1, [UNCLEAN], ToldEnd(100)),
+        (2, 150, 1, [IDLE], ToldEnd(150)),
+        (2, 90, 1, [UNCLEAN], ToldEnd(90)),
+        (2, 150, 1, [], ToldEnd(150, is_certain=False)),
+        (2, 150, 0, [UNCLEAN], ToldEnd(100, is_certain=False)),
+        (3, 150, 1, [UNCLEAN, EpochEnd(3, 120, 2)], ToldEnd(100)),
+        (3, 150, 2, [UNCLEAN, EpochEnd(3, 120, 2)], ToldEnd(120)),
+        (3, 150, 2, [EpochEnd(3, 100, 1)], ToldEnd(150, is_certain=False)),
+        (3, 150, 1, [UNCLEAN, EpochEnd(3, 0, 2)], ToldEnd(150, is_certain=False)),
+    ],
+    ids=[
+        "it has the epoch",
+        "epoch 2 began below",
+        "nothing was written in epoch 2",
+        "it has less of epoch 1 too",
+        "epoch 2 was not seen to begin",
+        "epoch 1 was not seen to begin",
+        "two that it lacks",
+        "one that it has",
+        "epoch 2 may have begun later than at 100",
+        "cut in between nobody knows where",
+    ],
+)
+def test_records_end_where_a_known_epoch_began_that_the_leader_lacks(
+    known: int, end: int, of_epoch: int, ended: Sequence[EpochEnd], expected: ToldEnd
+) -> None:
+    told = _Told.of(words(known, end, of_epoch))
+    assert (told, told.of_change(EpochChange(known, 9, ended))) == ((end, of_epoch, "7"), expected)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"No epoch found less or equal to {AT}: broker end offset is -1 (offset leader epoch -1).{END}",
+        f"Partition log truncation detected at {AT}: broker end offset is 150.{END}",
+    ],
+)
+def test_where_no_epoch_is_told_nothing_of_the_log_is_taken_for_known(message: str) -> None:
+    told = _Told.of(message)
+    assert (told.end, told.broker, told.of_change(EpochChange(2, 9))) == (None, "7", ToldEnd(0))
