@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from fakes.clusters import CommitRecord, GroupOffset, MemoryCluster, MemoryEnds, MemoryTopic, place_of
@@ -56,7 +56,7 @@ class SimRecord(CommitRecord):
 
     is_ours: bool = False
     true_ms: int = 0
-    writer: object = None
+    writer: object = field(default=None, repr=False)
 
 
 class Stood(NamedTuple):
