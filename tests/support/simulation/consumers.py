@@ -27,6 +27,7 @@ class Group:
         self.stop()
         self.at = self.world.active[self.name] = alias
         for place in self.world.shape.places:
+            self.world.note_home(alias, self.name, place.topic)  # by its members alone, maybe
             log = self.world.logs[alias, place]
             stands = self.world.values.get(Position(alias, self.name, place))
             # Out of range: auto.offset.reset=earliest. What retention has deleted counts as read by the next commit.

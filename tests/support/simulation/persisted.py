@@ -120,6 +120,8 @@ class Persisted:
         batch, is_own = written
         key = state.offsets.ids(batch.keys)
         state.record_told(alias, batch.commit_records.with_key(key), np.array(is_own, np.bool_))
+        captured_ms = int(batch.looked.at.timestamp() * 1000)
+        np.maximum.at(state.offsets.clusters[alias].columns["captured_ms"], key, captured_ms)
         return key
 
     def note_commits(self, alias: str, batch: Any, is_own: list[bool]) -> None:
