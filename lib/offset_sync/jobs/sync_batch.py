@@ -56,6 +56,7 @@ class SyncBatch:
         self._last: tuple[int, Int64s, Recorded] | None = None
         self._ended_ms = ABSENT, ABSENT  # when the last two micro-batches ended
         self._reads_on = False  # the last one read all that there was
+        self._dated = -1, False  # the last one that was dated, and whether the one before it read all
         self.is_urgent = True
         """Whether the last micro-batch brought what targets wait for, or its log is on the way to being read."""
 
@@ -66,7 +67,7 @@ class SyncBatch:
                 missed = self._ingester.restore_missed(self._state, batch_id)
                 batch = self._ingester.decode(records, batch_id)
                 self._ingester.restore_lost(self._state, batch)
-                batch = self._dated(batch)
+                batch = self._with_times(batch)
                 recorded = self._record(batch)
                 self._ingester.note_taken_in(batch_id)
             recorded = self._settled(batch, recorded)
@@ -86,7 +87,7 @@ class SyncBatch:
 
     def note_start(self) -> None:
         """Note that the query is started, maybe with more partitions: what it reads first may be as old as the log."""
-        self._reads_on = False
+        self._reads_on, self._dated = False, (self._dated[0], False)
 
     def _record(self, batch: CommitBatch) -> Recorded:
         records, last = batch.commit_records, self._last
@@ -114,13 +115,15 @@ class SyncBatch:
         self._last = batch.batch_id, records.log_offset, settled
         return settled
 
-    def _dated(self, batch: CommitBatch) -> CommitBatch:
+    def _with_times(self, batch: CommitBatch) -> CommitBatch:
         """Return *batch* with when its commits were made by our clock.
 
         Not before the micro-batch that precedes the last one had ended: the last one was planned after that, and read
-        all that the log had then.
+        all that the log had then. One that failed and comes again is dated as it was.
         """
-        is_live = self._reads_on and not batch.looked.again
+        if batch.batch_id != self._dated[0]:
+            self._dated = batch.batch_id, self._reads_on
+            self._reads_on = self._ingester.is_whole(batch.batch_id)
+        is_live = self._dated[1] and not batch.looked.again
         read = Read(self._state.now_ms(), self._ended_ms[0] if is_live else ABSENT)
-        self._reads_on = self._ingester.is_whole(batch.batch_id)
         return batch.with_made(self._state.made_ms(self._alias, batch.timestamp_ms, read))

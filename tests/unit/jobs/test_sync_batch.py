@@ -7,6 +7,9 @@ import pytest
 from builders.offset_records import commit_key, commit_value, group_key
 from fakes.ingest import IngestingJob, Raw
 from offset_sync.ingest.commit_ingester import Reading
+from offset_sync.model.values import ABSENT
+from offset_sync.state.cluster_clock import Read
+from offset_sync.translate.index.runs import Int64s
 
 CLASSIC_EMPTY = bytes.fromhex("00030008636f6e73756d657200000005ffffffff0000018bcfe5680000000000")
 
@@ -94,3 +97,24 @@ def test_after_the_query_was_started_anew_the_first_micro_batch_may_be_as_old_as
     dated.job.batch.note_start()
     written_ms = dated.now_ms - HOUR_MS
     assert abs(dated.made(written_ms) - written_ms) <= 20_000
+
+
+def test_one_that_failed_and_comes_again_is_dated_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads all that there was, the one before it did not: what it reads may be old, at the second time too."""
+    dated, since = Dated(SOME), list[int]()
+    for _ in range(2):
+        dated.made(dated.now_ms)
+    made_ms = dated.job.state.made_ms
+
+    def noted(alias: str, timestamp_ms: Int64s, read: Read) -> Int64s:
+        since.append(read.since_ms)
+        return made_ms(alias, timestamp_ms, read)
+
+    monkeypatch.setattr(dated.job.state, "made_ms", noted)
+    dated.job.batch._ingester._reading = Reading(most=ALL)
+    dated.job.reconcile_errors = [RuntimeError("the first time")]
+    with pytest.raises(RuntimeError):
+        dated.made(dated.now_ms)
+    dated.made(dated.now_ms)
+    dated.made(dated.now_ms)
+    assert [each == ABSENT for each in since] == [True, True, False]
