@@ -55,7 +55,7 @@ def test_plain_brokers_pass_and_are_said_to_guard_nothing(
     found = [Finding(**each) for each in json.loads(line)["findings"]]
     levels = {each.check: each.level for each in found if each.place == "clusters.dc2"}
     assert levels == {
-        **dict.fromkeys(["connection", "topics", "commits", "own groups", "groups"], "OK"),
+        **dict.fromkeys(["connection", "clock", "topics", "commits", "own groups", "groups"], "OK"),
         "no other right": "WARN",
         **dict.fromkeys(["mirror headers", "broker settings"], "OK"),
         "copies": "WARN",
@@ -82,7 +82,8 @@ def installation(secured: SecuredClusters, tmp_path_factory: pytest.TempPathFact
 
 def test_the_minimal_rights_pass_over_tls(installation: Installation) -> None:
     findings = find_all(load_config(installation.config_file))
-    expected = dict.fromkeys(["connection", "topics", "commits", "own groups", "groups", "no other right"], "OK")
+    names = ["connection", "clock", "topics", "commits", "own groups", "groups", "no other right"]
+    expected = dict.fromkeys(names, "OK")
     # Of a topic that may not be described nobody can tell whether it is there.
     expected |= {"MirrorMaker": "SKIP"}
     assert told(findings, "dc2") == {

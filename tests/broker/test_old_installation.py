@@ -199,7 +199,6 @@ def test_the_write_that_was_announced_and_never_confirmed_is_known_as_ours(conti
         if ("dc2", each.log_partition, each.log_offset) not in read_before
     ]
     assert {each.key for each in unread if each.key[0] == "ledger"}
-    assert continued.after.intents == []
     rows = continued.after.tables["offset_translations"]
     assert {row["source_cluster"] for row in rows if row["group_id"] == "ledger"} == {"dc1"}
 
@@ -224,7 +223,7 @@ def test_every_query_goes_on_under_its_own_name_and_number(continued: Continued)
 def test_nothing_that_was_written_down_is_gone(continued: Continued) -> None:
     for name in (*APPENDED, "sync_drift"):
         assert rows_of(continued.before, name) - rows_of(continued.after, name) == Counter(), name
-    assert rows_of(continued.after, "indexed_topics") == rows_of(continued.before, "indexed_topics")
+    assert rows_of(continued.before, "indexed_topics") - rows_of(continued.after, "indexed_topics") == Counter()
     assert rows_of(continued.after, "cutovers") == rows_of(continued.before, "cutovers")
 
 

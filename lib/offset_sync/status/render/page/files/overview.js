@@ -19,9 +19,9 @@ function showAges() {
 const ago = (ms) => (ms < 0 ? `in ${duration(-ms)}` : `${duration(ms)} ago`);
 
 function showProblems() {
-  // The texts stand in the page already; a problem of one status also leads to its groups.
+  // The texts stand in the page already, notes after the problems; a problem of one status also leads to its groups.
   [...byId("problems").children].forEach((item, n) => {
-    const word = content.problems[n][1];
+    const word = content.problems[n]?.[1];
     if (word) item.append(" ", make("button", { class: "link", onclick: () => go({ view: "groups", status: word, move: "", q: "" }) }, "show"));
   });
 }
