@@ -24,6 +24,8 @@ WINDOW_MS = 600_000
 """So long a measurement counts: clocks drift, and are set."""
 WRONG_MS = 5_000
 """A clock that is off by more is shown: as a metric, by ``check``, in the report."""
+FARTHEST_MS = 10 * 365 * 86_400_000
+"""What is further off tells nothing of a clock: brokers stamp commits themselves, so somebody has written it there."""
 
 
 class Read(NamedTuple):
@@ -81,7 +83,9 @@ class ClusterClock:
         if len(timestamp_ms) == 0:
             return timestamp_ms
         if read is not None:
-            self._observe(int(timestamp_ms.min()), int(timestamp_ms.max()), read)
+            likely = timestamp_ms[np.abs(timestamp_ms - read.until_ms) <= FARTHEST_MS]
+            if len(likely):
+                self._observe(int(likely.min()), int(likely.max()), read)
         made: Int64s = timestamp_ms - (self.ahead_ms or 0)
         if read is None:
             return made

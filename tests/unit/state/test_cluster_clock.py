@@ -171,3 +171,10 @@ def test_without_a_reading_nothing_is_measured_and_no_records_are_none() -> None
     assert clock.made_ms(np.array([5, 7]), None).tolist() == [5, 7]
     assert clock.made_ms(np.empty(0, np.int64), Read(3, ABSENT)).tolist() == []
     assert clock.ahead_ms is None
+
+
+@pytest.mark.parametrize("since_ms", [ABSENT, STARTED_MS - 10_000])
+def test_a_time_that_no_clock_can_show_leaves_the_others_as_they_are(since_ms: int) -> None:
+    clock = ClusterClock()
+    times = np.array([STARTED_MS - 5_000, 2**63 // 1000])
+    assert clock.made_ms(times, Read(STARTED_MS, since_ms)).tolist() == [STARTED_MS - 5_000, STARTED_MS]
