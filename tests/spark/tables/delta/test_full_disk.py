@@ -8,11 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from offset_sync.sync.intent_log import IntentLog
 from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.state.own_writes import Intent
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.delta.filesystem import HadoopFiles
 from offset_sync.tables.store import TableStore
@@ -85,14 +83,3 @@ def test_a_query_goes_on_when_there_is_room_again_and_every_value_is_there_once(
     rows = spark.read.format("delta").load(tables.path(RECORD_RUNS)).collect()
     values = sorted(row.start_offset for row in rows)
     assert values == list(range(len(values)))
-
-
-def test_what_could_not_be_announced_is_an_error_before_anything_is_sent(spark: SparkSession, disk: SmallDisk) -> None:
-    intent = Intent("dc2", "g" * 5000, "t", 0, 5)
-    log = IntentLog(HadoopFiles(spark), str(disk.folder / "intents"))
-    disk.leave(1)
-    with pytest.raises(Exception, match="No space left on device"):
-        log.append([intent])
-    disk.clear()
-    assert log.append([intent]) == [intent]
-    assert IntentLog(HadoopFiles(spark), str(disk.folder / "intents")).unfinished() == [intent]
