@@ -19,6 +19,7 @@ from offset_sync.kafka.error_codes import ACTIVE_GROUP
 from offset_sync.kafka.group_members import GroupStates
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
+from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.members import Members, open_members
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.local_store import LocalTables
@@ -50,7 +51,7 @@ def opened(installation: Installation, clusters: Clusters) -> tuple[GroupActivit
     tables = LocalTables(config.tables.root)
     tables.create((*TABLES, *REPORT_TABLES))
     admins = {alias: admin_for(clusters[alias]) for alias in config.clusters}
-    return open_group_activity(config, tables, admins)["dc1"], open_members(config, tables)
+    return open_group_activity(config, tables, admins)["dc1"], open_members(config, tables, CommitLogLives(tables))
 
 
 def active(activity: GroupActivity, *groups: str) -> frozenset[str]:

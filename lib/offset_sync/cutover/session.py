@@ -82,8 +82,7 @@ def open_cutover(
     config: Config,
     live: LiveState,
     direction: Direction,
-    mode: Mode,
-    say: Callable[[str], None],
+    journal: TableJournal,
     fence: Fence,
     options: Options = NO_OPTIONS,
 ) -> Iterator[tuple[CutoverProcedure, LiveClusters]]:
@@ -93,7 +92,6 @@ def open_cutover(
     """
     history = TranslationHistory(live.tables, live.state.offsets.keys, config)
     clusters = LiveClusters(config, live, direction, cutover_writer(config, direction.target, fence), history)
-    journal = TableJournal(live.tables, direction, mode, say, config.names)
     try:
         yield CutoverProcedure(direction, clusters, journal, names=config.names, options=options), clusters
     finally:

@@ -16,7 +16,7 @@ from offset_sync.config.duration import parse_duration
 from offset_sync.cutover.plan import Direction, Mode
 from offset_sync.cutover.plan_table import print_plan
 from offset_sync.cutover.procedure import Options
-from offset_sync.cutover.session import open_cutover
+from offset_sync.cutover.session import TableJournal, open_cutover
 from offset_sync.jobs.directions import check_direction
 from offset_sync.jobs.open_tables import open_tables
 from offset_sync.model.errors import ConfigError
@@ -62,7 +62,8 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
 
         lease = Lease(state.tables, "cutover", stop)
         options = Options(arguments.confirm_readers, arguments.leave_uncommitted)
-        with open_cutover(config, state, direction, mode, say, lease, options) as (cutover, clusters):
+        journal = TableJournal(state.tables, direction, mode, say, config.names)
+        with open_cutover(config, state, direction, journal, lease, options) as (cutover, clusters):
             groups = chosen_groups(clusters.groups(), arguments.groups, clusters.share_groups())
             if arguments.action == "plan":
                 plans = cutover.plan(groups, mode)

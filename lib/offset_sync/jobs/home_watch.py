@@ -1,66 +1,31 @@
-"""What decides where groups are at home beside their commits, looked at again and again: members, moves, and whether
-``__consumer_offsets`` has got more partitions.
-"""
+"""What decides where groups are at home beside their commits: moves by ``cutover``, and members."""
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable
 
-from offset_sync.kafka.topic_metadata import TopicInfo
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import CONSUMER_OFFSETS
-from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.groups_by_log import GroupsByLog
+from offset_sync.jobs.repeated_looks import look_until
 from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
-from offset_sync.state.new_partitions import begin_new_partitions
 from offset_sync.state.sync_state import SyncState
 
-logger = logging.getLogger(__name__)
-_MOVES_S, _ASK_S = 1.0, 10.0
-"""So often moves are followed, and clusters asked for members and partitions."""
-
-
-class Admin(Protocol):
-    """A cluster, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
-
-    def describe(self, topics: list[str]) -> Mapping[str, TopicInfo | ClusterError]:
-        """Return what is known of *topics*."""
+_MOVES_S, _MEMBERS_S = 1.0, 10.0
 
 
 class HomeWatch:
-    """Keeps *state* up to date; *on_change* is called where groups were moved, *on_growth* with a cluster's alias."""
+    """Keeps *state* up to date; *on_change* is called where groups were moved."""
 
-    def __init__(
-        self,
-        state: SyncState,
-        admins: Mapping[str, Admin],
-        members: Members,
-        by_log: GroupsByLog,
-        moves: Moves,
-        lives: CommitLogLives,
-        on_change: Callable[[], None],
-        on_growth: Callable[[str], None],
-    ) -> None:
-        self._state, self._admins, self._members, self._by_log = state, admins, members, by_log
-        self._moves, self._lives = moves, lives
-        self._on_change, self._on_growth = on_change, on_growth
-        self._partitions = dict.fromkeys(admins, 0)  # that its query reads
+    def __init__(self, state: SyncState, members: Members, moves: Moves, on_change: Callable[[], None]) -> None:
+        self._state, self._members, self._moves, self._on_change = state, members, moves, on_change
 
     def run(self, stop: threading.Event, _is_ready: threading.Event) -> None:
         """Follow moves until *stop* is set: nothing that a silent cluster holds up."""
-        while not stop.wait(_MOVES_S):
-            _look(self.follow_moves, stop)
+        look_until(stop, _MOVES_S, self.follow_moves)
 
     def run_asking(self, stop: threading.Event, _is_ready: threading.Event) -> None:
-        """Ask the clusters until *stop* is set."""
-        _look(self.ask_members, stop)
-        while not stop.wait(_ASK_S):
-            _look(self.ask_members, stop)
-            _look(self.note_growth, stop)
+        """Ask the clusters for members until *stop* is set."""
+        look_until(stop, _MEMBERS_S, self.ask_members)
 
     def follow_moves(self) -> None:
         """Take in what ``cutover`` has moved."""
@@ -71,49 +36,7 @@ class HomeWatch:
         """Ask the clusters which groups have members; of one that does not answer none is seen to have any."""
         if not self._state.homes.silence_ms:
             return
-        self._by_log.refresh()
         self._members.refresh()
-        for alias in self._admins:
+        for alias in self._state.offsets.clusters:
             with self._state.lock:
                 self._state.homes.note_members(alias, self._members.of(alias) or frozenset(), self._state.now_ms())
-
-    def note_partitions(self, alias: str, topics: Sequence[str] = ()) -> None:
-        """Note how many partitions a cluster's ``__consumer_offsets`` and some *topics* have; raises ClusterError."""
-        found = self._admins[alias].describe([CONSUMER_OFFSETS, *topics])
-        told = {name: (each.topic_id, each.partitions) for name, each in found.items() if isinstance(each, TopicInfo)}
-        self._lives.topics.note(alias, told)
-        if CONSUMER_OFFSETS in told:
-            _, partitions = told[CONSUMER_OFFSETS]
-            self._by_log.note_partitions(alias, partitions)
-            self._partitions[alias] = partitions
-            with self._state.lock:
-                self._state.offsets.clusters[alias].partitions = partitions
-
-    def begin_new_partitions(self) -> None:
-        """Have groups be at the start of partitions that came after their first commit."""
-        if begin_new_partitions(self._state, self._lives.topics):
-            self._on_change()
-
-    def note_growth(self) -> None:
-        """Note which topics have got more partitions; of a cluster that does not answer its query tells."""
-        with self._state.lock:
-            topics = sorted({topic for _, topic in self._state.keys.streams})
-        for alias in self._admins:
-            before = self._partitions[alias]
-            try:
-                self.note_partitions(alias, topics)
-            except ClusterError:
-                continue
-            now = self._partitions[alias]
-            if before and now != before:
-                logger.warning("clusters.%s: %s has %d partitions, %d before", alias, CONSUMER_OFFSETS, now, before)
-                self._on_growth(alias)
-        self.begin_new_partitions()
-
-
-def _look(look: Callable[[], None], stop: threading.Event) -> None:
-    try:
-        look()
-    except Exception:  # what was known stays; the next look finds the same
-        if not stop.is_set():  # else it falls with the rest
-            logger.exception("homes of groups were not looked at")

@@ -24,6 +24,7 @@ from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.group_collector import Positions
 from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
 from offset_sync.jobs.metrics.sync_collector import CountedHistory, SyncMetrics
+from offset_sync.jobs.partition_watch import PartitionWatch
 from offset_sync.jobs.renewal import Renewal
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.jobs.sync_batch import SyncBatch
@@ -31,15 +32,13 @@ from offset_sync.jobs.sync_run import Run, following, opened
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.jobs.target_writers import TargetWriters
 from offset_sync.kafka.error_codes import NotAuthorizedError
-from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.topic_names import open_admin
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
-from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.state.known_names import learn_names
-from offset_sync.state.members import Members
+from offset_sync.state.members import open_members
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.start_folds import StartFolds
@@ -109,15 +108,11 @@ class SyncJob:
         self._queries = QuerySupervisor(run.lease.stop, self._over, (config.tables.root, config.tables.checkpoints))
         for alias in config.clusters:
             self._queries.add(alias, _CommitQuery(self, alias))
-        self._watch = self._home_watch()
+        lives, loop, queries = self._reading.lives, self._loop, self._queries
+        members = open_members(config, self._tables, lives)
+        self._homes = HomeWatch(self._state, members, Moves(self._tables), loop.soon)
+        self._partitions = PartitionWatch(self._state, self._admins, lives, loop.soon, queries.restart)
         self._restore()
-
-    def _home_watch(self) -> HomeWatch:
-        options, lives = self._config.admin_options, self._reading.lives
-        by_log = GroupsByLog(self._tables, lives, self._config.clusters)
-        members = Members({alias: GroupStates(alias, options(alias)) for alias in self._config.clusters}, by_log)
-        changed, grown = self._loop.soon, self._queries.restart
-        return HomeWatch(self._state, self._admins, members, by_log, Moves(self._tables), lives, changed, grown)
 
     def _restore(self) -> None:
         """Take in what the drivers before have left; how far they have read is asked first, so nothing is between."""
@@ -130,10 +125,10 @@ class SyncJob:
             # Records as their cluster has them.
             replay_quarantine(FencedTables(self._spark, self._config.tables.root, self._lease))
         self._reading.begin_after(self._folds.restore(self._state, self._reading.lives))
-        self._watch.follow_moves()
-        self._watch.begin_new_partitions()
+        self._homes.follow_moves()
+        self._partitions.begin_new_partitions()
         if self._left_writes is not None:
-            self._watch.ask_members()
+            self._homes.ask_members()
         self._state.unread.begin(self._config.clusters)
         for pair, waiting in self._metrics.waiting.items():
             waiting.restore(self._state.last(*pair))
@@ -150,8 +145,8 @@ class SyncJob:
         # Of a cluster that is gone nothing more is known until the next run, as between any two: none waits for it.
         self._note_read(self._config.clusters.keys() - (errors.keys() - self._gone))
         self._lease.settle()
-        self._watch.ask_members()
-        self._watch.note_growth()
+        self._homes.ask_members()
+        self._partitions.note_growth()
         if STOPPED not in errors.values():
             failures += self._loop.full_pass(is_first=True)
         self._history.close()
@@ -161,7 +156,7 @@ class SyncJob:
     def _run_until_over(self) -> list[str]:
         """Sync until the job is stopped, or it is better to begin anew; what fails is tried again."""
         endpoint = None if self._run.is_dry else self._open_endpoint()
-        loops = [self._loop.run, self._summary.run, self._watch.run, self._watch.run_asking]
+        loops = [self._loop.run, self._summary.run, self._homes.run, self._homes.run_asking, self._partitions.run]
         loops += [] if self._run.is_dry else [self._folds.run, Renewal(self._state, self._over).run]
         beside = [threading.Thread(target=run, args=(self._over, self._is_ready), daemon=True) for run in loops]
         for each in beside:
@@ -200,7 +195,7 @@ class SyncJob:
             raise
         if not partitions:
             return None
-        self._watch.note_partitions(alias)
+        self._partitions.note_partitions(alias)
         self._syncs[alias].note_start()
         starting = self._positions_before[alias] if self._run.is_dry else None
         checkpoint = self._checkpoint(alias)

@@ -62,7 +62,7 @@ class Members:
         return None if active is None else active | self._by_log.with_members(alias)
 
 
-def open_members(config: Config, tables: Tables) -> Members:
+def open_members(config: Config, tables: Tables, lives: CommitLogLives) -> Members:
     """Return who asks the clusters of *config* for members; none is asked yet."""
     asked = {alias: GroupStates(alias, config.admin_options(alias)) for alias in config.clusters}
-    return Members(asked, GroupsByLog(tables, CommitLogLives(tables), config.clusters))
+    return Members(asked, GroupsByLog(tables, lives, config.clusters))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from offset_sync.config import load_config
 from offset_sync.cutover.plan import Direction, Mode
-from offset_sync.cutover.session import open_cutover
+from offset_sync.cutover.session import TableJournal, open_cutover
 from offset_sync.jobs.report_status import StatusJob
 from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync.state.fence import OpenFence
@@ -40,14 +40,15 @@ class Moves:
         state, direction = self._state, Direction(source, target)
         self._wait_for_the_dead(state, target, groups)
         self._say(f"cutover plan --from {source} --to {target}")
-        with open_cutover(self._config, state, direction, Mode.PLANNED, self._say, OpenFence()) as (cutover, _):
+        journal = TableJournal(state.tables, direction, Mode.PLANNED, self._say, self._config.names)
+        with open_cutover(self._config, state, direction, journal, OpenFence()) as (cutover, _):
             plans = cutover.plan(sorted(groups), Mode.PLANNED)
             blocked = [f"{plan.group_id}: {reason}" for plan in plans for reason in plan.blocking]
         _expect_nothing(blocked)
         self._say(f"cutover apply --planned --from {source} --to {target}")
         self._apply(state, direction, groups, Mode.PLANNED)
         self._say(f"cutover verify --from {source} --to {target}")
-        with open_cutover(self._config, state, direction, Mode.PLANNED, self._say, OpenFence()) as (cutover, _):
+        with open_cutover(self._config, state, direction, journal, OpenFence()) as (cutover, _):
             _expect_nothing(cutover.verify(sorted(groups)))
 
     def _wait_for_the_dead(self, state: LiveState, alias: str, groups: Collection[str]) -> None:
@@ -77,7 +78,8 @@ class Moves:
         return LiveState(self._config, self._tables)
 
     def _apply(self, state: LiveState, direction: Direction, groups: Collection[str], mode: Mode) -> None:
-        with open_cutover(self._config, state, direction, mode, _silent, OpenFence()) as (cutover, _):
+        journal = TableJournal(state.tables, direction, mode, _silent, self._config.names)
+        with open_cutover(self._config, state, direction, journal, OpenFence()) as (cutover, _):
             _expect_nothing(cutover.apply(sorted(groups), mode, WAIT_SECONDS))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from offset_sync.jobs.home_watch import HomeWatch
+from offset_sync.jobs.partition_watch import PartitionWatch
 from offset_sync.kafka.topic_metadata import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
@@ -32,7 +33,7 @@ class _Admin:
 
 
 class Watch:
-    """The job's HomeWatch by the clock of a world; it stands for the clusters' members too."""
+    """The job's HomeWatch and PartitionWatch by the clock of a world; it stands for the clusters' members too."""
 
     def __init__(self, driver: SyncDriver) -> None:
         self._driver, world = driver, driver.world
@@ -40,9 +41,9 @@ class Watch:
         tables: Any = driver.tables
         admins: Any = {alias: _Admin(cluster) for alias, cluster in self._clusters.items()}
         members: Any = self
-        moves, lives = Moves(tables), driver.lives
+        self._homes = HomeWatch(driver.state, members, Moves(tables), self._note_moves)
         told = self._note_moves, self._note_growth
-        self._watch = HomeWatch(driver.state, admins, members, members, moves, lives, *told)
+        self._partitions = PartitionWatch(driver.state, admins, driver.lives, *told)
         self._is_live, self._noticed = False, dict[tuple[str, str, int], int]()
         self._members_ms = self._moves_ms = 0
         self._read: dict[str, int] = {}  # so many partitions the query of a cluster reads
@@ -58,27 +59,24 @@ class Watch:
         """Return the groups that had members at a cluster."""
         return self._driver.knowledge.members.get(alias)
 
-    def note_partitions(self, alias: str, partitions: int) -> None:
-        """Take no note: nobody here has members of whom only the log says so."""
-
     def begin(self) -> None:
         """Look at what decides from the start."""
-        self._watch.follow_moves()
+        self._homes.follow_moves()
         self._is_live = True
-        self._watch.ask_members()
+        self._homes.ask_members()
 
     def look(self) -> None:
         """Look at what is due."""
         now_ms = self._driver.world.clock_ms[0]
         if now_ms - self._moves_ms >= _MOVES_MS:
             self._moves_ms = now_ms
-            self._watch.follow_moves()
+            self._homes.follow_moves()
         if now_ms - self._members_ms >= _MEMBERS_MS:
             self._members_ms = now_ms
-            self._watch.ask_members()
+            self._homes.ask_members()
             if "coordinators" in self._driver.world.shape.faults:
                 self._date()
-                self._watch.note_growth()
+                self._partitions.note_growth()
 
     def ends(self, alias: str) -> list[int]:
         """Return where the partitions end that the query reads; it is started where it was not yet."""
@@ -88,7 +86,7 @@ class Watch:
 
     def _start(self, alias: str) -> None:
         self._date()
-        self._watch.note_partitions(alias)
+        self._partitions.note_partitions(alias)
         self._driver.batches[alias].note_start()
         self._driver.ingesters[alias].note_start()
         self._read[alias] = len(self._clusters[alias].parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,10 +14,12 @@ from fakes.reconciler_site import STARTED_MS, config_of
 from fakes.tables import MemoryTables
 from offset_sync.jobs import home_watch
 from offset_sync.jobs.home_watch import HomeWatch
+from offset_sync.jobs.partition_watch import PartitionWatch
 from offset_sync.kafka.topic_metadata import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
 from offset_sync.state.sync_state import SyncState
 
@@ -34,14 +36,12 @@ class Watched:
         self.partitions: dict[str, int | None] = dict.fromkeys(ALIASES, 1)
         self.orders, self.asked, self.changes, self.grown = 1, 0, 0, list[str]()
         self.tables: Any = MemoryTables()
-        self.lives, any_log = CommitLogLives(self.tables), _AnyLog()
+        self.lives = CommitLogLives(self.tables)
         config = config_of(ALIASES, sync={"home_silence": home_silence})
         self.state = SyncState(config, MemoryIndex(), lambda: AFTER_ALL_SILENCE_MS)
-        admins, members = {alias: _Admin(self, alias) for alias in ALIASES}, _Members(self)
-        by_log: Any = any_log
-        told: Any = members
-        moves = Moves(self.tables)
-        self.watch = HomeWatch(self.state, admins, told, by_log, moves, self.lives, self._changed, self.grown.append)
+        admins, members = {alias: _Admin(self, alias) for alias in ALIASES}, cast(Members, _Members(self))
+        self.watch = HomeWatch(self.state, members, Moves(self.tables), self._changed)
+        self.growth = PartitionWatch(self.state, admins, self.lives, self._changed, self.grown.append)
 
     def _changed(self) -> None:
         self.changes += 1
@@ -54,12 +54,6 @@ class Watched:
         """Return the home, None where two clusters are active."""
         home, is_contested = self.state.homes_of(self.state.offsets.ids([GroupPartition(group, "orders", 0)]))
         return None if is_contested[0] else ALIASES[int(home[0])]
-
-
-class _AnyLog:
-    def refresh(self) -> None: ...
-
-    def note_partitions(self, alias: str, partitions: int) -> None: ...
 
 
 class _Admin:
@@ -135,12 +129,12 @@ def test_a_group_of_which_the_log_tells_only_after_the_look_has_its_members(watc
 
 def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_anew_once(watched: Watched) -> None:
     for alias in ALIASES:
-        watched.watch.note_partitions(alias)
-    watched.watch.note_growth()
+        watched.growth.note_partitions(alias)
+    watched.growth.note_growth()
     assert watched.grown == []
     watched.partitions["Y"] = 2
     for _ in range(2):
-        watched.watch.note_growth()
+        watched.growth.note_growth()
     assert watched.grown == ["Y"]
     assert [watched.state.offsets.clusters[alias].partitions for alias in ALIASES] == [1, 2]
     fresh = CommitLogLives(watched.tables)
@@ -149,17 +143,17 @@ def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_anew_
 
 
 def test_the_query_is_started_anew_though_the_state_has_learned_it_from_the_tables(watched: Watched) -> None:
-    watched.watch.note_partitions("Y")
+    watched.growth.note_partitions("Y")
     watched.partitions["Y"] = watched.state.offsets.clusters["Y"].partitions = 2
-    watched.watch.note_growth()
+    watched.growth.note_growth()
     assert watched.grown == ["Y"]
 
 
 def test_a_cluster_that_does_not_answer_keeps_the_partitions_that_it_had(watched: Watched) -> None:
     for alias in ALIASES:
-        watched.watch.note_partitions(alias)
+        watched.growth.note_partitions(alias)
     watched.partitions = {"X": None, "Y": 3}
-    watched.watch.note_growth()
+    watched.growth.note_growth()
     assert watched.grown == ["Y"]
     assert watched.state.offsets.clusters["X"].partitions == 1
 
