@@ -1,4 +1,4 @@
-"""Partitions added to ``__consumer_offsets``, a cut at the target while the jobs are down, and too much metadata.
+"""Partitions added to ``__consumer_offsets`` of either side, a cut at the target without jobs, too much metadata.
 
 These clusters are this file's own: their commit logs begin with one partition, and dc2 takes 100 bytes of metadata.
 """
@@ -88,10 +88,26 @@ def growing(
             found[topic] = (group, installation, job)
         for topic, (group, installation, job) in found.items():
             arrives(own_clusters, group, topic, installation, job, 300)
-        admin = admin_of(own_clusters["dc1"])  # held until the answer is there
-        admin.create_partitions([NewPartitions(COMMITS, 2)])[COMMITS].result(60)
-        own_clusters["dc1"].restart()
+        add_partition(own_clusters["dc1"])
         yield found
+
+
+@pytest.fixture(scope="module")
+def grown_target(
+    own_clusters: dict[str, EmbeddedCluster], growing: dict[str, tuple[str, Installation, Job | None]]
+) -> None:
+    """Dc2's coordinators move while nobody commits: what stands there is known to nobody any more."""
+    add_partition(own_clusters["dc2"])
+    for topic, (group, _, job) in growing.items():
+        if job is None:
+            assert offset(own_clusters, "dc2", group, topic) is None
+
+
+def add_partition(cluster: EmbeddedCluster) -> None:
+    """Give the commit log a second partition, which the broker takes notice of when it starts."""
+    admin = admin_of(cluster)  # held until the answer is there
+    admin.create_partitions([NewPartitions(COMMITS, 2)])[COMMITS].result(60)
+    cluster.restart()
 
 
 def arrives(
@@ -117,6 +133,19 @@ def test_a_group_whose_coordinator_moves_to_a_new_partition_is_followed(
     assert sum(group.encode() in key for key in keys) >= 3, "the new partition is not this group's"
     commit_at(own_clusters, "dc1", group, topic, 310)
     arrives(own_clusters, group, topic, installation, job, 310)
+
+
+@pytest.mark.parametrize("topic", GROWING)
+def test_a_target_whose_coordinator_moves_gets_again_what_the_new_one_does_not_know(
+    own_clusters: dict[str, EmbeddedCluster],
+    growing: dict[str, tuple[str, Installation, Job | None]],
+    grown_target: None,
+    topic: str,
+) -> None:
+    group, installation, job = growing[topic]
+    arrives(own_clusters, group, topic, installation, job, 310)
+    keys = [record.key() or b"" for record in read_partition(own_clusters["dc2"], (COMMITS, 1))]
+    assert any(group.encode() in key for key in keys), "the new partition is not this group's"
 
 
 def test_metadata_that_the_target_would_not_take_costs_no_offset(

@@ -172,6 +172,16 @@ class ClusterOffsets:
             is_newer = np.where(is_elsewhere, is_present | (~was_present & is_later), is_newer)
         return is_newer
 
+    def has_moved(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return which groups have another coordinator than when their last record was written; shape (keys,).
+
+        It leads another partition, and holds nothing of what stands in the one before once the brokers have restarted.
+        """
+        partition = self.columns["log_partition"][key]
+        is_known = (partition != ABSENT) & (self.partitions > 0)
+        found: NDArray[np.bool_] = is_known & ~self._is_present(key, partition)
+        return found
+
     def _is_present(self, key: NDArray[np.intp], log_partition: Int64s) -> NDArray[np.bool_]:
         """Return which partitions are those of the groups' coordinators now; none where that is not known."""
         if not self.partitions:

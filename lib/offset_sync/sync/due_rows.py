@@ -99,8 +99,8 @@ class DueRows:
                 last.unsettle(keys.keys_in(partition))
 
     def _is_settled(self, source: str, target: str, commits: Commits) -> NDArray[np.bool_]:
-        last, there = self._state.last(source, target), self._state.offsets.clusters[target].columns
+        last, there = self._state.last(source, target), self._state.offsets.clusters[target]
         is_settled = last.is_settled(commits.key, commits.offset, commits.at_ms)
-        is_settled &= there["actual_offset"][commits.key] == last.columns["wanted"][commits.key]
-        is_settled &= ~self._state.homes_of(commits.key).is_contested
-        return is_settled & ~refresh_due(there, commits.key, self.refresh_before_ms())
+        is_settled &= there.columns["actual_offset"][commits.key] == last.columns["wanted"][commits.key]
+        is_settled &= ~self._state.homes_of(commits.key).is_contested & ~there.has_moved(commits.key)
+        return is_settled & ~refresh_due(there.columns, commits.key, self.refresh_before_ms())

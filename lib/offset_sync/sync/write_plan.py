@@ -75,7 +75,7 @@ def plan_writes(
     *epoch* is the target's leader epoch to commit with each answer, ABSENT where none is known. *refresh_before_ms*:
     our own value has to be written again if it was written before, lest it expires; also that of a group whose offsets
     were deleted together with their topic, which has no answer any more. *asks_everything*: ask about every
-    translation. Errs to asking, which costs a request and changes nothing.
+    translation. So is what a former coordinator was told. Errs to asking, which costs a request and changes nothing.
     """
     key, answers = translated.commits.key, translated.answers
     mine, there = (offsets.clusters[alias].columns for alias in (translated.source, translated.target))
@@ -88,7 +88,8 @@ def plan_writes(
     is_held = (actual == wanted) & ~(is_withheld & ~is_gone)
     is_refreshed = is_held & refresh_due(there, key, refresh_before_ms)
     is_backward = ~is_held & (rule == _FORWARD) & (wanted < actual)
-    is_asked = np.where(is_withheld, is_refreshed, asks_everything | is_refreshed | ~(is_held | is_backward))
+    is_open = asks_everything | offsets.clusters[translated.target].has_moved(key)
+    is_asked = np.where(is_withheld, is_refreshed, is_open | is_refreshed | ~(is_held | is_backward))
     outcome = np.where(is_withheld, _WITHHELD, np.where(is_backward, _NOT_FORWARD, _UNCHANGED))
     went_back = (rule == _FOLLOW) | (translated.commits.offset < translated.answered_offset)
     is_rewind = went_back & (rewound_ms >= 0) & (wanted < actual) & ~is_withheld & ~is_backward

@@ -155,5 +155,7 @@ def _is_reason(simulation: Simulation, source: Position, offset: int, target: st
     if state is State.COMMIT_BEYOND_END:
         return offset > world.logs[source.cluster, source.place].end
     if state in _WITHHELD_FOREVER:
-        return any(world.logs[alias, source.place].life for alias in (source.cluster, target))
+        # A copy read once more after its original was cut is told apart from what it was: it contradicts itself.
+        aliases = world.clusters if world.is_index_lacking else (source.cluster, target)
+        return any(world.logs[alias, source.place].life for alias in aliases)
     return False

@@ -11,6 +11,7 @@ from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.translator import Translator
 
 
@@ -37,6 +38,19 @@ def test_a_record_that_comes_later_than_the_grace_is_not_skipped_for_long() -> N
     site.put(log("X", "Y0 Y1 Y3 Y4 Y2"))
     site.reconcile()
     assert site.target_offset("Y", "readers") == 2
+
+
+def test_a_target_is_asked_as_long_as_its_log_has_the_answer_in_the_partition_of_a_former_coordinator() -> None:
+    site = settled_site()
+    site.offsets.clusters["Y"].partitions = 3
+    assert coordinator_partition("readers", 3) != 0
+    site.clusters["Y"].written.clear()
+    site.reconcile()
+    assert [(target, each.offset) for target, each in site.asked] == [("Y", 5)]
+    assert site.clusters["Y"].written == [], "the coordinator before still answers, as long as no broker has restarted"
+    del site.clusters["Y"].group_offsets["readers", ORDERS]
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 5
 
 
 def test_a_settled_key_is_asked_for_anew_when_nobody_can_say_what_its_answer_rests_on(
