@@ -22,7 +22,6 @@ from offset_sync.model.values import (
     State,
     Status,
     TopicPartition,
-    WriteOutcome,
 )
 from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.state.coordinators import coordinator_hashes
@@ -61,7 +60,7 @@ class LiveClusters:
         self._homes, self._moving = DecidedHomes(self._state, direction), set[str]()
         self._shared: Collection[str] | None = None
         self._wanted: dict[GroupPartition, int | None] = {}
-        self._writer = _DecidedWriter(writer, self._homes)
+        self._writer = writer
         self._reconciler = Reconciler(self._config, self._state, live.clusters, {self._target: self._writer}, self)
         live.on_follow = self._decide_homes
 
@@ -295,20 +294,6 @@ class LiveClusters:
         if isinstance(said, ClusterError):
             return {}
         return {each: said.ended[each].end if each in said.ended else 0 for each in said.cut}
-
-
-class _DecidedWriter:
-    """Commits with *writer*; where two clusters have committed, and *homes* was told which one counts, also back."""
-
-    def __init__(self, writer: OffsetWriter, homes: DecidedHomes) -> None:
-        self._writer, self._homes = writer, homes
-
-    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
-        """Return one outcome per write, in order."""
-        is_decided = self._homes.is_contested
-        return self._writer.write(
-            [replace(each, rule=Rule.SET) if is_decided(each.group_id, each.topic) else each for each in writes]
-        )
 
 
 def to_statuses(rows: Rows, source: str, target: str) -> Iterable[PartitionStatus]:

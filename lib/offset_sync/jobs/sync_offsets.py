@@ -224,7 +224,7 @@ class SyncJob:
         """Note whose logs of commits are read to their ends; while others are not, not every commit counts."""
         complete = [alias for alias in aliases if self._reading.ingesters[alias].has_all(self._state)]
         with self._state.lock:
-            fresh, unread = self._state.unread.note_read(complete), sorted(self._state.unread.aliases)
+            fresh, unread = self._state.note_read(complete), sorted(self._state.unread.aliases)
         if self._is_ready.is_set():
             for alias in fresh:
                 logger.info("clusters.%s: its log of commits is read up to its end now, too", alias)

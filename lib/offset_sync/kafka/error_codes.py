@@ -107,6 +107,14 @@ RETRIABLE = (
 )
 """The same request may well succeed a little later."""
 
+MAYBE_APPLIED = (
+    UNREACHABLE
+    | MOVED_COORDINATOR
+    | {"REQUEST_TIMED_OUT", "NOT_LEADER_FOR_PARTITION", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "KAFKA_STORAGE_ERROR"}
+    | {"UNKNOWN"}
+)
+"""A write that failed so may have been applied all the same: the coordinator appends first, and answers afterwards."""
+
 ACTIVE_GROUP = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS", "STALE_MEMBER_EPOCH"})
 """The group has members, and the broker accepts offsets from nobody else (wire-format, section 7)."""
 

@@ -227,7 +227,10 @@ class OffsetWrite:
 
 @dataclass(frozen=True)
 class WriteOutcome:
-    """What became of one :class:`OffsetWrite`; *previous_offset* is what the target held before (None: nothing)."""
+    """What became of one :class:`OffsetWrite`; *previous_offset* is what the target held before (None: nothing).
+
+    *is_read*: the target was read before. *is_in_doubt*: it failed, and may have been applied: no answer came.
+    """
 
     group_id: str
     topic: str
@@ -235,6 +238,8 @@ class WriteOutcome:
     outcome: Outcome
     previous_offset: int | None
     error: str | None
+    is_read: bool = True
+    is_in_doubt: bool = False
 
 
 @dataclass(frozen=True)

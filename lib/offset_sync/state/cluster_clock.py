@@ -35,30 +35,18 @@ class Read(NamedTuple):
     since_ms: int = ABSENT
 
 
-class _Bounds:
-    """Limits of how far the cluster's clock is ahead, of one window of time."""
-
-    def __init__(self, ends_ms: int) -> None:
-        self.ends_ms = ends_ms
-        self.low: int | None = None
-        self.high: int | None = None
-
-    def narrow(self, low: int, high: int | None) -> None:
-        """Take in a measurement; where it contradicts the others the clock was set, and only the new one counts."""
-        self.low = low if self.low is None else max(self.low, low)
-        if high is not None:
-            self.high = high if self.high is None else min(self.high, high)
-        if self.high is not None and self.low > self.high:
-            self.low, self.high = low, high
-
-
 class ClusterClock:
-    """One cluster's clock; all times in ms since the epoch."""
+    """One cluster's clock; all times in ms since the epoch.
+
+    Of what the bounds allow the clock is taken to be what it was before, and to be right at first: the bounds of a log
+    to which little is written are as wide as the time between two records.
+    """
 
     def __init__(self) -> None:
-        self._now: _Bounds | None = None
-        self._before: _Bounds | None = None
         self._kept: int | None = None
+        self._low: int | None = None
+        self._high: int | None = None
+        self._ends_ms = 0
 
     def keep(self, ahead_ms: int) -> None:
         """Start from what the driver before has measured."""
@@ -67,12 +55,22 @@ class ClusterClock:
     @property
     def ahead_ms(self) -> int | None:
         """How far the cluster's clock is ahead of ours (negative: behind); None where it was never measured."""
-        for each in (self._now, self._before):
-            if each is not None and each.low is not None and each.high is not None:
-                return (each.low + each.high) // 2
-        if self._now is not None and self._now.low is not None and self._now.low > max(self._kept or 0, 0):
-            return self._now.low  # by so much at least: what was read bears a time that is still to come
-        return self._kept
+        if self._low is None or (self._high is None and self._low <= max(self._kept or 0, 0)):
+            return self._kept
+        high = FARTHEST_MS if self._high is None else self._high
+        allowed = [each for each in (self._kept, 0) if each is not None and self._low <= each <= high]
+        return allowed[0] if allowed else self._low if self._low > 0 else high
+
+    @property
+    def uncertain_ms(self) -> int:
+        """How far times by our clock may be off, of a clock that is wrong; 0 for one that nothing says is wrong.
+
+        Of one that is known by its lower bound alone, as ``--once`` knows it, it is the age of the newest commit that a
+        run has read, which nobody knows: 0.
+        """
+        if self._low is None or self._high is None or self._low <= 0 <= self._high:
+            return 0
+        return self._high - self._low
 
     def made_ms(self, timestamp_ms: Int64s, read: Read | None) -> Int64s:
         """Return when records were written, by our clock; shapes (records,). Without *read* nothing is measured.
@@ -93,9 +91,23 @@ class ClusterClock:
             made = np.maximum(made, read.since_ms)
         return np.minimum(made, read.until_ms)
 
+    def observe_sent(self, timestamp_ms: Int64s, sent_ms: Int64s) -> None:
+        """Take in the timestamps of records that were sent at *sent_ms* at the earliest; negative: nobody knows."""
+        is_known = sent_ms >= 0
+        if is_known.any() and self._low is not None:
+            high = int((timestamp_ms - sent_ms)[is_known].min())
+            if high >= self._low and (self._high is None or high < self._high):
+                self._high = high
+
     def _observe(self, oldest_ms: int, newest_ms: int, read: Read) -> None:
-        if self._now is None or read.until_ms >= self._now.ends_ms:
-            self._before, self._now = self._now, _Bounds(read.until_ms + WINDOW_MS)
         low, high = newest_ms - read.until_ms, oldest_ms - read.since_ms if read.since_ms != ABSENT else None
-        if high is None or low <= high:  # else the records contradict each other: a client has stamped one of them
-            self._now.narrow(low, high)
+        if high is not None and low > high:
+            return  # the records contradict each other: a client has stamped one of them
+        if read.until_ms >= self._ends_ms:
+            self._kept, self._ends_ms = self.ahead_ms, read.until_ms + WINDOW_MS
+            self._low = self._high = None
+        self._low = low if self._low is None else max(self._low, low)
+        if high is not None:
+            self._high = high if self._high is None else min(self._high, high)
+        if self._high is not None and self._low > self._high:  # the clock was set: only the new measurement counts
+            self._low, self._high = low, high

@@ -68,10 +68,10 @@ class GroupHomes:
             if cluster in self._clusters:
                 self._moves["to"][number], self._moves["at_ms"][number] = self._clusters.index(cluster), at_ms
 
-    def of(self, rows: KeyRows, now_ms: int) -> Homes:
-        """Return the home of each of *rows*, shape (keys,), as the number of its cluster."""
+    def of(self, rows: KeyRows, now_ms: int, uncertain_ms: Int64s | None = None) -> Homes:
+        """Return the home of each of *rows*, shape (keys,), as the number of its cluster; see :func:`homes`."""
         streams, place = np.unique(self._keys.streams_of(rows), return_inverse=True)
-        found = homes(self._activity(streams), now_ms, self.silence_ms)
+        found = homes(self._activity(streams), now_ms, self.silence_ms, uncertain_ms)
         return Homes(found.home[place], found.is_contested[place])
 
     def committed_ms(self, rows: KeyRows) -> Int64s:

@@ -27,7 +27,7 @@ from offset_sync.translate.index.runs import Int64s
 
 NO_HOME = -1
 UNCERTAIN_MS = 2_000
-"""Two times of different clusters that are no further apart are of the same moment: neither is the later one."""
+"""Two times of different clusters that are no further apart are of the same moment, even if their clocks are right."""
 
 
 class Activity(NamedTuple):
@@ -65,9 +65,10 @@ def active_since(activity: Activity) -> Int64s:
     return np.where(found != ABSENT, np.maximum(found, members_ms), found)
 
 
-def homes(activity: Activity, now_ms: int, silence_ms: int) -> Homes:
+def homes(activity: Activity, now_ms: int, silence_ms: int, uncertain_ms: Int64s | None = None) -> Homes:
     """Return where groups are at home at *now_ms*, where a cluster counts as silent after *silence_ms*.
 
+    *uncertain_ms* is how far the times of each cluster may be off, shape (clusters,), where its clock is wrong.
     With a silence of 0 the newest commit wins, at equal times the first cluster, an order that all drivers share.
     """
     if silence_ms == 0:
@@ -80,6 +81,10 @@ def homes(activity: Activity, now_ms: int, silence_ms: int) -> Homes:
     home[newest == ABSENT] = NO_HOME
     if silence_ms == 0 or len(active_ms) < 2:
         return Homes(home, np.zeros(len(home), np.bool_))
-    second = np.partition(active_ms, -2, axis=0)[-2]
-    is_contested = (second != ABSENT) & ((second > now_ms - silence_ms) | (newest - second <= UNCERTAIN_MS))
+    last_but_one, last = active_ms.argsort(axis=0, kind="stable")[-2:]
+    second = np.take_along_axis(active_ms, last_but_one[np.newaxis], axis=0)[0]
+    if uncertain_ms is None:
+        uncertain_ms = np.zeros(len(active_ms), np.int64)
+    is_near = newest - second <= np.maximum(uncertain_ms[last] + uncertain_ms[last_but_one], UNCERTAIN_MS)
+    is_contested = (second != ABSENT) & ((second > now_ms - silence_ms) | is_near)
     return Homes(home, is_contested)

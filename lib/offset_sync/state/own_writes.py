@@ -8,93 +8,127 @@ record before the broker's answer arrives, until one record has matched it::
 
 Each write matches at most one record: a second record of the same value is the group's own, which was started there.
 Records of one key come in log order, so a match ends every write before it too: compaction may have removed those
-records. Errs to the group's own, which at worst costs a cluster the home for a while and is never ahead.
+records. A write that was refused, or never sent, is pending no more. One whose answer was lost is *in doubt* until the
+target is read again: it was applied if the target holds its value then.
+
+Errs to the group's own, which at worst costs a cluster the home for a while and is never ahead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.model.values import ABSENT
 from offset_sync.translate.index.runs import Int64s
 
+NOT_OURS = -2
 _LONGEST = 64
 """So many writes of one key are remembered until they are read back."""
+
+
+@dataclass
+class _Write:
+    offset: int
+    begun_ms: int = ABSENT  # by our clock; unknown of what a driver before has written
+    is_in_doubt: bool = False
+    is_inherited: bool = False
 
 
 class OwnWrites:
     """Writes to one cluster that were sent and not read back, by key and in their order."""
 
     def __init__(self) -> None:
-        self._pending: dict[int, list[int]] = {}
-        self._inherited: set[int] = set()
-        self._failed: dict[int, int] = {}  # the last write of a key, where it failed
+        self._pending: dict[int, list[_Write]] = {}
 
-    def begin(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note what is about to be sent; shapes (writes,).
-
-        A write that failed and is tried again is one: the target was read in between, and did not hold it.
-        """
+    def begin(self, key: NDArray[np.intp], offset: Int64s, at_ms: int = ABSENT) -> None:
+        """Note what is about to be sent, by our clock at *at_ms*; shapes (writes,)."""
         for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
             pending = self._pending.setdefault(key_id, [])
-            if self._failed.pop(key_id, None) == value and pending[-1:] == [value]:
-                continue
-            pending.append(value)
+            pending.append(_Write(value, at_ms))
             del pending[:-_LONGEST]
 
-    def fail(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note which writes failed: they may have reached the log all the same; shapes (writes,)."""
-        self._failed.update(zip(key.tolist(), offset.tolist(), strict=True))
+    def resolve(self, key: NDArray[np.intp], held: Int64s) -> None:
+        """Note what the target was read to hold before the last writes were sent; shapes (keys,), ABSENT for nothing.
+
+        A write in doubt whose value it did not hold was not applied.
+        """
+        for key_id, value in zip(key.tolist(), held.tolist(), strict=True):
+            pending = self._pending.get(key_id, [])
+            self._keep(key_id, [each for each in pending if not each.is_in_doubt or each.offset == value])
+            for each in pending:
+                each.is_in_doubt = False
+
+    def doubt(self, key: NDArray[np.intp], offset: Int64s) -> None:
+        """Note of which last writes the answer was lost: they may have been applied; shapes (writes,).
+
+        One that was in doubt already, and is tried again, is one.
+        """
+        for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
+            if (number := self._last(key_id, value)) is None:
+                continue  # the log has brought it by now
+            pending = self._pending[key_id]
+            if any(each.is_in_doubt and each.offset == value for each in pending[:number]):
+                del pending[number]
+            else:
+                pending[number].is_in_doubt = True
 
     def abort(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note which writes came to nothing; shapes (writes,).
+        """Note which last writes came to nothing: not sent, or refused; shapes (writes,).
 
         Only the last of equal values goes: an earlier one was written and may still be on its way back.
         """
         for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
-            pending = self._pending.get(key_id, [])
-            if value in pending:
-                del pending[len(pending) - 1 - pending[::-1].index(value)]
-            if not pending:
-                self._pending.pop(key_id, None)
+            if (number := self._last(key_id, value)) is not None:
+                pending = self._pending[key_id]
+                self._keep(key_id, [*pending[:number], *pending[number + 1 :]])
 
     def inherit(self, key: int, offsets: Iterable[int]) -> None:
         """Note what the driver before has written, in its order, and may not have read back."""
-        values = [each for each in offsets if each >= 0]
-        if values:
-            self._pending[key] = [*values, *self._pending.get(key, [])][-_LONGEST:]
-            self._inherited.add(key)
+        writes = [_Write(each, is_inherited=True) for each in offsets if each >= 0]
+        if writes:
+            self._pending[key] = [*writes, *self._pending.get(key, [])][-_LONGEST:]
 
     def drop_inherited(self) -> None:
         """Forget inherited writes that the log has not brought up to its end: their records were compacted away."""
-        for key in self._inherited:
-            self._pending.pop(key, None)
-        self._inherited.clear()
+        for key, pending in list(self._pending.items()):
+            self._keep(key, [each for each in pending if not each.is_inherited])
 
     def is_pending(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
         """Return which writes the log has not brought yet; shapes (writes,)."""
-        pending, pairs = self._pending, zip(key.tolist(), offset.tolist(), strict=True)
-        return np.fromiter((value in pending.get(key_id, ()) for key_id, value in pairs), np.bool_, len(key))
+        pairs = zip(key.tolist(), offset.tolist(), strict=True)
+        return np.fromiter((self._last(*pair) is not None for pair in pairs), np.bool_, len(key))
 
-    def claim(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
-        """Return which records are ours; they come in log order and never twice, shapes (records,)."""
-        is_own = np.zeros(len(key), np.bool_)
+    def claim(self, key: NDArray[np.intp], offset: Int64s) -> Int64s:
+        """Return when each record was sent where it is ours, ABSENT where that is unknown; :data:`NOT_OURS` else.
+
+        Records come in log order and never twice; shapes (records,).
+        """
+        begun_ms = np.full(len(key), NOT_OURS, np.int64)
         if not self._pending:
-            return is_own
-        pending = self._pending
+            return begun_ms
         for row, (key_id, value) in enumerate(zip(key.tolist(), offset.tolist(), strict=True)):
-            if key_id in pending:
-                is_own[row] = self._matches(key_id, value)
-        return is_own
+            if key_id in self._pending:
+                begun_ms[row] = self._match(key_id, value)
+        return begun_ms
 
-    def _matches(self, key_id: int, value: int) -> bool:
+    def _match(self, key_id: int, value: int) -> int:
         pending = self._pending[key_id]
-        if value not in pending:
-            return False
-        del pending[: pending.index(value) + 1]
-        if not pending:
-            del self._pending[key_id]
-            self._inherited.discard(key_id)
-        return True
+        for number, each in enumerate(pending):
+            if each.offset == value:
+                self._keep(key_id, pending[number + 1 :])
+                return each.begun_ms
+        return NOT_OURS
+
+    def _last(self, key_id: int, value: int) -> int | None:
+        pending = self._pending.get(key_id, [])
+        return next((number for number in reversed(range(len(pending))) if pending[number].offset == value), None)
+
+    def _keep(self, key_id: int, writes: list[_Write]) -> None:
+        if writes:
+            self._pending[key_id] = writes
+        else:
+            self._pending.pop(key_id, None)

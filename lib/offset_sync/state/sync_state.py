@@ -7,7 +7,7 @@ reentrant, and never held while a cluster or a table is asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -126,7 +126,8 @@ class SyncState:
     def homes_of(self, rows: KeyRows) -> Homes:
         """Return the home of each of *rows* now, as the number of its cluster."""
         with self.lock:
-            return self.homes.of(rows, self.now_ms())
+            uncertain_ms = np.array([each.clock.uncertain_ms for each in self.offsets.clusters.values()])
+            return self.homes.of(rows, self.now_ms(), uncertain_ms)
 
     def owned_rows(self, target: str, rows: KeyRows) -> dict[str, KeyRows]:
         """Return, per source, those of *rows* that are at home there and are translated to *target*, by partition."""
@@ -203,6 +204,17 @@ class SyncState:
                 ]
                 found[row] = sorted(sides, key=lambda side: -side.at_ms)[:2]
             return found
+
+    def note_read(self, aliases: Collection[str]) -> list[str]:
+        """Note which logs of commits were read to their ends since the start; return those that were not before.
+
+        What a driver before has written, and is not in the log up to there, was compacted away.
+        """
+        with self.lock:
+            fresh = self.unread.note_read(aliases)
+            for alias in fresh:
+                self.offsets.clusters[alias].own_writes.drop_inherited()
+            return fresh
 
     def may_count(self, source: str, target: str, commits: Commits) -> NDArray[np.bool_]:
         """Return which of the *commits* of their home *source* are not in doubt, see :class:`UnreadLogs`."""

@@ -22,9 +22,9 @@ def uncommitted_partitions(
     held: HeldOffsets,
     metadata: MetadataByCluster,
 ) -> dict[GroupTopic, list[int]]:
-    """Return, of the groups and topics in *keys*, the partitions of the source that have an offset at neither cluster.
+    """Return, of the groups and topics in *keys*, the partitions of either cluster that have an offset at neither.
 
-    What is not known to be there is left out: of a source that does not answer the partitions that are indexed count.
+    What is not known to be there is left out: of one that does not answer the partitions that are indexed count.
     *keys* are those of which *pair*'s source is the home; an offset counts by the coordinators or else by the tables.
     """
     source, target = pair
@@ -34,7 +34,7 @@ def uncommitted_partitions(
     answers = [held.as_source.get(source, {}), held.as_target.get(target, {})]
     found = {}
     for (group_id, topic), committed in known.items():
-        count = _partitions(state, source, topic, metadata)
+        count = max(_partitions(state, alias, topic, metadata) for alias in pair)
         if count <= len(committed):
             continue
         for each in (answer.get(group_id) for answer in answers):
@@ -66,10 +66,10 @@ def from_ranges(text: str) -> list[int]:
     return found
 
 
-def _partitions(state: SyncState, source: str, topic: str, metadata: MetadataByCluster) -> int:
-    said = metadata.get(source)
+def _partitions(state: SyncState, alias: str, topic: str, metadata: MetadataByCluster) -> int:
+    said = metadata.get(alias)
     known = None if said is None or isinstance(said, ClusterError) else said.topics.get(topic)
-    return known.partitions if known is not None else state.index.partitions(source, topic)
+    return known.partitions if known is not None else state.index.partitions(alias, topic)
 
 
 def _captured(state: SyncState, pair: tuple[str, str], group_id: str, topic: str, count: int) -> set[int]:

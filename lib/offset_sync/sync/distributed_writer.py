@@ -37,9 +37,16 @@ _WRITES = pa.schema(
     ]
 )
 _OUTCOMES = pa.schema(
-    [("row", pa.int64()), ("outcome", pa.string()), ("previous_offset", pa.int64()), ("error", pa.string())]
+    [
+        ("row", pa.int64()),
+        ("outcome", pa.string()),
+        ("previous_offset", pa.int64()),
+        ("error", pa.string()),
+        ("is_read", pa.bool_()),
+        ("is_in_doubt", pa.bool_()),
+    ]
 )
-_OUTCOMES_SQL = "row bigint, outcome string, previous_offset bigint, error string"
+_OUTCOMES_SQL = "row bigint, outcome string, previous_offset bigint, error string, is_read boolean, is_in_doubt boolean"
 
 
 class SharedWriter(OffsetWriter, Protocol):
@@ -125,6 +132,8 @@ class _WriteTask:
                 "outcome": outcome.outcome.name,
                 "previous_offset": outcome.previous_offset,
                 "error": outcome.error,
+                "is_read": outcome.is_read,
+                "is_in_doubt": outcome.is_in_doubt,
             }
             for row, outcome in zip(rows, writer.write(writes), strict=True)
         ]
@@ -151,4 +160,6 @@ def _to_outcome(write: OffsetWrite, found: dict[str, object]) -> WriteOutcome:
         Outcome[str(found["outcome"])],
         found["previous_offset"],  # type: ignore[arg-type]
         found["error"],  # type: ignore[arg-type]
+        bool(found["is_read"]),
+        bool(found["is_in_doubt"]),
     )

@@ -63,7 +63,7 @@ class DueRows:
             now = state.commits(source, commits.key)
             chosen = counts & (now.offset == commits.offset) & (now.at_ms == commits.at_ms)
             chosen &= state.is_kept(source, target, commits, snapshot)
-            if request.selection in (Selection.UNSETTLED, Selection.EVERY):
+            if request.selection in (Selection.UNSETTLED, Selection.EVERY, Selection.DECIDED):
                 self._unsettle_changed(source, target, commits.key, snapshot)
             if request.selection is Selection.UNSETTLED:
                 chosen &= ~self._is_settled(source, target, commits)

@@ -8,6 +8,9 @@ has no members there::
     dc1    the group commits 100
     dc2                           we commit 102, and die        102 = t(100), and nobody reads there: ours
 
+Not an answer that is recorded as given: its record was read. Nor one to a commit that another one had followed long
+before: we answer the newest. So a reset to an earlier position is the group's own.
+
 Errs to the group's own: of three commits that were answered in the driver's last moments the first may be forgotten.
 """
 
@@ -19,7 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, TopicPartition
+from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.last_translations import IS_HELD, LastTranslations
 from offset_sync.state.snapshot import Snapshot, frontiers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translation import Pair
@@ -36,6 +41,9 @@ _LAST = (
     ("genuine_before", "genuine_before_ms"),
 )
 """What may have been answered last, and when it was committed."""
+_BEFORE = -2
+_LATEST_MS = 30_000
+"""So long after a commit the one before it may still have been answered."""
 
 
 class LeftWrites:
@@ -74,6 +82,7 @@ class LeftWrites:
             keys = keys[state.keys.is_included(keys) & (column["last_offset"][keys] != ABSENT)]
             commits = np.stack([column[name][keys] for name, _ in _LAST])
             times = np.stack([column[name][keys] for _, name in _LAST])
+            recorded = _recorded(state.last(source, target), column, keys, commits)
             partitions = state.keys.partitions_of(keys)
             if not partitions:
                 return found
@@ -85,7 +94,11 @@ class LeftWrites:
             wanted = self._translated(pair, partition, commits[:, place])
             for row in np.flatnonzero(np.isin(rows, keys[place])).tolist():
                 number = int(np.searchsorted(keys[place], rows[row]))
-                is_answer = (wanted[:, number] == offset[row]) & (times[:, place[number]] <= made_ms[row])
+                mine = times[:, place[number]]
+                is_answer = (wanted[:, number] == offset[row]) & (mine <= made_ms[row])
+                is_answer &= recorded[:, place[number]] != _BEFORE
+                is_answer &= recorded[:, place[number]] != offset[row]
+                is_answer[-1] &= mine[-2] > made_ms[row] - _LATEST_MS
                 found[row] = is_answer.any()
         return found
 
@@ -99,3 +112,20 @@ class LeftWrites:
         self._translator.compute(asked)
         wanted = np.where(offset == ABSENT, ABSENT, self._translator.answers(asked).wanted)
         return wanted.reshape(commits.shape)
+
+
+def _recorded(last: LastTranslations, column: ColumnStore, keys: KeyRows, commits: Int64s) -> Int64s:
+    """Return what the driver before has recorded as the answer to *commits*, shape (kinds, keys) as in ``_LAST``.
+
+    ABSENT for those after the last one that it recorded, and :data:`_BEFORE` for those before: the newest is answered.
+    """
+    answered, at_ms, wanted = (last.columns[name][keys] for name in ("source_offset", "source_at_ms", "wanted"))
+    is_answered = IS_HELD[last.columns["outcome"][keys]] & (answered != ABSENT)
+    found = np.full(commits.shape, ABSENT, np.int64)
+    for kind, name in enumerate(("actual_at_ms", "genuine_at_ms")):
+        found[kind] = np.where(
+            column[name][keys] < at_ms, _BEFORE, np.where(column[name][keys] == at_ms, wanted, ABSENT)
+        )
+    is_newest = column["genuine_at_ms"][keys] <= at_ms
+    found[-1] = np.where(is_newest, _BEFORE, np.where(answered == commits[-1], wanted, ABSENT))
+    return np.where(is_answered, found, ABSENT)

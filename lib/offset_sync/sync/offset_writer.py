@@ -13,7 +13,7 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Protocol
 
-from offset_sync.kafka.error_codes import ACTIVE_GROUP, RETRIABLE, SilentError, TransientError
+from offset_sync.kafka.error_codes import ACTIVE_GROUP, MAYBE_APPLIED, RETRIABLE, SilentError, TransientError
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock, attempts
 from offset_sync.model.errors import ClusterError, TableError
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
@@ -106,6 +106,7 @@ class _Batch:
     _outcomes: dict[GroupPartition, WriteOutcome] = field(default_factory=dict)
     _previous: dict[GroupPartition, int | None] = field(default_factory=dict)  # what stood there before our first try
     _errors: dict[GroupPartition, str] = field(default_factory=dict)  # of the last try
+    _in_doubt: set[GroupPartition] = field(default_factory=set)  # which writes may have been applied
     _silent_tries: int = 0  # in a row, in which no group that was left has answered
 
     def run(self, ends_at: float) -> ClusterError | None:
@@ -156,6 +157,7 @@ class _Batch:
         write, actual = self.pending[key], found.get(key.topic_partition)
         was_tried = key in self._previous
         self._previous.setdefault(key, actual.offset if actual else None)
+        self._in_doubt.discard(key)
         outcome = decide(write, actual)
         if outcome is None:
             return True
@@ -177,6 +179,7 @@ class _Batch:
             by_group.setdefault(key.group_id, []).append(self.pending[key])
         failpoints.failpoint(failpoints.BEFORE_COMMIT)
         left = max(ends_at - self.clock.now(), 0.0)
+        self._in_doubt.update(wanted)  # until the answer is there, which may be an error of the whole cluster
         answers = self.admin.write_offsets(by_group, deadline=left, may_send=self.fence.is_open)
         for key in wanted:
             answer = answers[key.group_id]
@@ -184,6 +187,8 @@ class _Batch:
             self._heard(key, error)
 
     def _heard(self, key: GroupPartition, error: str | None) -> None:
+        if error not in MAYBE_APPLIED:
+            self._in_doubt.discard(key)
         if error is None:
             self._conclude(key, Outcome.COMMITTED, None)
         elif error in RETRIABLE:
@@ -193,7 +198,8 @@ class _Batch:
 
     def _conclude(self, key: GroupPartition, outcome: Outcome, error: str | None) -> None:
         del self.pending[key]
-        self._outcomes[key] = WriteOutcome(*key, outcome, self._previous.get(key), error)
+        is_read, is_in_doubt = key in self._previous, key in self._in_doubt
+        self._outcomes[key] = WriteOutcome(*key, outcome, self._previous.get(key), error, is_read, is_in_doubt)
 
 
 def _why_not(write: OffsetWrite, actual: Actual | None) -> str:

@@ -30,6 +30,7 @@ from offset_sync.sync.reconciliation import (
     ReconcileRequest,
     Reconciliation,
     ReconciliationLog,
+    Selection,
 )
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes
 from offset_sync.translate.index.runs import Int64s
@@ -37,7 +38,6 @@ from offset_sync.translate.partition import Translations, withhold_some
 
 PATIENCE_S = 0.5
 """So long whoever goes on reading waits for a direction: longer than almost any takes while its clusters are well."""
-_MAY_BE_WRITTEN = (Outcome.COMMITTED, Outcome.FAILED)
 _OWNER_UNKNOWN, _COMMITTED_AT_BOTH = int(State.OWNER_UNKNOWN), int(State.COMMITTED_AT_BOTH)
 
 
@@ -79,8 +79,8 @@ class Reconciler:
         return self._reconcile(ReconcileRequest.batch(source, rows, batch_id), PATIENCE_S)
 
     def reconcile_keys(self, source: str, rows: KeyRows) -> list[str]:
-        """Reconcile *rows* that *source* owns, whatever was answered before; return one line per failure."""
-        return self._reconcile(ReconcileRequest.every((source,), rows))
+        """Set the target to the answers to *rows* that *source* owns, for a person; return one line per failure."""
+        return self._reconcile(ReconcileRequest.decided(source, rows))
 
     def reconcile_all(self, *, is_first: bool = False) -> list[str]:
         """Reconcile every key that is not settled; return one line per failure.
@@ -164,6 +164,7 @@ class Reconciler:
                 epoch=self._epochs(target, commits, answers, snapshot),
                 refresh_before_ms=self._due.refresh_before_ms(),
                 asks_everything=request.asks_everything,
+                is_decided=request.selection is Selection.DECIDED,
             )
 
     def _reasons(self, source: str, target: str, commits: Commits, answers: Translations) -> NDArray[np.intp]:
@@ -191,21 +192,32 @@ class Reconciler:
         return epoch
 
     def _write(self, translated: Translated, plan: WritePlan) -> Sequence[WriteOutcome]:
-        """Commit, with each write noted before it is sent: the log may bring its record before the broker answers."""
+        """Commit, with each write noted before it is sent: the log may bring its record before the broker answers.
+
+        What failed without an answer may have been applied. What was refused, or not sent, was not.
+        """
         if not plan.writes:
             return ()
         key = translated.commits.key[plan.rows]
         offset = np.array([write.offset for write in plan.writes], np.int64)
         own_writes = self._state.offsets.clusters[translated.target].own_writes
         with self._state.lock:
-            own_writes.begin(key, offset)
-        outcomes = self._writers[translated.target].write(plan.writes)
+            own_writes.begin(key, offset, self._state.now_ms())
+        try:
+            outcomes = self._writers[translated.target].write(plan.writes)
+        except BaseException:
+            with self._state.lock:
+                own_writes.doubt(key, offset)
+            raise
         failpoints.failpoint(failpoints.AFTER_COMMIT)
-        is_unwritten = np.array([found.outcome not in _MAY_BE_WRITTEN for found in outcomes], np.bool_)
-        is_failed = np.array([found.outcome is Outcome.FAILED for found in outcomes], np.bool_)
+        held = np.array([ABSENT if found.previous_offset is None else found.previous_offset for found in outcomes])
+        is_read = np.array([found.is_read for found in outcomes], np.bool_)
+        is_in_doubt = np.array([found.is_in_doubt for found in outcomes], np.bool_)
+        is_unwritten = ~is_in_doubt & np.array([found.outcome is not Outcome.COMMITTED for found in outcomes], np.bool_)
         with self._state.lock:
+            own_writes.resolve(key[is_read], held[is_read])
             own_writes.abort(key[is_unwritten], offset[is_unwritten])
-            own_writes.fail(key[is_failed], offset[is_failed])
+            own_writes.doubt(key[is_in_doubt], offset[is_in_doubt])
         return outcomes
 
     def _apply(

@@ -23,6 +23,7 @@ class Selection(Enum):
     """Which of the rows asked for are reconciled."""
 
     EVERY = auto()  # whatever was answered before, and every target is read
+    DECIDED = auto()  # the same, by a person: the target is set to the answer, whoever has written what it holds
     CHANGED = auto()  # as they come: a micro-batch has brought them
     UNSETTLED = auto()  # those whose answer something may have changed
     WAITING = auto()  # those whose answer the index held back
@@ -48,6 +49,11 @@ class ReconcileRequest:
         return cls(Selection.EVERY, rows, sources)
 
     @classmethod
+    def decided(cls, source: str, rows: KeyRows) -> ReconcileRequest:
+        """Return the request of a person who moves *rows* from *source*."""
+        return cls(Selection.DECIDED, rows, (source,))
+
+    @classmethod
     def unsettled(cls, sources: Collection[str], rows: KeyRows) -> ReconcileRequest:
         """Return the request of the regular pass."""
         return cls(Selection.UNSETTLED, rows, sources)
@@ -68,7 +74,7 @@ class ReconcileRequest:
     @property
     def asks_everything(self) -> bool:
         """True where every target is read, whatever we believe it holds."""
-        return self.selection is Selection.EVERY
+        return self.selection in (Selection.EVERY, Selection.DECIDED)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, State
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.state.home import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import Commits
 from offset_sync.translate.index.runs import Int64s
@@ -69,26 +70,31 @@ def plan_writes(
     epoch: Int64s,
     refresh_before_ms: int,
     asks_everything: bool,
+    is_decided: bool = False,
 ) -> WritePlan:
     """Decide, per translation, whether the target has to be asked.
 
     *epoch* is the target's leader epoch to commit with each answer, ABSENT where none is known. *refresh_before_ms*:
     our own value has to be written again if it was written before, lest it expires; also that of a group whose offsets
     were deleted together with their topic, which has no answer any more. *asks_everything*: ask about every
-    translation. So is what a former coordinator was told. Errs to asking, which costs a request and changes nothing.
+    translation. So is what a former coordinator was told. *is_decided*: a person has named the source, so the target is
+    set to the answer. Errs to asking, which costs a request and changes nothing.
     """
     key, answers = translated.commits.key, translated.answers
     mine, there = (offsets.clusters[alias].columns for alias in (translated.source, translated.target))
     actual = there["actual_offset"][key].copy()
     rewound_ms = mine["rewound_ms"][key]
     rule = rules(actual, there["actual_is_own"][key], there["actual_made_ms"][key], rewound_ms)
+    is_newer = _is_newer_word(mine, there, key)
+    if is_decided:
+        rule, is_newer = np.full_like(rule, _SET), np.zeros_like(is_newer)
     is_withheld = IS_WITHHELD[answers.state]
     is_gone = np.isin(answers.state, _TOPIC_IS_GONE) & mine["is_deleted"][key]
     wanted = np.where(is_gone, actual, answers.wanted)
     is_held = (actual == wanted) & ~(is_withheld & ~is_gone)
     is_refreshed = is_held & refresh_due(there, key, refresh_before_ms)
-    is_backward = ~is_held & (rule == _FORWARD) & (wanted < actual)
-    is_open = asks_everything | offsets.clusters[translated.target].has_moved(key)
+    is_backward = ~is_held & (((rule == _FORWARD) & (wanted < actual)) | is_newer)
+    is_open = (asks_everything | offsets.clusters[translated.target].has_moved(key)) & ~is_newer
     is_asked = np.where(is_withheld, is_refreshed, is_open | is_refreshed | ~(is_held | is_backward))
     outcome = np.where(is_withheld, _WITHHELD, np.where(is_backward, _NOT_FORWARD, _UNCHANGED))
     went_back = (rule == _FOLLOW) | (translated.commits.offset < translated.answered_offset)
@@ -129,6 +135,19 @@ def rules(
     is_free = (actual_offset < 0) | actual_is_own
     is_followed = rewound_ms > actual_made_ms
     return np.where(is_free, _SET, np.where(is_followed, _FOLLOW, _FORWARD))
+
+
+def _is_newer_word(mine: ColumnStore, there: ColumnStore, key: KeyRows) -> NDArray[np.bool_]:
+    """Return of which keys the group's own last word at the target is newer than what its home holds; both on *key*.
+
+    A group is at home with all partitions of a topic. Of one that it has not committed there since, the target may have
+    the newer word: a reset before the group went. What we wrote at the home is older than that too where both are of
+    the same moment. Errs to leaving the target alone.
+    """
+    uncertain_ms = np.where(mine["actual_is_own"][key], UNCERTAIN_MS, 0)
+    is_theirs = (there["actual_offset"][key] >= 0) & ~there["actual_is_own"][key]
+    found: NDArray[np.bool_] = is_theirs & (there["actual_made_ms"][key] > mine["actual_made_ms"][key] - uncertain_ms)
+    return found
 
 
 def refresh_due(there: ColumnStore, key: KeyRows, refresh_before_ms: int) -> NDArray[np.bool_]:

@@ -151,7 +151,9 @@ def known(made: Site) -> dict[tuple[str, Any], dict[str, Any]]:
         for row, key in enumerate(made.offsets.keys):
             state = {name: commits.columns[name][row].item() for name in names}
             found[alias, key] = (
-                state | {"topic_id": commits.topic_id.get(row)} | {"pending": commits.own_writes._pending.get(row)}
+                state
+                | {"topic_id": commits.topic_id.get(row)}
+                | {"pending": [each.offset for each in commits.own_writes._pending.get(row, [])]}
             )
     return found
 

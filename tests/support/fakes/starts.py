@@ -46,7 +46,7 @@ def seen(state: SyncState, captured_ms: int) -> Start:
             if columns["outcome"][row] >= 0:
                 answers[(*pair, key)] = tuple(int(columns[name][row]) for name in ANSWERED)
     pending = {
-        alias: {keys[row]: writes[-1] for row, writes in each.own_writes._pending.items()}
+        alias: {keys[row]: writes[-1].offset for row, writes in each.own_writes._pending.items()}
         for alias, each in state.offsets.clusters.items()
     }
     return Start(commits, answers, pending, captured_ms)

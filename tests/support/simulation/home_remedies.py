@@ -7,29 +7,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.model.values import ABSENT
 from offset_sync.state.home import Activity, Homes, homes
-from offset_sync.state.own_writes import OwnWrites
+from offset_sync.state.own_writes import NOT_OURS, OwnWrites
 from simulation.finding import Remedy
 
 _STATE = "offset_sync.state."
 _begin = OwnWrites.begin
 
 
-def _begin_and_keep(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64]) -> None:
+def _begin_and_keep(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64], at_ms: int) -> None:
     vars(writes).setdefault("ever", set()).update(zip(key.tolist(), offset.tolist(), strict=True))
-    _begin(writes, key, offset)
+    _begin(writes, key, offset, at_ms)
 
 
-def _claim_whatever_was_written(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _claim_whatever_was_written(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64]) -> NDArray[np.int64]:
     ever = vars(writes).get("ever", set())
-    return np.array([pair in ever for pair in zip(key.tolist(), offset.tolist(), strict=True)], np.bool_)
+    is_ours = np.array([pair in ever for pair in zip(key.tolist(), offset.tolist(), strict=True)], np.bool_)
+    return np.where(is_ours, ABSENT, NOT_OURS)
 
 
-def _newest_wins(activity: Activity, now_ms: int, _silence_ms: int) -> Homes:
+def _newest_wins(activity: Activity, now_ms: int, _silence_ms: int, _uncertain_ms: Any = None) -> Homes:
     return homes(activity, now_ms, 0)
 
 
-def _never_contested(activity: Activity, now_ms: int, silence_ms: int) -> Homes:
+def _never_contested(activity: Activity, now_ms: int, silence_ms: int, _uncertain_ms: Any = None) -> Homes:
     found = homes(activity, now_ms, silence_ms)
     return found._replace(is_contested=np.zeros(len(found.home), np.bool_))
 
@@ -45,7 +47,7 @@ OF_HOMES_CLOSED = {
     ),
     "our own commits are known": Remedy(
         frozenset({"moves"}),
-        ((_STATE + "own_writes.OwnWrites.claim", lambda _writes, key, _offset: np.zeros(len(key), np.bool_)),),
+        ((_STATE + "own_writes.OwnWrites.claim", lambda _writes, key, _offset: np.full(len(key), NOT_OURS)),),
     ),
     "records of different partitions have no order by offset": Remedy(
         frozenset({"coordinators"}),

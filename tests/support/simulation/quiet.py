@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from offset_sync.model.values import GroupPartition, State, TopicPartition
-from simulation.knowledge import Home
+from simulation.knowledge import UNCERTAIN_MS, Home
 from simulation.oracle import Violation
 from simulation.world import GRACE_MS, Position, Value, World
 
@@ -112,7 +112,18 @@ def _is_right(simulation: Simulation, source: Position, where: Position, value: 
     is_clear = abs(rewound_ms - value.true_ms) > missed_ms and not _is_taken_for_ours(simulation, source, rewound_ms)
     if is_ours or (rewound_ms > value.true_ms and is_clear):
         return value.offset == exact
+    if _is_newer_word(simulation, source, where, value):
+        return True
     return value.offset >= exact  # somebody else's is only set forward
+
+
+def _is_newer_word(simulation: Simulation, source: Position, where: Position, value: Value) -> bool:
+    """Return whether what the group said last at the target may be newer than what its home holds: then it stays."""
+    held = simulation.world.values.get(source, simulation.world.hidden.get(source))
+    if held is None:
+        return False
+    missed_ms = _missed_ms(simulation, source, held.true_ms) + _missed_ms(simulation, where, value.true_ms)
+    return value.true_ms > held.true_ms - missed_ms - (UNCERTAIN_MS if held.is_ours else 0)
 
 
 def _missed_ms(simulation: Simulation, where: Position, true_ms: int) -> int:

@@ -156,7 +156,7 @@ class SyncDriver:
         unreadable = {a for a, cluster in clusters if cluster.is_unreadable}
         read = {a for a, _ in clusters if self.persisted.is_read(a, self.watch.ends(a))} - unreadable
         if self.lease.is_settled and (self.is_ready.is_set() or read | unreadable == self.world.clusters.keys()):
-            self.state.unread.note_read({each for each in read if self.ingesters[each].has_all(self.state)})
+            self.state.note_read({each for each in read if self.ingesters[each].has_all(self.state)})
             self.is_ready.set()
 
     def catch_up(self) -> None:

@@ -73,10 +73,9 @@ def test_what_a_clock_is_ahead_by_is_known_as_well_as_the_log_is_looked_at(
     assert live.clock.ahead_ms is not None
     assert abs(live.clock.ahead_ms - ahead_ms) <= BATCH_MS
     assert (np.abs(made - written) <= BATCH_MS).all()
-    assert live.clock._now is not None
-    assert live.clock._now.low is not None
-    assert live.clock._now.high is not None
-    assert live.clock._now.low <= ahead_ms <= live.clock._now.high, "without a jump the bounds hold the truth"
+    assert live.clock._low is not None
+    assert live.clock._high is not None
+    assert live.clock._low <= ahead_ms <= live.clock._high, "without a jump the bounds hold the truth"
 
 
 @law(150)
@@ -178,3 +177,51 @@ def test_a_time_that_no_clock_can_show_leaves_the_others_as_they_are(since_ms: i
     clock = ClusterClock()
     times = np.array([STARTED_MS - 5_000, 2**63 // 1000])
     assert clock.made_ms(times, Read(STARTED_MS, since_ms)).tolist() == [STARTED_MS - 5_000, STARTED_MS]
+
+
+# A log to which little is written
+
+
+@law(150)
+@given(seeds, st.integers(0, 60_000), st.integers(1, 40))
+def test_a_clock_that_is_right_is_not_called_wrong_however_seldom_records_come(
+    seed: int, gap_ms: int, looks: int
+) -> None:
+    live = Live(random.Random(seed))
+    for _ in range(looks):
+        since_ms, live.now_ms = live.now_ms, live.now_ms + gap_ms + 500
+        live.clock.made_ms(np.array([live.now_ms - 300]), Read(live.now_ms, since_ms))
+        assert (live.clock.ahead_ms, live.clock.uncertain_ms) == (0, 0)
+
+
+def test_a_clock_that_was_set_right_is_right_again_though_records_come_seldom() -> None:
+    clock = ClusterClock()
+    clock.keep(HOUR_MS)
+    assert clock.made_ms(np.array([STARTED_MS]), Read(STARTED_MS + 100, STARTED_MS - 30_000)).tolist() == [STARTED_MS]
+    assert clock.ahead_ms == 0
+
+
+@pytest.mark.parametrize("ahead_ms", [-20_000, 20_000])
+def test_when_we_sent_a_record_tells_more_than_when_the_log_was_read(ahead_ms: int) -> None:
+    clock = ClusterClock()
+    for at_ms in range(STARTED_MS, STARTED_MS + 90_000, 30_000):
+        written = np.array([at_ms + 29_950 + ahead_ms])
+        clock.made_ms(written, Read(at_ms + 30_000, at_ms))
+        clock.observe_sent(written, np.array([at_ms + 29_940]))
+    assert clock.ahead_ms is not None
+    assert abs(clock.ahead_ms - ahead_ms) <= 60
+    assert clock.uncertain_ms <= 60
+
+
+@pytest.mark.parametrize("sent_ms", [ABSENT, -2])
+def test_records_of_others_and_those_of_a_driver_before_tell_nothing_of_when_they_were_sent(sent_ms: int) -> None:
+    clock = ClusterClock()
+    clock.made_ms(np.array([STARTED_MS]), Read(STARTED_MS, STARTED_MS - 30_000))
+    clock.observe_sent(np.array([STARTED_MS - 20_000]), np.array([sent_ms]))
+    assert clock.ahead_ms == 0
+
+
+def test_times_of_a_clock_that_is_wrong_are_as_uncertain_as_its_bounds_are_wide() -> None:
+    clock = ClusterClock()
+    clock.made_ms(np.array([STARTED_MS + HOUR_MS]), Read(STARTED_MS + 1_000, STARTED_MS - 9_000))
+    assert (clock.ahead_ms, clock.uncertain_ms) == (HOUR_MS - 1_000, 10_000)

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from builders.commits import acknowledge, commit, commit_logs, known, take_in
 from fakes.clusters import CommitRecord
 from generators.hypothesis_strategies import law
+from offset_sync.model.values import ABSENT
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.own_writes import OwnWrites
+from offset_sync.state.own_writes import NOT_OURS, OwnWrites
 
 MOST_PENDING = 64
 values = st.lists(st.integers(0, 3), max_size=8)
@@ -23,7 +24,7 @@ values = st.lists(st.integers(0, 3), max_size=8)
 
 def claimed(own_writes: OwnWrites, offsets: Sequence[int], key: int = 0) -> list[bool]:
     """Return which records of one key are ours, as its log brings them."""
-    return own_writes.claim(np.full(len(offsets), key), np.array(offsets, np.int64)).tolist()
+    return (own_writes.claim(np.full(len(offsets), key), np.array(offsets, np.int64)) != NOT_OURS).tolist()
 
 
 def written(*offsets: int, key: int = 0) -> OwnWrites:
@@ -87,23 +88,48 @@ def test_a_write_that_came_to_nothing_matches_nothing_and_an_earlier_one_of_its_
     assert claimed(own_writes, [9]) == [False]
 
 
-def test_a_write_that_failed_is_ours_once_however_often_it_is_tried_again() -> None:
-    one, nine = np.array([0]), np.array([9])
+ONE, NINE = np.array([0]), np.array([9])
+
+
+def test_a_write_whose_answer_was_lost_is_ours_once_however_often_it_is_tried_again() -> None:
     own_writes = written(7)
     for _ in range(5):
-        own_writes.begin(one, nine)
-        own_writes.fail(one, nine)
-    own_writes.begin(one, nine)
+        own_writes.begin(ONE, NINE)
+        own_writes.doubt(ONE, NINE)
     assert claimed(own_writes, [7, 9, 9]) == [True, True, False]
-    own_writes.begin(one, nine)
-    assert claimed(own_writes, [9, 9]) == [True, False]
 
 
-def test_a_write_that_failed_and_reached_the_log_all_the_same_is_ours_before_another_one() -> None:
+def test_a_write_whose_answer_was_lost_and_that_reached_the_log_is_ours_before_another_one() -> None:
     own_writes = written(9)
-    own_writes.fail(np.array([0]), np.array([9]))
-    own_writes.begin(np.array([0]), np.array([12]))
+    own_writes.doubt(ONE, NINE)
+    own_writes.begin(ONE, np.array([12]))
     assert claimed(own_writes, [9, 12, 9]) == [True, True, False]
+
+
+@pytest.mark.parametrize(("held", "is_ours"), [(9, True), (7, False), (ABSENT, False)])
+def test_a_write_whose_answer_was_lost_is_ours_if_the_target_is_read_to_hold_it(held: int, is_ours: bool) -> None:
+    own_writes = written(9)
+    own_writes.doubt(ONE, NINE)
+    own_writes.begin(ONE, np.array([12]))
+    own_writes.resolve(ONE, np.array([held]))
+    own_writes.abort(ONE, np.array([12]))
+    own_writes.resolve(ONE, np.array([5]))  # it is in doubt no more
+    assert claimed(own_writes, [9]) == [is_ours]
+
+
+def test_a_write_whose_answer_was_lost_and_that_the_log_has_brought_by_then_is_pending_no_more() -> None:
+    own_writes = written(9)
+    assert claimed(own_writes, [9]) == [True]
+    own_writes.doubt(ONE, NINE)
+    assert claimed(own_writes, [9]) == [False]
+
+
+def test_a_record_of_ours_was_sent_when_its_write_began() -> None:
+    own_writes = OwnWrites()
+    own_writes.begin(ONE, NINE, 1234)
+    own_writes.inherit(1, [5])
+    found = own_writes.claim(np.array([0, 1, 0]), np.array([9, 5, 9]))
+    assert found.tolist() == [1234, ABSENT, NOT_OURS]
 
 
 def test_what_a_driver_before_has_written_comes_before_what_we_write() -> None:
@@ -115,11 +141,12 @@ def test_what_a_driver_before_has_written_comes_before_what_we_write() -> None:
     assert claimed(own_writes, [120, 90]) == [True, False]
 
 
-def test_inherited_writes_are_forgotten_with_all_of_their_key_once_the_log_was_read_to_its_end() -> None:
+def test_inherited_writes_are_forgotten_once_the_log_was_read_to_its_end() -> None:
     own_writes = written(7, key=1)
     own_writes.inherit(0, [90, 100])
+    own_writes.begin(ONE, NINE)
     own_writes.drop_inherited()
-    assert claimed(own_writes, [100]) == [False]
+    assert claimed(own_writes, [100, 9]) == [False, True]
     assert claimed(own_writes, [7], key=1) == [True]
 
 

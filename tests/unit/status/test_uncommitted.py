@@ -47,10 +47,21 @@ def test_without_an_answer_of_a_coordinator_the_tables_tell() -> None:
     assert found[0] == "1"
 
 
-def test_a_source_that_does_not_answer_is_as_the_index_knows_it() -> None:
+@pytest.mark.parametrize("silent", ["X", "Y"])
+def test_one_that_does_not_answer_is_as_the_index_knows_it(silent: str) -> None:
     site = site_with(3)
-    site.clusters["X"].is_down = True
+    site.clusters[silent].is_down = True
+    assert site.row()["uncommitted"] == "1-2", "the other one has them"
+    for alias in "XY":
+        site.clusters[alias].is_down = True
     assert site.row()["uncommitted"] is None
+
+
+@pytest.mark.parametrize("longer", ["X", "Y"])
+def test_a_partition_that_only_one_of_the_clusters_has_is_named(longer: str) -> None:
+    site = site_with(1)
+    site.put(log(longer, "X0:10"), partitions=2)
+    assert site.row()["uncommitted"] == "1"
 
 
 def test_a_report_says_it_once_for_each_group_and_topic() -> None:

@@ -102,3 +102,73 @@ def test_what_was_refused_is_genuine_when_somebody_commits_it() -> None:
     site.commit("Y", "readers", 7, metadata="n")
     site.reconcile()
     assert [row.source for row in site.rows()] == ["Y"]
+
+
+# What failed: only what may have been applied can be ours
+
+
+def owners(site: Site) -> list[str]:
+    return [row.source for row in site.rows()]
+
+
+@pytest.mark.parametrize("error", ["GROUP_AUTHORIZATION_FAILED", "INVALID_COMMIT_OFFSET_SIZE"])
+def test_what_a_person_commits_after_writes_were_refused_is_the_groups_own(error: str) -> None:
+    site = hasty_site()
+    site.clusters["Y"].refused["readers"] = error
+    for offset in (3, 5, 8):
+        site.commit("X", "readers", offset)
+        site.reconcile()
+    site.clusters["Y"].refused.clear()
+    site.commit("Y", "readers", 5)  # the answer to 3, of which Y has refused a write
+    site.reconcile()
+    assert (owners(site), site.target_offset("Y", "readers")) == (["Y"], 5)
+
+
+def test_a_write_that_was_applied_without_an_answer_is_ours_when_the_target_holds_it() -> None:
+    site = hasty_site()
+    site.reads_at_once = False
+    site.clusters["Y"].loses_answers = True
+    site.commit("X", "readers", 5)
+    site.read("X")
+    site.reconciler.reconcile_all()
+    assert ([row.outcome for row in site.rows()], site.target_offset("Y", "readers")) == (["FAILED"], 7)
+    site.clusters["Y"].is_down = site.clusters["Y"].loses_answers = False
+    site.reconciler.reconcile_all()  # Y is read, and its log has not brought the record yet
+    assert [row.outcome for row in site.rows()] == ["UNCHANGED"]
+    site.commit("X", "readers", 1)
+    site.reconcile()
+    assert (owners(site), site.target_offset("Y", "readers")) == (["X"], 3)
+
+
+def test_a_write_that_was_not_applied_and_got_no_answer_is_forgotten_when_the_target_was_read() -> None:
+    site = hasty_site()
+    site.reads_at_once = False
+    site.clusters["Y"].refused["readers"] = "_TIMED_OUT"
+    site.commit("X", "readers", 3)
+    site.reconcile()
+    site.clusters["Y"].refused["readers"] = "GROUP_AUTHORIZATION_FAILED"
+    site.commit("X", "readers", 8)
+    site.reconcile()
+    site.clusters["Y"].refused.clear()
+    site.commit("Y", "readers", 5)
+    site.reconcile()
+    assert owners(site) == ["Y"]
+
+
+def test_a_writer_that_raises_leaves_at_most_one_write_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = mirrored_site()
+
+    def fails(_writer: SiteWriter, _writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+        raise RuntimeError("the Spark job of the writes failed")
+
+    site.commit("X", "readers", 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(SiteWriter, "write", fails)
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="Spark job"):
+                site.reconcile()
+    site.reconcile()
+    site.read_all()
+    site.commit("Y", "readers", 5)
+    site.reconcile()
+    assert owners(site) == ["Y"]

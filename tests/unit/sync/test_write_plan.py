@@ -34,7 +34,7 @@ class Given:
     answered: int = -1
 
 
-def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False) -> WritePlan:
+def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False, is_decided: bool = False) -> WritePlan:
     committed = CommittedOffsets(["X", "Y"])
     for number, one in enumerate(given):
         key = committed.ids([GroupPartition(f"g{number}", *ORDERS)]).tolist()
@@ -51,7 +51,12 @@ def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False) 
     translated = Translated("X", "Y", commits, answers, answered, 0)
     epoch = np.full(len(given), EPOCH)
     return plan_writes(
-        committed, translated, epoch=epoch, refresh_before_ms=refresh_before_ms, asks_everything=is_first
+        committed,
+        translated,
+        epoch=epoch,
+        refresh_before_ms=refresh_before_ms,
+        asks_everything=is_first or is_decided,
+        is_decided=is_decided,
     )
 
 
@@ -135,6 +140,35 @@ def test_nothing_is_due_where_nothing_stands() -> None:
     committed = CommittedOffsets(["X"])
     key = committed.ids([("g", "orders", 0)])
     assert refresh_due(committed.clusters["X"].columns, key, 1 << 60).tolist() == [False]
+
+
+# Of a group that is at home with other partitions of the topic
+
+HOUR_MS = 3_600_000
+AT_HOME = [(7, HOUR_MS, OURS)]
+"""What we brought to the home when the group was not there yet."""
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+@pytest.mark.parametrize("at_home", [AT_HOME, [(7, HOUR_MS, THEIRS)]])
+def test_the_newer_word_of_a_group_stays_at_the_target(at_home: list[tuple[int, int, bool]], is_first: bool) -> None:
+    plan = planned(Given(at_home, [(10, HOUR_MS + 1, THEIRS)]), is_first=is_first)
+    assert (outcomes(plan), plan.writes) == ([Outcome.NOT_FORWARD], [])
+
+
+def test_what_we_brought_is_no_newer_than_a_commit_of_the_same_moment() -> None:
+    plan = planned(
+        Given(AT_HOME, [(10, HOUR_MS - 1_000, THEIRS)]),
+        Given(AT_HOME, [(10, HOUR_MS - 60_000, THEIRS)]),
+        Given([(7, HOUR_MS, THEIRS)], [(10, HOUR_MS - 1_000, THEIRS)]),
+    )
+    assert [write.group_id for write in plan.writes] == ["g1", "g2"]
+
+
+@pytest.mark.parametrize("offset", [10, 90])
+def test_a_person_who_names_the_source_sets_the_target_back_too(offset: int) -> None:
+    (write,) = planned(Given(AT_HOME, [(offset, 2 * HOUR_MS, THEIRS)]), is_decided=True).writes
+    assert (write.rule, write.expected_offset, write.offset) == (Rule.SET, offset, 50)
 
 
 # Rewinds

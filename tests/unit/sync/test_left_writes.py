@@ -1,0 +1,76 @@
+"""What a driver wrote that died before it recorded it, told from what people reset while nobody drove."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fakes.reconciler_site import ORDERS, Site, mirrored_site
+from offset_sync.model.values import GroupPartition
+from offset_sync.state.translator import Translator
+from offset_sync.sync.left_writes import LeftWrites
+
+MINUTE_MS = 60_000
+
+
+def answered_site(*offsets: int) -> Site:
+    """Return a site where X's commits at *offsets* were answered at Y, two higher, one after the other."""
+    site = mirrored_site()
+    for offset in offsets:
+        site.commit("X", "g", offset)
+        site.reconciled()
+        site.pass_time(MINUTE_MS)
+    return site
+
+
+def is_ours(site: Site, offset: int, later_ms: int = 1_000) -> bool:
+    """Return whether a commit of *offset* at Y that is read at a start, made *later_ms* from now, counts as ours."""
+    left = LeftWrites(site.state, Translator(site.config, site.state), site, patience_s=0)
+    rows = site.offsets.ids([GroupPartition("g", *ORDERS)])
+    made_ms = np.array([site.clock_ms[0] + later_ms])
+    return bool(left.of("Y", rows, np.array([offset]), made_ms)[0])
+
+
+def test_the_answer_to_a_commit_that_was_not_recorded_as_answered_is_ours() -> None:
+    site = answered_site(3)
+    site.commit("X", "g", 8)
+    site.read_all()
+    assert is_ours(site, 10)
+    assert not is_ours(site, 9)
+
+
+def test_nothing_is_ours_of_a_group_that_has_members_there() -> None:
+    site = answered_site(3)
+    site.commit("X", "g", 8)
+    site.read_all()
+    site.state.homes.note_members("Y", {"g"}, site.clock_ms[0])
+    assert not is_ours(site, 10)
+
+
+@pytest.mark.parametrize("offset", [5, 10])
+def test_an_answer_that_is_recorded_was_read_and_comes_no_second_time(offset: int) -> None:
+    assert not is_ours(answered_site(3, 8), offset)
+
+
+def test_another_answer_to_the_commit_that_was_answered_last_is_ours() -> None:
+    site = answered_site(3, 8)
+    last = site.state.last("X", "Y")
+    last.columns["wanted"][:] = 7  # more copies have come since
+    assert is_ours(site, 10)
+
+
+def test_of_two_commits_in_the_last_moments_either_may_have_been_answered() -> None:
+    site = answered_site(3)
+    site.commit("X", "g", 6)
+    site.commit("X", "g", 8)
+    site.read_all()
+    assert is_ours(site, 8)
+    assert is_ours(site, 10)
+
+
+def test_what_had_been_followed_long_before_was_not_answered() -> None:
+    site = answered_site(3)
+    site.commit("X", "g", 6)
+    site.commit("X", "g", 8)
+    site.read_all()
+    assert not is_ours(site, 8, later_ms=5 * MINUTE_MS)
