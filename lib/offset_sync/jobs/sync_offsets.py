@@ -110,7 +110,7 @@ class SyncJob:
             self._queries.add(alias, _CommitQuery(self, alias))
         lives, loop, queries = self._reading.lives, self._loop, self._queries
         members = open_members(config, self._tables, lives)
-        self._homes = HomeWatch(self._state, members, Moves(self._tables), loop.soon)
+        self._homes = HomeWatch(self._state, members, Moves(self._tables, dates=True), loop.soon)
         self._partitions = PartitionWatch(self._state, self._admins, lives, loop.soon, queries.restart)
         self._restore()
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime, timezone
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offset_sync.state.cluster_clock import WRONG_MS
 from offset_sync.state.group_homes import Move
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.protocol import Tables
@@ -16,11 +19,15 @@ HOME = "home"
 """Column ``step`` of the row that is written once a group's offsets are committed where it was moved to."""
 
 
-class Moves:
-    """Follows the moves in *tables*; not for several threads."""
+NOTICED = "noticed"
+"""Its result in the row that a driver adds where the clock of the machine on which ``cutover`` ran is wrong."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
+
+class Moves:
+    """Follows the moves in *tables*; not for several threads. Who *dates* them writes down when it noticed them."""
+
+    def __init__(self, tables: Tables, *, dates: bool = False) -> None:
+        self._tables, self._dates = tables, dates
         self._version: int | None = None
         self._seen: set[_Row] = set()
 
@@ -40,16 +47,18 @@ class Moves:
         # Rows may come again: they did not happen now.
         fresh = [row for row in _home_rows(rows) if row not in self._seen]
         self._seen.update(fresh)
+        dated = [row._replace(at_ms=now_ms if is_live else min(row.at_ms, now_ms)) for row in fresh]
         with state.lock:
-            state.homes.note_moves(
-                Move(row.group_id, row.stream, row.cluster, now_ms if is_live else min(row.at_ms, now_ms))
-                for row in fresh
-            )
+            state.homes.note_moves(Move(row.group_id, row.stream, row.cluster, row.at_ms) for row in dated)
+        wrong = [new for old, new in zip(fresh, dated, strict=True) if abs(new.at_ms - old.at_ms) > WRONG_MS]
+        if wrong and self._dates:
+            self._seen.update(wrong)
+            self._tables.append(CUTOVERS, _to_table(wrong))
         return bool(fresh)
 
 
 class _Row(NamedTuple):
-    """A step ``home``, at the time of the machine on which ``cutover`` ran."""
+    """A step ``home``, at the time of the machine on which ``cutover`` ran, or by a driver's clock."""
 
     cutover_id: str
     group_id: str
@@ -59,8 +68,25 @@ class _Row(NamedTuple):
 
 
 def _home_rows(rows: pa.Table) -> list[_Row]:
-    is_home = pc.and_(pc.equal(rows.column("step"), HOME), pc.equal(rows.column("result"), "done"))
-    rows = rows.filter(is_home).sort_by("at")
+    """Return the steps ``home``, by their time; what a driver has noticed takes the place of what it was told."""
+    is_home = pc.and_(pc.equal(rows.column("step"), HOME), pc.is_in(rows.column("result"), pa.array(["done", NOTICED])))
+    rows = rows.filter(is_home)
+    is_noticed = pc.equal(rows.column("result"), NOTICED).to_pylist()
     columns = [rows.column(name) for name in ("cutover_id", "group_id", "stream", "target_cluster")]
     at_ms = pc.divide(rows.column("at").cast(pa.int64()), 1000)
-    return [_Row(*each) for each in zip(*(column.to_pylist() for column in [*columns, at_ms]), strict=True)]
+    found = [_Row(*each) for each in zip(*(column.to_pylist() for column in [*columns, at_ms]), strict=True)]
+    noticed = {row[:-1]: row for row, is_ours in zip(found, is_noticed, strict=True) if is_ours}
+    return sorted({noticed.get(row[:-1], row): None for row in found}, key=lambda row: row.at_ms)
+
+
+def _to_table(rows: Sequence[_Row]) -> pa.Table:
+    names = ("cutover_id", "group_id", "stream", "target_cluster")
+    columns = {
+        **dict(zip(names, (list(each) for each in zip(*(row[:-1] for row in rows), strict=True)), strict=True)),
+        "at": [datetime.fromtimestamp(row.at_ms / 1000, timezone.utc) for row in rows],
+        "step": [HOME] * len(rows),
+        "result": [NOTICED] * len(rows),
+        "detail": ["the clock of the machine on which cutover ran is wrong"] * len(rows),
+    }
+    absent = {name: [None] * len(rows) for name in CUTOVERS.arrow_schema.names if name not in columns}
+    return pa.table({**columns, **absent}).select(CUTOVERS.arrow_schema.names).cast(CUTOVERS.arrow_schema)

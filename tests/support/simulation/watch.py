@@ -41,7 +41,7 @@ class Watch:
         tables: Any = driver.tables
         admins: Any = {alias: _Admin(cluster) for alias, cluster in self._clusters.items()}
         members: Any = self
-        self._homes = HomeWatch(driver.state, members, Moves(tables), self._note_moves)
+        self._homes = HomeWatch(driver.state, members, Moves(tables, dates=True), self._note_moves)
         told = self._note_moves, self._note_growth
         self._partitions = PartitionWatch(driver.state, admins, driver.lives, *told)
         self._is_live, self._noticed = False, dict[tuple[str, str, int], int]()

@@ -32,7 +32,7 @@ class Site:
     def start(self) -> None:
         """Begin as a new driver does."""
         self.state = SyncState(self.config, MemoryIndex(), lambda: self.now_ms)
-        self.moves = Moves(self.tables)
+        self.moves = Moves(self.tables, dates=True)
 
     def move(self, *targets: str, at_ms: int | None = None, **other: Any) -> None:
         """Have a call of the command end its step ``home`` for the group g, once per target."""
@@ -126,3 +126,36 @@ def test_rows_that_come_again_because_retention_was_faster_are_no_moves_of_now(
     monkeypatch.setattr(site.tables, "rows_since", lambda table, _known, until: site.tables.read_added(table, 0, until))
     assert site.moves.follow(site.state)
     assert site.home() == "X", "it went back by itself"
+
+
+# When a move was, is kept
+
+
+@pytest.mark.parametrize("skew_ms", [-HOUR_MS, HOUR_MS])
+def test_a_start_knows_when_a_move_was_though_the_other_machines_clock_is_wrong(site: Site, skew_ms: int) -> None:
+    site.moves.follow(site.state)
+    site.move("Y", at_ms=site.now_ms + skew_ms)
+    site.moves.follow(site.state)
+    assert not site.moves.follow(site.state), "what we wrote down ourselves is no news"
+    moved_ms = site.now_ms
+    site.now_ms += HOUR_MS // 2
+    site.commit("X", site.now_ms)
+    site.now_ms += HOUR_MS // 4
+    assert site.home() == "X"
+    site.start()
+    site.moves.follow(site.state)
+    site.commit("X", moved_ms + HOUR_MS // 2)
+    assert site.home() == "X"
+    rows = site.state.offsets.ids([GroupPartition("g", "orders", 0)])
+    assert site.state.homes.moved_ms(rows, "Y").tolist() == [moved_ms]
+
+
+def test_a_clock_that_is_right_costs_no_row_and_who_only_reads_writes_none(site: Site) -> None:
+    site.moves.follow(site.state)
+    site.move("Y", at_ms=site.now_ms - 2_000)
+    reader = Moves(site.tables)
+    reader.follow(site.state)
+    site.moves.follow(site.state)
+    site.move("X", at_ms=site.now_ms + HOUR_MS)
+    reader.follow(site.state)
+    assert len(site.tables.versions["cutovers"]) == 2
