@@ -110,7 +110,15 @@ class CutoverProcedure:
         if mode is Mode.DISASTER:
             self._tell_lost(moving)
             return failures
-        return failures + self.verify(moving)
+        return failures + self._verified(moving)
+
+    def _verified(self, groups: Sequence[str]) -> list[str]:
+        """Verify what was just moved; once more where sync_offsets brought its idle partitions back meanwhile."""
+        found = self.verify(groups)
+        if found:
+            self._clock.pause(_PAUSE_S)
+            found = self.verify(groups)
+        return found
 
     def verify(self, groups: Sequence[str]) -> list[str]:
         """Return one line per partition that is not in sync, with what to do; no line: all may be started."""

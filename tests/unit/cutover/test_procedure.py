@@ -147,11 +147,18 @@ def test_where_the_running_sync_was_a_moment_later_it_is_translated_and_read_bac
     assert len(move.clusters.committed) == 2
 
 
-def test_verifying_asks_once_and_says_what_to_do() -> None:
-    behind = replace(GOOD, status=Status.BEHIND, reason="the target is 2 records behind")
-    move = Move(FakeClusters([[GOOD], [GOOD], [behind], [GOOD]]))
+BEHIND = replace(GOOD, status=Status.BEHIND, reason="the target is 2 records behind")
+
+
+def test_a_move_is_verified_once_more_where_sync_offsets_worked_beside() -> None:
+    move = Move(FakeClusters([[GOOD], [GOOD], [BEHIND], [GOOD]]))
+    assert move.apply(timeout=60.0) == []
+    assert move.seconds == 1
+
+
+def test_verifying_says_what_to_do() -> None:
+    move = Move(FakeClusters([[GOOD], [GOOD], [BEHIND], [BEHIND], [GOOD]]))
     assert move.apply(timeout=60.0) == ["g orders-0: Behind: the target is 2 records behind; repeat apply"]
-    assert move.seconds == 0
     remedies = {
         Status.MIRRORING: "wait until the mirror",
         Status.BEHIND: "repeat apply",
