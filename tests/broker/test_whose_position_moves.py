@@ -78,6 +78,18 @@ def a_partition_that_was_never_committed_is_named_and_gets_its_start_by_the_move
     assert [case.offset("dc2", number) for number in (0, 1)] == [60, 0]
 
 
+def a_partition_that_only_the_target_has_is_named_and_gets_its_start_by_the_move(case: Performer) -> Iterator[Pause]:
+    case.fill()
+    case.commit("dc1", 60)
+    yield SILENCE
+    case.becomes(dc2=60)
+    case.add_partitions("dc2", 2)
+    said = case.cutover("plan", "dc1", "dc2")
+    assert f"never committed 1 partitions of {case.topic} (1)" in said.printed
+    move(case, "dc1", "dc2")
+    assert [case.offset("dc2", number) for number in (0, 1)] == [60, 0]
+
+
 def a_partition_that_was_never_committed_is_left_so_on_demand(case: Performer) -> Iterator[Pause]:
     case.fill(partitions=2)
     case.commit("dc1", 60)
@@ -279,6 +291,7 @@ CASES: list[Case] = [
     what_expires_at_the_side_that_was_left_stays_at_the_new_home,
     a_topic_deleted_at_the_source_by_mistake_leaves_the_offset_at_the_target,
     a_partition_that_was_never_committed_is_named_and_gets_its_start_by_the_move,
+    a_partition_that_only_the_target_has_is_named_and_gets_its_start_by_the_move,
     a_partition_that_was_never_committed_is_left_so_on_demand,
     a_reader_without_membership_that_commits_keeps_its_group_from_a_planned_move,
     a_reset_right_after_the_move_is_followed,

@@ -6,7 +6,7 @@ from what was judged: the oracle need not guess what a clock that is wrong has m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
@@ -38,6 +38,7 @@ class Knowledge:
 
     clusters: tuple[str, ...]
     silence_ms: int
+    uncertain_ms: Callable[[str], int] = lambda _alias: 0
     last: dict[tuple[str, str, str, int], int] = field(default_factory=dict)
     newest: dict[tuple[str, str, str], int] = field(default_factory=dict)
     members: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -63,7 +64,7 @@ class Knowledge:
         choices = [self._active(alias, group, topic) for alias in self.clusters]
         for moved in moves:
             for committed in product(*choices):
-                found.add(self._home(dict(zip(self.clusters, committed, strict=True)), group, moved, now_ms))
+                found |= self._homes(dict(zip(self.clusters, committed, strict=True)), group, moved, now_ms)
         return found
 
     def _active(self, alias: str, group: str, topic: str) -> list[int]:
@@ -71,7 +72,7 @@ class Knowledge:
         of_topic = [at for (a, g, t, _), at in self.last.items() if (a, g, t) == (alias, group, topic)]
         return sorted({newest, max(of_topic, default=ABSENT)})
 
-    def _home(self, committed: Mapping[str, int], group: str, moved: Moved | None, now_ms: int) -> Home:
+    def _homes(self, committed: Mapping[str, int], group: str, moved: Moved | None, now_ms: int) -> set[Home]:
         active = dict(committed)
         for alias, at_ms in committed.items():
             if moved is not None and alias == moved.cluster:
@@ -82,7 +83,12 @@ class Knowledge:
                 active[alias] = max(active[alias], self.seen_ms.get((alias, group), ABSENT))
         ordered = sorted(self.clusters, key=lambda alias: (-active[alias], self.clusters.index(alias)))
         if active[ordered[0]] == ABSENT:
-            return Home(None, is_contested=False)
+            return {Home(None, is_contested=False)}
         first, second = active[ordered[0]], active[ordered[1]]
+        may_contest = bool(self.silence_ms) and second != ABSENT
         is_near = second > now_ms - self.silence_ms or first - second <= UNCERTAIN_MS
-        return Home(ordered[0], bool(self.silence_ms) and second != ABSENT and is_near)
+        found = {Home(ordered[0], may_contest and is_near)}
+        # Of a clock that is wrong the driver may know less than the truth, and wait.
+        if may_contest and first - second <= sum(self.uncertain_ms(alias) for alias in ordered[:2]):
+            found.add(Home(ordered[0], is_contested=True))
+        return found

@@ -119,7 +119,9 @@ class SyncDriver:
             self.batches[alias] = SyncBatch(ingester, self.state, self, metrics, self.is_ready, left)
         self.lives = CommitLogLives(tables)
         self.checks = {a: CommitChecks(self.world, a, tables, self.persisted) for a in self.world.clusters}
-        self.knowledge = Knowledge(world.shape.clusters, world.shape.silence_ms)
+        clusters = self.state.offsets.clusters
+        uncertain = lambda alias: clusters[alias].clock.uncertain_ms  # noqa: E731
+        self.knowledge = Knowledge(world.shape.clusters, world.shape.silence_ms, uncertain)
         self.watch = Watch(self)
         self.persisted.restore(self.state, self.lives)
         self.persisted.tell(self.knowledge)
