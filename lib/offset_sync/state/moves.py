@@ -47,7 +47,11 @@ class Moves:
         # Rows may come again: they did not happen now.
         fresh = [row for row in _home_rows(rows) if row not in self._seen]
         self._seen.update(fresh)
-        dated = [row._replace(at_ms=now_ms if is_live else min(row.at_ms, now_ms)) for row in fresh]
+        # A millisecond apart, so that their order is kept with them.
+        dated = [
+            row._replace(at_ms=now_ms - later if is_live else min(row.at_ms, now_ms - later))
+            for later, row in zip(reversed(range(len(fresh))), fresh, strict=True)
+        ]
         with state.lock:
             state.homes.note_moves(Move(row.group_id, row.stream, row.cluster, row.at_ms) for row in dated)
         wrong = [new for old, new in zip(fresh, dated, strict=True) if abs(new.at_ms - old.at_ms) > WRONG_MS]

@@ -159,3 +159,14 @@ def test_a_clock_that_is_right_costs_no_row_and_who_only_reads_writes_none(site:
     site.move("X", at_ms=site.now_ms + HOUR_MS)
     reader.follow(site.state)
     assert len(site.tables.versions["cutovers"]) == 2
+
+
+def test_moves_that_are_noticed_together_keep_their_order(site: Site) -> None:
+    site.moves.follow(site.state)
+    for minutes, target in enumerate(("Y", "X")):
+        site.move(target, at_ms=site.now_ms + HOUR_MS + minutes)
+    site.moves.follow(site.state)
+    site.start()
+    site.tables.versions["cutovers"].reverse()  # a table has no order
+    site.moves.follow(site.state)
+    assert site.home() == "X"
