@@ -144,9 +144,10 @@ def _is_newer_word(mine: ColumnStore, there: ColumnStore, key: KeyRows) -> NDArr
     the newer word: a reset before the group went. What we wrote at the home is older than that too where both are of
     the same moment. Errs to leaving the target alone.
     """
+    held_ms = np.maximum(mine["actual_made_ms"][key], mine["genuine_made_ms"][key])  # also if its log has lost it
     uncertain_ms = np.where(mine["actual_is_own"][key], UNCERTAIN_MS, 0)
     is_theirs = (there["actual_offset"][key] >= 0) & ~there["actual_is_own"][key]
-    found: NDArray[np.bool_] = is_theirs & (there["actual_made_ms"][key] > mine["actual_made_ms"][key] - uncertain_ms)
+    found: NDArray[np.bool_] = is_theirs & (there["actual_made_ms"][key] > held_ms - uncertain_ms)
     return found
 
 

@@ -165,6 +165,11 @@ def test_what_we_brought_is_no_newer_than_a_commit_of_the_same_moment() -> None:
     assert [write.group_id for write in plan.writes] == ["g1", "g2"]
 
 
+def test_what_the_group_said_at_its_home_is_the_newer_word_also_where_it_was_deleted_there() -> None:
+    (write,) = planned(Given([(7, HOUR_MS, THEIRS), (-1, 0, THEIRS)], [(10, HOUR_MS - 60_000, THEIRS)])).writes
+    assert write.rule is Rule.FORWARD
+
+
 @pytest.mark.parametrize("offset", [10, 90])
 def test_a_person_who_names_the_source_sets_the_target_back_too(offset: int) -> None:
     (write,) = planned(Given(AT_HOME, [(offset, 2 * HOUR_MS, THEIRS)]), is_decided=True).writes
