@@ -28,12 +28,13 @@ def come_to_rest(simulation: Simulation) -> None:
         mirror.bring_held(world.clock_ms[0] + GRACE_MS)
     simulation.oracle.check_touched()
     if "shrink" in world.shape.faults:
-        for alias, cluster in world.clusters.items():
+        for cluster in world.clusters.values():
             cluster.say_nothing()
-            if simulation.persisted.is_as_long_as_read(alias, len(cluster.log)):  # so nobody looks at it
-                cluster.say_nothing()
     for wait_ms in (1, GRACE_MS + 1, world.shape.silence_ms + 1, 20_000, 20_000, 20_000):
         world.clock_ms[0] += wait_ms
+        for alias, cluster in world.clusters.items():
+            if "shrink" in world.shape.faults and simulation.persisted.is_as_long_as_read(alias, len(cluster.log)):
+                cluster.say_nothing()  # else nobody looks at it
         for indexer in simulation.indexers.values():
             indexer.run(_ENOUGH)
             indexer.run(_ENOUGH)
