@@ -91,14 +91,6 @@ class ClusterClock:
             made = np.maximum(made, read.since_ms)
         return np.minimum(made, read.until_ms)
 
-    def observe_sent(self, timestamp_ms: Int64s, sent_ms: Int64s) -> None:
-        """Take in the timestamps of records that were sent at *sent_ms* at the earliest; negative: nobody knows."""
-        is_known = sent_ms >= 0
-        if is_known.any() and self._low is not None:
-            high = int((timestamp_ms - sent_ms)[is_known].min())
-            if high >= self._low and (self._high is None or high < self._high):
-                self._high = high
-
     def _observe(self, oldest_ms: int, newest_ms: int, read: Read) -> None:
         low, high = newest_ms - read.until_ms, oldest_ms - read.since_ms if read.since_ms != ABSENT else None
         if high is not None and low > high:

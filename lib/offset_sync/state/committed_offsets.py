@@ -17,7 +17,7 @@ from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.cluster_clock import ClusterClock
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.coordinators import coordinator_hashes
-from offset_sync.state.own_writes import NOT_OURS, OwnWrites
+from offset_sync.state.own_writes import OwnWrites
 from offset_sync.translate.index.runs import Int64s
 
 NEVER_MS = int(np.iinfo(np.int64).max)
@@ -120,9 +120,7 @@ class ClusterOffsets:
         is_own: NDArray[np.bool_] = ~is_new & self.columns["actual_is_own"][ordered.key] & ordered.is_position
         is_own &= ordered.offset == self.columns["actual_offset"][ordered.key]
         is_claimed = is_new & ordered.is_position
-        begun_ms = self.own_writes.claim(ordered.key[is_claimed], ordered.offset[is_claimed])
-        self.clock.observe_sent(ordered.committed_at_ms[is_claimed], begun_ms)
-        is_own[is_claimed] = begun_ms != NOT_OURS
+        is_own[is_claimed] = self.own_writes.claim(ordered.key[is_claimed], ordered.offset[is_claimed])
         is_doubtful = is_claimed & ~is_own & is_starting
         self._take_in(ordered, is_own, is_new, is_doubtful)
         if order is None:

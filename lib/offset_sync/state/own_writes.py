@@ -22,10 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import ABSENT
 from offset_sync.translate.index.runs import Int64s
 
-NOT_OURS = -2
 _LONGEST = 64
 """So many writes of one key are remembered until they are read back."""
 
@@ -33,7 +31,6 @@ _LONGEST = 64
 @dataclass
 class _Write:
     offset: int
-    begun_ms: int = ABSENT  # by our clock; unknown of what a driver before has written
     is_in_doubt: bool = False
     is_inherited: bool = False
 
@@ -44,11 +41,11 @@ class OwnWrites:
     def __init__(self) -> None:
         self._pending: dict[int, list[_Write]] = {}
 
-    def begin(self, key: NDArray[np.intp], offset: Int64s, at_ms: int = ABSENT) -> None:
-        """Note what is about to be sent, by our clock at *at_ms*; shapes (writes,)."""
+    def begin(self, key: NDArray[np.intp], offset: Int64s) -> None:
+        """Note what is about to be sent; shapes (writes,)."""
         for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
             pending = self._pending.setdefault(key_id, [])
-            pending.append(_Write(value, at_ms))
+            pending.append(_Write(value))
             del pending[:-_LONGEST]
 
     def resolve(self, key: NDArray[np.intp], held: Int64s) -> None:
@@ -102,26 +99,23 @@ class OwnWrites:
         pairs = zip(key.tolist(), offset.tolist(), strict=True)
         return np.fromiter((self._last(*pair) is not None for pair in pairs), np.bool_, len(key))
 
-    def claim(self, key: NDArray[np.intp], offset: Int64s) -> Int64s:
-        """Return when each record was sent where it is ours, ABSENT where that is unknown; :data:`NOT_OURS` else.
-
-        Records come in log order and never twice; shapes (records,).
-        """
-        begun_ms = np.full(len(key), NOT_OURS, np.int64)
+    def claim(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
+        """Return which records are ours; they come in log order and never twice, shapes (records,)."""
+        is_own = np.zeros(len(key), np.bool_)
         if not self._pending:
-            return begun_ms
+            return is_own
         for row, (key_id, value) in enumerate(zip(key.tolist(), offset.tolist(), strict=True)):
             if key_id in self._pending:
-                begun_ms[row] = self._match(key_id, value)
-        return begun_ms
+                is_own[row] = self._matches(key_id, value)
+        return is_own
 
-    def _match(self, key_id: int, value: int) -> int:
+    def _matches(self, key_id: int, value: int) -> bool:
         pending = self._pending[key_id]
         for number, each in enumerate(pending):
             if each.offset == value:
                 self._keep(key_id, pending[number + 1 :])
-                return each.begun_ms
-        return NOT_OURS
+                return True
+        return False
 
     def _last(self, key_id: int, value: int) -> int | None:
         pending = self._pending.get(key_id, [])

@@ -202,7 +202,7 @@ class Reconciler:
         offset = np.array([write.offset for write in plan.writes], np.int64)
         own_writes = self._state.offsets.clusters[translated.target].own_writes
         with self._state.lock:
-            own_writes.begin(key, offset, self._state.now_ms())
+            own_writes.begin(key, offset)
         try:
             outcomes = self._writers[translated.target].write(plan.writes)
         except BaseException:

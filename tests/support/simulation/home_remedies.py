@@ -7,24 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import ABSENT
 from offset_sync.state.home import Activity, Homes, homes
-from offset_sync.state.own_writes import NOT_OURS, OwnWrites
+from offset_sync.state.own_writes import OwnWrites
 from simulation.finding import Remedy
 
 _STATE = "offset_sync.state."
 _begin = OwnWrites.begin
 
 
-def _begin_and_keep(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64], at_ms: int) -> None:
+def _begin_and_keep(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64]) -> None:
     vars(writes).setdefault("ever", set()).update(zip(key.tolist(), offset.tolist(), strict=True))
-    _begin(writes, key, offset, at_ms)
+    _begin(writes, key, offset)
 
 
-def _claim_whatever_was_written(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64]) -> NDArray[np.int64]:
+def _claim_whatever_was_written(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64]) -> NDArray[np.bool_]:
     ever = vars(writes).get("ever", set())
-    is_ours = np.array([pair in ever for pair in zip(key.tolist(), offset.tolist(), strict=True)], np.bool_)
-    return np.where(is_ours, ABSENT, NOT_OURS)
+    return np.array([pair in ever for pair in zip(key.tolist(), offset.tolist(), strict=True)], np.bool_)
 
 
 def _newest_wins(activity: Activity, now_ms: int, _silence_ms: int, _uncertain_ms: Any = None) -> Homes:
@@ -47,7 +45,7 @@ OF_HOMES_CLOSED = {
     ),
     "our own commits are known": Remedy(
         frozenset({"moves"}),
-        ((_STATE + "own_writes.OwnWrites.claim", lambda _writes, key, _offset: np.full(len(key), NOT_OURS)),),
+        ((_STATE + "own_writes.OwnWrites.claim", lambda _writes, key, _offset: np.zeros(len(key), np.bool_)),),
     ),
     "records of different partitions have no order by offset": Remedy(
         frozenset({"coordinators"}),

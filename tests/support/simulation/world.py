@@ -215,6 +215,7 @@ class SimCluster(MemoryCluster):
                 self.world.said_less.add(where)
             self.world.gone.add(where)
             self.world.rewound_ms.pop(where, None)
+            self.world.placed.pop(where, None)  # a commit below what nobody can read any more is no step back
             if last.get(where) is not None:
                 self.world.deleted.pop(where, None)
         return [where for where in lost if where not in genuine]

@@ -201,26 +201,6 @@ def test_a_clock_that_was_set_right_is_right_again_though_records_come_seldom() 
     assert clock.ahead_ms == 0
 
 
-@pytest.mark.parametrize("ahead_ms", [-20_000, 20_000])
-def test_when_we_sent_a_record_tells_more_than_when_the_log_was_read(ahead_ms: int) -> None:
-    clock = ClusterClock()
-    for at_ms in range(STARTED_MS, STARTED_MS + 90_000, 30_000):
-        written = np.array([at_ms + 29_950 + ahead_ms])
-        clock.made_ms(written, Read(at_ms + 30_000, at_ms))
-        clock.observe_sent(written, np.array([at_ms + 29_940]))
-    assert clock.ahead_ms is not None
-    assert abs(clock.ahead_ms - ahead_ms) <= 60
-    assert clock.uncertain_ms <= 60
-
-
-@pytest.mark.parametrize("sent_ms", [ABSENT, -2])
-def test_records_of_others_and_those_of_a_driver_before_tell_nothing_of_when_they_were_sent(sent_ms: int) -> None:
-    clock = ClusterClock()
-    clock.made_ms(np.array([STARTED_MS]), Read(STARTED_MS, STARTED_MS - 30_000))
-    clock.observe_sent(np.array([STARTED_MS - 20_000]), np.array([sent_ms]))
-    assert clock.ahead_ms == 0
-
-
 def test_times_of_a_clock_that_is_wrong_are_as_uncertain_as_its_bounds_are_wide() -> None:
     clock = ClusterClock()
     clock.made_ms(np.array([STARTED_MS + HOUR_MS]), Read(STARTED_MS + 1_000, STARTED_MS - 9_000))

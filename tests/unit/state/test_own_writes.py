@@ -16,7 +16,7 @@ from fakes.clusters import CommitRecord
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import ABSENT
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.own_writes import NOT_OURS, OwnWrites
+from offset_sync.state.own_writes import OwnWrites
 
 MOST_PENDING = 64
 values = st.lists(st.integers(0, 3), max_size=8)
@@ -24,7 +24,7 @@ values = st.lists(st.integers(0, 3), max_size=8)
 
 def claimed(own_writes: OwnWrites, offsets: Sequence[int], key: int = 0) -> list[bool]:
     """Return which records of one key are ours, as its log brings them."""
-    return (own_writes.claim(np.full(len(offsets), key), np.array(offsets, np.int64)) != NOT_OURS).tolist()
+    return own_writes.claim(np.full(len(offsets), key), np.array(offsets, np.int64)).tolist()
 
 
 def written(*offsets: int, key: int = 0) -> OwnWrites:
@@ -122,14 +122,6 @@ def test_a_write_whose_answer_was_lost_and_that_the_log_has_brought_by_then_is_p
     assert claimed(own_writes, [9]) == [True]
     own_writes.doubt(ONE, NINE)
     assert claimed(own_writes, [9]) == [False]
-
-
-def test_a_record_of_ours_was_sent_when_its_write_began() -> None:
-    own_writes = OwnWrites()
-    own_writes.begin(ONE, NINE, 1234)
-    own_writes.inherit(1, [5])
-    found = own_writes.claim(np.array([0, 1, 0]), np.array([9, 5, 9]))
-    assert found.tolist() == [1234, ABSENT, NOT_OURS]
 
 
 def test_what_a_driver_before_has_written_comes_before_what_we_write() -> None:
