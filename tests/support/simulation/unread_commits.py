@@ -23,12 +23,11 @@ class UnreadCommits:
         self._state, self._answered, self._made = state, answered, world.made
         self._stood: dict[Position, Genuine] = dict(world.genuine)
         self._known = {
-            Position(alias, group, TopicPartition(topic, partition)): (
-                int(commits.columns["genuine_offset"][row]),
-                int(commits.columns["genuine_at_ms"][row]),
-            )
+            Position(alias, group, TopicPartition(topic, partition)): (int(offset), int(at_ms))
             for alias, commits in state.offsets.clusters.items()
-            for row, (group, topic, partition) in enumerate(state.offsets.keys)
+            for (group, topic, partition), offset, at_ms in zip(
+                state.offsets.keys, *commits.position(state.all_rows()), strict=True
+            )
         }
 
     def check(self, reconciliation: Reconciliation) -> None:
