@@ -124,7 +124,8 @@ def _is_newer_word(simulation: Simulation, source: Position, where: Position, va
     if held is None:
         return False
     missed_ms = _missed_ms(simulation, source, held.true_ms) + _missed_ms(simulation, where, value.true_ms)
-    return value.true_ms > held.true_ms - missed_ms - (UNCERTAIN_MS if held.is_ours else 0)
+    is_ours = held.is_ours or _is_taken_for_ours(simulation, source, held.true_ms)
+    return value.true_ms > held.true_ms - missed_ms - (UNCERTAIN_MS if is_ours else 0)
 
 
 def _missed_ms(simulation: Simulation, where: Position, true_ms: int) -> int:
