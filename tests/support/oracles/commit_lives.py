@@ -44,7 +44,8 @@ def replay(state: SyncState, alias: str, rows: pa.Table, lives: CommitLogLives) 
     commits.columns["actual_is_own"][:] = False
     for row in gone:
         for name in ("actual_at_ms", "actual_made_ms"):
-            commits.columns[name][state.offsets.ids([_key(row)])] = row["gone"]
+            key = state.offsets.ids([_key(row)])  # which may make room for it
+            commits.columns[name][key] = row["gone"]
     for row in marked:
         if row["gone"] == ABSENT:
             _take_in(state, alias, row)
