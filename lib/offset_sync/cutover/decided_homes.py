@@ -55,7 +55,3 @@ class DecidedHomes:
         is_moved &= committed_ms[target] <= moved_ms + UNCERTAIN_MS
         is_moved &= committed_ms[source] == others.max(axis=0, initial=ABSENT)
         return is_moved
-
-    def is_contested(self, group_id: str, stream: str) -> bool:
-        """Return whether two clusters had committed it when this command began."""
-        return (group_id, stream) in self.contested

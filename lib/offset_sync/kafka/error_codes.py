@@ -110,8 +110,8 @@ RETRIABLE = (
 MAYBE_APPLIED = (
     UNREACHABLE
     | MOVED_COORDINATOR
-    | {"REQUEST_TIMED_OUT", "NOT_LEADER_FOR_PARTITION", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "KAFKA_STORAGE_ERROR"}
-    | {"UNKNOWN"}
+    | {"REQUEST_TIMED_OUT", "NOT_LEADER_FOR_PARTITION", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"}
+    | {"KAFKA_STORAGE_ERROR", "UNKNOWN"}
 )
 """A write that failed so may have been applied all the same: the coordinator appends first, and answers afterwards."""
 

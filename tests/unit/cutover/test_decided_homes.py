@@ -43,7 +43,7 @@ def test_either_of_two_clusters_that_commit_may_be_named() -> None:
         assert home(site)[1]
         found = decided(site, source, target)
         assert home(site) == (source, False)
-        assert found.is_contested("g", "orders")
+        assert ("g", "orders") in found.contested
         assert found.contested["g", "orders"].startswith("committed at both Y (3, ")
 
 
