@@ -13,13 +13,13 @@ from offset_sync.sync.left_writes import LeftWrites
 MINUTE_MS = 60_000
 
 
-def answered_site(*offsets: int) -> Site:
+def answered_site(*offsets: int, apart_ms: int = MINUTE_MS) -> Site:
     """Return a site where X's commits at *offsets* were answered at Y, two higher, one after the other."""
     site = mirrored_site()
     for offset in offsets:
         site.commit("X", "g", offset)
         site.reconciled()
-        site.pass_time(MINUTE_MS)
+        site.pass_time(apart_ms)
     return site
 
 
@@ -48,8 +48,9 @@ def test_nothing_is_ours_of_a_group_that_has_members_there() -> None:
 
 
 @pytest.mark.parametrize("offset", [5, 10])
-def test_an_answer_that_is_recorded_was_read_and_comes_no_second_time(offset: int) -> None:
-    assert not is_ours(answered_site(3, 8), offset)
+@pytest.mark.parametrize("apart_ms", [1, MINUTE_MS])
+def test_an_answer_that_is_recorded_was_read_and_comes_no_second_time(offset: int, apart_ms: int) -> None:
+    assert not is_ours(answered_site(3, 8, apart_ms=apart_ms), offset)
 
 
 def test_another_answer_to_the_commit_that_was_answered_last_is_ours() -> None:
