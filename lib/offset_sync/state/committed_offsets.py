@@ -281,8 +281,8 @@ class ClusterOffsets:
     def position(self, rows: NDArray[np.intp]) -> tuple[Int64s, Int64s]:
         """Return where the groups of *rows* are if this cluster is their home, and since when (the cluster's word).
 
-        What its coordinator holds, whoever wrote it: what we brought is below all that the group has not read. Where
-        the log of commits has lost that, what the group itself committed last.
+        What its coordinator holds, whoever wrote it. Where the log of commits has lost that, what the group itself
+        committed last.
         """
         column = self.columns
         is_there = column["actual_offset"][rows] >= 0

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, State
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.home import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import Commits
 from offset_sync.translate.index.runs import Int64s
@@ -78,23 +77,24 @@ def plan_writes(
     our own value has to be written again if it was written before, lest it expires; also that of a group whose offsets
     were deleted together with their topic, which has no answer any more. *asks_everything*: ask about every
     translation. So is what a former coordinator was told. *is_decided*: a person has named the source, so the target is
-    set to the answer. Errs to asking, which costs a request and changes nothing.
+    set to the answer. Else what we wrote at the source raises nothing that stands at the target: it may have been
+    clamped to the source's log start, above what is unread. Errs to asking, which costs a request and changes nothing.
     """
     key, answers = translated.commits.key, translated.answers
     mine, there = (offsets.clusters[alias].columns for alias in (translated.source, translated.target))
     actual = there["actual_offset"][key].copy()
     rewound_ms = mine["rewound_ms"][key]
     rule = rules(actual, there["actual_is_own"][key], there["actual_made_ms"][key], rewound_ms)
-    is_newer = _is_newer_word(mine, there, key)
-    if is_decided:
-        rule, is_newer = np.full_like(rule, _SET), np.zeros_like(is_newer)
     is_withheld = IS_WITHHELD[answers.state]
     is_gone = np.isin(answers.state, _TOPIC_IS_GONE) & mine["is_deleted"][key]
     wanted = np.where(is_gone, actual, answers.wanted)
+    stays = _is_newer_word(mine, there, key) | (mine["actual_is_own"][key] & (actual >= 0) & (wanted > actual))
+    if is_decided:
+        rule, stays = np.full_like(rule, _SET), np.zeros_like(stays)
     is_held = (actual == wanted) & ~(is_withheld & ~is_gone)
     is_refreshed = is_held & refresh_due(there, key, refresh_before_ms)
-    is_backward = ~is_held & (((rule == _FORWARD) & (wanted < actual)) | is_newer)
-    is_open = (asks_everything | offsets.clusters[translated.target].has_moved(key)) & ~is_newer
+    is_backward = ~is_held & (((rule == _FORWARD) & (wanted < actual)) | stays)
+    is_open = (asks_everything | offsets.clusters[translated.target].has_moved(key)) & ~stays
     is_asked = np.where(is_withheld, is_refreshed, is_open | is_refreshed | ~(is_held | is_backward))
     outcome = np.where(is_withheld, _WITHHELD, np.where(is_backward, _NOT_FORWARD, _UNCHANGED))
     went_back = (rule == _FOLLOW) | (translated.commits.offset < translated.answered_offset)
@@ -138,16 +138,14 @@ def rules(
 
 
 def _is_newer_word(mine: ColumnStore, there: ColumnStore, key: KeyRows) -> NDArray[np.bool_]:
-    """Return of which keys the group's own last word at the target is newer than what its home holds; both on *key*.
+    """Return of which keys the group's own last word at the target is newer than that at its home; both on *key*.
 
     A group is at home with all partitions of a topic. Of one that it has not committed there since, the target may have
-    the newer word: a reset before the group went. What we wrote at the home is older than that too where both are of
-    the same moment. Errs to leaving the target alone.
+    the newer word: a reset before the group went. Errs to leaving the target alone.
     """
     held_ms = np.maximum(mine["actual_made_ms"][key], mine["genuine_made_ms"][key])  # also if its log has lost it
-    uncertain_ms = np.where(mine["actual_is_own"][key], UNCERTAIN_MS, 0)
     is_theirs = (there["actual_offset"][key] >= 0) & ~there["actual_is_own"][key]
-    found: NDArray[np.bool_] = is_theirs & (there["actual_made_ms"][key] > held_ms - uncertain_ms)
+    found: NDArray[np.bool_] = is_theirs & (there["actual_made_ms"][key] > held_ms)
     return found
 
 

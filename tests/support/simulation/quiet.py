@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from offset_sync.model.values import GroupPartition, State, TopicPartition
-from simulation.knowledge import UNCERTAIN_MS, Home
+from simulation.knowledge import Home
 from simulation.oracle import Violation
 from simulation.world import GRACE_MS, Position, Value, World
 
@@ -111,21 +111,30 @@ def _is_right(simulation: Simulation, source: Position, where: Position, value: 
     rewound_ms = simulation.world.rewound_ms.get(source, -1)
     missed_ms = _missed_ms(simulation, source, rewound_ms) + _missed_ms(simulation, where, value.true_ms)
     is_clear = abs(rewound_ms - value.true_ms) > missed_ms and not _is_taken_for_ours(simulation, source, rewound_ms)
-    if is_ours or (rewound_ms > value.true_ms and is_clear):
-        return value.offset == exact
-    if _is_newer_word(simulation, source, where, value):
-        return True
-    return value.offset >= exact  # somebody else's is only set forward
+    if value.offset > exact and (is_ours or (rewound_ms > value.true_ms and is_clear)):
+        return False
+    if value.offset < exact:  # what we wrote at the home raises nothing
+        return _is_newer_word(simulation, source, where, value) or _is_home_ours(simulation, source)
+    return True  # somebody else's is only set forward
 
 
 def _is_newer_word(simulation: Simulation, source: Position, where: Position, value: Value) -> bool:
     """Return whether what the group said last at the target may be newer than what its home holds: then it stays."""
-    held = simulation.world.values.get(source, simulation.world.hidden.get(source))
-    if held is None:
+    held = _held(simulation, source)
+    if held is None or value.is_ours:
         return False
     missed_ms = _missed_ms(simulation, source, held.true_ms) + _missed_ms(simulation, where, value.true_ms)
-    is_ours = held.is_ours or _is_taken_for_ours(simulation, source, held.true_ms)
-    return value.true_ms > held.true_ms - missed_ms - (UNCERTAIN_MS if is_ours else 0)
+    return value.true_ms > held.true_ms - missed_ms
+
+
+def _is_home_ours(simulation: Simulation, source: Position) -> bool:
+    """Return whether the home holds what we wrote, or what was taken for it."""
+    held = _held(simulation, source)
+    return held is not None and (held.is_ours or _is_taken_for_ours(simulation, source, held.true_ms))
+
+
+def _held(simulation: Simulation, source: Position) -> Value | None:
+    return simulation.world.values.get(source, simulation.world.hidden.get(source))
 
 
 def _missed_ms(simulation: Simulation, where: Position, true_ms: int) -> int:

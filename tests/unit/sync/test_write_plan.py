@@ -156,13 +156,13 @@ def test_the_newer_word_of_a_group_stays_at_the_target(at_home: list[tuple[int, 
     assert (outcomes(plan), plan.writes) == ([Outcome.NOT_FORWARD], [])
 
 
-def test_what_we_brought_is_no_newer_than_a_commit_of_the_same_moment() -> None:
-    plan = planned(
-        Given(AT_HOME, [(10, HOUR_MS - 1_000, THEIRS)]),
-        Given(AT_HOME, [(10, HOUR_MS - 60_000, THEIRS)]),
-        Given([(7, HOUR_MS, THEIRS)], [(10, HOUR_MS - 1_000, THEIRS)]),
-    )
+@pytest.mark.parametrize("author", [THEIRS, OURS])
+def test_what_we_brought_to_the_home_raises_nothing_elsewhere(author: bool) -> None:
+    """It may have been clamped to the log start of the home, which is above what the group has not read elsewhere."""
+    brought = Given(AT_HOME, [(10, HOUR_MS - 60_000, author)])
+    plan = planned(brought, Given([(7, HOUR_MS, THEIRS)], [(10, HOUR_MS - 1_000, author)]), Given(AT_HOME))
     assert [write.group_id for write in plan.writes] == ["g1", "g2"]
+    assert outcomes(plan)[0] is Outcome.NOT_FORWARD
 
 
 def test_what_the_group_said_at_its_home_is_the_newer_word_also_where_it_was_deleted_there() -> None:
@@ -185,6 +185,13 @@ def test_an_answer_that_goes_back_because_the_source_did_is_a_rewind() -> None:
     plan = planned(Given(WENT_BACK, [(60, 2, OURS)], offset=3, answered=9), Given(WENT_BACK, [(60, 2, THEIRS)]))
     assert states(plan) == [State.REWIND, State.REWIND]
     assert [write.rule for write in plan.writes] == [Rule.SET, Rule.FOLLOW]
+
+
+def test_a_home_that_went_back_and_holds_ours_sets_a_former_word_down_and_never_up() -> None:
+    home = [*WENT_BACK, (4, 6, OURS)]
+    plan = planned(Given(home, [(60, 2, THEIRS)]), Given(home, [(40, 2, THEIRS)]))
+    assert [(write.group_id, write.rule) for write in plan.writes] == [("g0", Rule.FOLLOW)]
+    assert outcomes(plan)[1] is Outcome.NOT_FORWARD
 
 
 def test_an_answer_that_does_not_go_back_is_none() -> None:
