@@ -77,8 +77,7 @@ def plan_writes(
     our own value has to be written again if it was written before, lest it expires; also that of a group whose offsets
     were deleted together with their topic, which has no answer any more. *asks_everything*: ask about every
     translation. So is what a former coordinator was told. *is_decided*: a person has named the source, so the target is
-    set to the answer. Else what we wrote at the source raises nothing that stands at the target: it may have been
-    clamped to the source's log start, above what is unread. Errs to asking, which costs a request and changes nothing.
+    set to the answer. Errs to asking, which costs a request and changes nothing.
     """
     key, answers = translated.commits.key, translated.answers
     mine, there = (offsets.clusters[alias].columns for alias in (translated.source, translated.target))
@@ -88,7 +87,7 @@ def plan_writes(
     is_withheld = IS_WITHHELD[answers.state]
     is_gone = np.isin(answers.state, _TOPIC_IS_GONE) & mine["is_deleted"][key]
     wanted = np.where(is_gone, actual, answers.wanted)
-    stays = _is_newer_word(mine, there, key) | (mine["actual_is_own"][key] & (actual >= 0) & (wanted > actual))
+    stays = _is_newer_word(mine, there, key) | _is_raised_by_ours(mine, key, actual, wanted)
     if is_decided:
         rule, stays = np.full_like(rule, _SET), np.zeros_like(stays)
     is_held = (actual == wanted) & ~(is_withheld & ~is_gone)
@@ -146,6 +145,15 @@ def _is_newer_word(mine: ColumnStore, there: ColumnStore, key: KeyRows) -> NDArr
     held_ms = np.maximum(mine["actual_made_ms"][key], mine["genuine_made_ms"][key])  # also if its log has lost it
     is_theirs = (there["actual_offset"][key] >= 0) & ~there["actual_is_own"][key]
     found: NDArray[np.bool_] = is_theirs & (there["actual_made_ms"][key] > held_ms)
+    return found
+
+
+def _is_raised_by_ours(mine: ColumnStore, key: KeyRows, actual: Int64s, wanted: Int64s) -> NDArray[np.bool_]:
+    """Return of which keys what we wrote at the home would raise what stands at the target.
+
+    It may have been clamped to the home's log start, which is above what is unread elsewhere. Errs to repeats.
+    """
+    found: NDArray[np.bool_] = mine["actual_is_own"][key] & (actual >= 0) & (wanted > actual)
     return found
 
 

@@ -13,20 +13,24 @@ from simulation.simulation import simulate
 
 
 class Remedy(NamedTuple):
-    """What closes a hole: taken out by *patches*, the *faults* have to break the promise; *seed* is where to begin."""
+    """What closes a hole: taken out by *patches*, the *faults* have to break the promise; *seed* is where to begin.
+
+    Each seed has so many *steps*.
+    """
 
     faults: frozenset[str]
     patches: tuple[tuple[str, Any], ...] = ()
     seed: int = 0
+    steps: int = 400
 
 
-def first_failure(remedy: Remedy, seeds: int, *, steps: int = 400) -> tuple[int, str] | None:
+def first_failure(remedy: Remedy, seeds: int) -> tuple[int, str] | None:
     """Return seed and message of the first failure without *remedy*; None if so many *seeds* have none."""
     with without_threads(), ExitStack() as stack:
         for name, instead in remedy.patches:
             stack.enter_context(patch(name, instead))
         for seed in range(remedy.seed, remedy.seed + seeds):
-            simulation = simulate(seed, remedy.faults, steps=steps)
+            simulation = simulate(seed, remedy.faults, steps=remedy.steps)
             try:
                 simulation.run()
             except Violation as problem:

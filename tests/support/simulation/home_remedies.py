@@ -81,6 +81,12 @@ OF_HOMES_CLOSED = {
     "cutover decides": Remedy(
         frozenset({"moves"}), ((_STATE + "group_homes.GroupHomes.note_moves", lambda _homes, _moves: None),), seed=14
     ),
+    "what we wrote at a home raises nothing elsewhere": Remedy(
+        frozenset(),
+        (("offset_sync.sync.write_plan._is_raised_by_ours", lambda _mine, key, *_told: np.zeros(len(key), np.bool_)),),
+        seed=61000856,
+        steps=600,
+    ),
     "at home what the coordinator holds counts": Remedy(
         frozenset({"moves"}),
         (
