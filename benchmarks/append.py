@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import SparkSession
 from results import save
 
 from offset_sync.jobs.spark_session import open_session
@@ -47,17 +48,19 @@ def measure(folder: Path, sizes: list[int], appends: int) -> list[dict[str, obje
     results: list[dict[str, object]] = []
     for size in sizes:
         rows = rows_of(size)
-        for name in ("spark", "kernel"):
-            tables = TableStore(spark, str(folder / f"{name}-{size}"))
+        for name in ("spark", "delta-rs"):
+            tables = TableStore(str(folder / f"{name}-{size}"))
             tables.create([OFFSET_COMMITS])
-            append = partial(append_by_spark, tables) if name == "spark" else partial(tables.append, OFFSET_COMMITS)
+            append = (
+                partial(append_by_spark, spark, tables) if name == "spark" else partial(tables.append, OFFSET_COMMITS)
+            )
             repeat(append, rows, range(appends))
             began, used = time.monotonic(), cpu_seconds(jvm)
             repeat(append, rows, range(appends, 2 * appends))
             wall, processor = time.monotonic() - began, cpu_seconds(jvm) - used
             found = {"writer": name, "rows": size, "wall_s": wall / appends, "processor_s": processor / appends}
             results.append({key: round(v, 3) if isinstance(v, float) else v for key, v in found.items()})
-            if tables.read(OFFSET_COMMITS).count() != 2 * appends * size:
+            if tables.all_rows(OFFSET_COMMITS).num_rows != 2 * appends * size:
                 raise SystemExit(f"{name}: the table does not hold what was appended")
     return results
 
@@ -68,9 +71,9 @@ def repeat(append: Callable[[pa.Table, tuple[str, int]], None], rows: pa.Table, 
         append(rows, ("query", version))
 
 
-def append_by_spark(tables: TableStore, rows: pa.Table, writer: tuple[str, int]) -> None:
+def append_by_spark(spark: SparkSession, tables: TableStore, rows: pa.Table, writer: tuple[str, int]) -> None:
     """Append as a DataFrame."""
-    write = tables.spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("append")
+    write = spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("append")
     write.option("txnAppId", writer[0]).option("txnVersion", writer[1]).save(tables.path(OFFSET_COMMITS))
 
 

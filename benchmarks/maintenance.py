@@ -23,17 +23,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake import DeltaTable
 from results import save
 
-from offset_sync.jobs.spark_session import open_session
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
-from offset_sync.tables.delta.jvm import java, java_session
-from offset_sync.tables.delta.statistics import statistics_of
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
+from offset_sync.tables.statistics import statistics_of
 from offset_sync.tables.store import TableStore
 
-REPOSITORY = Path(__file__).resolve().parent.parent
 PARTITIONS, RUNS, RECORDS = 8, 4, 10
 _PROBES = 10
 
@@ -44,20 +42,13 @@ def main() -> None:
     parser.add_argument("--versions", type=int, default=300)
     parser.add_argument("--kept", type=int, default=2)
     options = parser.parse_args()
-    jars = ",".join(str(jar) for jar in sorted((REPOSITORY / "jars" / "spark").glob("*.jar")))
-    os.environ.setdefault(
-        "PYSPARK_SUBMIT_ARGS",
-        f"--jars {jars} --driver-memory 1g --conf spark.ui.showConsoleProgress=false pyspark-shell",
-    )
-    spark = open_session("maintenance")
-    spark.sparkContext.setLogLevel("ERROR")
     results = []
     with tempfile.TemporaryDirectory(prefix="offset-sync-maintenance-") as folder:
-        warm_up = Week(TableStore(spark, f"{folder}/warm-up"), 100, 1)
+        warm_up = Week(TableStore(f"{folder}/warm-up"), 100, 1)
         warm_up.pass_day(maintains=False)
         warm_up.measure()
         for maintains in (False, True):
-            week = Week(TableStore(spark, f"{folder}/{maintains}"), options.versions, options.kept)
+            week = Week(TableStore(f"{folder}/{maintains}"), options.versions, options.kept)
             for day in range(1, options.days + 1):
                 seconds = week.pass_day(maintains=maintains)
                 if day % 3 == 1:
@@ -80,7 +71,7 @@ class Week:
         version = self.tables.version(RECORD_RUNS)
         for number in range(version + 1, version + 1 + self.versions):
             self._write(number)
-        _log_of(self.tables).checkpoint()
+        DeltaTable(self.path).create_checkpoint()
         return self._maintain() if maintains else 0.0
 
     def measure(self) -> dict[str, Any]:
@@ -100,21 +91,20 @@ class Week:
         }
 
     def _maintain(self) -> float:
-        path = str(self.path)
         for entry in (self.path / "_delta_log").glob("0*"):
             os.utime(entry, (time.time() - 86_400, time.time() - 86_400))
         began = time.monotonic()
-        maintainer = Maintainer(self.tables.spark, timedelta(seconds=1))
+        maintainer = Maintainer(self.tables, timedelta(seconds=1))
         if self.batches == self.versions:  # the first day
-            maintainer.prepare(path, RECORD_RUNS)
+            maintainer.prepare(RECORD_RUNS)
         begin = max(0, self.batches - self.kept * self.versions) * RUNS * RECORDS
         places = [
             {"cluster": "dc1", "topic": "orders", "partition": p, "begin": begin} for p in range(PARTITIONS) if begin
         ]
-        maintainer.cut(path, pa.Table.from_pylist(places, BEGINS_SCHEMA))
-        maintainer.compact(path)
+        maintainer.cut(RECORD_RUNS, pa.Table.from_pylist(places, BEGINS_SCHEMA))
+        maintainer.compact(RECORD_RUNS)
         time.sleep(1.1)  # what was removed may be deleted after a second here
-        maintainer.clean_up(path)
+        maintainer.clean_up(RECORD_RUNS)
         return round(time.monotonic() - began, 1)
 
     def _probe(self) -> tuple[float, float]:
@@ -177,10 +167,6 @@ class Week:
         yesterday = time.time() - 86_400
         os.utime(entry, (yesterday, yesterday))
         os.utime(self.path / name, (yesterday, yesterday))
-
-
-def _log_of(tables: TableStore) -> Any:
-    return java("org.apache.spark.sql.delta.DeltaLog").forTable(java_session(tables.spark), tables.path(RECORD_RUNS))
 
 
 if __name__ == "__main__":

@@ -26,10 +26,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
-from offset_sync.tables.delta.first_entry import create_local
-from offset_sync.tables.delta.properties import properties_of
-from offset_sync.tables.delta.statistics import statistics_of
 from offset_sync.tables.sorted_files import SortedRows
+from offset_sync.tables.statistics import statistics_of
+from offset_sync.tables.store import TableStore
 
 ALIASES = ("dc1", "dc2")
 PARTITIONS = 8
@@ -104,7 +103,7 @@ class Blocks:
 def write_table(root: Path, topic: str, runs: int) -> dict[str, Any]:
     """Write ``record_runs`` of so many *runs* below *root*; return its files and MiB, and the seconds it took."""
     began, folder = time.monotonic(), root / RECORD_RUNS.name
-    create_local(folder, RECORD_RUNS, properties_of(RECORD_RUNS))
+    TableStore(str(root)).create([RECORD_RUNS])
     ends_ms = int(time.time() * 1000) - 5 * _FILE_MS
     with multiprocessing.get_context("spawn").Pool(len(ALIASES)) as pool:
         given = [(folder, topic, runs, cluster, ends_ms) for cluster in range(len(ALIASES))]

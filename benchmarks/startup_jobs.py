@@ -16,7 +16,7 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.tables.catalog import RECORD_RUNS
-from offset_sync.tables.local_store import LocalTables
+from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.story.jobs import RunningJob
 
@@ -28,7 +28,7 @@ def measure_jobs(
 ) -> list[dict[str, Any]]:
     """Return the best of so many *times* of each job; groups have committed *offset*, and there is something above."""
     here, there = (ClusterAdmin(a, {"bootstrap.servers": clusters[a].bootstrap_servers}) for a in ("dc1", "dc2"))
-    tables = LocalTables(str(config.parent / "tables"))
+    tables = TableStore(str(config.parent / "tables"))
     producer = Producer({"bootstrap.servers": clusters["dc1"].bootstrap_servers, "log_level": 0})
     first_commit, first_row = list[float](), list[float]()
     for number in range(1, times + 1):
@@ -49,7 +49,7 @@ def _stands(there: ClusterAdmin, wanted: int) -> bool:
     return not isinstance(found, ClusterError) and found[TopicPartition(STEADY, 0)].offset >= wanted
 
 
-def _has_grown(tables: LocalTables, before: int) -> bool:
+def _has_grown(tables: TableStore, before: int) -> bool:
     return tables.version(RECORD_RUNS, before) > before
 
 

@@ -15,7 +15,6 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
 
-import log_store
 import stamp
 from prerequisites import find_java
 from progress import run_shown
@@ -25,7 +24,6 @@ JARS = REPO / "jars"
 LOG = REPO / ".venv" / "install-jars.log"
 CONF = REPO / "conf" / "jars"
 INSTALLED, CLUSTER = ("spark", "broker", "mirror", "streams"), ("hadoop", "s3proxy", "s3a")
-OWN_SOURCES = (CONF / "LocalCheckpoints.java", CONF / "S3LogStore.java")
 _ATTEMPTS = 3
 
 
@@ -33,11 +31,10 @@ def main(folders: Sequence[str] = tuple(sys.argv[1:])) -> None:
     """Bring `jars/`, or these *folders* of it, up to date; a jar that no longer belongs there is removed."""
     os.chdir(REPO)  # Ivy reads its patterns relative to here, so no character of this folder's name can mislead it
     pinned = (CONF / "ivy.xml").read_text()
-    made_from = stamp.digest(pinned, *(source.read_text() for source in OWN_SOURCES), *folders)
+    made_from = stamp.digest(pinned, *folders)
     root, folders = (JARS / "cluster", CLUSTER) if tuple(folders) == ("cluster",) else (JARS, folders)
     wanted = wanted_jars(pinned, folders)
-    own = [root / "spark" / log_store.NAME] if "spark" in (folders or INSTALLED) else []
-    if stamp.is_current(root, made_from) and all(jar.is_file() for jar in [*(root / jar for jar in wanted), *own]):
+    if stamp.is_current(root, made_from) and all((root / jar).is_file() for jar in wanted):
         return
     root.mkdir(parents=True, exist_ok=True)
     stamp.forget(root)
@@ -51,8 +48,6 @@ def main(folders: Sequence[str] = tuple(sys.argv[1:])) -> None:
             print(f"{failure}\nJars: trying again", flush=True)
     if missing := [jar for jar in wanted if not (root / jar).is_file()]:
         raise SystemExit(f"Jars: Ivy left out {', '.join(missing)}; see {LOG}")
-    for jar in own:  # after Ivy, which deletes what it has not fetched
-        log_store.build_log_store(OWN_SOURCES, _spark_jars(), jar)
     stamp.remember(root, made_from)
 
 

@@ -46,8 +46,7 @@ def _sections(described: Iterable[Table | View]) -> str:
 def _about(described: Table | View) -> str:
     text = described.comment
     if isinstance(described, Table):
-        order = f" Clustered by {', '.join(described.cluster_by)}." if described.cluster_by else ""
-        text = f"{text} {_life(described)}{order}"
+        text = f"{text} {_life(described)}"
     return textwrap.fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False)
 
 

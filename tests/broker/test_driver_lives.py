@@ -14,7 +14,6 @@ from broker.crafted_logs import Clusters, copied_log, create_topics, native_log,
 from broker.installation import Installation, install, until
 from offset_sync.config import load_config
 from offset_sync.jobs.renewal import Renewal
-from offset_sync.jobs.spark_session import open_session
 from offset_sync.jobs.sync_offsets import sync_offsets
 from offset_sync.state import lease
 from offset_sync.state.lease import Lease
@@ -42,7 +41,7 @@ def installation(clusters: Clusters, spark_environment: None, tmp_path_factory: 
 def test_once_writes_nothing_before_the_driver_that_never_said_that_it_ended_is_over(
     clusters: Clusters, installation: Installation, group_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Lease(TableStore(open_session("x"), str(installation.folder / "tables")), "sync_offsets", threading.Event()).claim()
+    Lease(TableStore(str(installation.folder / "tables")), "sync_offsets", threading.Event()).claim()
     monkeypatch.setattr(lease, "SETTLE_S", 15.0)
     commit(clusters["dc1"], {group_name: {PLACE: 10}})
     began = time.time()

@@ -22,8 +22,8 @@ from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.members import Members, open_members
 from offset_sync.tables.catalog import TABLES
-from offset_sync.tables.local_store import LocalTables
 from offset_sync.tables.report_tables import REPORT_TABLES
+from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
@@ -48,7 +48,7 @@ def installation(clusters: Clusters, cluster: EmbeddedCluster, topic_name: str, 
 def opened(installation: Installation, clusters: Clusters) -> tuple[GroupActivity, Members]:
     """Return what a report asks and what sync_offsets asks about dc1, with the tables as they are."""
     config = load_config(installation.config_file, {})
-    tables = LocalTables(config.tables.root)
+    tables = TableStore(config.tables.root)
     tables.create((*TABLES, *REPORT_TABLES))
     admins = {alias: admin_for(clusters[alias]) for alias in config.clusters}
     return open_group_activity(config, tables, admins)["dc1"], open_members(config, tables, CommitLogLives(tables))

@@ -19,7 +19,6 @@ import pytest
 from broker.committed_offsets import Partition, commit, commits_recorded, committed
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, Job, install, until
-from offset_sync.tables.delta.lock import table_lock
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1500)]
 
@@ -58,11 +57,8 @@ class Stage:
         until(lambda: self.offset(group) == offset + SHIFT, job=job)
 
     def pause(self, job: Job) -> None:
-        """Stop a driver's processes while none of them holds the lock of a table, for nobody could take that away."""
-        with ExitStack() as locks:
-            for folder in sorted(self.installation.folder.glob("tables/*/_delta_log")):
-                locks.enter_context(table_lock(folder.parent))
-            os.killpg(job.process.pid, signal.SIGSTOP)
+        """Stop a driver's processes, wherever they are: they hold nothing that another one waits for."""
+        os.killpg(job.process.pid, signal.SIGSTOP)
 
     def epochs(self) -> list[tuple[int, bool]]:
         """Return the rows of the table of drivers: epoch, and whether it says that the driver has ended."""

@@ -35,6 +35,7 @@ from offset_sync.sync.distributed_writer import DistributedWriter
 from offset_sync.sync.target_writer import TargetWriter
 from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, QUARANTINE, RECORD_RUNS
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.task_files import write_by_tasks
 
 LOGS = 4
 PLACES = [("orders", number) for number in range(LOGS)]
@@ -95,7 +96,7 @@ def delta(spark: SparkSession, folder: Path) -> object:
 
 def indexing(spark: SparkSession, folder: Path) -> object:
     """What large micro-batches of one record a run leave, and whose tasks have worked on each."""
-    tables = TableStore(spark, str(folder / "tables"))
+    tables = TableStore(str(folder / "tables"))
     tables.create([RECORD_RUNS, QUARANTINE, INDEXED_TOPICS, LOG_INCARNATIONS])
     plan = Plan({}, [])
     own = SimpleNamespace(fetch_each=lambda wanted: {"Y": said_of(plan.ends[-1])})
@@ -118,18 +119,18 @@ def indexing(spark: SparkSession, folder: Path) -> object:
         found.append({"collected": sum(collected), "tasks": tasks, "version": tables.version(RECORD_RUNS)})
         collected.clear()
     ClassicFrame.toArrow = collect
-    return {"batches": found, "logs": contents(tables)}
+    return {"batches": found, "logs": contents(spark, tables)}
 
 
 def repeated(spark: SparkSession, folder: Path) -> object:
     """How many rows a table has, and how many files lie there, when tasks have died at their end and were repeated."""
-    tables = TableStore(spark, str(folder / "repeated"))
+    tables = TableStore(str(folder / "repeated"))
     tables.create([QUARANTINE])
     columns = [f"CAST(NULL AS {each.type}) AS {each.name}" for each in QUARANTINE.columns if each.name != "offset"]
     frame = spark.range(0, 100, 1, 4).selectExpr("id AS offset", *columns).select(*QUARANTINE.names)
     dying = frame.mapInArrow(died_once, QUARANTINE.ddl)
-    tables.append(QUARANTINE, QUARANTINE.no_rows, ("q", 0), tables.write_by_tasks(QUARANTINE, [dying]))
-    return sorted(row.offset for row in tables.read(QUARANTINE).collect())
+    tables.append(QUARANTINE, QUARANTINE.no_rows, ("q", 0), write_by_tasks(tables, QUARANTINE, [dying]))
+    return sorted(row.offset for row in spark.read.format("delta").load(tables.path(QUARANTINE)).collect())
 
 
 def died_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -166,9 +167,9 @@ def tasks_by_executor(spark: SparkSession) -> dict[str, int]:
     return {found.apply(n).id(): found.apply(n).completedTasks() for n in range(found.size())}
 
 
-def contents(tables: TableStore) -> object:
+def contents(spark: SparkSession, tables: TableStore) -> object:
     """Return how many records the runs of each log have, and how many different offsets."""
-    runs = tables.spark.read.format("delta").load(tables.path(RECORD_RUNS)).where("length > 0")
+    runs = spark.read.format("delta").load(tables.path(RECORD_RUNS)).where("length > 0")
     by_log = runs.groupBy("partition").agg(F.sum("length"), F.countDistinct("start_offset"), F.max("start_offset"))
     return sorted(map(list, by_log.collect()))
 

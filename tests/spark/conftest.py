@@ -62,14 +62,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def template(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with every table, empty."""
     root = tmp_path_factory.mktemp("template")
-    TableStore(spark, str(root)).create()
+    TableStore(str(root)).create()
     return root
 
 
 @pytest.fixture
-def tables(spark: SparkSession, template: Path, tmp_path: Path) -> TableStore:
+def tables(template: Path, tmp_path: Path) -> TableStore:
     """Empty tables of this test only."""
-    return TableStore(spark, str(shutil.copytree(template, tmp_path / "tables")))
+    return TableStore(str(shutil.copytree(template, tmp_path / "tables")))

@@ -17,6 +17,7 @@ from offset_sync.tables.delta.self_test import REMEDY
 
 REPO = Path(__file__).resolve().parents[2]
 JARS = REPO / "jars" / "spark"
+DELTA_SPARK = "delta-spark_4.2_2.13-4.4.0.jar"
 CONFIG = """
 clusters:
   dc1: {{kafka: {{bootstrap.servers: "127.0.0.1:1"}}}}
@@ -81,23 +82,24 @@ def without(left_out: str) -> Callable[[Entries], Entries]:
 
 
 def test_a_jar_of_another_version_and_one_that_is_missing_end_the_job_with_one_line(installation: Installation) -> None:
-    other = installation.replace("delta-kernel-api-4.4.0.jar", with_version("4.3.1"), "delta-kernel-api-4.3.1.jar")
+    other = installation.replace(DELTA_SPARK, with_version("4.3.1"), DELTA_SPARK.replace("4.4.0", "4.3.1"))
     (installation.jars / "delta-storage-4.4.0.jar").unlink()
     code, out, lines = installation.run("sync_offsets")
     assert lines[-1] == (
+        f"expected delta-spark 4.4.0, found 4.3.1 in {other}; "
         "expected delta-storage 4.4.0, found none: java.lang.ClassNotFoundException: io.delta.storage.LogStore; "
-        f"expected delta-kernel-api 4.4.0, found 4.3.1 in {other}; {REMEDY}"
+        f"{REMEDY}"
     )
     assert (code, out, "Traceback" in "".join(lines)) == (1, "", False)
     assert not (installation.folder / "tables").exists()
 
 
-def test_a_class_that_only_maintenance_needs_is_missed_before_it_touches_a_table(installation: Installation) -> None:
-    missing = "org/apache/spark/sql/delta/TruncationGranularity"
-    other = installation.replace("delta-spark_4.2_2.13-4.4.0.jar", without(f"{missing}.class"))
-    code, out, lines = installation.run("maintain_tables", "--log-format", "json")
+def test_a_class_that_is_missing_is_missed_before_a_table_is_touched(installation: Installation) -> None:
+    missing = "org/apache/spark/sql/delta/DeltaLog"
+    other = installation.replace(DELTA_SPARK, without(f"{missing}.class"))
+    code, out, lines = installation.run("index_records", "--log-format", "json")
     said = json.loads(lines[-1])["msg"]
-    assert said.startswith(f"expected delta-spark, found 4.4.0 in {other}: ")
+    assert said.startswith(f"expected delta-spark 4.4.0, found 4.4.0 in {other}: ")
     assert said.endswith(f"{missing.replace('/', '.')}; {REMEDY}")
     assert (code, out, "Traceback" in "".join(lines)) == (1, "", False)
     assert not (installation.folder / "tables").exists()

@@ -36,10 +36,10 @@ ROOMS = {
     "translate": room(2, "numpy"),
     "kafka": room(2, "confluent_kafka"),
     "tables": room(2, "delta deltalake duckdb numpy py4j pyarrow pyspark"),
-    "state": room(3, "numpy pyarrow pyspark"),
+    "state": room(3, "numpy pyarrow"),
     "ingest": room(4, "numpy pyarrow pyspark"),
     "sync": room(4, "numpy pyarrow pyspark"),
-    "status": room(5, "numpy pyarrow pyspark rich"),
+    "status": room(5, "numpy pyarrow rich"),
     "cutover": room(6, "numpy pyarrow rich"),
     "jobs": room(7, "numpy prometheus_client pyarrow pyspark rich"),
 }
@@ -56,7 +56,18 @@ WITHOUT = {
         "sync.distributed_writer",
         "tables",
     ),
-    "pyspark": ("tables.views.duckdb", "status.render", "kafka", "config"),
+    "pyspark": (
+        "config",
+        "cutover",
+        "jobs.early_index",
+        "kafka",
+        "state",
+        "status",
+        "tables.maintenance",
+        "tables.storage_check",
+        "tables.store",
+        "tables.views.duckdb",
+    ),
 }
 
 # Behind one door each: what pyspark and py4j keep to themselves, names of the JVM's classes, and C.

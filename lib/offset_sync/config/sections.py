@@ -187,10 +187,11 @@ class Maintenance(Section):
 
 
 class Tables(Section):
-    """Where the Delta tables and the checkpoints are; any Hadoop path, kept as it is written."""
+    """Where the Delta tables and the checkpoints are, kept as it is written, and how that storage is reached."""
 
     root: Text = "./data/tables"
     checkpoints: Text = "./data/checkpoints"
+    storage: Options = Field(default_factory=dict)
 
 
 class Status(Section):

@@ -24,8 +24,8 @@ from offset_sync.status.live_state import LiveState
 from offset_sync.sync.reconciliation import OffsetWriter
 from offset_sync.sync.target_writer import TargetWriter
 from offset_sync.sync.translation_history import TranslationHistory
-from offset_sync.tables.protocol import Tables
 from offset_sync.tables.report_tables import CUTOVERS
+from offset_sync.tables.store import TableStore
 
 
 class TableJournal:
@@ -36,7 +36,7 @@ class TableJournal:
 
     def __init__(
         self,
-        tables: Tables,
+        tables: TableStore,
         direction: Direction,
         mode: Mode,
         say: Callable[[str], None],

@@ -84,7 +84,7 @@ class Checkpoint:
             if topic in topics and topic in ends:
                 left.setdefault(topic, {})[str(partition)] = offset
         if left != ends:
-            self._files.replace_text(f"{self.path}/{name}", "\n".join([*before, json.dumps(left)]))
+            self._files.write_text(f"{self.path}/{name}", "\n".join([*before, json.dumps(left)]))
 
     def last_committed(self) -> int | None:
         """Return the last micro-batch that is done; None: none has ever been.

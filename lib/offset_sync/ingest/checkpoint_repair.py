@@ -34,7 +34,7 @@ def repair_checkpoint(files: Files, path: str) -> list[str]:
         gone = [f"commits/{done[-1]}"]
     is_nameless = _is_nameless(files, path)
     if damaged or (is_nameless and planned):
-        files.replace_text(f"{path}/metadata", json.dumps({"id": str(uuid.uuid4())}))
+        files.write_text(f"{path}/metadata", json.dumps({"id": str(uuid.uuid4())}))
     elif is_nameless and files.exists(f"{path}/metadata"):
         gone.append("metadata")
     for name in [*gone, *damaged]:

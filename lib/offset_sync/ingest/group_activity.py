@@ -32,7 +32,7 @@ from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.groups_by_log import KINDS, GroupsByLog
-from offset_sync.tables.protocol import Tables
+from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 DEADLINE_S, NAMED_DEADLINE_S = 5.0, 30.0
@@ -138,7 +138,7 @@ class GroupActivity:
 
 
 def open_group_activity(
-    config: Config, tables: Tables, admins: Mapping[str, ClusterAdmin]
+    config: Config, tables: TableStore, admins: Mapping[str, ClusterAdmin]
 ) -> Mapping[str, GroupActivity]:
     """Return who tells which groups have members at each cluster of *config*; *admins* ask them."""
     by_log = GroupsByLog(tables, CommitLogLives(tables), config.clusters)

@@ -23,7 +23,7 @@ from offset_sync.tables.catalog import (
     TRUNCATED,
     WRITTEN,
 )
-from offset_sync.tables.protocol import Tables
+from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 _REASONS = {RECREATED: "the topic was made anew", TRUNCATED: "its log was cut"}
@@ -74,7 +74,7 @@ class IncarnationLog:
     as copies in this life.
     """
 
-    def __init__(self, tables: Tables, *, of_commits: bool) -> None:
+    def __init__(self, tables: TableStore, *, of_commits: bool) -> None:
         self._tables, self._of_commits = tables, of_commits
         self._logs: dict[ClusterPartition, KnownLog] = {}
         self._indexed_ids: dict[tuple[str, str], set[str]] = {}

@@ -59,8 +59,7 @@ class KeptAlignments:
     def write(self, kept: Mapping[ClusterPartition, Kept]) -> None:
         """Put *kept* in the place of what was kept before."""
         logs = [[list(log), _to_plain(each.state), each.lives_ms] for log, each in sorted(kept.items())]
-        self._files.make_folder(self._folder)
-        self._files.replace_text(self.path, json.dumps({"version": _VERSION, "logs": logs}))
+        self._files.write_text(self.path, json.dumps({"version": _VERSION, "logs": logs}))
 
 
 def _to_plain(state: AlignerState) -> dict[str, Any]:

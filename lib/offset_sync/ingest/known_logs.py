@@ -22,7 +22,7 @@ from offset_sync.state.incarnation_rows import lives_of
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.row_groups import RowGroups, greatest_of_each, keys_at
 from offset_sync.tables.catalog import DOUBTS, LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECORD_RUNS
-from offset_sync.tables.protocol import Tables
+from offset_sync.tables.store import TableStore
 from offset_sync.translate.fingerprint.aligner import AlignerState
 from offset_sync.translate.fingerprint.copy_follower import CopyFollower
 from offset_sync.translate.fingerprint.order_watch import Anchors, OrderWatch
@@ -53,7 +53,7 @@ class KnownLogs(NamedTuple):
         return newest_whole(of_present_life(self.stretches.get(log, ()), self.lives.get(log, ())))
 
 
-def read_known(tables: Tables, wanted: Collection[ClusterPartition]) -> KnownLogs:
+def read_known(tables: TableStore, wanted: Collection[ClusterPartition]) -> KnownLogs:
     """Return what is known of the *wanted* logs.
 
     A life that is noticed meanwhile makes all of it void: to be known to who asks before that.

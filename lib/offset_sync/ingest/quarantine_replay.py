@@ -8,20 +8,20 @@ does the rest. One driver at a time may do it.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime, timezone
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from offset_sync.ingest.commit_batch import CommitBatch, commit_rows
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
 from offset_sync.ingest.looked import Looked
 from offset_sync.model.values import CONSUMER_OFFSETS, Outcome
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, QUARANTINE
+from offset_sync.tables.matching import partners
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ def replay_quarantine(tables: TableStore) -> int:
     """
     if tables.version(QUARANTINE) == 0:
         return 0
-    waiting, now = _waiting(tables.read(QUARANTINE)).toArrow(), datetime.now(timezone.utc)
+    waiting, now = _waiting(tables), datetime.now(timezone.utc)
     by_cluster = {
         alias: _decoded(waiting.filter(pc.equal(waiting.column("cluster"), alias)))
         for alias in pc.unique(waiting.column("cluster")).to_pylist()
@@ -63,18 +63,23 @@ def clusters_waiting(tables: TableStore) -> set[str]:
     """Return the clusters of which commits are in quarantine that were not replayed: what they say is not known."""
     if tables.version(QUARANTINE) == 0:
         return set()
-    rows = _waiting(tables.read(QUARANTINE)).select("cluster").distinct().collect()
-    return {row["cluster"] for row in rows}
+    return {*_waiting(tables).column("cluster").to_pylist()}
 
 
-def _waiting(quarantine: DataFrame) -> DataFrame:
+def _waiting(tables: TableStore) -> pa.Table:
     """Return the records of ``__consumer_offsets`` that have not been replayed, each once, as it was seen first."""
-    rows = quarantine.where(F.col("topic") == CONSUMER_OFFSETS)
-    is_mark = F.col("error") == REPLAYED
-    seen = rows.where(~is_mark).groupBy(*_PLACE, "key", "value").agg(F.min("seen_at").alias("seen_at"))
-    marks = rows.where(is_mark).groupBy(*_PLACE).agg(F.max("seen_at").alias("replayed_at"))
-    waiting = F.col("replayed_at").isNull() | (F.col("seen_at") > F.col("replayed_at"))
-    return seen.join(marks, _PLACE, "left").where(waiting)
+    rows = tables.rows_where(QUARANTINE, {"topic": CONSUMER_OFFSETS})
+    is_mark = pc.fill_null(pc.equal(rows.column("error"), REPLAYED), False)
+    seen = _grouped(rows.filter(pc.invert(is_mark)), [*_PLACE, "key", "value"], "min")
+    marks = _grouped(rows.filter(is_mark), _PLACE, "max")
+    partner = partners(seen, marks, _PLACE)
+    replayed_at = marks.column("seen_at").combine_chunks().take(pa.array(partner, mask=partner < 0))
+    return seen.filter(pc.fill_null(pc.greater(seen.column("seen_at"), replayed_at), True))
+
+
+def _grouped(rows: pa.Table, by: Sequence[str], of_times: str) -> pa.Table:
+    found = rows.group_by(list(by), use_threads=False).aggregate([("seen_at", of_times)])
+    return found.rename_columns([*by, "seen_at"])
 
 
 def _decoded(rows: pa.Table) -> pa.Table:
@@ -93,27 +98,24 @@ def _rows(tables: TableStore, alias: str, decoded: pa.Table, now: datetime) -> p
 
 def _is_own(tables: TableStore, alias: str, decoded: pa.Table) -> NDArray[np.bool_]:
     """Return which commits have a value that we have written at the cluster *alias* for their key."""
-    if tables.version(OFFSET_TRANSLATIONS) == 0:
-        return np.zeros(decoded.num_rows, np.bool_)
     key = ["group_id", "topic", "partition"]
-    written = tables.read(OFFSET_TRANSLATIONS).where(F.col("outcome") == Outcome.COMMITTED.name)
-    written = written.where(F.col("target_cluster") == alias).select(*key, F.col("target_offset").alias("offset"))
-    values = decoded.select([*key, "committed_offset"]).rename_columns([*key, "offset"])
-    asked = tables.spark.createDataFrame(values.append_column("row", pa.array(range(values.num_rows), pa.int64())))
-    rows = written.join(F.broadcast(asked), [*key, "offset"]).select("row").distinct().toArrow().column("row")
-    found: NDArray[np.bool_] = np.isin(np.arange(decoded.num_rows), rows.to_numpy())
-    return found
+    is_own = np.zeros(decoded.num_rows, np.bool_)
+    for rows in tables.batches(OFFSET_TRANSLATIONS, [*key, "target_cluster", "target_offset", "outcome"]):
+        is_there = pc.and_(
+            pc.equal(rows.column("outcome"), Outcome.COMMITTED.name), pc.equal(rows.column("target_cluster"), alias)
+        )
+        written = rows.filter(pc.fill_null(is_there, False)).select([*key, "target_offset"])
+        values = written.rename_columns([*key, "committed_offset"]).group_by([*key, "committed_offset"]).aggregate([])
+        is_own |= partners(decoded, values, [*key, "committed_offset"]) >= 0
+    return is_own
 
 
 def _lacking(tables: TableStore, rows: pa.Table) -> pa.Table:
     """Return those of *rows* that ``offset_commits`` has not: a start that was killed may have entered them."""
-    if tables.version(OFFSET_COMMITS) == 0:
-        return rows
-    numbered = rows.select(_RECORD).append_column("row", pa.array(range(rows.num_rows), pa.int64()))
-    known = tables.read(OFFSET_COMMITS).select(*_RECORD)
-    found = F.broadcast(tables.spark.createDataFrame(numbered))
-    there = known.join(found, _RECORD, "inner").select("row").distinct().toArrow().column("row")
-    return rows.filter(pc.invert(pc.is_in(numbered.column("row"), there.combine_chunks())))
+    is_there = np.zeros(rows.num_rows, np.bool_)
+    for known in tables.batches(OFFSET_COMMITS, _RECORD):
+        is_there |= partners(rows, known.group_by(_RECORD).aggregate([]), _RECORD) >= 0
+    return rows.filter(pa.array(~is_there))
 
 
 def _marks(rows: pa.Table, now: datetime) -> pa.Table:

@@ -32,6 +32,7 @@ from offset_sync.state import failpoints
 from offset_sync.tables.catalog import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
 from offset_sync.tables.definition import fitted
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.task_files import write_by_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +153,7 @@ class RecordIndexer:
     ) -> None:
         """Append *rows* and the runs that are *kept*, which tasks write: all of them or none."""
         alias, names = self._builder.alias, self._builder.names
-        written = self._tables.write_by_tasks(RECORD_RUNS, [each.runs(alias, at, names) for each in kept])
+        written = write_by_tasks(self._tables, RECORD_RUNS, [each.runs(alias, at, names) for each in kept])
         self._tables.append(RECORD_RUNS, rows, writer, written)
 
     def _put_in_quarantine(self, rows: pa.Table, read: ReadBatch, writer: tuple[str, int]) -> None:
@@ -170,7 +171,7 @@ class RecordIndexer:
                 count += kept.errors
         if count:
             logger.warning("%s: %d records with malformed headers put in quarantine", writer[0], count)
-        self._tables.append(QUARANTINE, rows, writer, self._tables.write_by_tasks(QUARANTINE, frames))
+        self._tables.append(QUARANTINE, rows, writer, write_by_tasks(self._tables, QUARANTINE, frames))
 
     def _cut(self, made: ExitStack, records: DataFrame, ranges: OffsetRanges) -> Cut:
         """Return the runs of *records*, which are those of *ranges*; what tasks keep of them is theirs until *made*."""

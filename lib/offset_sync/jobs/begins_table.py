@@ -1,4 +1,4 @@
-"""From where on rows of logs stay, as a table that Spark joins with theirs."""
+"""From where on rows of logs stay, as a table to be matched with theirs."""
 
 from __future__ import annotations
 

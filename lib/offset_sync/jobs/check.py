@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -78,7 +77,7 @@ def find_all(config: Config) -> list[Finding]:
         for alias, each in checked.items()
     )
     warned = (Finding(Level.WARN, path_text(each.path), "configuration", each.text) for each in cautions(config))
-    return [*chain.from_iterable(of_clusters), *mirrors.between, *warned, *check_places(config, os.environ)]
+    return [*chain.from_iterable(of_clusters), *mirrors.between, *warned, *check_places(config)]
 
 
 def _brokers(config: Config, rights: OwnRights) -> list[int] | str:

@@ -36,7 +36,7 @@ from offset_sync.state.fenced_tables import FencedTables
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.state.known_names import learn_names, strays
 from offset_sync.state.lease import Lease, held
-from offset_sync.tables.delta.local_checkpoints import start_no_processes
+from offset_sync.tables.files import files_of
 from offset_sync.tables.store import TableStore
 
 _POLL_S = 0.2
@@ -73,9 +73,8 @@ def builder_of(config: Config, alias: str) -> RunBuilder:
 def index_records(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Index until stopped, or with ``--once`` up to what is there now; return one line per cluster that failed."""
     spark = open_session("offset-sync index_records", clusters=len(config.clusters))
-    tables = TableStore(spark, config.tables.root)
+    tables = TableStore.of(config)
     tables.create()
-    start_no_processes(spark, tables.files, config.tables.checkpoints)
     try:
         with held(Lease(tables, "index_records", stop)) as lease:
             return _index(config, spark, lease, is_once=arguments.once)
@@ -84,7 +83,7 @@ def index_records(config: Config, arguments: argparse.Namespace, stop: threading
 
 
 def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) -> Sequence[str]:
-    tables = FencedTables(spark, config.tables.root, lease, config.names)
+    tables = FencedTables(config.tables.root, lease, files_of(config), config.names)
     queries = _supervisor(config, lease)
     options = {alias: config.admin_options(alias) for alias in config.clusters}
     admins = {alias: open_admin(alias, each, config.names) for alias, each in options.items()}

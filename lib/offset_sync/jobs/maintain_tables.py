@@ -12,14 +12,13 @@ from contextlib import ExitStack
 from datetime import datetime, timezone
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.jobs.begins_table import to_begins
+from offset_sync.jobs.open_tables import open_tables
 from offset_sync.jobs.retire_elections import RetireElections
 from offset_sync.jobs.retire_fingerprints import retire_fingerprints
-from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.commit_log_ends import commit_log_ends
 from offset_sync.kafka.topic_names import open_admin
@@ -48,9 +47,8 @@ _DEADLINE_SECONDS = 30.0
 
 def maintain_tables(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Maintain until stopped, or with ``--once`` one time; return one line per failure."""
-    spark = open_session("offset-sync maintain_tables")
-    try:
-        job = MaintainJob(config, spark, stop)
+    with open_tables(config, "offset-sync maintain_tables") as tables:
+        job = MaintainJob(config, tables, stop)
         while True:
             try:
                 failures = job.run()
@@ -64,23 +62,20 @@ def maintain_tables(config: Config, arguments: argparse.Namespace, stop: threadi
                 logger.warning("%s", failure)
             if stop.wait(config.maintenance.interval.total_seconds()):
                 return []
-    finally:
-        spark.stop()
 
 
 class MaintainJob:
     """One pass over all tables; what fails concerns one table or one cluster, and the rest goes on."""
 
-    def __init__(self, config: Config, spark: SparkSession, stop: threading.Event) -> None:
-        self._config, self._spark, self._stop = config, spark, stop
+    def __init__(self, config: Config, tables: TableStore, stop: threading.Event) -> None:
+        self._config, self._tables, self._stop = config, tables, stop
         self._admins = {a: open_admin(a, config.admin_options(a), config.names) for a in config.clusters}
         learn_names(config, self._admins)
-        self._maintainer = Maintainer(spark, config.maintenance.keep_versions)
-        self._tables = TableStore(spark, config.tables.root, names=config.names)
+        self._maintainer = Maintainer(tables, config.maintenance.keep_versions)
         self._tables.create()
         folder = f"{config.tables.checkpoints}/sync_offsets"
         done = {alias: Checkpoint(self._tables.files, f"{folder}/{alias}") for alias in config.clusters}
-        plain = TableStore(spark, config.tables.root)  # of each log by itself: as it is called there
+        plain = TableStore.of(config)  # of each log by itself: as it is called there
         self._elections = RetireElections(plain, done, lambda alias: commit_log_ends(self._admins[alias]))
 
     def run(self) -> list[str]:
@@ -95,7 +90,7 @@ class MaintainJob:
                 break
             lease.renew()
             try:
-                if self._maintainer.is_there(self._tables.path(table)):
+                if self._tables.is_there(table):
                     failures += self._maintain(table, lease)
             except TakenOverError:
                 raise
@@ -106,10 +101,11 @@ class MaintainJob:
         return failures
 
     def _maintain(self, table: Table, lease: Lease) -> list[str]:
-        path, began_at = self._tables.path(table), time.monotonic()
-        before, cut, failures = self._maintainer.size(path), 0, list[str]()
+        began_at = time.monotonic()
+        self._tables.repair((table,))
+        before, cut, failures = self._maintainer.size(table), 0, list[str]()
         if table in TABLES:
-            self._maintainer.prepare(path, table)
+            self._maintainer.prepare(table)
         if table is RECORD_RUNS:
             cut, failures = self._cut_runs(lease)
         if table is RECORD_FINGERPRINTS:
@@ -117,11 +113,11 @@ class MaintainJob:
         if table is LOG_INCARNATIONS:
             cut = self._elections.cut(self._maintainer, datetime.now(timezone.utc))
         if table is RECORD_RUNS:
-            self._maintainer.sort(path, table)
+            self._maintainer.sort(table)
         elif not table.is_replaced and before.files > 1:
-            self._maintainer.compact(path)
-        self._maintainer.clean_up(path)
-        after = self._maintainer.size(path)
+            self._maintainer.compact(table)
+        self._maintainer.clean_up(table)
+        after = self._maintainer.size(table)
         logger.info(
             "%s: %d rows cut, %d files of %.1f MiB are now %d of %.1f MiB, in its folder %d are now %d, %.1f s",
             table.name,
@@ -145,11 +141,11 @@ class MaintainJob:
             return 0, failures
         begins = self._begins(metadata)
         lease.renew()
-        return self._maintainer.cut(self._tables.path(RECORD_RUNS), begins), failures
+        return self._maintainer.cut(RECORD_RUNS, begins), failures
 
     def _begins(self, metadata: MetadataByCluster) -> pa.Table:
         """Return where the index of each partition may begin; *metadata* is older than what is read here."""
-        seen = _SeenTables(self._spark, self._config.tables.root, names=self._config.names)
+        seen = _SeenTables.of(self._config, self._config.names)
         pages = IndexPages(self._config.sync.index_memory)
         seen.most_rows = pages.rows_at_once
         index = RecordIndex(seen, pages=pages)

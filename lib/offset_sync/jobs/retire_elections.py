@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.quarantine_replay import clusters_waiting
@@ -17,6 +18,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.state.retired_elections import KEPT, LOG, NamedEpochs, candidates, retired_elections
 from offset_sync.tables.catalog import ELECTED, LOG_INCARNATIONS, OFFSET_COMMITS
 from offset_sync.tables.maintenance import Maintainer
+from offset_sync.tables.matching import partners
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
@@ -51,8 +53,7 @@ class RetireElections:
         retired = retired_elections(rows, self._named(), old_before, read)
         if retired.num_rows == 0:
             return 0
-        marks = self._tables.spark.createDataFrame(_to_marks(retired))
-        return maintainer.remove(self._tables.path(LOG_INCARNATIONS), lambda found: _with_marks(found, marks))
+        return maintainer.remove(LOG_INCARNATIONS, lambda found: _is_marked(found, retired))
 
     def _is_read(self, alias: str) -> bool:
         """Return whether all is in ``offset_commits`` that a cluster's groups have committed until now; errs to no."""
@@ -75,11 +76,16 @@ class RetireElections:
         return is_read
 
     def _named(self) -> NamedEpochs:
-        commits = self._tables.read(OFFSET_COMMITS)
-        is_named = F.col("leader_epoch").isNotNull() & F.col("committed_offset").isNotNull()
-        highest = F.max("committed_offset").alias("committed_offset")
-        found = commits.where(is_named).groupBy(*LOG, "leader_epoch").agg(highest).select(*NamedEpochs.schema.names)
-        return NamedEpochs(found.toArrow())
+        """Return the highest offset that any group committed under each epoch."""
+        found = NamedEpochs.schema.empty_table()
+        highest = [("committed_offset", "max")]
+        by = [*LOG, "leader_epoch"]
+        for rows in self._tables.batches(OFFSET_COMMITS, NamedEpochs.schema.names):
+            named = rows.filter(pc.and_(rows["leader_epoch"].is_valid(), rows["committed_offset"].is_valid()))
+            both = pa.concat_tables([found, named.select(NamedEpochs.schema.names).cast(NamedEpochs.schema)])
+            grouped = both.group_by(by, use_threads=False).aggregate(highest)
+            found = grouped.rename_columns([*by, "committed_offset"]).select(NamedEpochs.schema.names)
+        return NamedEpochs(found)
 
 
 def _is_other_log(position: Mapping[int, int], ends: Sequence[int | None]) -> bool:
@@ -92,15 +98,8 @@ def _reaches(position: Mapping[int, int], ends: Sequence[int | None]) -> bool:
     return bool(ends) and all(end is not None and position.get(number, 0) >= end for number, end in enumerate(ends))
 
 
-def _to_marks(retired: pa.Table) -> pa.Table:
-    at_us = retired.column("noticed_at").cast(pa.int64())
-    return retired.select([*LOG, "leader_epoch"]).append_column("at_us", at_us)
-
-
-def _with_marks(rows: DataFrame, marks: DataFrame) -> DataFrame:
-    """Return *rows* of the table with ``is_cut``, true where one is of an election that the *marks* have."""
-    place = [*LOG, "leader_epoch", "at_us"]
-    marked = rows.withColumn("at_us", F.unix_micros("noticed_at"))
-    marked = marked.join(F.broadcast(marks.withColumn("is_marked", F.lit(True))), place, "left")
-    is_cut = F.coalesce(F.col("is_marked"), F.lit(False)) & (F.col("reason") == F.lit(ELECTED))
-    return marked.withColumn("is_cut", F.coalesce(is_cut, F.lit(False)))
+def _is_marked(rows: pa.Table, retired: pa.Table) -> NDArray[np.bool_]:
+    """Return which *rows* of the table are of an election that is *retired*."""
+    is_retired = partners(rows, retired, [*LOG, "leader_epoch", "noticed_at"]) >= 0
+    found: NDArray[np.bool_] = is_retired & pc.equal(rows.column("reason"), ELECTED).fill_null(False).to_numpy()
+    return found

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from datetime import datetime
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.ingest.kept_alignments import KeptAlignments
@@ -15,7 +17,7 @@ from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.incarnation_rows import lives_of
 from offset_sync.state.retired_fingerprints import needed_from
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_FINGERPRINTS
-from offset_sync.tables.maintenance import PARTITION, Maintainer
+from offset_sync.tables.maintenance import PARTITION, Maintainer, is_below
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.fingerprint.aligner import AlignerState
 
@@ -39,9 +41,8 @@ def retire_fingerprints(config: Config, tables: TableStore, maintainer: Maintain
     needed = needed_from(logs, states, config.origin_of)
     if not needed:
         return 0
-    begins = tables.spark.createDataFrame(to_begins(needed, config.names))
-    old_before = now - config.mirror.resend_window
-    return maintainer.remove(tables.path(RECORD_FINGERPRINTS), lambda rows: _with_old(rows, begins, old_before))
+    begins, old_before = to_begins(needed, config.names), now - config.mirror.resend_window
+    return maintainer.remove(RECORD_FINGERPRINTS, lambda rows: _is_old(rows, begins, old_before))
 
 
 def _states(config: Config, tables: TableStore) -> dict[ClusterPartition, AlignerState]:
@@ -57,8 +58,8 @@ def _states(config: Config, tables: TableStore) -> dict[ClusterPartition, Aligne
     }
 
 
-def _with_old(rows: DataFrame, begins: DataFrame, old_before: datetime) -> DataFrame:
-    """Return *rows* of the table with ``is_cut``; a log that is not among the *begins* keeps all of its rows."""
-    is_below = F.col("start_offset") + F.col("length") <= F.col("begin")
-    marked = rows.join(F.broadcast(begins), list(PARTITION), "left")
-    return marked.withColumn("is_cut", F.coalesce(is_below & (F.col("read_at") < F.lit(old_before)), F.lit(False)))
+def _is_old(rows: pa.Table, begins: pa.Table, old_before: datetime) -> NDArray[np.bool_]:
+    """Return which *rows* of the table nobody needs; a log that is not among the *begins* keeps all of its rows."""
+    is_old = pc.less(rows.column("read_at"), pa.scalar(old_before, rows.schema.field("read_at").type))
+    found: NDArray[np.bool_] = is_below(rows, begins) & is_old.fill_null(False).to_numpy()
+    return found

@@ -17,8 +17,9 @@ from offset_sync.jobs.heap import keep_freed_memory
 from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
 from offset_sync.jobs.process_end import ProcessEnd
 from offset_sync.model.errors import ConfigError, OffsetSyncError, TakenOverError
-from offset_sync.model.text import escaped
+from offset_sync.model.text import escaped, told
 from offset_sync.state import failpoints
+from offset_sync.tables.files import files_of
 
 logger = logging.getLogger(__name__)
 DONE, FAILED, BAD_ARGUMENTS, TAKEN_OVER = 0, 1, 2, 3
@@ -85,19 +86,24 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
         tell(str(error), log_format)
         return FAILED
     except Exception as problem:
-        if not is_of_full_disk(problem):
+        if (line := _of_storage(problem, config)) is None:
             raise
-        logger.exception("a disk is full")
-        tell(_full_disk(problem, config), log_format)
+        tell(line, log_format)
         return FAILED
     for failure in failures:
         tell(escaped(failure) if log_format == "text" else failure, log_format)
     return FAILED if failures else DONE
 
 
-def _full_disk(problem: Exception, config: Config) -> str:
-    line = with_full_disk(first_line(str(problem)), (config.tables.root, config.tables.checkpoints))
-    return escaped(f"{line}; then start it again")
+def _of_storage(problem: Exception, config: Config) -> str | None:
+    """Return what to say of a storage that is full or out of reach; None where *problem* is another one."""
+    if is_of_full_disk(problem):
+        logger.exception("a disk is full")
+        line = with_full_disk(first_line(str(problem)), (config.tables.root, config.tables.checkpoints))
+        return escaped(f"{line}; then start it again")
+    if isinstance(problem, OSError) and files_of(config).local(config.tables.root) is None:
+        return f"tables: {told(problem)}; see docs/operations.md, Tables and checkpoints"
+    return None
 
 
 def start_line(job: str, config: Config) -> str:

@@ -15,7 +15,6 @@ from offset_sync.config import HIDDEN_NAMES
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import ConfigError
 from offset_sync.tables.delta.jvm import processors, start_jvm
-from offset_sync.tables.delta.log_store import log_store_settings
 from offset_sync.tables.delta.requirements import CHECKPOINT_FORMAT
 from offset_sync.tables.delta.self_test import check_platform
 
@@ -81,8 +80,6 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
     conf = SparkConf()
     conf.setIfMissing("spark.app.name", name)
     for key, value in _DEFAULTS.items():
-        conf.setIfMissing(key, value)
-    for key, value in log_store_settings(conf.get).items():
         conf.setIfMissing(key, value)
     for key, value in _REQUIRED.items():
         conf.set(key, value)

@@ -49,7 +49,7 @@ from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.translation_history import TranslationHistory
 from offset_sync.tables.catalog import TABLES
-from offset_sync.tables.delta.local_checkpoints import start_no_processes
+from offset_sync.tables.files import files_of
 from offset_sync.tables.report_tables import CUTOVERS
 from offset_sync.tables.store import TableStore
 
@@ -60,9 +60,8 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
     """Sync until stopped, or with ``--once`` what is there now; return one line per failure."""
     index, spark = begin_to_read(config), open_session("offset-sync sync_offsets", reads_internal_topics=True)
     try:
-        tables = TableStore(spark, config.tables.root)
+        tables = TableStore.of(config)
         tables.create((*TABLES, CUTOVERS))
-        start_no_processes(spark, tables.files, config.tables.checkpoints)
         with opened(config, tables, arguments, stop) as run:
             while not arguments.once and not stop.is_set():
                 SyncJob(config, spark, run, index, is_once=False).run()
@@ -82,7 +81,7 @@ class SyncJob:
         self._config, self._spark, self._run, self._is_once = config, spark, run, is_once
         self._lease, self._over = run.lease, following(run.lease.stop)
         self._is_ready, self._gone = threading.Event(), set[str]()
-        self._tables = FencedTables(spark, config.tables.root, run.lease, config.names)
+        self._tables = FencedTables(config.tables.root, run.lease, files_of(config), config.names)
         options, most, names = config.admin_options, config.sync.requests_in_flight, config.names
         self._admins = {a: open_admin(a, options(a), names, requests_in_flight=most) for a in config.clusters}
         learn_names(config, self._admins)
@@ -96,7 +95,7 @@ class SyncJob:
         self._writers = TargetWriters(config, spark, run)
         self._reconciler = Reconciler(config, self._state, fetcher, self._writers.by_alias, history)
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, self._metrics)
-        seen = UnwrittenTables(spark, config.tables.root, names=names) if run.is_dry else self._tables
+        seen = UnwrittenTables.of(config, names) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
         self._folds = StartFolds(self._tables, config, None if run.is_dry else run.lease)
         self._reading = CommitReading(config, seen, self._admins, checkpoints)
@@ -123,7 +122,7 @@ class SyncJob:
             for alias, checkpoint in done.items():
                 self._reading.ingesters[alias].note_taken_in(checkpoint.last_committed())
             # Records as their cluster has them.
-            replay_quarantine(FencedTables(self._spark, self._config.tables.root, self._lease))
+            replay_quarantine(FencedTables(self._config.tables.root, self._lease, self._tables.files))
         self._reading.begin_after(self._folds.restore(self._state, self._reading.lives))
         self._homes.follow_moves()
         self._partitions.begin_new_partitions()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -26,6 +27,19 @@ def visible(name: str) -> str:
     the caller escapes it.
     """
     return escaped(name.replace("\\", "\\\\")) or '""'
+
+
+def told(problem: BaseException) -> str:
+    r"""Return what an exception says, on one line: what has failed, and why.
+
+    delta-rs puts each cause below its consequence, in colours; the last one is what nobody else knows.
+
+    >>> told(OSError("Generic S3 error\n  \x1b[31m↳\x1b[0m Error performing PUT\n   \x1b[31m↳\x1b[0m refused"))
+    'Generic S3 error: refused'
+    """
+    lines = [re.sub(r"^(\x1b\[\d+m|[↳\s])+", "", line).strip() for line in str(problem).splitlines()]
+    said = [line for line in lines if line]
+    return escaped(": ".join(dict.fromkeys([*said[:1], *said[-1:]])) or type(problem).__name__)
 
 
 def _shown(char: str) -> str:

@@ -69,8 +69,7 @@ def with_asked_ids(config: Config, files: Files, clusters: Mapping[str, AskedClu
             )
     found = config.with_origins(kept | said)
     if kept | said != kept:
-        files.make_folder(config.tables.checkpoints)
-        files.replace_text(ids_file(config), json.dumps(kept | said))
+        files.write_text(ids_file(config), json.dumps(kept | said))
     return found
 
 

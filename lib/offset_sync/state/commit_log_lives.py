@@ -24,7 +24,7 @@ from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.incarnation_rows import lives_of
 from offset_sync.state.topic_partitions import TopicPartitions
 from offset_sync.tables.catalog import LOG_INCARNATIONS
-from offset_sync.tables.protocol import Tables
+from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.runs import Int64s
 
 _STANDS, _PRESENT, _LIFE = 1 << 62, 1 << 61, 1 << 48
@@ -44,7 +44,7 @@ class LogLife(NamedTuple):
 class CommitLogLives:
     """Every life of every log of commits after its first, kept up with ``log_incarnations``; threads may share it."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: TableStore) -> None:
         self._tables = tables
         self._lock = threading.Lock()
         self._version: int | None = None

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from offset_sync.state.failpoints import in_append
 from offset_sync.state.fence import Fence
 from offset_sync.tables.definition import Table
-from offset_sync.tables.delta.task_files import WrittenFiles
+from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.table_version import DataFile
 from offset_sync.tables.topic_names import TopicNames
 
 
 class FencedTables(TableStore):
     """Tables under *root*, whose appends ask *fence* first."""
 
-    def __init__(self, spark: SparkSession, root: str, fence: Fence, names: TopicNames | None = None) -> None:
-        super().__init__(spark, root, in_append, names)
+    def __init__(self, root: str, fence: Fence, files: Files | None = None, names: TopicNames | None = None) -> None:
+        super().__init__(root, files, names, in_append)
         self._fence = fence
 
     def append(
@@ -25,10 +27,10 @@ class FencedTables(TableStore):
         table: Table,
         rows: pa.Table,
         writer: tuple[str, int] | None = None,
-        written: WrittenFiles | None = None,
+        written: Sequence[DataFile] = (),
     ) -> None:
         """Append as :class:`TableStore` does; raises TakenOverError, and appends nothing, for a driver that is over."""
-        if rows.num_rows or written is not None:
+        if rows.num_rows or written:
             self._fence.renew()
         super().append(table, rows, writer, written)
 
@@ -41,6 +43,6 @@ class UnwrittenTables(TableStore):
         table: Table,
         rows: pa.Table,
         writer: tuple[str, int] | None = None,
-        written: WrittenFiles | None = None,
+        written: Sequence[DataFile] = (),
     ) -> None:
         """Drop *rows*."""

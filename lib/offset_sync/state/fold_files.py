@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from offset_sync.tables.delta.transaction_log import entry
 from offset_sync.tables.files import Files
+from offset_sync.tables.transaction_log import entry
 
 logger = logging.getLogger(__name__)
 FORMAT = 4
@@ -58,9 +58,8 @@ class FoldFiles:
         before = self._file_before(table)
         note = {"format": FORMAT, "file": name, "rows": fold.rows.num_rows, "version": fold.version, "more": fold.more}
         note["entry"] = self._entry(table, fold.version)
-        self._files.make_folder(self._folder)
         self._files.write_parquet(f"{self._folder}/{name}", fold.rows)
-        self._files.replace_text(self._note(table), json.dumps(note))
+        self._files.write_text(self._note(table), json.dumps(note))
         if before:
             self._files.delete(f"{self._folder}/{before}")
 

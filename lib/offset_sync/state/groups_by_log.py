@@ -24,7 +24,7 @@ from offset_sync.model.values import ABSENT
 from offset_sync.state.commit_log_lives import CommitLogLives, Places
 from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.tables.catalog import GROUP_EVENTS
-from offset_sync.tables.protocol import Tables
+from offset_sync.tables.store import TableStore
 
 STREAMS, SHARE = "streams", "share"
 KINDS = (STREAMS, "streams_member", SHARE, "share_member")
@@ -100,7 +100,7 @@ class GroupsByLog:
     (:meth:`take_in`). Of a cluster whose log is not read to its end what is known is as old as that.
     """
 
-    def __init__(self, tables: Tables, lives: CommitLogLives, aliases: Iterable[str]) -> None:
+    def __init__(self, tables: TableStore, lives: CommitLogLives, aliases: Iterable[str]) -> None:
         self._tables, self._logs = tables, lives
         self._lock = threading.Lock()
         self._clusters = {alias: _ClusterGroups() for alias in aliases}

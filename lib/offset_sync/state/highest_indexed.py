@@ -14,7 +14,7 @@ from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.incarnation_rows import lives_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_FINGERPRINTS, RECORD_RUNS
-from offset_sync.tables.protocol import Tables
+from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.incarnations import Incarnation
 
 _ENDS = {
@@ -26,7 +26,9 @@ _LOG = ["topic", "partition", "length"]
 _COMMIT = ["cluster", "log_partition", "log_offset", "captured_at"]
 
 
-def highest_indexed(tables: Tables, are_copied: Callable[[str], object] | None = None) -> dict[ClusterPartition, int]:
+def highest_indexed(
+    tables: TableStore, are_copied: Callable[[str], object] | None = None
+) -> dict[ClusterPartition, int]:
     """Return, by log, the first offset above all records of it that are indexed; reads two whole tables.
 
     Of a log with several lives only what was indexed in the last one counts. Of topics that *are_copied* byte for byte
@@ -47,7 +49,7 @@ def highest_indexed(tables: Tables, are_copied: Callable[[str], object] | None =
     return found
 
 
-def highest_captured(tables: Tables, lives: CommitLogLives) -> dict[ClusterPartition, int]:
+def highest_captured(tables: TableStore, lives: CommitLogLives) -> dict[ClusterPartition, int]:
     """Return, by log of commits, the first offset above all commits that stand in it; reads the whole table."""
     lives.refresh()
     places, found = lives.places(), dict[ClusterPartition, int]()

@@ -24,7 +24,7 @@ from offset_sync.tables.catalog import (
     TRUNCATED,
     WRITTEN,
 )
-from offset_sync.tables.protocol import Tables
+from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.incarnations import (
     Incarnation,
     kept_lengths,
@@ -86,7 +86,7 @@ class KnownIncarnations:
         """Return the lives of *log* after its first, as they were noticed."""
         return self._lives.get(log.topic_partition, {}).get(log, ()) if self._lives else ()
 
-    def caught_up(self, tables: Tables) -> tuple[KnownIncarnations, set[TopicPartition]]:
+    def caught_up(self, tables: TableStore) -> tuple[KnownIncarnations, set[TopicPartition]]:
         """Return what the table says now, and the partitions of which some log has begun a life not known here."""
         version = tables.version(LOG_INCARNATIONS, self._version)
         if version == self._version:

@@ -17,7 +17,7 @@ from offset_sync.kafka.group_members import GroupStates
 from offset_sync.model.errors import ClusterError
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.groups_by_log import GroupsByLog
-from offset_sync.tables.protocol import Tables
+from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 DEADLINE_S = 5.0
@@ -62,7 +62,7 @@ class Members:
         return None if active is None else active | self._by_log.with_members(alias)
 
 
-def open_members(config: Config, tables: Tables, lives: CommitLogLives) -> Members:
+def open_members(config: Config, tables: TableStore, lives: CommitLogLives) -> Members:
     """Return who asks the clusters of *config* for members; none is asked yet."""
     asked = {alias: GroupStates(alias, config.admin_options(alias)) for alias in config.clusters}
     return Members(asked, GroupsByLog(tables, lives, config.clusters))

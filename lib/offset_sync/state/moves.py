@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from offset_sync.state.cluster_clock import WRONG_MS
 from offset_sync.state.group_homes import Move
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.protocol import Tables
 from offset_sync.tables.report_tables import CUTOVERS
+from offset_sync.tables.store import TableStore
 
 HOME = "home"
 """Column ``step`` of the row that is written once a group's offsets are committed where it was moved to."""
@@ -26,7 +26,7 @@ NOTICED = "noticed"
 class Moves:
     """Follows the moves in *tables*; not for several threads. Who *dates* them writes down when it noticed them."""
 
-    def __init__(self, tables: Tables, *, dates: bool = False) -> None:
+    def __init__(self, tables: TableStore, *, dates: bool = False) -> None:
         self._tables, self._dates = tables, dates
         self._version: int | None = None
         self._seen: set[_Row] = set()

@@ -20,8 +20,8 @@ from offset_sync.state.index_rows import COLUMNS, UNTIMED, IndexRows, RowReader
 from offset_sync.state.index_start import IndexStart
 from offset_sync.state.staged_rows import MisstatedError
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
-from offset_sync.tables.protocol import Tables
 from offset_sync.tables.sorted_files import Block
+from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
@@ -40,7 +40,7 @@ class RecordIndex:
 
     def __init__(
         self,
-        tables: Tables,
+        tables: TableStore,
         is_timed: Callable[[str], bool] | None = None,
         now_ms: Callable[[], int] = system_now_ms,
         pages: IndexPages | None = None,
@@ -93,7 +93,7 @@ class RecordIndex:
                 self._pages.make_room(self._logs.values())
                 self._note(version, topics_version, topics)
 
-    def read_from(self, tables: Tables) -> None:
+    def read_from(self, tables: TableStore) -> None:
         """Read the same tables by others' means, from the next refresh on; waits for nobody."""
         self._read_later = tables
 

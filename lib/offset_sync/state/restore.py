@@ -20,7 +20,7 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_commits import KEY, last_commits, made_at_ms
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
-from offset_sync.tables.protocol import Tables
+from offset_sync.tables.store import TableStore
 
 _NUMBERS = (
     *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "last_offset"),
@@ -31,7 +31,7 @@ _SAMPLES = 50
 
 
 def restore_commits(
-    tables: Tables, state: SyncState, lives: CommitLogLives, only: Collection[str] | None = None
+    tables: TableStore, state: SyncState, lives: CommitLogLives, only: Collection[str] | None = None
 ) -> int:
     """Fill *state* with the last commit of every key and cluster that stands, and the last genuine one.
 
@@ -64,7 +64,7 @@ def note_partitions(state: SyncState, lives: CommitLogLives) -> None:
             cluster.partitions = lives.partitions(alias)
 
 
-def _of_clusters(tables: Tables, clusters: Collection[str]) -> Iterator[pa.Table]:
+def _of_clusters(tables: TableStore, clusters: Collection[str]) -> Iterator[pa.Table]:
     for rows in tables.batches(OFFSET_COMMITS):
         yield rows.filter(pc.is_in(rows.column("cluster"), pa.array(clusters, pa.string())))
 
@@ -107,7 +107,7 @@ def _keep_clock(commits: ClusterOffsets, key: KeyRows) -> None:
         commits.clock.keep(int(np.median(at_ms[newest] - made_ms[newest])))
 
 
-def follow_commits(tables: Tables, state: SyncState, known: int, lives: CommitLogLives) -> int:
+def follow_commits(tables: TableStore, state: SyncState, known: int, lives: CommitLogLives) -> int:
     """Take in what was appended after the version *known* of offset_commits; return the version that *state* is at.
 
     For whoever only reads the tables. What is read twice changes nothing.
@@ -119,7 +119,7 @@ def follow_commits(tables: Tables, state: SyncState, known: int, lives: CommitLo
     return version
 
 
-def take_in_added(tables: Tables, state: SyncState, rows: pa.Table, lives: CommitLogLives) -> None:
+def take_in_added(tables: TableStore, state: SyncState, rows: pa.Table, lives: CommitLogLives) -> None:
     """Take in *rows* that were appended to offset_commits since, in any order; what was known changes nothing.
 
     All is restored of a cluster of which something has come late, as what is replayed from quarantine does: it may have
@@ -157,7 +157,7 @@ def _has_late(rows: pa.Table, alias: str, state: SyncState) -> bool:
 
 
 def restore_missed(
-    tables: Tables,
+    tables: TableStore,
     state: SyncState,
     alias: str,
     since: Mapping[int, int],
@@ -184,7 +184,7 @@ def restore_missed(
     return np.unique(_tell(state, alias, rows))
 
 
-def _from_places(tables: Tables, alias: str, first: Mapping[int, int]) -> Iterator[pa.Table]:
+def _from_places(tables: TableStore, alias: str, first: Mapping[int, int]) -> Iterator[pa.Table]:
     """Yield the commits of a cluster that stand at or above the *first* offset of each partition of its log."""
     for rows in tables.batches(OFFSET_COMMITS, at_least=("log_offset", min(first.values()))):
         partition, offset = (rows.column(name).to_numpy() for name in ("log_partition", "log_offset"))

@@ -17,7 +17,7 @@ from offset_sync.state.restore import ids_of
 from offset_sync.state.row_groups import RowGroups
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
-from offset_sync.tables.protocol import Tables
+from offset_sync.tables.store import TableStore
 
 KEY_OF_PAIR = ["source_cluster", "target_cluster", *KEY]
 _LAST = ["source_offset", "source_committed_at", "target_offset", "state", "outcome", "duplicates"]
@@ -37,13 +37,13 @@ _RECENT_MS = 3_600_000
 """Writes that may not have been read back are looked for among those of so long before the newest."""
 
 
-def restore_answers(tables: Tables, state: SyncState) -> None:
+def restore_answers(tables: TableStore, state: SyncState) -> None:
     """Fill in our own writes and each pair's last translations, so that what is known is not written again."""
     if tables.version(OFFSET_TRANSLATIONS):
         fill_answers(state, last_answers(tables), recent_writes(tables.batches(OFFSET_TRANSLATIONS)))
 
 
-def last_answers(tables: Tables) -> pa.Table:
+def last_answers(tables: TableStore) -> pa.Table:
     """Return rows of :data:`ANSWERS_SCHEMA`."""
     found = ANSWERS_SCHEMA.empty_table()
     for rows in tables.batches(OFFSET_TRANSLATIONS):

@@ -43,7 +43,7 @@ from offset_sync.state.restore_answers import (
 )
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
-from offset_sync.tables.protocol import Tables
+from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 MANY_VERSIONS = 100
@@ -72,7 +72,7 @@ class _History(NamedTuple):
 class StartFolds:
     """The folds of *tables*; they are written by who holds the *lease* of ``sync_offsets``, others only use them."""
 
-    def __init__(self, tables: Tables, config: Config, lease: Lease | None = None) -> None:
+    def __init__(self, tables: TableStore, config: Config, lease: Lease | None = None) -> None:
         self._tables, self._config, self._lease = tables, config, lease
         self._files = FoldFiles(tables.files, f"{config.tables.checkpoints}/sync_offsets/folds")
         self._last = _History((0, 0))

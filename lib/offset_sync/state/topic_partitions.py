@@ -20,7 +20,7 @@ import pyarrow as pa
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.incarnation_rows import epoch_ms
 from offset_sync.tables.catalog import INDEXED_TOPICS
-from offset_sync.tables.protocol import Tables
+from offset_sync.tables.store import TableStore
 
 
 class _Known(NamedTuple):
@@ -32,7 +32,7 @@ class _Known(NamedTuple):
 class TopicPartitions:
     """Follows the table; threads may share it."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: TableStore) -> None:
         self._tables, self._lock = tables, threading.Lock()
         self._version: int | None = None
         self._known: dict[tuple[str, str], _Known] = {}

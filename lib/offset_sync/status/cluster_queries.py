@@ -26,7 +26,7 @@ from offset_sync.state.known_names import learn_names
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import Index, MetadataByCluster
 from offset_sync.status.held_offsets import GroupAnswers
-from offset_sync.tables.protocol import Tables
+from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 _CHECKPOINTS_S = 10.0
@@ -41,7 +41,7 @@ class ClusterQueries:
     What they say of logs is compared with what the *index* has seen of them.
     """
 
-    def __init__(self, config: Config, index: Index, tables: Tables, given_up: Collection[str] = ()) -> None:
+    def __init__(self, config: Config, index: Index, tables: TableStore, given_up: Collection[str] = ()) -> None:
         self._given_up = {alias: ClusterError(alias, "given up, so it is not asked") for alias in given_up}
         options = {alias: config.admin_options(alias) for alias in config.clusters}
         self._admins = {alias: open_admin(alias, each, config.names) for alias, each in options.items()}

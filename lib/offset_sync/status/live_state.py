@@ -30,8 +30,8 @@ from offset_sync.status.rows import Rows
 from offset_sync.status.running_jobs import RunningJobs
 from offset_sync.status.stream_lag import JobProgress
 from offset_sync.tables.catalog import TABLES
-from offset_sync.tables.protocol import Tables
 from offset_sync.tables.report_tables import REPORT_TABLES
+from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class LiveState:
     *given_up* are not asked: of them only the tables are known.
     """
 
-    def __init__(self, config: Config, tables: Tables, given_up: Collection[str] = ()) -> None:
+    def __init__(self, config: Config, tables: TableStore, given_up: Collection[str] = ()) -> None:
         began = time.monotonic()
         self.tables = tables
         self.tables.create((*TABLES, *REPORT_TABLES))

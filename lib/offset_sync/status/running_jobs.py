@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from offset_sync.state.claims import Claim, holders, to_claims
 from offset_sync.tables.catalog import DRIVERS
-from offset_sync.tables.protocol import Tables
+from offset_sync.tables.store import TableStore
 
 
 def process_exists(pid: int) -> bool:
@@ -25,7 +25,7 @@ def process_exists(pid: int) -> bool:
 class RunningJobs:
     """Reads who holds each job, anew whenever the table has a version more."""
 
-    def __init__(self, tables: Tables, is_alive: Callable[[int], bool] = process_exists) -> None:
+    def __init__(self, tables: TableStore, is_alive: Callable[[int], bool] = process_exists) -> None:
         self._tables, self._is_alive = tables, is_alive
         self._version: int | None = None
         self._claims: list[Claim] = []

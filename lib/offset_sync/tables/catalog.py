@@ -35,7 +35,6 @@ RECORD_RUNS = Table(
         "only where this log is the target; source: no record, but originals from origin_start on may stand as late as "
         "start_offset and so on",
     ),
-    cluster_by=("topic", "partition", "start_offset"),
     is_cut=True,
     later=("complete_until", "bound"),
 )
@@ -55,7 +54,6 @@ RECORD_FINGERPRINTS = Table(
         "read_at | timestamp | when it was read",
         "complete_until | timestamp | what stood in the log at this moment is read up to here; null: not known",
     ),
-    cluster_by=("topic", "partition", "start_offset"),
     is_cut=True,
 )
 INDEXED_TOPICS = Table(

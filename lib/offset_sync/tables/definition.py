@@ -38,7 +38,6 @@ class Table:
     name: str
     comment: str
     columns: tuple[Column, ...]
-    cluster_by: tuple[str, ...] = ()
     is_replaced: bool = False
     is_cut: bool = False
     later: tuple[str, ...] = ()

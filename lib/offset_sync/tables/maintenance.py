@@ -1,54 +1,48 @@
-"""Keep Delta tables small beside the jobs that append to them: cut rows, compact files, clean up what is left.
+"""Keep Delta tables small beside the jobs that append to them: cut rows, join files, clean up what is left.
 
 All of it leaves out what is appended meanwhile, and to a follower of the log every version made here is one that
-removes files: nothing in it was not there before. On a local disk the entries are written under the lock of the table
-(``delta/lock.py``), and appends wait for a compaction as long as it takes.
+removes files: nothing in it was not there before.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import time
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
-from delta.exceptions import ConcurrentAppendException
-from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from offset_sync.tables.definition import Table
-from offset_sync.tables.delta.delta_log import DeltaLog, moved
-from offset_sync.tables.delta.kernel import DataFile, Kernel
-from offset_sync.tables.delta.lock import table_lock
-from offset_sync.tables.delta.self_test import check_maintenance
-from offset_sync.tables.delta.statistics import statistics_of
-from offset_sync.tables.delta.transaction_log import is_only_appended
+from offset_sync.tables.definition import Table, fitted
+from offset_sync.tables.files import BATCH_ROWS, Sink
+from offset_sync.tables.matching import partners
 from offset_sync.tables.sorted_compaction import FILE_ROWS, TableFile, new_name, sorted_parts, to_put_together
-from offset_sync.tables.sorted_files import SortedRows
+from offset_sync.tables.statistics import Extent
+from offset_sync.tables.store import TableStore, pieces_of
+from offset_sync.tables.table_version import FRESH_SECONDS, Change, DataFile, Version
+from offset_sync.tables.transaction_log import data_path
 
+logger = logging.getLogger(__name__)
 PARTITION = ("cluster", "topic", "partition")
 BEGINS_SCHEMA = pa.schema(
     [("cluster", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("begin", pa.int64())]
 )
 """Where the index of each partition is to begin."""
-_SESSION = {
-    # What is as large is not compacted again: otherwise every run would write the whole table anew.
-    "spark.databricks.delta.optimize.minFileSize": str(64 << 20),
-    "spark.databricks.delta.optimize.maxFileSize": str(128 << 20),
-    "spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize.threshold": str(256 << 20),
-    "spark.databricks.delta.optimize.clustering.mergeStrategy.targetCubeSize": str(384 << 20),
-    # VACUUM lists folders in so many tasks, 10,000 by default; it writes no entries into the log.
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
-    "spark.databricks.delta.vacuum.logging.enabled": "false",
-}
-_ATTEMPTS = 50
-_FEW_FILES = 500
+_LARGE_BYTES = 64 << 20
+"""What is as large is not joined again: otherwise every run would write the whole table anew."""
 _LEAST_SHARE = 0.1
 """Files are written anew when so much of them may go: a few rows less are not worth it."""
+_KEPT_ROWS = 2_000_000
+"""So many rows go into one file where some were cut."""
+IsCut = Callable[[pa.Table], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -61,31 +55,20 @@ class Size:
 
 
 class Maintainer:
-    """Works on tables at their paths; readers and writers elsewhere may go on.
+    """Works on *tables*; readers and writers elsewhere may go on.
 
-    A version can be read for *keep* after the next one was there, and so can its files. Raises PlatformError where
-    Delta is not the one that this was written for.
+    A version can be read for *keep* after the next one was there, and so can its files.
     """
 
-    def __init__(self, spark: SparkSession, keep: timedelta) -> None:
-        check_maintenance()
-        self._spark = spark
-        self._kernel = Kernel(spark)
-        self._files = self._kernel.files
-        self._keep = keep
-        for name, value in _SESSION.items():
-            spark.conf.set(name, value)
+    def __init__(self, tables: TableStore, keep: timedelta) -> None:
+        self._tables, self._files, self._keep = tables, tables.files, keep
 
-    def is_there(self, path: str) -> bool:
-        """Return whether there is a table."""
-        return bool(DeltaTable.isDeltaTable(self._spark, path))
-
-    def size(self, path: str) -> Size:
+    def size(self, table: Table) -> Size:
         """Return how large a table is."""
-        row = self._spark.sql(f"DESCRIBE DETAIL delta.`{path}`").select("numFiles", "sizeInBytes").collect()[0]
-        return Size(row["numFiles"], row["sizeInBytes"], self._files.count(path))
+        files, path = self._tables.log(table).newest().files(), self._tables.path(table)
+        return Size(len(files), sum(each.size for each in files), len(self._files.below(path)))
 
-    def prepare(self, path: str, table: Table) -> bool:
+    def prepare(self, table: Table) -> bool:
         """Set the properties that maintenance needs, where the table has others; return whether it had."""
         seconds = f"interval {int(self._keep.total_seconds())} seconds"
         wanted = {
@@ -93,133 +76,171 @@ class Maintainer:
             "delta.logRetentionDuration": seconds,
             "delta.deletedFileRetentionDuration": seconds,
         }
-        found = self._spark.sql(f"DESCRIBE DETAIL delta.`{path}`").select("properties").collect()[0][0]
-        changed = {name: value for name, value in wanted.items() if found.get(name) != value}
-        if changed:
-            words = ", ".join(f"'{name}' = '{value}'" for name, value in changed.items())
-            with table_lock(self._files.local(path)):
-                self._spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({words})")
-                self._files.sync_everything(path)
-        return bool(changed)
+        return self._tables.log(table).set_properties(wanted)
 
-    def compact(self, path: str) -> None:
-        """Join small files into larger ones, sorted by the columns that the table is clustered by."""
-        with table_lock(self._files.local(path)):
-            self._spark.sql(f"OPTIMIZE delta.`{path}`")
-            # Before anybody's entry stands on this one.
-            self._files.sync_everything(path)
+    def compact(self, table: Table) -> None:
+        """Join small files into larger ones. Raises RuntimeError as :meth:`cut` does."""
+        small = [each for each in self._known_files(table) if each.size < _LARGE_BYTES]
+        for group in _to_join(small):
+            began_at = time.time()
+            self._move(table, group, [self._write(table, self._rows(table, group), _newest_ms(group))], began_at)
 
-    def sort(self, path: str, table: Table) -> None:
+    def sort(self, table: Table) -> None:
         """Join files into sorted ones, which whoever reads the table log by log need not sort (``sorted_files``).
 
-        Nobody waits meanwhile, but for the moment in which a file is entered. As Delta's own compaction where another
-        version of this has added columns, or rows of files are gone. Raises RuntimeError as :meth:`cut` does.
+        Raises RuntimeError as :meth:`cut` does.
         """
-        now = DeltaLog(self._spark, path).begin()
-        found = now.all_files()
-        if set(now.columns) - set(table.names) or not all(file.is_whole for file in found):
-            self.compact(path)
-            return
-        by_name = {file.name: file for file in found}
-        known = [TableFile(file.name, file.rows or FILE_ROWS, file.written_ms) for file in found]
-        version = now.version
-        for group in to_put_together(known):
-            files = [by_name[each.name] for each in group]
-            new, rows = list[DataFile](), 0
-            for part in sorted_parts(self._files, [file.path(path) for file in files], table):
-                new.append(self._write_sorted(path, part, max(file.written_ms for file in files)))
-                rows += part.rows.num_rows
-            held = sum(file.rows or 0 for file in files)
-            if rows < held or (rows > held and all(file.rows is not None for file in files)):
-                raise RuntimeError(f"{path}: {rows} rows were sorted instead of {held}; they stay as they are")
-            version = self._enter(path, version, moved(files, new))
+        by_path = {each.path: each for each in self._known_files(table)}
+        known = [TableFile(each.path, each.rows or FILE_ROWS, each.written_ms) for each in by_path.values()]
+        for chosen in to_put_together(known):
+            group, new, began_at = [by_path[each.name] for each in chosen], list[DataFile](), time.time()
+            for part in sorted_parts(self._files, [self._place(table, each) for each in group], table):
+                name, extent = new_name(), Extent(table.arrow_schema)
+                extent.add(part.rows)
+                size = self._files.write_file(f"{self._tables.path(table)}/{name}", part.write)
+                new.append(DataFile(name, size, _newest_ms(group), json.dumps(extent.statistics()), extent.rows))
+            self._move(table, group, new, began_at)
 
-    def _write_sorted(self, path: str, part: SortedRows, written_ms: int) -> DataFile:
-        name = f"{path}/{new_name()}"
-        _, size = self._files.write_file(name, part.write)
-        return DataFile(name, size, written_ms, json.dumps(statistics_of(part.rows)))
-
-    def clean_up(self, path: str) -> None:
-        """Delete entries of the log, and files that no version needs, after the time that they are kept.
-
-        Delta itself leaves the entries of whole days: at a version a second, hundreds of thousands of them.
-        """
-        DeltaLog(self._spark, path).clean_up()
-        if self._may_have_left_over(path):
-            self._spark.sql(f"VACUUM delta.`{path}`")
-
-    def _may_have_left_over(self, path: str) -> bool:
-        """Return whether any file is old enough to be deleted and not one of the newest version's; errs to True.
-
-        VACUUM finds that out in three jobs, however small the table is.
-        """
-        if self._files.folders(path) != ["_delta_log"]:
-            return True
-        old_before_ms = (time.time() - self._keep.total_seconds()) * 1000
-        old = [name for name, written_ms in self._files.written_ms(path).items() if written_ms < old_before_ms]
-        if not 0 < len(old) <= _FEW_FILES:
-            return bool(old)
-        live = self._kernel.data_files(self._kernel.newest(path), most=_FEW_FILES)
-        return live is None or not {*old} <= {each.rsplit("/", 1)[1] for each in live}
-
-    def cut(self, path: str, begins: pa.Table) -> int:
+    def cut(self, table: Table, begins: pa.Table) -> int:
         """Remove the rows that begin below their partition's *begins* and end at or below it; return how many.
 
         None are where it is not worth it. What is appended meanwhile stays, whatever it is. Raises RuntimeError where
         somebody else removes files at the same time or a row that stays was not written; nothing is changed then.
         """
-        if begins.num_rows == 0:
-            return 0
-        cuts = self._spark.createDataFrame(begins.cast(BEGINS_SCHEMA))
-        return self.remove(path, lambda rows: _with_cut(rows, cuts))
+        return self.remove(table, lambda rows: is_below(rows, begins)) if begins.num_rows else 0
 
-    def remove(self, path: str, with_cut: Callable[[DataFrame], DataFrame]) -> int:
-        """Do the same with the rows that *with_cut*, which adds the column ``is_cut`` to rows, marks by it."""
-        transaction = DeltaLog(self._spark, path).begin()
-        rows = self._spark.read.format("delta").option("versionAsOf", transaction.version).load(path)
-        marked = with_cut(rows.withColumn("file", F.col("_metadata.file_path")))
-        by_file = marked.groupBy("file").agg(F.count_if("is_cut").alias("cut"), F.count("*").alias("rows")).collect()
-        touched = {row["file"].rsplit("/", 1)[1]: row for row in by_file if row["cut"]}
-        gone, held = (sum(row[name] for row in touched.values()) for name in ("cut", "rows"))
+    def remove(self, table: Table, is_cut: IsCut) -> int:
+        """Do the same with the rows for which *is_cut*, which is asked of some rows at a time, returns True."""
+        touched, gone, held = list[DataFile](), 0, 0
+        for file in self._known_files(table):
+            cut, rows = 0, 0
+            for piece in self._rows(table, [file]):
+                cut, rows = cut + int(is_cut(piece).sum()), rows + piece.num_rows
+            if cut:
+                touched.append(file)
+                gone, held = gone + cut, held + rows
         if not touched or gone < _LEAST_SHARE * held:
             return 0
-        files = transaction.files(touched)
-        kept = with_cut(transaction.read(files)).where(~F.col("is_cut")).select(*rows.columns)
-        added = transaction.write(kept.coalesce(_files_for(held - gone)))
-        written = added.rows
-        if len(files) != len(touched) or written != held - gone:
-            raise RuntimeError(f"{path}: {written} rows were to be kept instead of {held - gone}; nothing is removed")
-        self._enter(path, transaction.version, added.instead_of(files))
-        return int(gone)
+        began_at = time.time()
+        kept = (piece.filter(pa.array(~is_cut(piece))) for piece in self._rows(table, touched))
+        added = [self._write(table, rows, _newest_ms(touched)) for rows in _in_files(kept)]
+        written = sum(each.rows or 0 for each in added)
+        if written != held - gone:
+            raise RuntimeError(f"{table.name}: {written} rows were to be kept instead of {held - gone}; all stay")
+        self._enter(table, touched, added, began_at, moves=False)
+        return gone
 
-    def _enter(self, path: str, version: int, actions: Any) -> int:
-        """Write *actions*, made from what *version* held, into the log; return the version that this made.
+    def clean_up(self, table: Table) -> None:
+        """Delete entries of the log, and files that no version needs, after the time that they are kept.
 
-        Delta lets nobody remove files while others append: what they append could be meant too. Here it is not, so a
-        new transaction is tried until nobody comes between its beginning and its end, which takes a moment only.
+        What writers that were killed have left is among them: hidden files of delta-rs too.
         """
-        log = DeltaLog(self._spark, path)
-        for _ in range(_ATTEMPTS):
-            with table_lock(self._files.local(path)):
-                transaction = log.begin()
-                if not is_only_appended(self._files, path, version, transaction.version):
-                    raise RuntimeError(f"{path}: somebody else has removed files or changed a property; try again")
-                version = transaction.version
-                try:
-                    made = transaction.commit(actions)
-                except ConcurrentAppendException:
-                    continue
-                self._files.sync_everything(path)
-                return made
-        raise RuntimeError(f"{path}: others have appended {_ATTEMPTS} times in between; try again")
+        self._tables.log(table).clean_up()
+        old_before_ms = (time.time() - self._keep.total_seconds()) * 1000
+        for name in self._files.below(path := self._tables.path(table)):
+            with suppress(FileNotFoundError):  # it was being written, and has another name now
+                if _is_left_over(name) and self._files.modified_ms(f"{path}/{name}") < old_before_ms:
+                    self._files.delete(f"{path}/{name}")
+
+    def _known_files(self, table: Table) -> list[DataFile]:
+        """Return the files of *table*; none where a later version of this has columns there, which would be lost.
+
+        Raises TableError where rows of them are gone.
+        """
+        now = self._tables.newest(table)
+        if unknown := {*now.columns} - {*table.names}:
+            logger.warning("%s: its files stay, for their columns %s are not known", table.name, sorted(unknown))
+            return []
+        return [
+            each for each in now.files() if unquote(each.path) == each.path
+        ]  # by another name delta-rs removes none
+
+    def _move(self, table: Table, files: Sequence[DataFile], into: Sequence[DataFile], began_at: float) -> None:
+        """Enter that the rows of *files* stand in others, all of them; files that do not say how many have any."""
+        held, rows = sum(each.rows or 0 for each in files), sum(each.rows or 0 for each in into)
+        if rows < held or (rows > held and all(each.rows is not None for each in files)):
+            raise RuntimeError(f"{table.name}: {rows} rows were written instead of {held}; they stay as they are")
+        self._enter(table, files, into, began_at, moves=True)
+
+    def _enter(
+        self, table: Table, files: Sequence[DataFile], into: Sequence[DataFile], began_at: float, *, moves: bool
+    ) -> None:
+        """Enter *into*, written from *began_at* on, in the place of *files*, if all of these are still there.
+
+        delta-rs itself does not look. Another maintenance takes a file without an entry that is older than *keep*.
+        """
+        fresh_seconds = max(FRESH_SECONDS, self._keep.total_seconds() / 2)
+
+        def decide(now: Version) -> Change:
+            if not {each.path for each in files} <= {each.path for each in now.files()}:
+                raise RuntimeError(f"{table.name}: somebody else has removed files; try again")
+            return Change(into, files, moves=moves, written_ms=int(began_at * 1000), fresh_seconds=fresh_seconds)
+
+        self._tables.log(table).commit(decide)
+
+    def _rows(self, table: Table, files: Iterable[DataFile]) -> Iterator[pa.Table]:
+        for each in files:
+            with self._files.open_parquet(self._place(table, each)) as file:
+                for batch in file.iter_batches(BATCH_ROWS):
+                    yield fitted(pa.Table.from_batches([batch]), table.arrow_schema)
+
+    def _write(self, table: Table, pieces: Iterable[pa.Table], written_ms: int) -> DataFile:
+        name, extent = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet", Extent(table.arrow_schema)
+
+        def write(sink: Sink) -> None:
+            with pq.ParquetWriter(sink, table.arrow_schema, compression="snappy") as writer:
+                for piece in pieces_of(pieces, table.arrow_schema):
+                    extent.add(piece)
+                    writer.write_table(piece)
+
+        size = self._files.write_file(f"{self._tables.path(table)}/{name}", write)
+        return DataFile(name, size, written_ms, json.dumps(extent.statistics()), extent.rows)
+
+    def _place(self, table: Table, file: DataFile) -> str:
+        return data_path(self._tables.path(table), unquote(file.path))
 
 
-def _with_cut(rows: DataFrame, cuts: DataFrame) -> DataFrame:
-    """Return *rows* with ``is_cut``; a partition that is not among the *cuts* keeps all of its rows."""
-    is_below = (F.col("start_offset") < F.col("begin")) & (F.col("start_offset") + F.col("length") <= F.col("begin"))
-    marked = rows.join(F.broadcast(cuts), list(PARTITION), "left")
-    return marked.withColumn("is_cut", F.coalesce(is_below, F.lit(False)))
+def is_below(rows: pa.Table, begins: pa.Table) -> NDArray[np.bool_]:
+    """Return which *rows* end at or below the begin of their partition; one that is not there keeps all of its rows."""
+    partner = partners(rows, begins, PARTITION)
+    begin = np.append(begins.column("begin").to_numpy(), 0)[partner]
+    start, length = (rows.column(name).to_numpy() for name in ("start_offset", "length"))
+    found: NDArray[np.bool_] = (partner >= 0) & (start < begin) & (start + length <= begin)
+    return found
 
 
-def _files_for(rows: int) -> int:
-    return max(1, rows // 2_000_000)
+def _to_join(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
+    """Yield groups of *files* that become one each, in the order in which they were written."""
+    group, size = list[DataFile](), 0
+    for file in sorted(files, key=lambda each: (each.written_ms, each.path)):
+        if group and size + file.size > 2 * _LARGE_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(file)
+        size += file.size
+    if len(group) > 1:
+        yield group
+
+
+def _in_files(pieces: Iterable[pa.Table]) -> Iterator[Iterator[pa.Table]]:
+    """Yield the pieces of one file after the other; each has to be used up before the next is asked for."""
+    source = (piece for piece in pieces if piece.num_rows)
+    for first in source:
+
+        def of_one_file(first: pa.Table = first) -> Iterator[pa.Table]:
+            rows = first.num_rows
+            yield first
+            while rows < _KEPT_ROWS and (piece := next(source, None)) is not None:
+                rows += piece.num_rows
+                yield piece
+
+        yield of_one_file()
+
+
+def _newest_ms(files: Iterable[DataFile]) -> int:
+    return max(each.written_ms for each in files)
+
+
+def _is_left_over(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return (name.startswith(".") and ".tmp" in name) or ".json#" in name

@@ -1,4 +1,7 @@
-"""Which paths are this machine's, told without asking Hadoop: where its settings could say otherwise, none is."""
+"""Where a path without a scheme leads: to this machine's disk, or to where Hadoop's settings say.
+
+Spark asks Hadoop, which reads ``fs.defaultFS`` from its settings; so they are read here, where there is no JVM.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +10,56 @@ import shlex
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-
-from offset_sync.tables.delta.local_files import parted
-
-_DEFAULT = re.compile(r"\bfs\.default(FS|\.name)\b")
-_HADOOPS_OWN = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+from typing import Protocol
+from xml.etree import ElementTree
 
 
-def local_place(path: str, environ: Mapping[str, str]) -> Path | None:
-    """Return *path* on this machine; None where Hadoop has to be asked, also for what its own settings decide."""
-    scheme, rest = parted(path)
-    if scheme == "file":
-        return Path(rest)
-    return None if scheme or _has_other_default(environ) else Path(path)
+class Places(Protocol):
+    """The root of the tables, and how its storage is reached."""
+
+    @property
+    def root(self) -> str: ...
+    @property
+    def storage(self) -> Mapping[str, str]: ...
 
 
-def _has_other_default(environ: Mapping[str, str]) -> bool:
-    """Return whether a path without a scheme may lie elsewhere; errs to True."""
-    if any(environ.get(name) for name in _HADOOPS_OWN):
-        return True
-    return any(_DEFAULT.search(text) for text in (environ.get("PYSPARK_SUBMIT_ARGS", ""), *_settings(environ)))
+class HasPlaces(Protocol):
+    """A configuration, as far as tables need one."""
+
+    @property
+    def tables(self) -> Places: ...
 
 
-def _settings(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield what the files say that a driver started here would read."""
-    files = [Path(environ["SPARK_CONF_DIR"])] if environ.get("SPARK_CONF_DIR") else []
-    files += [Path(environ["SPARK_HOME"], "conf")] if environ.get("SPARK_HOME") else []
-    paths = [folder / name for folder in files for name in ("spark-defaults.conf", "core-site.xml")]
-    words = shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", ""))
-    named = (after for word, after in pairwise(words) if word == "--properties-file")
-    for path in (*paths, *map(Path, named)):
-        if path.is_file():
-            yield path.read_text(encoding="utf-8", errors="replace")
+_KEYS = ("fs.defaultFS", "fs.default.name")
+_SETTING = re.compile(r"spark\.hadoop\.(?:fs\.defaultFS|fs\.default\.name)\s*[=\s]\s*(\S+)")
+
+
+def default_file_system(environ: Mapping[str, str]) -> str:
+    """Return the file system of paths without a scheme, as ``hdfs://name:8020``; "" for this machine's disk."""
+    found = next(_defaults(environ), "file:///")
+    return "" if found.startswith("file:") else found.rstrip("/")
+
+
+def _defaults(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield what Hadoop is told of its default file system, what counts most first."""
+    given = shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    words = [part for word in given for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    for word, after in reversed([*pairwise(words)]):
+        if word in ("--conf", "-c") and (found := _SETTING.fullmatch(after)):
+            yield found[1]
+    home = [Path(environ["SPARK_HOME"], "conf")] if environ.get("SPARK_HOME") else []
+    of_spark = [Path(environ["SPARK_CONF_DIR"])] if environ.get("SPARK_CONF_DIR") else home
+    files = [Path(after) for word, after in reversed([*pairwise(words)]) if word == "--properties-file"][:1]
+    if not files or "--load-spark-defaults" in words:
+        files += [folder / "spark-defaults.conf" for folder in of_spark]
+    for file in files:
+        if file.is_file():
+            lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+            yield from (found[1] for line in reversed(lines) if (found := _SETTING.fullmatch(line.strip())))
+    of_hadoop = [Path(environ[name]) for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if environ.get(name)]
+    for file in (folder / "core-site.xml" for folder in (*of_spark, *of_hadoop)):
+        if file.is_file():
+            for each in ElementTree.parse(file).iter("property"):
+                value = each.findtext("value")
+                if each.findtext("name") in _KEYS and value:
+                    yield value.strip()

@@ -1,169 +1,311 @@
-"""Create, append to and read the Delta tables."""
+"""Create, append to, follow and read the Delta tables, wherever they lie. No JVM is asked; Spark only reads them."""
 
 from __future__ import annotations
 
+import json
 import logging
-import sys
-from functools import reduce
-from typing import TYPE_CHECKING
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Self
+from urllib.parse import unquote
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
 
-from offset_sync.tables.catalog import TABLES
-from offset_sync.tables.create import add_later_columns, create_table
-from offset_sync.tables.definition import Table, fitted
-from offset_sync.tables.delta.append import DeltaAppender
-from offset_sync.tables.delta.filesystem import HadoopFiles
-from offset_sync.tables.delta.log_repair import repair_log
-from offset_sync.tables.delta.log_store import check_log_store
-from offset_sync.tables.delta.replace import DeltaReplacer
-from offset_sync.tables.delta.task_files import WrittenFiles, write_by_tasks
-from offset_sync.tables.files import AtLeast, read_in_pieces
-from offset_sync.tables.following import FollowedTables, pieces_of, with_values
-from offset_sync.tables.topic_names import CLUSTER_OF, TOPIC, TopicNames, is_named
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from offset_sync.model.errors import TableError
+from offset_sync.tables.catalog import OFFSET_TRANSLATIONS, TABLES
+from offset_sync.tables.definition import Table, fitted, fitted_but_texts
+from offset_sync.tables.files import AtLeast, Files, files_of, read_in_pieces
+from offset_sync.tables.log_repair import repair_log
+from offset_sync.tables.places import HasPlaces
+from offset_sync.tables.sorted_files import Block, read_blocks
+from offset_sync.tables.statistics import statistics_of
+from offset_sync.tables.storage_check import check_storage
+from offset_sync.tables.table_log import TableLog
+from offset_sync.tables.table_version import FRESH_SECONDS, VECTORS, Change, DataFile, Version
+from offset_sync.tables.topic_names import (
+    CLUSTER_OF,
+    NEEDED_OF,
+    TOPIC,
+    TopicNames,
+    answered_as_now,
+    is_named,
+    renamed,
+)
+from offset_sync.tables.transaction_log import data_path, latest_version, read_added_rows
 
 logger = logging.getLogger(__name__)
-_FEW_FILES, _FEW_LOCAL_FILES = 50, 500
-_FILES_AT_ONCE = 32
-_FEW_BYTES = 16 << 20
-"""A table of so few files and bytes is read file by file: some ms for each on a local disk, more elsewhere, and
-9 s (25 s on a busy machine) for the first query of a Delta table in a JVM, however small."""
+_WORTH_A_BATCH = 100_000
+_ATTEMPTS = 5
 
 
-class TableStore(FollowedTables):
-    """The Delta tables under one root, of one session; for *before_entry* see :class:`DeltaAppender`."""
+class TableStore:
+    """The Delta tables under one root; threads may share it.
+
+    With *names* who asks knows streams, and rows have the names of topics at their clusters. *before_entry* is called
+    with the path of a table when a file is written that is not in the log yet.
+    """
 
     def __init__(
         self,
-        spark: SparkSession,
         root: str,
-        before_entry: Callable[[str], None] = lambda _path: None,
+        files: Files | None = None,
         names: TopicNames | None = None,
+        before_entry: Callable[[str], None] = lambda _path: None,
     ) -> None:
-        super().__init__(root, HadoopFiles(spark), names)
-        self.spark = spark
-        self._appender, self._replacer = DeltaAppender(spark, before_entry), DeltaReplacer(spark)
+        self.root, self.files, self.names = root.rstrip("/"), files or Files(), names
+        self._before_entry = before_entry
+        self._logs: dict[str, TableLog] = {}
+
+    @classmethod
+    def of(cls, config: HasPlaces, names: TopicNames | None = None) -> Self:
+        """Return the tables of *config*."""
+        return cls(config.tables.root, files_of(config), names)
+
+    def path(self, table: Table) -> str:
+        """Return where *table* lies."""
+        return f"{self.root}/{table.name}"
+
+    def log(self, table: Table) -> TableLog:
+        """Return the log of *table*."""
+        return self._logs.setdefault(table.name, TableLog(self.path(table), self.files))
 
     def create(self, tables: Iterable[Table] = TABLES) -> None:
         """Create every table that does not exist yet, and give older ones the columns that they have not got.
 
-        On a local disk mend what a power failure has left of a log.
-
-        Raises TableError, with what to do, where that would lose rows, and PlatformError where drivers could overwrite
-        each other's commits.
+        On a local disk mend what a power failure has left of a log. Raises TableError, with what to do, where that
+        would lose rows, and PlatformError where drivers could overwrite each other's entries.
         """
-        check_log_store(self.spark, self.root)
+        check_storage(self.root, self.files)
         if not self.files.exists(self.root):
             logger.info("creating the tables below %s", self.root)
         for table in tables:
-            if (own := self.files.local(self.path(table))) is not None:
-                repair_log(own)
-            create_table(self.spark, self.path(table), table)
+            self._repair(table)
+            self.log(table).create(table)
+            self.log(table).make_plain()
             if table.later:
-                known = self._appender.kernel.newest(self.path(table)).column_names
-                add_later_columns(self.spark, self.path(table), table, known)
+                self.log(table).add_columns(table)
+        self.files.sync_folders(self.root)
 
-    def read(self, table: Table) -> DataFrame:
-        """Return *table* as it is now, with the names that topics have; a small one as rows that the driver holds."""
-        held = self._held(table)
-        return self._by_spark(table) if held is None else self.spark.createDataFrame(held)
+    def repair(self, tables: Iterable[Table] = TABLES) -> None:
+        """Mend what a power failure has left of the logs of *tables*; raises TableError where that would lose rows.
+
+        To be done before a version is remembered: an entry that is not whole is removed, and its number comes again.
+        """
+        for table in tables:
+            self._repair(table)
+
+    def _repair(self, table: Table) -> None:
+        if (own := self.files.local(self.path(table))) is not None:
+            repair_log(own)
+
+    def is_there(self, table: Table) -> bool:
+        """Return whether *table* has been made."""
+        return self.log(table).is_there()
+
+    # Reading
 
     def all_rows(self, table: Table) -> pa.Table:
-        """Return all rows of *table* as it is now; costs no job where the table is small."""
-        held = self._held(table)
-        return self.inside(table, self._by_spark(table).toArrow() if held is None else held)
+        """Return all rows of *table* as it is now."""
+        return self._read_whole(table, lambda rows: rows)
 
-    def pieces(self, table: Table, schema: pa.Schema, at_least: AtLeast | None, *, encoded: bool) -> Iterator[pa.Table]:
-        """Yield the rows of *table* as it is now; see :meth:`FollowedTables.batches`."""
-        found = self.data_files(table)
-        if found is None:  # somebody has switched deletion vectors on, which Spark knows how to read
-            yield self._by_spark(table).select(*schema.names).toArrow().cast(schema)
-        elif encoded or self.files.local(self.root) is not None:
-            pieces = read_in_pieces(self.files, found, schema.names, at_least, encoded=encoded)
-            yield from pieces_of(pieces, schema, encoded=encoded)
-        else:
-            yield from self._pieces_by_spark(found, schema, at_least)
+    def rows_where(self, table: Table, values: Mapping[str, str | int]) -> pa.Table:
+        """Return the rows of *table* that have these *values*, as it is now."""
+        return self._read_whole(table, partial(with_values, values=values))
 
-    def data_files(self, table: Table) -> Sequence[str] | None:
-        """Return where the files of *table* lie, as it is now; None where rows of theirs are gone."""
-        kernel = self._appender.kernel
-        return kernel.data_files(kernel.newest(self.path(table)), sys.maxsize)
+    def _read_whole(self, table: Table, wanted: Callable[[pa.Table], pa.Table]) -> pa.Table:
+        """Return what is *wanted* of the rows; a file that was cleaned up meanwhile has others in its place."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                return pa.concat_tables([table.no_rows, *map(wanted, self.batches(table))])
+            except FileNotFoundError:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                logger.info("%s was cleaned up while it was read: reading it anew", table.name)
+        raise AssertionError
 
-    def _pieces_by_spark(self, paths: Sequence[str], schema: pa.Schema, at_least: AtLeast | None) -> Iterator[pa.Table]:
-        """Yield the rows of files that lie elsewhere: many are fetched at once, and those parts that are wanted."""
-        for first in range(0, len(paths), _FILES_AT_ONCE):
-            rows = self.spark.read.option("mergeSchema", "true").parquet(*paths[first : first + _FILES_AT_ONCE])
-            if at_least is not None and at_least[0] in rows.columns:
-                rows = rows.where(F.col(at_least[0]) >= F.lit(at_least[1]))
-            yield fitted(rows.select(*[name for name in schema.names if name in rows.columns]).toArrow(), schema)
+    def batches(
+        self,
+        table: Table,
+        names: Sequence[str] | None = None,
+        at_least: AtLeast | None = None,
+        *,
+        encoded: bool = False,
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of *table* as it is now, a bounded number at a time, in no order; of *names* these columns.
 
-    def _by_spark(self, table: Table) -> DataFrame:
-        found = self.spark.read.format("delta").load(self.path(table))
-        for column in (each for each in table.columns if each.name in {*table.later} - {*found.columns}):
-            found = found.withColumn(column.name, F.lit(None).cast(column.type))
-        return found.select(*table.names)
+        *at_least* leaves out stretches without any value so large; errs to keeping. *encoded* is for a table larger
+        than memory: file by file, and texts by their dictionaries. Raises FileNotFoundError where files were cleaned
+        up meanwhile: then begin anew.
+        """
+        wanted = list(names or table.names)
+        if not self._is_read_otherwise(table) or TOPIC not in wanted:
+            return self._pieces(table, _schema(table, wanted), at_least, encoded=encoded)
+        read = list(dict.fromkeys([*wanted, *NEEDED_OF[table]]))
+        pieces = self._pieces(table, _schema(table, read), at_least, encoded=encoded)
+        return (self.inside(table, piece).select(wanted) for piece in pieces)
 
-    def _held(self, table: Table) -> pa.Table | None:
-        """Return all rows of a small table; None for a large one."""
-        kernel, is_local = self._appender.kernel, self.files.local(self.root) is not None
-        most = _FEW_LOCAL_FILES if is_local else _FEW_FILES
-        found = kernel.data_files(kernel.newest(self.path(table)), most, _FEW_BYTES)
-        if found is None:
-            return None
-        try:
-            parts = [fitted(self.files.read_parquet(each, table.names), table.arrow_schema) for each in found]
-        except FileNotFoundError:  # compacted and cleaned up since; Spark looks at the table anew
-            return None
-        return pa.concat_tables([table.arrow_schema.empty_table(), *parts])
+    def blocks(self, table: Table, names: Sequence[str], opened: ExitStack) -> Iterator[pa.Table | Block]:
+        """Yield the rows of *table*, blocks of those files that are sorted: to be read until *opened* is closed.
 
-    def write_by_tasks(self, table: Table, frames: Sequence[DataFrame]) -> WrittenFiles | None:
-        """Have the tasks of *frames* write their rows as files of *table*; nobody sees them before :meth:`append`."""
-        files = self._appender.kernel.files
-        return write_by_tasks(self.spark, files, self.path(table), frames) if frames else None
+        Files say what logs are called there, so where streams have other names all comes as rows.
+        """
+        if self._is_read_otherwise(table) and not (self.names is not None and self.names.is_same):
+            yield from self.batches(table, names, encoded=True)
+            return
+        schema = _schema(table, names)
+        for each in read_blocks(self.files, self.data_files(table), schema.names, opened):
+            yield each.fitted(schema) if isinstance(each, Block) else fitted_but_texts(each, schema)
+
+    def data_files(self, table: Table) -> Sequence[str]:
+        """Return where the files of *table* lie; raises TableError as :meth:`newest` does."""
+        return [data_path(self.path(table), unquote(each.path)) for each in self.newest(table).files()]
+
+    def newest(self, table: Table) -> Version:
+        """Return *table* as it is now.
+
+        Raises TableError where rows of its files are gone, for somebody has switched deletion vectors on, or more is
+        other than the files say.
+        """
+        now, name = self.log(table).newest(), f"delta.`{self.path(table)}`"
+        if hidden_by := now.hidden_by:
+            remedy = "give tables.root another place"
+            if hidden_by == {VECTORS}:
+                remedy = (
+                    f"run in Spark: ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false') "
+                    f"and REORG TABLE {name} APPLY (PURGE)"
+                )
+            raise TableError(
+                f"{self.path(table)}: not all as its files say, by {', '.join(sorted(hidden_by))}; {remedy}"
+            )
+        return now
+
+    def _pieces(
+        self, table: Table, schema: pa.Schema, at_least: AtLeast | None, *, encoded: bool
+    ) -> Iterator[pa.Table]:
+        pieces = read_in_pieces(self.files, self.data_files(table), schema.names, at_least, encoded=encoded)
+        yield from pieces_of(pieces, schema, encoded=encoded)
+
+    # Following
+
+    def version(self, table: Table, known: int | None = None) -> int:
+        """Return the table's latest version; costs next to nothing from a version that is *known*."""
+        if known is not None:
+            try:
+                return latest_version(self.files, self.path(table), known)
+            except FileNotFoundError:
+                logger.info("%s was cleaned up since it was last read", table.name)
+        return self.log(table).newest().number
+
+    def read_added(self, table: Table, after: int, until: int) -> pa.Table:
+        """Return the rows appended by versions in ``(after, until]``, in no order.
+
+        Raises FileNotFoundError where retention has overtaken the reader: then read the whole table.
+        """
+        return self.inside(table, read_added_rows(self.files, self.path(table), after, until, table.arrow_schema))
+
+    def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
+        """Return what was appended after the version *known*, up to *until*; all rows for None.
+
+        Where retention has overtaken the reader all rows come again: what is read twice has to change nothing.
+        """
+        if known is not None:
+            try:
+                return self.read_added(table, known, until)
+            except FileNotFoundError:
+                logger.info("%s was compacted and cleaned up since it was last read: reading all of it", table.name)
+        return self.all_rows(table)
+
+    # Names
+
+    def inside(self, table: Table, rows: pa.Table) -> pa.Table:
+        """Return rows as the table has them with streams in the place of topics.
+
+        Answers that were given while names meant something else are left out: they stand elsewhere at the target.
+        """
+        if self.names is None or not self._is_read_otherwise(table):
+            return rows
+        found = rows if self.names.is_same else renamed(rows, CLUSTER_OF[table], self.names.inside)
+        return answered_as_now(found, self.names) if table is OFFSET_TRANSLATIONS else found
+
+    def outside(self, table: Table, rows: pa.Table) -> pa.Table:
+        """Return rows with streams as the table has them."""
+        if self.names is None or not is_named(table, self.names):
+            return rows
+        return renamed(rows, CLUSTER_OF[table], self.names.outside)
+
+    def _is_read_otherwise(self, table: Table) -> bool:
+        """Return whether rows of *table* come in another way than they are stored: answers of other names do not."""
+        is_of_answers = self.names is not None and table is OFFSET_TRANSLATIONS
+        return is_of_answers or is_named(table, self.names)
+
+    # Writing
 
     def append(
         self,
         table: Table,
         rows: pa.Table,
         writer: tuple[str, int] | None = None,
-        written: WrittenFiles | None = None,
+        written: Sequence[DataFile] = (),
     ) -> None:
-        """Append *rows* and what was *written*, once for each *writer*: a repeated version is left out.
+        """Append *rows* and files that tasks have *written*, once for each *writer*: a repeated version is left out.
 
         *writer* is (application id, version). The ids have to change with the checkpoint they come from, or every write
-        would be taken for a repetition. Raises TimeoutError for files that were written too long ago to be entered.
+        would be taken for a repetition. The log's entry is what makes the rows visible, all or none. A file without
+        one, left by whoever dies in between, is never read, and removed by maintenance. Raises TableError where the
+        table cannot be written, and TimeoutError where a file would be too old when it gets its entry.
         """
-        if rows.num_rows == 0 and written is None:
+        log, added = self.log(table), list(written)
+        if (rows.num_rows == 0 and not added) or (writer is not None and log.has_written(writer)):
             return
-        rows = self.outside(table, rows.select(table.names).cast(table.arrow_schema))
-        self._appender.append(self.path(table), rows, writer, written)
+        if rows.num_rows:
+            added.append(self._write(table, self.outside(table, rows.select(table.names).cast(table.arrow_schema))))
+        self._before_entry(self.path(table))
+        oldest_ms = min(each.written_ms for each in added)
+        change = Change(added, writer=writer, written_ms=oldest_ms, fresh_seconds=FRESH_SECONDS)
+        log.commit(lambda now: None if now.has_written(writer) else change)
 
     def replace(self, table: Table, rows: pa.Table) -> None:
         """Put *rows* in the place of all that *table* holds; readers see the old ones or the new ones."""
-        self._replacer.replace(self.path(table), rows.select(table.names).cast(table.arrow_schema))
+        rows = rows.select(table.names).cast(table.arrow_schema)
+        added = [self._write(table, rows)] if rows.num_rows else []
+        change = Change(added, replaces=True, written_ms=min((each.written_ms for each in added), default=None))
+        self.log(table).commit(lambda _now: change)
 
-    def rows_where(self, table: Table, values: Mapping[str, str | int]) -> pa.Table:
-        """Return the rows of *table* that have these *values*, as it is now."""
-        held = self._held(table)
-        if held is not None:
-            return with_values(self.inside(table, held), values)
-        is_renamed = is_named(table, self.names) and TOPIC in values
-        large = self._by_spark(table)
-        for name, value in values.items():
-            if name != TOPIC or not is_renamed:
-                large = large.where(F.col(name) == F.lit(value))
-        if is_renamed and self.names is not None:
-            where, name_of, stream = CLUSTER_OF[table], self.names.outside, str(values[TOPIC])
-            clusters = [row[0] for row in large.select(where).distinct().collect()]
-            called = [(F.col(where) == each) & (F.col(TOPIC) == name_of(each, stream)) for each in clusters]
-            large = large.where(reduce(Column.__or__, called, F.lit(False)))
-        return with_values(self.inside(table, large.toArrow()), values)
+    def _write(self, table: Table, rows: pa.Table) -> DataFile:
+        name, began_ms = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet", int(time.time() * 1000)
+        size = self.files.write_parquet(f"{self.path(table)}/{name}", rows)
+        return DataFile(name, size, began_ms, json.dumps(statistics_of(rows)), rows.num_rows)
 
-    def newest_version(self, table: Table) -> int:
-        """Return the table's latest version; its whole log is listed for it."""
-        return self._appender.kernel.newest(self.path(table)).version
+
+def _schema(table: Table, names: Sequence[str]) -> pa.Schema:
+    return pa.schema([table.arrow_schema.field(name) for name in names])
+
+
+def with_values(rows: pa.Table, values: Mapping[str, str | int]) -> pa.Table:
+    """Return those of *rows* that have these *values*."""
+    for name, value in values.items():
+        rows = rows.filter(pc.equal(rows.column(name), value))
+    return rows
+
+
+def pieces_of(pieces: Iterable[pa.Table], schema: pa.Schema, *, encoded: bool = False) -> Iterator[pa.Table]:
+    """Yield *pieces* with the columns of *schema*, small ones together: whoever reads them has work with each.
+
+    Pieces with texts *encoded* by dictionaries come as they are: each has dictionaries of its own.
+    """
+    if encoded:
+        yield from (fitted_but_texts(piece, schema) for piece in pieces)
+        return
+    held, rows = list[pa.Table](), 0
+    for piece in pieces:
+        held.append(fitted(piece, schema))
+        rows += piece.num_rows
+        if rows >= _WORTH_A_BATCH:
+            yield pa.concat_tables(held)
+            held, rows = [], 0
+    if rows:
+        yield pa.concat_tables(held)

@@ -18,7 +18,7 @@ from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync.state.fence import OpenFence
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.render.outputs import open_outputs
-from offset_sync.tables.protocol import Tables
+from offset_sync.tables.store import TableStore
 
 WAIT_SECONDS = 90.0
 
@@ -26,7 +26,7 @@ WAIT_SECONDS = 90.0
 class Moves:
     """Moves groups with the configuration file *config* and its tables; *say* is told each command."""
 
-    def __init__(self, tables: Tables, config: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, tables: TableStore, config: Path, say: Callable[[str], None]) -> None:
         self._tables, self._config, self._say = tables, load_config(str(config)), say
         self._reporting: StatusJob | None = None
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 
-from offset_sync.jobs.spark_session import open_session
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.clients import CLIENT_ERRORS
@@ -48,23 +44,9 @@ def play(*, is_quick: bool, directory: Path = DIRECTORY) -> int:
 
 
 def _create_tables(directory: Path) -> TableStore:
-    with _errors_to(directory / "demo.log"):
-        tables = TableStore(open_session("offset-sync demo"), str(directory / "tables"))
+    tables = TableStore(str(directory / "tables"))
     tables.create()
     return tables
-
-
-@contextmanager
-def _errors_to(log: Path) -> Iterator[None]:
-    """Let processes that are started meanwhile, such as the JVM, write their warnings to *log*: the stage is ours."""
-    console = os.dup(2)
-    with log.open("wb") as file:
-        os.dup2(file.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(console, 2)
-        os.close(console)
 
 
 def _play(console: Console, narrator: Narrator, directory: Path, *, is_quick: bool) -> bool:

@@ -30,7 +30,7 @@ def taken(name: str, **wanted: object) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    tables = TableStore(spark, str(tmp_path_factory.mktemp("demo")))
+    tables = TableStore(str(tmp_path_factory.mktemp("demo")))
     tables.create(ALL_TABLES)
     found = {table: pq.read_table(TAKEN / f"{table.name}.parquet") for table in ALL_TABLES}
     rows = {table: fitted(each, table.arrow_schema) for table, each in found.items()}

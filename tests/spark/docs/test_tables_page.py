@@ -42,7 +42,7 @@ def day() -> Day:
 @pytest.fixture(scope="module")
 def root(spark: SparkSession, template: Path, day: Day, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Tables of a day; an older report stands behind the last one."""
-    tables = TableStore(spark, str(copytree(template, tmp_path_factory.mktemp("page") / "tables")))
+    tables = TableStore(str(copytree(template, tmp_path_factory.mktemp("page") / "tables")))
     earlier = Day(steps=100)
     append_all(tables, {SYNC_STATUS: earlier.arrow(SYNC_STATUS)})
     Path(tables.root, "03:12").write_text(datetime.now(timezone.utc).isoformat())

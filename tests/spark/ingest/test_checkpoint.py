@@ -1,74 +1,20 @@
-"""What a checkpoint says, from files exactly as Spark 4.2 writes them."""
+"""The checkpoint of a real query has the form that tests/unit/ingest/test_checkpoint.py writes by hand."""
 
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.model.errors import TableError
-from offset_sync.tables.delta.filesystem import HadoopFiles
-
-BATCH = '{"batchWatermarkMs":0,"batchTimestampMs":1795256074434,"conf":{"spark.sql.shuffle.partitions":"4"}}'
+from offset_sync.tables.files import Files
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Two batches of a query on two topics; orders-1 appears in the second."""
-    (tmp_path / "metadata").write_text('{"id":"9b7e2f5e-6b44-4c53-93a7-2d2a4c7ab0a4"}')
-    for name in ("offsets", "commits", "sources/0"):
-        (tmp_path / name).mkdir(parents=True)
-    first = {"orders": {"0": 5}, "größe": {"0": 0}}
-    (tmp_path / "sources" / "0" / "0").write_bytes(b"\0v1\n" + json.dumps(first).encode())
-    ends = [{"orders": {"0": 9}, "größe": {"0": 0}}, {"orders": {"0": 12, "1": 3}, "größe": {"0": 4_000_000_000}}]
-    for batch_id, end in enumerate(ends):
-        (tmp_path / "offsets" / str(batch_id)).write_text(f"v1\n{BATCH}\n{json.dumps(end)}")
-    return tmp_path
-
-
-def test_the_id_of_the_query_is_read(spark: SparkSession, folder: Path) -> None:
-    assert Checkpoint(HadoopFiles(spark), str(folder)).query_id() == "9b7e2f5e-6b44-4c53-93a7-2d2a4c7ab0a4"
-
-
-def test_a_batch_starts_where_the_one_before_ended(spark: SparkSession, folder: Path) -> None:
-    checkpoint = Checkpoint(HadoopFiles(spark), f"{folder}/")
-    assert checkpoint.start_offsets(0) == {("orders", 0): 5, ("größe", 0): 0}
-    assert checkpoint.end_offsets(0) == {("orders", 0): 9, ("größe", 0): 0}
-    assert checkpoint.start_offsets(1) == checkpoint.end_offsets(0)
-    assert checkpoint.end_offsets(1) == {("orders", 0): 12, ("orders", 1): 3, ("größe", 0): 4_000_000_000}
-
-
-def test_a_batch_has_at_most_as_many_records_as_offsets(spark: SparkSession, folder: Path) -> None:
-    assert [Checkpoint(HadoopFiles(spark), str(folder)).record_limit(batch) for batch in (0, 1)] == [
-        4,
-        3 + 3 + 4_000_000_000,
-    ]
-
-
-def test_how_far_a_query_has_read_is_what_its_last_batch_that_is_done_says(spark: SparkSession, folder: Path) -> None:
-    checkpoint = Checkpoint(HadoopFiles(spark), str(folder))
-    assert checkpoint.position() == {}
-    (folder / "offsets" / "0").write_text(f'v1\n{BATCH}\n{{"__consumer_offsets": {{"0": 9, "49": 3}}}}')
-    (folder / "commits" / "0").write_text("v1\n{}")
-    assert checkpoint.position() == {0: 9, 49: 3}
-    (folder / "commits" / "7").write_text("v1\n{}")
-    assert checkpoint.position() == {}  # the running query has cleaned up meanwhile
-
-
-def test_a_path_may_name_its_file_system(spark: SparkSession, folder: Path) -> None:
-    assert Checkpoint(HadoopFiles(spark), f"file://{folder}").start_offsets(1)["orders", 0] == 9
-
-
-def test_a_batch_that_was_never_planned_is_an_error(spark: SparkSession, folder: Path) -> None:
-    with pytest.raises(Exception, match="offsets/2"):
-        Checkpoint(HadoopFiles(spark), str(folder)).end_offsets(2)
-
-
-def test_the_files_of_a_real_query_have_this_form(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_files_of_a_real_query_say_who_it_is_and_how_far_it_has_come(spark: SparkSession, tmp_path: Path) -> None:
     """Spark's rate source speaks of its offsets otherwise, but the files around them are the same."""
+    before_ms = int(time.time() * 1000) - 2000
     query = (
         spark.readStream.format("rate-micro-batch")
         .option("rowsPerBatch", 2)
@@ -80,70 +26,13 @@ def test_the_files_of_a_real_query_have_this_form(spark: SparkSession, tmp_path:
         .start()
     )
     query.awaitTermination(60)
-    assert Checkpoint(HadoopFiles(spark), str(tmp_path)).query_id() == query.id
+    checkpoint = Checkpoint(Files(), str(tmp_path))
+    assert checkpoint.query_id() == query.id
     version, batch, end = (tmp_path / "offsets" / "0").read_text().split("\n")
     assert version == "v1"
     assert "batchTimestampMs" in json.loads(batch)
     assert isinstance(json.loads(end), dict)
-
-
-@pytest.mark.parametrize("first_line", ["v2", "", "{}", "\0v12"])
-@pytest.mark.parametrize("name", ["sources/0/0", "offsets/0"])
-def test_a_file_of_another_format_is_an_error_that_names_it_and_it_stays_as_it_is(
-    spark: SparkSession, folder: Path, name: str, first_line: str
-) -> None:
-    text = f"{first_line}\n{BATCH}\n{{}}"
-    (folder / name).write_text(text)
-    (folder / "offsets" / "1").unlink()
-    checkpoint = Checkpoint(HadoopFiles(spark), str(folder))
-    with pytest.raises(TableError, match=rf"/{name}: expected a checkpoint of format v1, found .*; go on with the"):
-        checkpoint.record_limit(0)
-    with pytest.raises(TableError, match="expected a checkpoint of format v1"):
-        checkpoint.leave_out(["orders"])
-    assert (folder / name).read_text() == text
-
-
-def ends_of(folder: Path, batch_id: int) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = json.loads((folder / "offsets" / str(batch_id)).read_text().split("\n")[2])
-    return found
-
-
-def test_topics_are_left_out_of_the_batch_that_is_planned_and_not_done(spark: SparkSession, folder: Path) -> None:
-    (folder / "commits" / "0").write_text("v1\n{}")
-    checkpoint = Checkpoint(HadoopFiles(spark), str(folder))
-    checkpoint.leave_out(["orders", "nowhere"])
-    assert ends_of(folder, 1) == {"orders": {"0": 9}, "größe": {"0": 4_000_000_000}}
-    assert (folder / "offsets" / "1").read_text().split("\n")[:2] == ["v1", BATCH]
-    assert sorted(path.name for path in (folder / "offsets").iterdir() if not path.name.endswith(".crc")) == ["0", "1"]
-    checkpoint.leave_out(["größe"])
-    assert ends_of(folder, 1) == {"orders": {"0": 9}, "größe": {"0": 0}}
-    assert checkpoint.record_limit(1) == 0
-
-
-def test_a_topic_that_only_this_batch_has_met_is_forgotten_and_in_the_first_batch_none_is_new(
-    spark: SparkSession, tmp_path: Path, folder: Path
-) -> None:
-    checkpoint = Checkpoint(HadoopFiles(spark), str(folder))
-    (folder / "offsets" / "1").unlink()
-    checkpoint.leave_out(["orders"])
-    assert ends_of(folder, 0) == {"orders": {"0": 5}, "größe": {"0": 0}}
-    (folder / "commits" / "0").write_text("v1\n{}")
-    (folder / "offsets" / "1").write_text(f'v1\n{BATCH}\n{{"orders": {{"0": 7}}, "new": {{"0": 8}}}}')
-    checkpoint.leave_out(["new"])
-    assert ends_of(folder, 1) == {"orders": {"0": 7}}
-
-
-@pytest.mark.parametrize("topics", [[], ["nowhere"], ["orders"]])
-def test_a_batch_that_is_done_or_has_nothing_of_them_stays_as_it_is(
-    spark: SparkSession, folder: Path, topics: list[str]
-) -> None:
-    if topics == ["orders"]:
-        (folder / "commits" / "1").write_text("v1\n{}")
-    before = (folder / "offsets" / "1").read_bytes()
-    Checkpoint(HadoopFiles(spark), str(folder)).leave_out(topics)
-    assert (folder / "offsets" / "1").read_bytes() == before
-
-
-def test_a_query_that_was_never_started_has_nothing_to_leave_out(spark: SparkSession, tmp_path: Path) -> None:
-    Checkpoint(HadoopFiles(spark), str(tmp_path / "none")).leave_out(["orders"])
-    assert not (tmp_path / "none").exists()
+    assert checkpoint.last_committed() == query.lastProgress["batchId"]
+    sign_ms = checkpoint.last_sign_ms()
+    assert sign_ms is not None
+    assert before_ms < sign_ms < time.time() * 1000 + 2000

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.model.errors import TableError
-from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.tables.files import Files
 
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "empty": lambda path: path.write_bytes(b""),
@@ -30,7 +30,7 @@ class Reader:
 
     def run(self) -> None:
         def take(batch: DataFrame, batch_id: int) -> None:
-            name = Checkpoint(HadoopFiles(self.spark), str(self.folder)).query_id()
+            name = Checkpoint(Files(), str(self.folder)).query_id()
             self.read.append((name, batch_id, sorted(row.value for row in batch.collect())))
 
         source = self.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).load()
@@ -40,7 +40,7 @@ class Reader:
         assert query.exception() is None
 
     def repair(self) -> None:
-        Checkpoint(HadoopFiles(self.spark), str(self.folder)).repair()
+        Checkpoint(Files(), str(self.folder)).repair()
 
 
 @pytest.fixture
@@ -126,12 +126,12 @@ def test_what_is_whole_stays_as_it_is(reader: Reader) -> None:
 
 
 def test_before_the_first_start_there_is_nothing_to_mend(spark: SparkSession, tmp_path: Path) -> None:
-    Checkpoint(HadoopFiles(spark), str(tmp_path / "none")).repair()
+    Checkpoint(Files(), str(tmp_path / "none")).repair()
     assert not (tmp_path / "none").exists()
     # Killed before its first plan, and the name was lost.
     (tmp_path / "some").mkdir()
     (tmp_path / "some" / "metadata").write_text("")
-    Checkpoint(HadoopFiles(spark), str(tmp_path / "some")).repair()
+    Checkpoint(Files(), str(tmp_path / "some")).repair()
     assert not (tmp_path / "some" / "metadata").exists()
 
 
@@ -139,8 +139,8 @@ def test_a_plan_is_stored_before_anything_is_done_by_it(
     reader: Reader, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored: list[Any] = []
-    monkeypatch.setattr(HadoopFiles, "sync", lambda self, path: stored.append(path))
-    checkpoint = Checkpoint(HadoopFiles(spark), str(reader.folder))
+    monkeypatch.setattr(Files, "sync", lambda self, path: stored.append(path))
+    checkpoint = Checkpoint(Files(), str(reader.folder))
     path = reader.folder / "offsets" / "2"
     lines = path.read_text().split("\n")
     path.write_text("\n".join([*lines[:2], json.dumps({"orders": {"0": 9}})]))

@@ -71,17 +71,17 @@ def test_captured_records_and_broken_ones_reach_the_tables_once_and_the_rest_goe
     columns = "log_offset bigint, group_id string, topic string, partition int, committed_offset bigint, "
     columns += "leader_epoch int, metadata string, topic_id string, is_tombstone boolean"
     names = [column.split()[0] for column in columns.split(", ")][1:]
-    found = tables.read(OFFSET_COMMITS).select("log_offset", *names)
+    found = spark.read.format("delta").load(tables.path(OFFSET_COMMITS)).select("log_offset", *names)
     said = [(n, *(getattr(each, name) for name in names)) for n, each in commits]
     assert_df_equality(
         found, spark.createDataFrame(said, columns), ignore_row_order=True, ignore_nullable=True, ignore_metadata=True
     )
 
-    malformed = tables.read(QUARANTINE).select("offset", "error").toArrow().to_pylist()
+    malformed = tables.all_rows(QUARANTINE).to_pylist()
     assert {row["offset"]: row["error"] for row in malformed} == {
         n: each.error for n, each in enumerate(expected) if each.kind == "malformed"
     }
     assert len(malformed) >= len(broken) / 2
     kinds = [each.kind for each in expected]
-    events = tables.read(GROUP_EVENTS).count()
+    events = tables.all_rows(GROUP_EVENTS).num_rows
     assert events == sum(kinds.count(kind) for kind in ("group", "group_epoch", "member"))

@@ -23,7 +23,7 @@ from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
-from offset_sync.tables.delta.filesystem import HadoopFiles
+from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
 
 ROWS = [
@@ -58,7 +58,7 @@ def test_a_micro_batch_is_indexed_exactly_once_however_often_it_is_repeated(
     records = spark.createDataFrame(pa.table(columns, MIRRORED_RECORDS)).coalesce(1)
     for _restart in range(2):
         cutter = RunBuilder("Y", {"IDC-X": "X", "IDC-Y": "Y"}, "text", str.isupper)
-        checkpoint = Checkpoint(HadoopFiles(spark), str(folder))
+        checkpoint = Checkpoint(Files(), str(folder))
         cluster = ClusterMetadata({"orders": MemoryTopic("id")}, {TopicPartition("orders", 0): MemoryEnds(0, 11)})
         topics = SimpleNamespace(describe=lambda topics: {each: MemoryTopic("id") for each in topics})
         checks = Checks(topics, check_of(tables, cluster))
@@ -75,7 +75,7 @@ def test_a_micro_batch_is_indexed_exactly_once_however_often_it_is_repeated(
         "first bigint, last bigint",
     )
     times = [f"unix_millis({side}_timestamp) AS {name}" for side, name in (("min", "first"), ("max", "last"))]
-    found = tables.read(RECORD_RUNS).selectExpr(*expected.columns[:-2], *times)
+    found = spark.read.format("delta").load(tables.path(RECORD_RUNS)).selectExpr(*expected.columns[:-2], *times)
     assert_df_equality(found, expected, ignore_row_order=True, ignore_nullable=True, ignore_metadata=True)
-    (kept,) = tables.read(QUARANTINE).select("offset", "key", "value").collect()
-    assert (kept[0], bytes(kept[1]), bytes(kept[2])) == (8, b"IDC-X", b"-1")
+    (kept,) = tables.all_rows(QUARANTINE).select(["offset", "key", "value"]).to_pylist()
+    assert [*kept.values()] == [8, b"IDC-X", b"-1"]

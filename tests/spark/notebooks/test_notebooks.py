@@ -22,7 +22,7 @@ def day() -> Day:
 
 @pytest.fixture(scope="module")
 def root(spark: SparkSession, template: Path, day: Day, tmp_path_factory: pytest.TempPathFactory) -> str:
-    tables = TableStore(spark, str(copytree(template, tmp_path_factory.mktemp("day") / "tables")))
+    tables = TableStore(str(copytree(template, tmp_path_factory.mktemp("day") / "tables")))
     append_all(tables, {table: day.arrow(table) for table in day.rows})
     return tables.root
 

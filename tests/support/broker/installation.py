@@ -29,7 +29,6 @@ from offset_sync.jobs.index_records import index_records
 from offset_sync.jobs.maintain_tables import maintain_tables
 from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
-from offset_sync.jobs.spark_session import open_session
 from offset_sync.jobs.sync_offsets import sync_offsets
 from offset_sync.status.render.outputs import status_arguments
 from offset_sync.tables.store import TableStore
@@ -181,7 +180,7 @@ def empty_tables() -> Path:
     """Return a folder with all tables, empty: to copy them takes less time than to make them."""
     folder = tempfile.TemporaryDirectory(prefix="empty-tables-")
     atexit.register(folder.cleanup)
-    TableStore(open_session("empty tables"), folder.name).create()
+    TableStore(folder.name).create()
     return Path(folder.name)
 
 

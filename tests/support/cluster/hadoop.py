@@ -1,4 +1,4 @@
-"""Hadoop on this machine: a namenode, a datanode, a resource manager and node managers, each a process of its own.
+"""Hadoop on this machine: a namenode, three datanodes, a resource manager and node managers, each a process of its own.
 
 They are Hadoop's own daemons, from the jar of its mini cluster, which has all of them. That one would run them as
 threads of one JVM, and a node could not be killed.
@@ -19,7 +19,14 @@ from typing import Any
 import deltalake
 import pyspark
 
-from cluster.hadoop_files import LOCALHOST, file_system_settings, node_settings, resource_settings, write_settings
+from cluster.hadoop_files import (
+    DATANODES,
+    LOCALHOST,
+    file_system_settings,
+    node_settings,
+    resource_settings,
+    write_settings,
+)
 from cluster.server_process import ServerProcess, answer_of, kill_process, processes_below
 from offset_sync_demo.kafka.broker_files import free_ports
 
@@ -61,7 +68,10 @@ class Hadoop:
         write_settings(self.settings, files)
         self._server("format", f"{_HDFS}.namenode.NameNode", "-format", "-nonInteractive").run()
         namenode = self._launched("namenode", f"{_HDFS}.namenode.NameNode")
-        self._launched("datanode", f"{_HDFS}.datanode.DataNode")
+        for number in range(DATANODES):
+            own = self.folder / f"datanode{number}"
+            write_settings(own / "conf", file_system_settings(self.folder, self.ports, blocks=own / "blocks"))
+            self._launched(f"datanode{number}", f"{_HDFS}.datanode.DataNode", settings=own / "conf")
         namenode.wait_until(self._takes_files)
 
     def start_nodes(self, memory_mb: list[int]) -> None:
@@ -110,11 +120,12 @@ class Hadoop:
         """Copy a folder of HDFS to this machine, and return where it lies."""
         target = folder / path.strip("/").rpartition("/")[2]
         target.mkdir(parents=True, exist_ok=True)
-        for each in self.listed(path):
-            below = f"{path}/{each['pathSuffix']}"
+        for each in self.listed(path):  # first of all the log: whoever writes meanwhile enters a file that is there
             if each["type"] == "DIRECTORY":
-                self.download(below, target)
-            elif (content := answer_of(self._web(below, "OPEN"))) is not None:  # deleted since it was listed
+                self.download(f"{path}/{each['pathSuffix']}", target)
+        for each in self.listed(path):
+            is_file = each["type"] == "FILE"
+            if is_file and (content := answer_of(self._web(f"{path}/{each['pathSuffix']}", "OPEN"))) is not None:
                 (target / each["pathSuffix"]).write_bytes(content)
         return target
 
@@ -147,10 +158,10 @@ class Hadoop:
         state = "jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
         answer = answer_of(f"http://{LOCALHOST}:{self.ports['namenode-web']}/{state}") or b'{"beans": []}'
         beans = json.loads(answer)["beans"]
-        return any(each.get("NumLiveDataNodes") == 1 and each.get("FSState") == "Operational" for each in beans)
+        return any(each.get("NumLiveDataNodes") == DATANODES and each.get("FSState") == "Operational" for each in beans)
 
-    def _launched(self, name: str, *arguments: str) -> ServerProcess:
-        server = self._server(name, *arguments)
+    def _launched(self, name: str, *arguments: str, settings: Path | None = None) -> ServerProcess:
+        server = self._server(name, *arguments, settings=settings)
         server.launch()
         self._servers.append(server)
         return server

@@ -16,6 +16,8 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d %p %c{1}: %m%n%ex
 """
 LOCALHOST = "127.0.0.1"
+DATANODES = 3
+"""With one the client waits a second for each file: the namenode has not heard of its block yet (HDFS)."""
 _ANY_PORT = f"{LOCALHOST}:0"
 
 
@@ -33,16 +35,18 @@ def write_settings(folder: Path, files: Mapping[str, Mapping[str, object]]) -> P
     return folder
 
 
-def file_system_settings(folder: Path, ports: Mapping[str, int]) -> dict[str, dict[str, object]]:
-    """Return what namenode and datanode need to know, with the folders below *folder*."""
+def file_system_settings(
+    folder: Path, ports: Mapping[str, int], blocks: Path | None = None
+) -> dict[str, dict[str, object]]:
+    """Return what the namenode and, with a folder for its *blocks*, a datanode need to know; all is below *folder*."""
     return {
         "core-site": {"fs.defaultFS": f"hdfs://{LOCALHOST}:{ports['namenode']}", "hadoop.tmp.dir": folder / "tmp"},
         "hdfs-site": {
-            "dfs.replication": 1,
+            "dfs.replication": DATANODES,
             "dfs.namenode.http-address": f"{LOCALHOST}:{ports['namenode-web']}",
             "dfs.namenode.name.dir": folder / "names",
             "dfs.namenode.safemode.extension": 0,
-            "dfs.datanode.data.dir": folder / "blocks",
+            "dfs.datanode.data.dir": blocks or folder / "blocks",
             **{f"dfs.datanode.{name}": _ANY_PORT for name in ("address", "http.address", "ipc.address")},
         },
     }

@@ -1,10 +1,11 @@
-"""Drivers that write on S3 beside each other."""
+"""Processes that write on S3 beside each other."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
-from collections.abc import Sequence
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,17 @@ import deltalake
 from broker.installation import REPO
 from broker.job import Job
 from cluster.s3_server import BUCKET, S3Server
-from spark_options import split_options
-from submit import build_command
 
 _WRITER = Path(__file__).with_name("s3_writer.py")
-_QUICK = ["--driver-memory", "768m", "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
 
 
-def start_writer(s3: S3Server, folder: Path, name: str, count: int, options: Sequence[str] = ()) -> Job:
-    """Start a driver that appends so many rows to the table ``quarantine`` below *folder*'s name."""
-    words = ["--master", "local[1]", *_QUICK, *s3.spark_options(), *options]
-    command = build_command(REPO, "index_records", split_options(words), os.environ)
+def start_writer(s3: S3Server, folder: Path, name: str, count: int) -> Job:
+    """Start a process that appends so many rows to the table ``quarantine`` below *folder*'s name."""
     log = folder / f"{name}.log"
-    words = [command.words[0], str(_WRITER), f"s3a://{BUCKET}/{folder.name}", name, str(count)]
+    root = f"s3a://{BUCKET}/{folder.name}"
+    words = [sys.executable, str(_WRITER), root, name, str(count), json.dumps(s3.storage)]
+    environ = {**os.environ, "PYTHONPATH": str(REPO / "lib")}
     with log.open("wb") as output:
-        environ = {**os.environ, **command.environment}
         return Job(subprocess.Popen(words, env=environ, stdin=subprocess.DEVNULL, stdout=output, stderr=output), log)
 
 

@@ -1,24 +1,24 @@
-"""A driver that does nothing but append rows to one table: python s3_writer.py ROOT NAME COUNT."""
+"""A process that does nothing but append rows to one table: python s3_writer.py ROOT NAME COUNT STORAGE."""
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pyarrow as pa
 
-from offset_sync.jobs.spark_session import open_session
 from offset_sync.tables.catalog import QUARANTINE
+from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
 
 
-def main(root: str, name: str, count: str) -> None:
+def main(root: str, name: str, count: str, storage: str) -> None:
     """Make the table unless it is there, and append *count* times one row; the topic says which it is."""
-    store = TableStore(open_session("s3_writer"), root)
+    store = TableStore(root, Files(json.loads(storage)))
     store.create([QUARANTINE])
     print(f"{name} begins", flush=True)
-    empty = QUARANTINE.arrow_schema.empty_table()
     for number in range(int(count)):
-        row = pa.Table.from_pylist([{"cluster": name, "topic": f"{name}-{number}"}], schema=empty.schema)
+        row = pa.Table.from_pylist([{"cluster": name, "topic": f"{name}-{number}"}], QUARANTINE.arrow_schema)
         store.append(QUARANTINE, row, (name, number))
     print(f"{name} has appended {count}", flush=True)
 

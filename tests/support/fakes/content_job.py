@@ -27,7 +27,7 @@ from offset_sync.model.values import ClusterPartition, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_FINGERPRINTS, RECORD_RUNS
-from offset_sync.tables.delta.local_files import LocalFiles
+from offset_sync.tables.files import Files
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.fingerprint.records import Settings
 from offset_sync.translate.index.log_index import LogIndex
@@ -65,7 +65,7 @@ class ContentJob:
         store: Any = self.tables
         clusters: Any = dict.fromkeys(("dc1", "dc2"), self)
         self.incarnations = IncarnationCheck(store, clusters, dict)
-        files: Any = LocalFiles()
+        files: Any = Files()
         written = DecidedCopies(store, KeptAlignments(files, str(self.folder)), self.incarnations)
         self.again = OriginalsAgain(self.read_from, self.tables.append)
         logs: Any = self

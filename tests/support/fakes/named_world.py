@@ -43,7 +43,7 @@ from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.translation_history import TranslationHistory
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.definition import Table
-from offset_sync.tables.delta.local_files import LocalFiles
+from offset_sync.tables.files import Files
 from offset_sync.tables.topic_names import CLUSTER_OF
 
 ALIASES = ("dc1", "dc2")
@@ -93,7 +93,7 @@ class NamedWorld:
         incarnations = IncarnationCheck(store, {}, dict)
         self.indexers = {}
         for alias in ALIASES:
-            files: Any = LocalFiles()
+            files: Any = Files()
             checkpoint = NamedCheckpoint(files, str(self.folder / alias), alias, names)
             builder = RunBuilder(alias, {each: each for each in ALIASES}, "text", _is_never, Copies(names=names))
             reread: Any = None

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from fakes.tables import MemoryTables
 from offset_sync.tables.definition import Table
-from offset_sync.tables.delta.local_files import LocalFiles
+from offset_sync.tables.files import Files
 from offset_sync.tables.sorted_files import Block, SortedRows, read_blocks
 
 
@@ -28,7 +28,7 @@ class SortedTables(MemoryTables):
 
     def blocks(self, table: Table, names: Sequence[str], opened: ExitStack) -> Iterator[pa.Table | Block]:
         """Yield blocks of files that are sorted, and the rows of others."""
-        rows, paths, files = self.all_rows(table), list[str](), LocalFiles()
+        rows, paths, files = self.all_rows(table), list[str](), Files()
         first = 0
         while first < rows.num_rows:
             size = self.rng.randrange(1, 12)

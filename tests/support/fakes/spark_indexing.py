@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryEnds, MemoryTopic
@@ -64,6 +64,7 @@ def noted(folder: Path) -> MapBatches:
 class Site:
     """Indexes cluster Y into *tables*; whoever is asked says what stands here."""
 
+    spark: SparkSession
     tables: TableStore
     folder: Path
     lives: dict[str, str] = field(default_factory=lambda: {"orders": "orders-1", "pay": "pay-1"})
@@ -95,8 +96,8 @@ class Site:
             for place, (first, end) in ranges.items()
             for n in range(first, end)
         ]
-        spark = self.tables.spark
-        frame = spark.createDataFrame(pa.Table.from_pylist(rows, MIRRORED_RECORDS)).repartition("topic", "partition")
+        frame = self.spark.createDataFrame(pa.Table.from_pylist(rows, MIRRORED_RECORDS))
+        frame = frame.repartition("topic", "partition")
         return frame.sortWithinPartitions("topic", "partition", "offset").mapInArrow(noted(self.folder), READ_SQL)
 
     def index(self, batch_id: int, count: int, headers: Numbers) -> None:

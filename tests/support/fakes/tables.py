@@ -71,17 +71,19 @@ class MemoryTables:
     reads: list[tuple[str, int, int]] = field(default_factory=list)
     dies_at: Table | None = None
     batch_rows: int = 1_000
+    files: Any = None
     _reversed: dict[int, tuple[pa.Table, pa.Table]] = field(default_factory=dict)
     _whole: dict[str, tuple[list[pa.Table], pa.Table]] = field(default_factory=dict)
 
-    def write_by_tasks(self, table: Table, frames: Sequence[MemoryFrame]) -> None:
-        """Write nothing: no micro-batch here is so large that its rows stay with tasks."""
-        assert not frames
+    def path(self, table: Table) -> str:
+        """Return where the files of tasks would lie: no micro-batch here is so large that its rows stay with them."""
+        return table.name
 
     def append(
-        self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None, _written: object = None
+        self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None, written: Sequence[object] = ()
     ) -> None:
         """Append *rows*, unless *writer* has done so."""
+        assert not written
         if table is self.dies_at:
             self.dies_at = None
             raise PowerFailure

@@ -15,7 +15,7 @@ from scale_deep import compare, deep_batch, deep_offsets, deep_waits
 from scale_index import ALIASES, PARTITIONS, Blocks, write_table
 
 from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
-from offset_sync.tables.local_store import LocalTables
+from offset_sync.tables.store import TableStore
 
 TOPIC = "steady"
 
@@ -53,7 +53,7 @@ def test_all_partitions_end_at_the_same_offset_and_differ() -> None:
 def test_the_table_holds_the_records_of_both_logs(tmp_path: Path) -> None:
     runs = 6_400
     told = write_table(tmp_path, TOPIC, runs)
-    rows = LocalTables(str(tmp_path)).all_rows(RECORD_RUNS)
+    rows = TableStore(str(tmp_path)).all_rows(RECORD_RUNS)
     assert told["files"] == len(ALIASES)
     assert rows.num_rows == runs + len(ALIASES) * PARTITIONS
     for cluster, alias in enumerate(ALIASES):

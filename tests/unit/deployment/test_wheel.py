@@ -11,11 +11,13 @@ import yaml
 
 from offset_sync import __version__
 from offset_sync.jobs.console import COMMANDS
-from offset_sync.tables.local_store import LocalTables
+from offset_sync.tables.store import TableStore
 from tools.wheel_environment import make_environment
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("wheel")]
 NOBODY_LISTENS = "127.0.0.1:1"
+STORAGE = {"aws_endpoint": f"http://{NOBODY_LISTENS}", "aws_access_key_id": "a", "aws_secret_access_key": "b"}
+STORAGE |= {"aws_region": "us-east-1", "aws_allow_http": "true", "max_retries": "0"}
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +73,7 @@ def test_a_report_of_clusters_that_do_not_answer_is_made_from_new_tables(program
     said = run(programs, "report_status", "--conf", conf, "--once", "--format", "json")
     assert (said.returncode, json.loads(said.stdout)["groups"]) == (1, []), said.stderr
     assert said.stderr.endswith("There is nothing to report on: no commit of an included group to an included topic\n")
-    tables = LocalTables(str(conf.parent / "tables"))
+    tables = TableStore(str(conf.parent / "tables"))
     assert {each.name for each in (conf.parent / "tables").iterdir() if not each.name.startswith(".")} >= {
         "sync_status",
         "record_runs",
@@ -91,14 +93,17 @@ def test_what_is_not_right_is_found(programs: Path, conf: Path) -> None:
     assert {each["check"] for each in json.loads(said.stdout)["findings"] if each["level"] == "FAIL"} == {"connection"}
 
 
-def test_tables_that_only_spark_reaches_name_what_to_install(programs: Path, conf: Path) -> None:
+@pytest.mark.parametrize("scheme", ["hdfs", "s3a"])
+def test_tables_that_lie_elsewhere_are_asked_for_without_spark(programs: Path, conf: Path, scheme: str) -> None:
     tree = yaml.safe_load(conf.read_text())
-    tree["tables"]["root"] = "hdfs://name/tables"
+    tree["tables"]["root"] = f"{scheme}://{NOBODY_LISTENS}/tables"
+    tree["tables"]["storage"] = STORAGE
     conf.write_text(yaml.safe_dump(tree))
     for words in (("report_status", "--once"), ("check",)):
         said = run(programs, *words, "--conf", conf)
         assert said.returncode == 1
-        assert "pip install 'offset-sync[spark]'" in said.stderr + said.stdout
+        assert "Connection refused" in (told := " ".join((said.stderr + said.stdout).split()))
+        assert "spark" not in told
 
 
 def test_offsets_are_translated_by_tables_alone(programs: Path, conf: Path) -> None:

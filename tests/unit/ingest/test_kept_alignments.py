@@ -9,7 +9,7 @@ import pytest
 
 from offset_sync.ingest.kept_alignments import Kept, KeptAlignments
 from offset_sync.model.values import ClusterPartition
-from offset_sync.tables.delta.local_files import LocalFiles
+from offset_sync.tables.files import Files
 from offset_sync.translate.fingerprint.aligner import AlignerState
 from offset_sync.translate.fingerprint.order_watch import Anchors, OrderWatch
 from offset_sync.translate.fingerprint.reach import Reach
@@ -27,7 +27,7 @@ STATE = AlignerState(
 
 
 def file(folder: Path) -> KeptAlignments:
-    return KeptAlignments(LocalFiles(), str(folder / "checkpoints"))
+    return KeptAlignments(Files(), str(folder / "checkpoints"))
 
 
 def test_all_of_a_state_comes_back(tmp_path: Path) -> None:

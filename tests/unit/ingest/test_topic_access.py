@@ -126,11 +126,10 @@ def restarted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The queries that were started again; the job runs without Spark, its queries only ask for rights."""
     silent: Callable[..., Any] = lambda *_, **__: SimpleNamespace(create=lambda: None, stop=lambda: None)  # noqa: E731
     monkeypatch.setattr(index_records, "open_session", silent)
-    monkeypatch.setattr(index_records, "start_no_processes", lambda *_: None)
     tables: Any = MemoryTables()
-    tables.create, tables.files = lambda: None, None
-    for name in ("TableStore", "FencedTables"):
-        monkeypatch.setattr(index_records, name, lambda *_: tables)
+    tables.create, tables.of = lambda: None, lambda _config: tables
+    monkeypatch.setattr(index_records, "TableStore", tables)
+    monkeypatch.setattr(index_records, "FencedTables", lambda *_: tables)
     monkeypatch.setattr(index_records, "_RecordQuery", Asking)
     names: list[str] = []
     monkeypatch.setattr(QuerySupervisor, "restart", lambda self, name: names.append(name))

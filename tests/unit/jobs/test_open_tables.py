@@ -1,52 +1,87 @@
-"""A command has its tables without Spark wherever they can be reached without it."""
+"""A command has its tables without Spark, wherever they lie; only spark-submit's driver opens a session beside them."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from offset_sync.config import Config, parse_config
-from offset_sync.jobs.open_tables import is_within_reach, open_tables
-from offset_sync.model.errors import PlatformError
-from offset_sync.tables.local_store import LocalTables
+from offset_sync.jobs.open_tables import open_tables, session_if_submitted
+from offset_sync.tables.catalog import RECORD_RUNS
+
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 
-def config(root: str, checkpoints: str) -> Config:
+def config(root: str) -> Config:
     ends = {f"dc{n}": {"kafka": {"bootstrap.servers": f"127.0.0.1:{n}"}} for n in (1, 2)}
-    places = {"root": root, "checkpoints": checkpoints}
+    places = {"root": root, "checkpoints": f"{root}-checkpoints"}
     return parse_config({"clusters": ends, "topics": {"include": ["a"]}, "tables": places}, {})
 
 
-@pytest.mark.parametrize(
-    ("root", "checkpoints", "environ", "is_near"),
-    [
-        ("/a", "/b", {}, True),
-        ("file:/a", "file:///b", {"HADOOP_CONF_DIR": "/etc/hadoop"}, True),
-        ("/a", "file:/b", {"HADOOP_CONF_DIR": "/etc/hadoop"}, False),
-        ("s3a://bucket/a", "/b", {}, False),
-        ("/a", "hdfs://name/b", {}, False),
-        ("/a", "/b", {"PYSPARK_GATEWAY_PORT": "1"}, False),  # a driver that spark-submit has started
-    ],
-)
-def test_both_places_decide(root: str, checkpoints: str, environ: dict[str, str], is_near: bool) -> None:
-    assert is_within_reach(config(root, checkpoints), environ) == is_near
-
-
-def test_tables_on_this_disk_are_opened_without_spark(tmp_path: Path) -> None:
-    with open_tables(config(f"file:{tmp_path}/a", f"file:{tmp_path}/b"), "name") as tables:
-        assert isinstance(tables, LocalTables)
-        assert not (tmp_path / "a").exists()
-
-
-def test_where_spark_is_needed_and_not_installed_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in an environment with the base dependencies alone."""
     hidden: Any = None
     for name in [each for each in sys.modules if each.startswith(("offset_sync.jobs.spark_session", "pyspark"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyspark", hidden)
-    told = pytest.raises(PlatformError, match=r"s3a://bucket/a .* pip install 'offset-sync\[spark\]'")
-    with told, open_tables(config("s3a://bucket/a", "/b"), "name"):
+    monkeypatch.delenv(SUBMITTED, raising=False)
+
+
+@pytest.mark.parametrize("root", ["/nowhere/a", "file:/nowhere/a", "s3a://bucket/a", "hdfs://name/a"])
+@pytest.mark.parametrize("default", [None, "/nowhere/hadoop"])
+def test_tables_are_opened_without_spark_wherever_they_lie(
+    root: str, default: str | None, no_spark: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if default is not None:
+        monkeypatch.setenv("HADOOP_CONF_DIR", default)
+    with open_tables(config(root), "name") as tables:
+        assert tables.path(RECORD_RUNS) == f"{root}/record_runs"
+
+
+@pytest.fixture
+def sessions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What becomes of Spark's sessions, in the order in which it does."""
+    told = list[str]()
+    session = SimpleNamespace(stop=lambda: told.append("stopped"))
+    none: Callable[[], None] = lambda: None  # noqa: E731
+
+    def open_session(name: str) -> Any:
+        told.append(name)
+        return session
+
+    fakes: dict[str, dict[str, Any]] = {
+        "pyspark.sql": {"SparkSession": SimpleNamespace(getActiveSession=none)},
+        "offset_sync.jobs.spark_session": {"open_session": open_session},
+    }
+    for name, contents in fakes.items():
+        module = ModuleType(name)
+        vars(module).update(contents)
+        monkeypatch.setitem(sys.modules, name, module)
+    return told
+
+
+def test_a_driver_that_spark_submit_has_started_has_a_session_as_long_as_it_works(
+    sessions: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SUBMITTED, "1")
+
+    def work() -> None:
+        with session_if_submitted("offset-sync translate"):
+            assert sessions == ["offset-sync translate"]
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        work()
+    assert sessions == ["offset-sync translate", "stopped"]
+
+
+def test_who_was_not_started_by_spark_submit_has_none(sessions: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(SUBMITTED, raising=False)
+    with session_if_submitted("name"):
         pass
+    assert sessions == []

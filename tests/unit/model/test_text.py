@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.model.text import escaped, visible
+from offset_sync.model.text import escaped, told, visible
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,23 @@ def test_what_does_not_show_is_written_as_an_escape(text: str, shown: str) -> No
 def test_nothing_that_is_left_breaks_a_line(text: str) -> None:
     assert len(escaped(text).splitlines()) <= 1
     assert "\x1b" not in escaped(text)
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (
+            OSError("Generic S3 error\n  \x1b[31m↳\x1b[0m Error performing PUT\n   \x1b[31m↳\x1b[0m refused\n"),
+            "Generic S3 error: refused",
+        ),
+        (OSError("refused"), "refused"),
+        (OSError(13, "Permission denied"), "[Errno 13] Permission denied"),
+        (OSError("no\x1b[31m"), "no\\u001b[31m"),
+        (OSError(), "OSError"),
+    ],
+)
+def test_an_exception_says_what_has_failed_and_why(problem: OSError, said: str) -> None:
+    assert told(problem) == said
 
 
 @given(st.text(), st.text())

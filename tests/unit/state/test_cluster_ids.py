@@ -12,9 +12,9 @@ import pytest
 from offset_sync.config import Config, parse_config
 from offset_sync.model.errors import ClusterError, ConfigError
 from offset_sync.state.cluster_ids import ids_file, with_asked_ids, with_known_ids
-from offset_sync.tables.delta.local_files import LocalFiles
+from offset_sync.tables.files import Files
 
-FILES = LocalFiles()
+FILES = Files()
 
 
 class Cluster:

@@ -16,7 +16,7 @@ from offset_sync.state.lease import NoLease
 from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, TABLES
-from offset_sync.tables.local_store import LocalTables
+from offset_sync.tables.store import TableStore
 
 NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
 COMMIT = {
@@ -41,10 +41,10 @@ def topics_known(folder: Path, names: str) -> set[str]:
     config = config_of(
         ["dc1", "dc2"], mirror={"names": names}, tables={"root": f"{folder}/t", "checkpoints": f"{folder}/c"}
     )
-    tables = LocalTables(config.tables.root, config.names)
+    tables = TableStore(config.tables.root, names=config.names)
     tables.create(TABLES)
     if tables.version(OFFSET_COMMITS) == 0:
-        LocalTables(tables.root).append(OFFSET_COMMITS, pa.Table.from_pylist([COMMIT], OFFSET_COMMITS.arrow_schema))
+        TableStore(tables.root).append(OFFSET_COMMITS, pa.Table.from_pylist([COMMIT], OFFSET_COMMITS.arrow_schema))
     state, lease = SyncState(config, MemoryIndex()), NoLease(threading.Event())
     folds: Any = StartFolds(tables, config, lease)
     folds.restore(state, CommitLogLives(tables))

@@ -26,7 +26,7 @@ from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import TopicPartitions
 from offset_sync.tables.catalog import OFFSET_COMMITS, TABLES
-from offset_sync.tables.local_store import LocalTables
+from offset_sync.tables.store import TableStore
 
 BEGAN = datetime(2026, 11, 20, tzinfo=timezone.utc)
 GROUP = "g"
@@ -138,7 +138,7 @@ def test_a_commit_of_before_that_comes_late_from_quarantine_is_older_than_all_in
 def on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
     monkeypatch.setattr(start_folds, "MANY_VERSIONS", 1)
     config = config_of(["X", "Y"], tables={"root": f"{tmp_path}/t", "checkpoints": f"{tmp_path}/c"})
-    tables = LocalTables(config.tables.root, config.names)
+    tables = TableStore(config.tables.root, names=config.names)
     tables.create(TABLES)
     return History(tables, config)
 

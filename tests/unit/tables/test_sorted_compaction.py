@@ -11,7 +11,7 @@ import pytest
 from builders.index_rows import run
 from offset_sync.tables import sorted_compaction
 from offset_sync.tables.catalog import RECORD_RUNS
-from offset_sync.tables.delta.local_files import LocalFiles
+from offset_sync.tables.files import Files
 from offset_sync.tables.sorted_compaction import TableFile, new_name, sorted_parts, to_put_together
 
 
@@ -53,7 +53,7 @@ def test_all_rows_come_a_bounded_number_at_a_time(count: int, tmp_path: Path, mo
     monkeypatch.setattr(sorted_compaction, "BATCH_ROWS", 30)
     rows = [run(number, 1, place=("dc1", "orders", number % 3)) for number in range(count)]
     random.Random(count).shuffle(rows)
-    table, files = pa.Table.from_pylist(rows, RECORD_RUNS.arrow_schema), LocalFiles()
+    table, files = pa.Table.from_pylist(rows, RECORD_RUNS.arrow_schema), Files()
     files.write_parquet(str(tmp_path / "a"), table.slice(0, count // 2).drop_columns(["bound"]))
     files.write_parquet(str(tmp_path / "b"), table.slice(count // 2))
     parts = list(sorted_parts(files, [str(tmp_path / "a"), str(tmp_path / "b")], RECORD_RUNS))

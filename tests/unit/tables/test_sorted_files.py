@@ -17,7 +17,7 @@ from builders.index_rows import EPOCH, run
 from offset_sync.model.values import ClusterPartition
 from offset_sync.tables import sorted_files
 from offset_sync.tables.catalog import RECORD_RUNS
-from offset_sync.tables.delta.local_files import LocalFiles
+from offset_sync.tables.files import Files
 from offset_sync.tables.sorted_files import Block, Part, SortedRows, parts_in, read_blocks
 
 NAMES = RECORD_RUNS.names
@@ -72,7 +72,7 @@ def test_logs_with_few_rows_share_a_group() -> None:
 
 
 def test_of_a_file_that_says_nothing_or_something_else_all_rows_come_as_rows(tmp_path: Path) -> None:
-    rows, files = SortedRows.of(table(some_rows(random.Random(1), 40))), LocalFiles()
+    rows, files = SortedRows.of(table(some_rows(random.Random(1), 40))), Files()
     rows.write(tmp_path / "sorted")
     files.write_parquet(str(tmp_path / "plain"), rows.rows)
     said = pq.ParquetFile(tmp_path / "sorted").metadata.metadata[sorted_files._KEY]
@@ -101,7 +101,7 @@ def test_columns_that_a_file_has_not_got_are_null(tmp_path: Path) -> None:
     rows = table(some_rows(random.Random(1), 40)).drop_columns(["bound"])
     SortedRows.of(rows).write(tmp_path / "f")
     with ExitStack() as opened:
-        for block in read_blocks(LocalFiles(), [str(tmp_path / "f")], NAMES, opened):
+        for block in read_blocks(Files(), [str(tmp_path / "f")], NAMES, opened):
             assert isinstance(block, Block)
             found = block.fitted(RECORD_RUNS.arrow_schema).read()
             assert found.column_names == NAMES
@@ -111,6 +111,6 @@ def test_columns_that_a_file_has_not_got_are_null(tmp_path: Path) -> None:
 def test_it_takes_a_fraction_of_the_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     rows = table([run(3 * n, 1 + n % 3, "XY"[n % 2], 2 * n, place=("dc1", "orders", n % 2)) for n in range(20_000)])
-    LocalFiles().write_parquet(str(tmp_path / "plain"), rows)
+    Files().write_parquet(str(tmp_path / "plain"), rows)
     SortedRows.of(rows).write(tmp_path / "sorted")
     assert (tmp_path / "sorted").stat().st_size * 4 < (tmp_path / "plain").stat().st_size

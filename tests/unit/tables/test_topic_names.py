@@ -12,8 +12,8 @@ import pytest
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, MirroredNames, Names
 from offset_sync.tables.catalog import DRIVERS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
-from offset_sync.tables.local_store import LocalTables
 from offset_sync.tables.report_tables import CUTOVERS, SYNC_STATUS
+from offset_sync.tables.store import TableStore
 from offset_sync.tables.topic_names import CLUSTER_OF, renamed
 
 NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
@@ -38,7 +38,7 @@ OUTSIDE = [("dc1", "orders"), ("dc2", "dc1.orders"), ("dc2", "orders"), ("dc1", 
 
 
 def test_rows_are_written_with_the_names_of_their_clusters_and_read_as_streams(tmp_path: Path) -> None:
-    named, plain = LocalTables(str(tmp_path), mm2()), LocalTables(str(tmp_path))
+    named, plain = TableStore(str(tmp_path), names=mm2()), TableStore(str(tmp_path))
     named.create([OFFSET_COMMITS])
     named.append(OFFSET_COMMITS, commits(*INSIDE))
     assert names_in(plain.all_rows(OFFSET_COMMITS)) == OUTSIDE
@@ -59,11 +59,11 @@ def test_rows_are_written_with_the_names_of_their_clusters_and_read_as_streams(t
 
 
 def test_with_the_same_names_rows_pass_as_they_are(tmp_path: Path) -> None:
-    tables = LocalTables(str(tmp_path), SAME_NAMES)
+    tables = TableStore(str(tmp_path), names=SAME_NAMES)
     rows = commits(*OUTSIDE)
     assert tables.inside(OFFSET_COMMITS, rows) is rows
     assert tables.outside(OFFSET_COMMITS, rows) is rows
-    assert LocalTables(str(tmp_path), mm2()).inside(DRIVERS, rows) is rows
+    assert TableStore(str(tmp_path), names=mm2()).inside(DRIVERS, rows) is rows
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string())])
@@ -90,7 +90,7 @@ def answers(*rows: tuple[str, str | None]) -> pa.Table:
 
 
 def test_answers_of_when_names_meant_something_else_are_not_taken_for_those_of_now(tmp_path: Path) -> None:
-    plain, named = LocalTables(str(tmp_path)), LocalTables(str(tmp_path), mm2())
+    plain, named = TableStore(str(tmp_path)), TableStore(str(tmp_path), names=mm2())
     plain.create([OFFSET_TRANSLATIONS])
     plain.append(OFFSET_TRANSLATIONS, answers(("orders", None), ("orders", "orders"), ("orders", "dc1.orders")))
     assert named.all_rows(OFFSET_TRANSLATIONS).column("topic").to_pylist() == ["dc1.orders"]
@@ -120,7 +120,7 @@ def test_answers_that_stand_under_another_name_at_the_target_are_left_out(
         answered("orders", "dc1.orders", "dc1-orders"),
         answered("dc2.orders", "dc2.orders", "orders"),
     ]
-    plain, named = LocalTables(str(tmp_path)), LocalTables(str(tmp_path), names)
+    plain, named = TableStore(str(tmp_path)), TableStore(str(tmp_path), names=names)
     plain.create([OFFSET_TRANSLATIONS])
     plain.append(OFFSET_TRANSLATIONS, pa.Table.from_pylist(rows, OFFSET_TRANSLATIONS.arrow_schema))
     wanted = [row["target_topic"] for row, taken in zip(rows, is_taken, strict=True) if taken]
@@ -133,7 +133,7 @@ def test_answers_that_stand_under_another_name_at_the_target_are_left_out(
 def test_answers_to_a_copy_that_came_by_another_way_are_left_out(tmp_path: Path) -> None:
     names = MirroredNames(PrefixNames({"dc1": "dc1", "dc2": "dc2", "dc3": "dc3"}, "."))
     row = answered("orders", "dc1.orders", "dc3.dc1.orders")
-    tables = LocalTables(str(tmp_path), names)
+    tables = TableStore(str(tmp_path), names=names)
     tables.create([OFFSET_TRANSLATIONS])
     tables.append(
         OFFSET_TRANSLATIONS,

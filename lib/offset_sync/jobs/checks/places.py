@@ -1,33 +1,29 @@
-"""Whether tables and checkpoints can be written to; a JVM is started only for what lies on no local disk."""
+"""Whether tables and checkpoints can be written to, wherever they lie."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from offset_sync.config import Config
 from offset_sync.jobs.checks.finding import Finding, Level
-from offset_sync.jobs.open_tables import open_spark
 from offset_sync.model.errors import PlatformError
-from offset_sync.tables.places import local_place
+from offset_sync.model.text import told
+from offset_sync.tables.files import Files, files_of
+from offset_sync.tables.storage_check import check_storage
 
 _PLACE = "tables"
 
 
-def check_places(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
+def check_places(config: Config) -> Iterator[Finding]:
     """Yield a line for each place; a file is written there and deleted again."""
-    places = {"root": config.tables.root, "checkpoints": config.tables.checkpoints}
-    elsewhere = {}
-    for key, path in places.items():
-        if (local := local_place(path, environ)) is None:
-            elsewhere[key] = path
-        else:
-            yield _check_folder(key, local)
-    if elsewhere:
-        yield from _by_hadoop(elsewhere)
+    files = files_of(config)
+    for key, path in (("root", config.tables.root), ("checkpoints", config.tables.checkpoints)):
+        own = files.local(path)
+        yield _check_storage(key, path, files) if own is None else _check_folder(key, own)
 
 
 def _check_folder(key: str, folder: Path) -> Finding:
@@ -44,36 +40,16 @@ def _check_folder(key: str, folder: Path) -> Finding:
     return Finding(Level.OK, _PLACE, key, str(folder) if is_there else f"{folder}, which will be made in {there}")
 
 
-def _by_hadoop(places: Mapping[str, str]) -> Iterator[Finding]:
-    key, place = next(iter(places.items()))
+def _check_storage(key: str, path: str, files: Files) -> Finding:
+    name = f"{path.rstrip('/')}/.offset-sync-check-{uuid.uuid4()}"
     try:
-        spark, is_ours = open_spark("offset-sync check", f"tables.{key}", place)
+        files.write_text(name, "check")
+        files.delete(name)
+        if key == "root":
+            check_storage(path, files)
     except PlatformError as error:
-        yield Finding(Level.FAIL, _PLACE, key, str(error).removeprefix(f"{_PLACE}.{key}: "))
-        return
-    # Imported here: without it nothing of Spark is loaded.
-    from offset_sync.tables.delta.filesystem import HadoopFiles
-    from offset_sync.tables.delta.jvm import JavaError
-    from offset_sync.tables.delta.log_store import check_log_store
-
-    try:
-        files = HadoopFiles(spark)
-        for key, path in places.items():
-            name = f"{path.rstrip('/')}/.offset-sync-check-{uuid.uuid4()}"
-            try:
-                files.write_text(name, "check")
-                files.delete(name)
-                if key == "root":
-                    check_log_store(spark, path)
-            except PlatformError as error:
-                yield Finding(Level.FAIL, _PLACE, key, str(error))
-            except (JavaError, OSError) as error:  # without Java where the place is local after all
-                said = str(error).strip().splitlines()
-                reason = next((line.strip() for line in said if "Exception" in line), said[0] if said else "")
-                text = f"{path} cannot be written to ({reason[:300]}); set the right to it, or the jars it needs"
-                yield Finding(Level.FAIL, _PLACE, key, text)
-            else:
-                yield Finding(Level.OK, _PLACE, key, path)
-    finally:
-        if is_ours:
-            spark.stop()
+        return Finding(Level.FAIL, _PLACE, key, str(error))
+    except OSError as error:
+        text = f"{path} cannot be written to ({told(error)[:300]}); see tables.storage in conf/reference.yaml"
+        return Finding(Level.FAIL, _PLACE, key, text)
+    return Finding(Level.OK, _PLACE, key, path)

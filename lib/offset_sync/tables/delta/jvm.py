@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -17,13 +17,12 @@ from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from offset_sync.model.errors import JvmEndedError, PlatformError
 
 JavaError: TypeAlias = Py4JJavaError
 """An exception of the JVM, as every call into it may raise."""
-_MOST_CAUSES = 20
 _MEMBER = re.compile(r"\.([\w$]+)(?:\(([^()]*)\))?(?: throws [\w$., ]+)?(?=, (?:public|protected) |\)$)")
 
 
@@ -64,30 +63,6 @@ def _class(jvm: Any, name: str) -> Any:
     return found
 
 
-def class_of(problem: JavaError) -> str:
-    """Return the class of the exception that the JVM has thrown."""
-    return str(problem.java_exception.getClass().getName())
-
-
-def causes_of(problem: JavaError) -> list[str]:
-    """Return the classes of what has caused the exception that the JVM has thrown, the nearest first."""
-    found, each = list[str](), problem.java_exception.getCause()
-    while each is not None and len(found) < _MOST_CAUSES:
-        found.append(str(each.getClass().getName()))
-        each = each.getCause()
-    return found
-
-
-def hadoop_configuration(spark: SparkSession) -> Any:
-    """Return the settings of Hadoop's file systems."""
-    return spark._jsc.hadoopConfiguration()
-
-
-def java_session(spark: SparkSession) -> Any:
-    """Return the session as the JVM knows it."""
-    return spark._jsparkSession
-
-
 def java_rows(frame: DataFrame) -> Any:
     """Return a DataFrame as the JVM knows it."""
     return frame._jdf
@@ -99,24 +74,6 @@ def release(frame: DataFrame) -> None:
     Whoever reads *frame* later fails.
     """
     java_rows(frame).queryExecution().logical().rdd().unpersist(False)
-
-
-def none() -> Any:
-    """Return Scala's ``None``."""
-    return java("scala.Option").empty()
-
-
-def to_seq(items: Iterable[Any]) -> Any:
-    """Return objects of the JVM as a sequence of Scala."""
-    found = java("java.util.ArrayList")()
-    for item in items:
-        found.add(item)
-    return java("scala.jdk.javaapi.CollectionConverters").asScala(found).toSeq()
-
-
-def items_of(found: Any) -> list[Any]:
-    """Return what a Java list holds. Python's iteration over one ends with an exception of Java's, in 60 ms."""
-    return [found.get(place) for place in range(found.size())]
 
 
 def processors() -> int:

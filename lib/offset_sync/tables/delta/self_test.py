@@ -21,7 +21,6 @@ from offset_sync.tables.delta.requirements import (
     CHECKPOINT_FORMAT,
     DELTA,
     REQUIRED,
-    REQUIRED_BY_MAINTENANCE,
     SPARK,
     Part,
 )
@@ -49,11 +48,6 @@ class ClassPath(Protocol):
 def check_platform() -> list[str]:
     """Return what has to be said in the log; raises PlatformError, in one line, where the job cannot work."""
     return check(DriverClasses(), REQUIRED, installed_packages())
-
-
-def check_maintenance() -> None:
-    """Raise PlatformError, in one line, where Delta lacks what maintenance calls."""
-    check(DriverClasses(), REQUIRED_BY_MAINTENANCE)
 
 
 def check(classes: ClassPath, parts: Iterable[Part], packages: Mapping[str, str] | None = None) -> list[str]:

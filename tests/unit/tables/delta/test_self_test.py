@@ -6,10 +6,10 @@ import pytest
 
 from fakes.class_path import FakeClassPath
 from offset_sync.model.errors import OffsetSyncError, PlatformError
-from offset_sync.tables.delta.requirements import REQUIRED, REQUIRED_BY_MAINTENANCE
+from offset_sync.tables.delta.requirements import REQUIRED
 from offset_sync.tables.delta.self_test import PACKAGES, REMEDY, check
 
-KERNEL = "io.delta.kernel"
+ADMIN = "org.apache.kafka.clients.admin"
 
 
 @pytest.fixture
@@ -29,7 +29,6 @@ def refusal(classes: FakeClassPath, packages: dict[str, str] | None = None) -> s
 
 def test_what_this_was_built_with_is_taken_without_a_word(classes: FakeClassPath) -> None:
     assert check(classes, REQUIRED, PACKAGES) == []
-    assert check(FakeClassPath(REQUIRED_BY_MAINTENANCE), REQUIRED_BY_MAINTENANCE) == []
 
 
 @pytest.mark.parametrize("part", [part for part in REQUIRED if part.version], ids=lambda part: str(part.jar))
@@ -48,30 +47,28 @@ def test_every_jar_that_was_left_out_is_refused_with_what_java_says(classes: Fak
 
 
 def test_another_patch_that_has_everything_is_taken_and_told(classes: FakeClassPath) -> None:
-    classes.versions["delta-kernel-api"] = "4.4.7"
-    told = "expected delta-kernel-api 4.4.0, found 4.4.7 in /jars/delta-kernel-api-4.4.7.jar"
+    classes.versions["kafka-clients"] = "3.9.7"
+    told = "expected kafka-clients 3.9.2, found 3.9.7 in /jars/kafka-clients-3.9.7.jar"
     assert check(classes, REQUIRED, PACKAGES) == [told]
 
 
-@pytest.mark.parametrize("version", ["4.4.0", "4.4.7"])
+@pytest.mark.parametrize("version", ["3.9.2", "3.9.7"])
 def test_a_method_that_is_missing_is_refused_whatever_the_version(classes: FakeClassPath, version: str) -> None:
-    classes.versions["delta-kernel-api"] = version
-    classes.members[f"{KERNEL}.Transaction"] -= {"commit/2", "getSchema/1"}
-    found = f"found {version} in /jars/delta-kernel-api-{version}.jar"
-    assert refusal(classes) == (
-        f"expected delta-kernel-api 4.4.0, {found}: {KERNEL}.Transaction has no commit/2, getSchema/1"
-    )
+    classes.versions["kafka-clients"] = version
+    classes.members[f"{ADMIN}.Admin"] -= {"create/1", "close/1"}
+    found = f"found {version} in /jars/kafka-clients-{version}.jar"
+    assert refusal(classes) == f"expected kafka-clients 3.9.2, {found}: {ADMIN}.Admin has no close/1, create/1"
 
 
 def test_a_method_with_another_number_of_arguments_is_another_method(classes: FakeClassPath) -> None:
-    classes.members[f"{KERNEL}.Table"] -= {"forPath/2"}
-    classes.members[f"{KERNEL}.Table"] |= {"forPath/3"}
-    assert refusal(classes).endswith(f"{KERNEL}.Table has no forPath/2")
+    classes.members[f"{ADMIN}.Admin"] -= {"create/1"}
+    classes.members[f"{ADMIN}.Admin"] |= {"create/2"}
+    assert refusal(classes).endswith(f"{ADMIN}.Admin has no create/1")
 
 
 def test_a_class_that_is_missing_in_a_jar_of_the_right_version_is_refused(classes: FakeClassPath) -> None:
-    del classes.members[f"{KERNEL}.exceptions.MetadataChangedException"]
-    assert "MetadataChangedException" in refusal(classes)
+    del classes.members[f"{ADMIN}.ListConsumerGroupOffsetsSpec"]
+    assert "ListConsumerGroupOffsetsSpec" in refusal(classes)
 
 
 def test_all_that_is_wrong_stands_in_one_line(classes: FakeClassPath) -> None:

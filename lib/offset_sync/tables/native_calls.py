@@ -1,0 +1,69 @@
+"""Calls into delta-rs, of which none is under way when the interpreter ends: a daemon thread in one ends it by SIGSEGV.
+
+A daemon thread that begins a call after that waits for ever, which is what it is for.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+_Given = ParamSpec("_Given")
+_Found = TypeVar("_Found")
+_PATIENCE_SECONDS = 60.0
+"""So long a request may take; then the process ends all the same."""
+
+
+class NativeCalls:
+    """Which threads are in a call; one may begin another inside its own."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin with nobody in a call."""
+        self._changed = threading.Condition()
+        self._depth: Counter[int] = Counter()
+        self._is_over = False
+
+    def __enter__(self) -> None:
+        me = threading.get_ident()
+        with self._changed:
+            self._changed.wait_for(lambda: me in self._depth or me == _MAIN or not self._is_over)
+            self._depth[me] += 1
+
+    def __exit__(self, *_problem: object) -> None:
+        me = threading.get_ident()
+        with self._changed:
+            self._depth[me] -= 1
+            if not self._depth[me]:
+                del self._depth[me]
+                self._changed.notify_all()
+
+    def end(self) -> None:
+        """Let nobody begin a call any more, and return when the last one is over."""
+        with self._changed:
+            self._is_over = True
+            self._changed.wait_for(lambda: not self._depth, _PATIENCE_SECONDS)
+
+
+_MAIN = threading.main_thread().ident
+NATIVE_CALLS = NativeCalls()
+atexit.register(NATIVE_CALLS.end)
+os.register_at_fork(after_in_child=NATIVE_CALLS.reset)  # the threads of the parent are not here
+
+
+def native(function: Callable[_Given, _Found]) -> Callable[_Given, _Found]:
+    """Have *function* count as one call."""
+
+    @wraps(function)
+    def counted(*args: _Given.args, **kwargs: _Given.kwargs) -> _Found:
+        with NATIVE_CALLS:
+            return function(*args, **kwargs)
+
+    return counted

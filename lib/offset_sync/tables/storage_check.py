@@ -1,0 +1,61 @@
+"""Whether a storage refuses to replace a file: Delta's log relies on it, and a commit would be lost without a word.
+
+HDFS, ABFS, GCS and a local disk do. On S3 a put replaces unless it says otherwise (``If-None-Match``), which delta-rs
+does; a server that does not know this header may pass over it, so it is tried.
+"""
+
+from __future__ import annotations
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+
+from deltalake import DeltaTable, Field, Schema
+from deltalake.exceptions import DeltaError
+from deltalake.schema import PrimitiveType
+from deltalake.transaction import CommitProperties
+
+from offset_sync.model.errors import PlatformError
+from offset_sync.tables.files import Files
+from offset_sync.tables.native_calls import native
+
+_SCHEMES = ("s3", "s3a")
+_ONCE = CommitProperties(max_commit_retries=0)
+_SCHEMA = Schema([Field("number", PrimitiveType("long"))])
+_ROUNDS = 4
+
+
+@native
+def check_storage(root: str, files: Files) -> None:
+    """Return where drivers beside each other lose none of their entries below *root*; asks nothing but on S3.
+
+    Raises OSError where it cannot be written to, and PlatformError, in one line, where one of two entries of the same
+    number would be lost. Nothing is left there.
+    """
+    if files.uri(root).partition(":")[0] not in _SCHEMES:
+        return
+    path = f"{files.uri(root).rstrip('/')}/.offset-sync-{uuid.uuid4()}"
+    try:
+        DeltaTable.create(path, _SCHEMA, storage_options=files.storage, commit_properties=_ONCE)
+        with ThreadPoolExecutor(2) as pool:
+            for _ in range(_ROUNDS):
+                both = [DeltaTable(path, storage_options=files.storage) for _ in range(2)]
+                if sum(pool.map(_enters, both)) == len(both):
+                    break
+            else:
+                return
+    finally:
+        for each in files.below(path):
+            files.delete(f"{path}/{each}")
+    raise PlatformError(
+        f"{root}: the server passes over If-None-Match, so drivers could overwrite each other's entries; use a server "
+        "that knows it, see docs/operations.md, Tables and checkpoints"
+    )
+
+
+def _enters(table: DeltaTable) -> bool:
+    """Return whether an entry was taken; delta-rs looks first, so only those of the same moment are a trial."""
+    try:
+        table.create_write_transaction([], "append", _SCHEMA, commit_properties=_ONCE)
+    except DeltaError:
+        return False
+    return True

@@ -1,0 +1,329 @@
+"""The log of one Delta table, written by delta-rs on whatever it lies on: one loop for everything that is entered.
+
+Each entry is put only if it is absent. Who loses looks at the table as it is then and decides anew; delta-rs' own
+retries are off, for they let two removals of the same files through. On a local disk all is stored in the order in
+which it is needed: the rows' file, its folder, the entry, the log.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+
+from deltalake import DeltaTable, Field, Schema
+from deltalake.exceptions import DeltaError
+from deltalake.schema import PrimitiveType
+from deltalake.transaction import CommitProperties, PostCommitHookProperties, Transaction
+
+from offset_sync.model.errors import TableError
+from offset_sync.model.text import told
+from offset_sync.tables.definition import Table
+from offset_sync.tables.files import Files
+from offset_sync.tables.log_repair import alone
+from offset_sync.tables.native_calls import native
+from offset_sync.tables.properties import properties_of
+from offset_sync.tables.table_version import Change, Version
+from offset_sync.tables.transaction_log import entry
+
+logger = logging.getLogger(__name__)
+OURS = "offsetSync"
+"""The key in ``commitInfo`` under which an entry of ours says its id and how many actions it has."""
+_REMEDY = "let a micro-batch have fewer records (max_offsets_per_trigger), or find out why the storage is slow"
+PATIENCE_SECONDS = 60.0
+"""So long others may come between. Few write one table, and an entry takes some ms, or 0.3 s on S3."""
+_LONGEST_PAUSE_SECONDS = 0.2
+_MOST_ENTRIES = 50
+_GAP = "contiguous"
+"""A list of the log that is made during a put may have a later entry and not the one before."""
+_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+_PLAIN = "\n".join(
+    json.dumps(action)
+    for action in (
+        {"commitInfo": {"timestamp": 0, "operation": "Manual Update", "operationParameters": {}}},
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {"domainMetadata": {"domain": "delta.clustering", "configuration": "{}", "removed": True}},
+    )
+)
+"""An entry by which a table is clustered no more."""
+_OF_CLUSTERED = {"clustering", "domainMetadata", "invariants", "appendOnly"}
+_TYPES = {"bigint": "long", "int": "integer"}
+"""Delta's names of types where they are not those of SQL."""
+
+
+class TableLog:
+    """The log of the table at *path*; threads may share it. Raises TableError where the table cannot be written."""
+
+    def __init__(self, path: str, files: Files) -> None:
+        self._path, self._files = path, files
+        self._uri = files.uri(path)
+        self._lock = threading.Lock()
+        self._table: DeltaTable | None = None
+        self._opened_at = self._stored = -1
+
+    @native
+    def is_there(self) -> bool:
+        """Return whether the table has been made."""
+        try:
+            return DeltaTable.is_deltatable(self._uri, self._files.storage)
+        except DeltaError as problem:
+            raise self._error(problem) from problem
+
+    @native
+    def create(self, table: Table) -> None:
+        """Create *table* unless it is there, whoever else is doing so at this moment.
+
+        What somebody killed in between has left there is no hindrance. Raises TableError where other files are.
+        """
+        if self.is_there():
+            return self._store_all()
+        visible = [each for each in self._files.below(self._path) if not re.search(r"(^|/)[._]", each)]
+        if visible and not self.is_there():  # another process may have made and filled it meanwhile
+            raise TableError(f"{self._path}: holds files and is no Delta table; give tables.root another place")
+        try:
+            DeltaTable.create(
+                self._uri,
+                Schema([_field(each.name, each.type, each.comment) for each in table.columns]),
+                description=table.comment,
+                configuration=properties_of(table),
+                storage_options=self._files.storage,
+                commit_properties=CommitProperties(max_commit_retries=0),
+            )
+        except DeltaError as problem:
+            if not self.is_there():
+                raise self._error(problem) from problem
+        self._store_all()
+
+    def _store_all(self) -> None:
+        """Store the newest entry and every folder, which whoever made the table may not have lived to do."""
+        try:
+            self._store(DeltaTable(self._uri, storage_options=self._files.storage).version())
+        except DeltaError as problem:
+            raise self._error(problem) from problem
+        for folder in (f"{self._path}/_delta_log", self._path):
+            self._files.sync(folder)
+
+    @native
+    def make_plain(self) -> None:
+        """Take clustering, to which delta-rs does not write, away from a table of an earlier version: no file changes.
+
+        Drivers of this version may do so at once: they write the same. On a local disk none of another version is in
+        between; elsewhere one that appends in the very moment would lose its entry. A table with more than that, which
+        somebody has added, is left as it is.
+        """
+        while True:
+            try:
+                table = DeltaTable(self._uri, storage_options=self._files.storage)
+            except DeltaError as problem:
+                raise self._error(problem) from problem
+            protocol, version = table.protocol(), table.version() + 1
+            features = {*(protocol.writer_features or [])}
+            if "clustering" not in features or protocol.min_reader_version > 1 or features - _OF_CLUSTERED:
+                return
+            logger.info("%s: version %d is without clustering", self._path, version)
+            self._store(version - 1)
+            self._files.put_text(entry(self._path, version), _PLAIN)
+
+    def add_columns(self, wanted: Table) -> None:
+        """Give an older table the columns that came with a later version of *wanted*; its rows have null there."""
+
+        def lacking(table: DeltaTable) -> list[Field]:
+            known = {field.name for field in table.schema().fields}
+            columns = [each for each in wanted.columns if each.name in {*wanted.later} - known]
+            return [_field(each.name, each.type, each.comment) for each in columns]
+
+        def add(table: DeltaTable) -> bool:
+            if not (fields := lacking(table)):
+                return False
+            logger.info("%s: adding the columns %s", wanted.name, ", ".join(each.name for each in fields))
+            properties = CommitProperties(max_commit_retries=0)
+            self._store(table.version())
+            table.alter.add_columns(fields, commit_properties=properties, post_commithook_properties=_HOOKS)
+            return True
+
+        self._enter(add)
+
+    def set_properties(self, properties: Mapping[str, str]) -> bool:
+        """Set those *properties* that the table has otherwise; return whether there were any."""
+
+        def alter(table: DeltaTable) -> bool:
+            known = table.metadata().configuration
+            changed = {name: value for name, value in properties.items() if known.get(name) != value}
+            if not changed:
+                return False
+            entering = CommitProperties(max_commit_retries=0)
+            self._store(table.version())
+            table.alter.set_table_properties(changed, commit_properties=entering, post_commithook_properties=_HOOKS)
+            return True
+
+        return self._enter(alter) is not None
+
+    def newest(self) -> Version:
+        """Return the table as it is now."""
+        found: list[Version] = []
+
+        def look(table: DeltaTable) -> bool:
+            found.append(Version(table))
+            return False
+
+        self._enter(look)
+        return found[0]
+
+    def commit(self, decide: Callable[[Version], Change | None]) -> int | None:
+        """Enter what *decide* makes of the table as it is; return the version, None where it wants nothing.
+
+        It is asked again where somebody has come between. What is entered is not entered again, though the answer was
+        lost: an entry says whose it is. Raises TimeoutError for a file that maintenance may take by now.
+        """
+        mine, begun_at, tried_from = uuid.uuid4().hex, time.monotonic(), -1
+
+        def write(table: DeltaTable) -> bool:
+            nonlocal tried_from
+            now = Version(table)
+            self._store(now.number)  # what is decided stands on it
+            if 0 <= tried_from < now.number and self._is_entered(mine, tried_from, now.number):
+                return False
+            if (change := decide(now)) is None:
+                return False
+            if change.age(time.monotonic() - begun_at) > change.fresh_seconds:
+                raise TimeoutError(f"{self._path}: no entry within {change.fresh_seconds:.0f} s of writing; {_REMEDY}")
+            tried_from, actions = now.number, change.actions(now)
+            said = {"id": mine, "actions": len(actions) + (change.writer is not None)}
+            table.create_write_transaction(
+                actions,
+                "append",
+                table.schema(),  # another one would take the comments of its columns away
+                commit_properties=CommitProperties(
+                    custom_metadata={OURS: said},
+                    max_commit_retries=0,
+                    app_transactions=[Transaction(*change.writer)] if change.writer else None,
+                ),
+                post_commithook_properties=_HOOKS,
+            )
+            return True
+
+        return self._enter(write)
+
+    def _is_entered(self, mine: str, after: int, until: int) -> bool:
+        """Return whether an entry in ``(after, until]`` is *mine*; one that is gone is somebody else's."""
+        for version in range(after + 1, until + 1):
+            with suppress(FileNotFoundError):
+                if mine in self._files.read_text(entry(self._path, version)):
+                    return True
+        return False
+
+    def has_written(self, writer: tuple[str, int]) -> bool:
+        """Return whether a writer has entered this version of its own, or a later one; that is stored then."""
+        found = False
+
+        def look(table: DeltaTable) -> bool:
+            nonlocal found
+            found = Version(table).has_written(writer)
+            self._store(table.version())
+            return False
+
+        self._enter(look)
+        return found
+
+    @native
+    def clean_up(self) -> None:
+        """Delete entries of the log and files that no version needs, after the times that the properties say.
+
+        Files without an entry are among them: the other kind of vacuum loses sight of some for ever.
+        """
+        with self._lock, self._alone():
+            self._table = None
+            try:
+                table = self._checkpoint()  # stored, before the entries go that say the same
+                table.cleanup_metadata()
+                for each in table.vacuum(full=True):  # which would make two entries to say so
+                    self._files.delete(f"{self._path}/{each}")
+            except DeltaError as problem:
+                raise self._error(problem) from problem
+
+    @native
+    def _enter(self, write: Callable[[DeltaTable], bool]) -> int | None:
+        """Have *write* write an entry, again while others come between; return its version, None for none."""
+        gives_up_at = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            before = None
+            try:
+                with self._lock:
+                    table = self._opened()
+                    before = table.version()
+                    if not write(table):
+                        return None
+                    self._store(before + 1)
+                    self._checkpoint_if_due(table, before + 1)
+                    return before + 1
+            except DeltaError as problem:
+                if time.monotonic() > gives_up_at or not self._was_overtaken(before, problem):
+                    raise self._error(problem) from problem
+            time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))
+
+    def _opened(self) -> DeltaTable:
+        """Return the table as it is now; what delta-rs keeps of it grows with each entry since it was opened."""
+        if self._table is not None:
+            self._table.update_incremental()
+            if self._table.version() - self._opened_at < _MOST_ENTRIES:
+                return self._table
+        self._table = DeltaTable(self._uri, storage_options=self._files.storage)
+        self._opened_at = self._table.version()
+        return self._table
+
+    def _was_overtaken(self, before: int | None, problem: DeltaError) -> bool:
+        """Return whether a write has failed because of somebody else's entry; the next one begins with a new look."""
+        with self._lock:
+            self._table = None
+            if _GAP in str(problem):
+                return True
+            try:
+                return before is not None and self._opened().version() > before
+            except DeltaError:
+                return False
+
+    def _store(self, version: int) -> None:
+        """Store an entry; also one of somebody else's, who may not have done so yet, before ours stands on it."""
+        if version != self._stored:
+            with suppress(FileNotFoundError):  # cleaned up: a checkpoint that is stored says the same
+                self._files.sync(entry(self._path, version))
+            self._stored = version
+
+    def _checkpoint_if_due(self, table: DeltaTable, version: int) -> None:
+        """Write a checkpoint, from which on the table is known by it and not by every entry before."""
+        if version % int(table.metadata().configuration.get("delta.checkpointInterval", "50")):
+            return
+        self._table = None
+        try:
+            with self._alone():
+                self._checkpoint()
+        except (DeltaError, OSError) as problem:  # the rows are in the table all the same
+            logger.warning("%s: no checkpoint written: %s", self._path, problem)
+
+    def _checkpoint(self) -> DeltaTable:
+        """Write a checkpoint of the table as it is now, and store it; return that table."""
+        table, log = DeltaTable(self._uri, storage_options=self._files.storage), f"{self._path}/_delta_log"
+        self._store(table.version())
+        table.create_checkpoint()
+        for name in self._files.names(log):
+            if name.startswith(f"{table.version():020d}.checkpoint") or name == "_last_checkpoint":
+                self._files.sync(f"{log}/{name}")
+        return table
+
+    def _alone(self) -> AbstractContextManager[None]:
+        """Have no other process write a checkpoint or clean up: on a local disk one would replace what is stored."""
+        own = self._files.local(self._path)
+        return nullcontext() if own is None else alone(own)
+
+    def _error(self, problem: DeltaError) -> TableError:
+        return TableError(f"{self._path}: {told(problem)}")
+
+
+def _field(name: str, sql_type: str, comment: str) -> Field:
+    return Field(name, PrimitiveType(_TYPES.get(sql_type, sql_type)), metadata={"comment": comment})

@@ -1,0 +1,71 @@
+"""Files of a table that Spark's tasks write, each its own rows, on whatever the table lies; the driver sees no row.
+
+What the attempt of a task that counts has written is told to the driver, with statistics. Files of other attempts lie
+there without an entry in the log, as those of an append that somebody died in, until maintenance takes them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from offset_sync.tables.definition import Table
+from offset_sync.tables.files import Files, Sink
+from offset_sync.tables.statistics import Extent
+from offset_sync.tables.store import TableStore
+from offset_sync.tables.table_version import DataFile
+
+_TOLD = "path string, size bigint, written_ms bigint, statistics string, rows bigint"
+_TOLD_SCHEMA = pa.schema(
+    [
+        ("path", pa.string()),
+        ("size", pa.int64()),
+        ("written_ms", pa.int64()),
+        ("statistics", pa.string()),
+        ("rows", pa.int64()),
+    ]
+)
+
+
+def write_by_tasks(tables: TableStore, table: Table, frames: Sequence[DataFrame]) -> list[DataFile]:
+    """Have tasks write the rows of *frames*, a file each at most, for *table*; they are stored then.
+
+    Nobody sees them before they are appended.
+    """
+    write = _WriteFile(tables.files, tables.path(table), table.arrow_schema)
+    told = (frame.select(*table.names).mapInArrow(write, _TOLD).toArrow().to_pylist() for frame in frames)
+    return [DataFile(**each) for rows in told for each in rows]
+
+
+class _WriteFile:
+    """Runs in a task: writes all rows as one file, a batch at a time, and tells of it in one row."""
+
+    def __init__(self, files: Files, folder: str, schema: pa.Schema) -> None:
+        self._files, self._folder, self._schema = files, folder, schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield one row of :data:`_TOLD_SCHEMA`, none where there are no rows."""
+        filled = (batch for batch in batches if batch.num_rows)
+        first = next(filled, None)
+        if first is None:
+            return
+        name, began_ms = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet", int(time.time() * 1000)
+        extent = Extent(self._schema)
+
+        def write(sink: Sink) -> None:
+            with pq.ParquetWriter(sink, self._schema, compression="snappy") as writer:
+                for batch in (first, *filled):
+                    rows = pa.Table.from_batches([batch]).cast(self._schema)
+                    extent.add(rows)
+                    writer.write_table(rows)
+
+        size = self._files.write_file(f"{self._folder}/{name}", write)
+        told = {"path": [name], "size": [size], "written_ms": [began_ms], "rows": [extent.rows]}
+        told["statistics"] = [json.dumps(extent.statistics())]
+        yield pa.RecordBatch.from_pydict(told, _TOLD_SCHEMA)

@@ -1,0 +1,133 @@
+"""Whatever is done to a table in Spark, our writer goes on; Spark reads what it has written, and goes on in turn."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from builders.claims import claims, epochs
+from builders.spark_tables import checkpoint_every_tenth
+from offset_sync.model.errors import TableError
+from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS
+from offset_sync.tables.maintenance import Maintainer
+from offset_sync.tables.store import TableStore
+
+HOUR = timedelta(hours=1)
+
+
+def by_spark(spark: SparkSession, tables: TableStore) -> list[int]:
+    return epochs(spark.read.format("delta").load(tables.path(DRIVERS)).toArrow())
+
+
+def alter(spark: SparkSession, tables: TableStore, *statements: str) -> None:
+    for statement in statements:
+        spark.sql(statement.format(table=f"delta.`{tables.path(DRIVERS)}`"))
+
+
+def may_go(value: str) -> str:
+    return f"ALTER TABLE {{table}} SET TBLPROPERTIES ('delta.appendOnly' = '{value}')"
+
+
+def test_what_was_changed_in_spark_does_not_stop_a_writer(spark: SparkSession, tables: TableStore) -> None:
+    known = tables.version(DRIVERS)
+    for number, statement in enumerate(
+        (may_go("false"), "DELETE FROM {table} WHERE epoch = 1", "OPTIMIZE {table}", "UPDATE {table} SET pid = 3")
+    ):
+        tables.append(DRIVERS, claims(number), ("query", number))
+        alter(spark, tables, statement)
+        tables.append(DRIVERS, claims(99), ("query", number))
+        added = tables.rows_since(DRIVERS, known, known := tables.version(DRIVERS, known))
+        assert epochs(added) == [number]
+    tables.append(DRIVERS, claims(4), ("query", 4))
+    assert by_spark(spark, tables) == epochs(tables.all_rows(DRIVERS)) == [0, 2, 3, 4]
+
+
+def test_spark_takes_the_log_on_from_where_we_left_it_and_back(spark: SparkSession, tables: TableStore) -> None:
+    checkpoint_every_tenth(tables, DRIVERS)
+    for version in range(14):
+        tables.append(DRIVERS, claims(version), ("query", version))
+    write = spark.createDataFrame(claims(100)).write.format("delta").mode("append").option("txnAppId", "query")
+    write.option("txnVersion", 13).save(tables.path(DRIVERS))
+    assert by_spark(spark, tables) == list(range(14))
+    write.option("txnVersion", 14).save(tables.path(DRIVERS))
+    tables.append(DRIVERS, claims(200), ("query", 14))
+    tables.append(DRIVERS, claims(300), ("query", 15))
+    assert by_spark(spark, tables) == epochs(tables.all_rows(DRIVERS)) == [*range(14), 100, 300]
+    assert list(Path(tables.path(DRIVERS), "_delta_log").glob("*.checkpoint*.parquet"))
+
+
+def test_by_turns_checkpoints_compactions_and_writers_of_both_are_understood(
+    spark: SparkSession, tables: TableStore
+) -> None:
+    checkpoint_every_tenth(tables, DRIVERS)
+    maintainer, version = Maintainer(tables, HOUR), tables.version(DRIVERS)
+    for number in range(24):
+        if number % 4 == 3:
+            frame = spark.createDataFrame(claims(number)).write.format("delta").mode("append")
+            frame.option("txnAppId", "writer").option("txnVersion", number).save(tables.path(DRIVERS))
+        else:
+            tables.append(DRIVERS, claims(number), ("writer", number))
+        TableStore(tables.root).append(DRIVERS, claims(100), ("writer", max(0, number - 3)))
+        newest = tables.version(DRIVERS, version)
+        assert epochs(tables.rows_since(DRIVERS, version, newest)) == [number]
+        if number in (9, 17):
+            maintainer.compact(DRIVERS)
+        version = tables.version(DRIVERS)
+    assert by_spark(spark, tables) == epochs(tables.all_rows(DRIVERS)) == list(range(24))
+
+
+def test_a_log_that_was_cleaned_up_and_repaired_is_read_by_spark(spark: SparkSession, tables: TableStore) -> None:
+    maintainer = Maintainer(tables, timedelta(seconds=0))
+    maintainer.prepare(DRIVERS)
+    checkpoint_every_tenth(tables, DRIVERS)
+    for number in range(25):
+        tables.append(DRIVERS, claims(number))
+    maintainer.compact(DRIVERS)
+    maintainer.clean_up(DRIVERS)
+    assert len(list(Path(tables.path(DRIVERS)).glob("*.parquet"))) == 1
+    tables.append(DRIVERS, claims(25))
+    newest = Path(tables.path(DRIVERS), "_delta_log", f"{tables.version(DRIVERS):020d}.json")
+    newest.write_text("")
+    again = TableStore(tables.root)
+    again.repair()
+    again.append(DRIVERS, claims(26))
+    assert by_spark(spark, again) == epochs(again.all_rows(DRIVERS)) == [*range(25), 26]
+
+
+def test_sorted_and_cut_files_are_read_by_spark(spark: SparkSession, tables: TableStore) -> None:
+    maintainer = Maintainer(tables, HOUR)
+    maintainer.prepare(RECORD_RUNS)
+    rows = [{"cluster": "dc1", "topic": f"t{n % 3}", "partition": n % 2, "start_offset": n} for n in range(40)]
+    for first in range(0, 40, 8):
+        tables.append(RECORD_RUNS, pa.Table.from_pylist(rows[first : first + 8], RECORD_RUNS.arrow_schema))
+    maintainer.sort(RECORD_RUNS)
+    maintainer.remove(RECORD_RUNS, lambda found: found["start_offset"].to_numpy() < 20)
+    frame = spark.read.format("delta").load(tables.path(RECORD_RUNS))
+    assert sorted(row.start_offset for row in frame.collect()) == list(range(20, 40))
+    chosen = frame.where("topic = 't1' AND partition = 1").collect()
+    assert sorted(row.start_offset for row in chosen) == [n for n in range(20, 40) if n % 3 == 1 and n % 2 == 1]
+
+
+def test_rows_that_spark_has_only_marked_as_gone_do_not_come_back_and_what_is_to_be_typed_then_helps(
+    spark: SparkSession, tables: TableStore
+) -> None:
+    maintainer = Maintainer(tables, HOUR)
+    alter(spark, tables, may_go("false"))
+    tables.append(DRIVERS, claims(1, 2, 3))
+    tables.append(DRIVERS, claims(4))
+    alter(spark, tables, "ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    alter(spark, tables, "DELETE FROM {table} WHERE epoch = 1")
+    for act in (tables.all_rows, maintainer.compact):
+        with pytest.raises(TableError, match="by deletionVectors") as told:
+            act(DRIVERS)
+    assert by_spark(spark, tables) == [2, 3, 4]
+    for statement in str(told.value).partition("run in Spark: ")[2].split(" and "):
+        spark.sql(statement)
+    assert epochs(tables.all_rows(DRIVERS)) == [2, 3, 4]
+    maintainer.compact(DRIVERS)
+    tables.append(DRIVERS, claims(5))
+    assert by_spark(spark, tables) == epochs(tables.all_rows(DRIVERS)) == [2, 3, 4, 5]

@@ -1,0 +1,102 @@
+"""Files that tasks write: nobody sees them before their entry, and they are entered with what the driver has."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from offset_sync.model.errors import TakenOverError
+from offset_sync.state.fenced_tables import FencedTables
+from offset_sync.tables import store
+from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.tables.store import TableStore
+from offset_sync.tables.task_files import write_by_tasks
+
+FAR = datetime(5000, 1, 2, 3, 4, 5, 6, timezone.utc)
+
+
+def frame(spark: SparkSession, first: int, end: int) -> DataFrame:
+    columns = {"topic": "'orders'", "partition": "0", "start_offset": "id", "max_timestamp": f"TIMESTAMP '{FAR}'"}
+    rows = spark.range(first, end, 1, 2)
+    return rows.selectExpr(
+        *[
+            f"CAST({columns.get(each.name)} AS {each.type}) AS {each.name}".replace("None", "NULL")
+            for each in RECORD_RUNS.columns
+        ]
+    )
+
+
+def run(start: int) -> pa.Table:
+    row = dict.fromkeys(RECORD_RUNS.names) | {"topic": "orders", "partition": 0, "start_offset": start}
+    return pa.Table.from_pylist([row], RECORD_RUNS.arrow_schema)
+
+
+def starts(spark: SparkSession, tables: TableStore) -> list[int]:
+    rows = spark.read.format("delta").load(tables.path(RECORD_RUNS))
+    return sorted(row.start_offset for row in rows.collect())
+
+
+def test_files_of_tasks_and_a_row_of_the_driver_are_one_entry_and_are_written_once(
+    spark: SparkSession, tables: TableStore
+) -> None:
+    for _again in range(2):
+        written = write_by_tasks(tables, RECORD_RUNS, [frame(spark, 0, 10), frame(spark, 10, 14)])
+        assert [each.rows for each in written] == [5, 5, 2, 2]
+        tables.append(RECORD_RUNS, run(99), ("query", 5), written)
+    assert tables.version(RECORD_RUNS) == 1
+    assert starts(spark, tables) == [*range(14), 99]
+    lines = Path(tables.path(RECORD_RUNS), "_delta_log", f"{1:020d}.json").read_text().splitlines()
+    added = [json.loads(line)["add"] for line in lines if '"add"' in line]
+    assert all("/" not in each["path"] for each in added)
+    facts = sorted(
+        (s["minValues"]["start_offset"], s["maxValues"]["start_offset"])
+        for s in (json.loads(each["stats"]) for each in added)
+    )
+    assert facts == [(0, 4), (5, 9), (10, 11), (12, 13), (99, 99)]
+    chosen = spark.read.format("delta").load(tables.path(RECORD_RUNS)).where("start_offset > 50")
+    assert [row.start_offset for row in chosen.collect()] == [99]
+
+
+def test_nobody_sees_files_without_an_entry(spark: SparkSession, tables: TableStore) -> None:
+    tables.append(RECORD_RUNS, run(99))
+    write_by_tasks(tables, RECORD_RUNS, [frame(spark, 0, 10)])
+    assert starts(spark, tables) == [99]
+    assert tables.all_rows(RECORD_RUNS).num_rows == 1
+
+
+def test_times_of_any_year_come_back(spark: SparkSession, tables: TableStore) -> None:
+    tables.append(
+        RECORD_RUNS, RECORD_RUNS.no_rows, ("query", 0), write_by_tasks(tables, RECORD_RUNS, [frame(spark, 0, 1)])
+    )
+    assert tables.all_rows(RECORD_RUNS).column("max_timestamp").to_pylist() == [FAR]
+
+
+def test_files_that_are_too_old_are_not_entered_for_vacuum_may_take_them(
+    spark: SparkSession, tables: TableStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = write_by_tasks(tables, RECORD_RUNS, [frame(spark, 0, 2)])
+    monkeypatch.setattr(store, "FRESH_SECONDS", time.time() - min(each.written_ms for each in written) / 1000)
+    with pytest.raises(TimeoutError, match=r"no entry within .*max_offsets_per_trigger"):
+        tables.append(RECORD_RUNS, run(99), ("query", 0), written)
+    assert starts(spark, tables) == []
+
+
+class Closed:
+    """The fence of a driver that was taken over."""
+
+    def renew(self) -> None:
+        raise TakenOverError("somebody else")
+
+
+def test_a_driver_that_was_taken_over_while_tasks_wrote_enters_nothing(spark: SparkSession, tables: TableStore) -> None:
+    fenced = FencedTables(tables.root, Closed())  # type: ignore[arg-type]
+    written = write_by_tasks(fenced, RECORD_RUNS, [frame(spark, 0, 2)])
+    with pytest.raises(TakenOverError):
+        fenced.append(RECORD_RUNS, RECORD_RUNS.no_rows, None, written)
+    assert tables.version(RECORD_RUNS) == 0

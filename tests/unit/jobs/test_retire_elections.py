@@ -1,0 +1,188 @@
+"""Rows of elections in real tables: removed where everything that was committed is known, and only then."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.offset_records import commit_key, commit_value
+from fakes.tables import MemoryTables
+from generators.hypothesis_strategies import law
+from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.jobs.retire_elections import RetireElections, _is_marked
+from offset_sync.model.errors import ClusterError
+from offset_sync.state.retired_elections import LOG
+from offset_sync.tables.catalog import ELECTED, LOG_INCARNATIONS, OFFSET_COMMITS, QUARANTINE, TRUNCATED
+from offset_sync.tables.definition import Table
+from offset_sync.tables.maintenance import Maintainer
+from offset_sync.tables.store import TableStore
+
+NOW = datetime(2026, 11, 24, tzinfo=timezone.utc)
+Ends = Callable[[str], Sequence[int | None]]
+
+
+def add(tables: TableStore, table: Table, *rows: dict[str, Any]) -> None:
+    empty = dict.fromkeys(table.names)
+    tables.append(table, pa.Table.from_pylist([empty | row for row in rows], table.arrow_schema))
+
+
+def election(days_ago: float, epoch: int, end: int, cluster: str = "X", reason: str | None = ELECTED) -> dict[str, Any]:
+    where = {"cluster": cluster, "topic": "orders", "partition": 0, "topic_id": "id"}
+    return where | {
+        "leader_epoch": epoch,
+        "begins_at": end,
+        "reason": reason,
+        "noticed_at": NOW - timedelta(days=days_ago),
+    }
+
+
+def commit(epoch: int | None, offset: int | None) -> dict[str, Any]:
+    where = {"cluster": "X", "group_id": "g", "topic": "orders", "partition": 0}
+    return where | {"leader_epoch": epoch, "committed_offset": offset, "captured_at": NOW}
+
+
+class Site:
+    """Tables with elections at 9, 8 and 1 days ago in X's log, and how far its two logs of commits were read."""
+
+    def __init__(self, tables: TableStore, folder: Path) -> None:
+        self.tables, self._folder = tables, folder
+        self.ends: Ends = lambda alias: [5, 7]
+        for name in ("offsets", "commits"):
+            (folder / "X" / name).mkdir(parents=True)
+        self.read_to({0: 5, 1: 7})
+        add(tables, LOG_INCARNATIONS, election(9, 5, 100), election(8, 6, 200), election(1, 7, 300))
+        self._maintainer = Maintainer(tables, timedelta(hours=1))
+
+    def read_to(self, offsets: dict[int, int], batch: int = 0) -> None:
+        """Note in the checkpoint that this was read."""
+        text = json.dumps({"__consumer_offsets": {str(number): offset for number, offset in offsets.items()}})
+        (self._folder / "X" / "offsets" / str(batch)).write_text(f"v1\n{{}}\n{text}")
+        (self._folder / "X" / "commits" / str(batch)).write_text("v1\n{}")
+
+    def cut(self) -> int:
+        self._maintainer.prepare(LOG_INCARNATIONS)
+        done = {"X": Checkpoint(self.tables.files, f"{self._folder}/X")}
+        return RetireElections(self.tables, done, lambda alias: self.ends(alias), 0.3).cut(self._maintainer, NOW)
+
+    def epochs(self) -> list[int]:
+        return sorted(self.tables.all_rows(LOG_INCARNATIONS).column("leader_epoch").to_pylist())
+
+
+@pytest.fixture
+def site(tables: TableStore, tmp_path: Path) -> Site:
+    return Site(tables, tmp_path / "checkpoints")
+
+
+def test_what_no_commit_is_judged_by_goes_and_everything_else_stays(site: Site) -> None:
+    others = [election(9, 5, 100, cluster="gone"), election(1, 9, 100, cluster="gone"), election(9, 4, 0, reason=None)]
+    add(site.tables, LOG_INCARNATIONS, *others)
+    add(site.tables, OFFSET_COMMITS, commit(4, 150), commit(4, None), commit(None, 999), commit(6, 999))
+    assert (site.cut(), site.epochs()) == (1, [4, 5, 5, 7, 9])
+    assert (site.cut(), site.epochs()) == (0, [4, 5, 5, 7, 9])
+
+
+def test_a_follower_of_the_table_is_told_nothing_new(site: Site) -> None:
+    before = site.tables.version(LOG_INCARNATIONS)
+    assert site.cut() == 2
+    added = site.tables.read_added(LOG_INCARNATIONS, before, site.tables.version(LOG_INCARNATIONS))
+    assert added.num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("read_to", "ends"),
+    [
+        ({0: 5, 1: 6}, [5, 7]),
+        ({0: 5}, [5, 7]),
+        ({0: 5, 1: 7}, [5, None]),
+        ({0: 5, 1: 7}, []),
+        ({0: 5, 1: 9}, [5, 7]),
+    ],
+    ids=["a commit is unread", "a log is unread", "no leader", "no such topic", "another log than was read"],
+)
+def test_nothing_goes_while_a_commit_may_be_unread(site: Site, read_to: dict[int, int], ends: list[int | None]) -> None:
+    site.read_to(read_to)
+    site.ends = lambda alias: ends
+    assert (site.cut(), site.epochs()) == (0, [5, 6, 7])
+
+
+def test_what_is_being_read_is_waited_for(site: Site) -> None:
+    site.read_to({0: 5, 1: 6})
+
+    def ends(alias: str) -> list[int]:
+        site.read_to({0: 5, 1: 8}, batch=1)
+        return [5, 7]
+
+    site.ends = ends
+    assert (site.cut(), site.epochs()) == (2, [7])
+
+
+def test_nothing_goes_where_a_cluster_does_not_answer(site: Site) -> None:
+    def ends(alias: str) -> list[int]:
+        raise ClusterError(alias, "does not answer")
+
+    site.ends = ends
+    assert (site.cut(), site.epochs()) == (0, [5, 6, 7])
+
+
+def test_nothing_goes_while_commits_wait_in_quarantine(site: Site) -> None:
+    record = {"topic": "__consumer_offsets", "partition": 0, "offset": 3, "error": "value version 9 is unknown"}
+    bytes_of = {"key": commit_key("g", "orders", 0), "value": commit_value(150, version=9), "seen_at": NOW}
+    add(site.tables, QUARANTINE, {"cluster": "X"} | record | bytes_of)
+    assert (site.cut(), site.epochs()) == (0, [5, 6, 7])
+
+
+# Against plain Python
+
+
+def any_commit(rng: random.Random) -> dict[str, Any]:
+    offset = rng.choice([None, -1, *range(5)])
+    return commit(rng.choice([None, *range(4)]), offset) | {"partition": rng.randrange(2), "cluster": rng.choice("XY")}
+
+
+@law(100)
+@given(st.randoms(use_true_random=False))
+def test_the_highest_offset_of_the_epochs_below_is_the_highest_of_all_commits_that_name_them(
+    rng: random.Random,
+) -> None:
+    store: Any = MemoryTables(batch_rows=rng.randrange(1, 5))
+    rows = [any_commit(rng) for _ in range(rng.randrange(12))]
+    add(store, OFFSET_COMMITS, *rows)
+    named = RetireElections(store, {}, lambda alias: [])._named()
+    for cluster, partition, epoch in product("XY", range(2), range(6)):
+        below = [
+            row["committed_offset"] or 0
+            for row in rows
+            if (row["cluster"], row["partition"]) == (cluster, partition)
+            if row["leader_epoch"] is not None and row["leader_epoch"] < epoch
+        ]
+        assert named.highest_below((cluster, "orders", partition), epoch) == max([0, *below])
+
+
+@law(100)
+@given(st.randoms(use_true_random=False))
+def test_marked_are_the_elections_that_are_retired_and_no_other_row_whatever_is_null(rng: random.Random) -> None:
+    def any_row() -> dict[str, Any]:
+        reason = rng.choice([ELECTED, ELECTED, TRUNCATED, None])
+        row = election(rng.randrange(2), rng.randrange(2), 0, rng.choice("XY"), reason)
+        nothing = rng.choice(["leader_epoch", "noticed_at", "topic_id", "topic_id"])
+        return row | {"partition": rng.randrange(2), nothing: None}
+
+    found, retired = ([any_row() for _ in range(rng.randrange(10))] for _ in range(2))
+    names = (*LOG, "leader_epoch", "noticed_at")
+    places = [tuple(row[name] for name in names) for row in retired]
+    wanted = [
+        row["reason"] == ELECTED and None not in (place := tuple(row[name] for name in names)) and place in places
+        for row in found
+    ]
+    rows, marks = (pa.Table.from_pylist(each, LOG_INCARNATIONS.arrow_schema) for each in (found, retired))
+    assert _is_marked(rows, marks).tolist() == wanted

@@ -1,0 +1,200 @@
+"""How far the jobs have read, from folders as Spark writes them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fakes.reconciler_site import config_of
+from offset_sync.config import Config
+from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.held_commits import HeldCommits
+from offset_sync.status.job_progress import CheckpointProgress
+from offset_sync.status.stream_lag import StreamLag
+from offset_sync.tables.files import Files
+
+NOW_MS = 1_795_000_000_000
+PATIENCE_S = 0.4
+Ends = Sequence["int | None"] | ClusterError
+
+
+def batch(root: Path, query: str, batch_id: int, *offsets: int, at_ms: int, is_done: bool = True) -> None:
+    """Write what a query leaves of a micro-batch that reads up to *offsets*, by partition."""
+    folder = root / query
+    for name in ("offsets", "commits"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    ends = {"__consumer_offsets": {str(number): offset for number, offset in enumerate(offsets)}}
+    written = {"offsets": f"v1\n{{}}\n{json.dumps(ends)}", "commits": "v1\n{}"}
+    for name, text in written.items():
+        if name == "commits" and not is_done:
+            continue
+        path = folder / name / str(batch_id)
+        path.write_text(text)
+        os.utime(path, (at_ms / 1000, at_ms / 1000))
+
+
+class Site:
+    """Clusters X and Y, of whose logs *ends* tells."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root / "c"
+        self.ends: dict[str, Ends] = {"X": [], "Y": []}
+        self.held: dict[int, HeldCommits] = {}
+        self.asked: list[tuple[str, list[int]]] = []
+        self.config: Config = config_of(["X", "Y"], tables={"root": f"{root}/tables", "checkpoints": str(root / "c")})
+        self.is_sync_running = True
+        self.progress = CheckpointProgress(Files(), self.config, self, self, PATIENCE_S)
+        self.slept_s = 0.0
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    def commit_log_ends(self, alias: str) -> Ends:
+        return self.ends[alias]
+
+    def held_commits(self, alias: str, partitions: Collection[int]) -> dict[int, HeldCommits]:
+        self.asked.append((alias, list(partitions)))
+        return {number: each for number, each in self.held.items() if number in partitions}
+
+    def has_ended(self, job: str) -> bool:
+        return not self.is_running(job)
+
+    def is_running(self, job: str) -> bool:
+        assert job == "sync_offsets"
+        return self.is_sync_running
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass without waiting for it, and *meanwhile* happen."""
+        self.slept_s += seconds
+        self.meanwhile()
+
+    def lags(self) -> dict[str, StreamLag]:
+        return dict(self.progress.read(NOW_MS).commits)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    site = Site(tmp_path)
+    clock = SimpleNamespace(monotonic=lambda: site.slept_s, sleep=site.sleep)
+    monkeypatch.setattr("offset_sync.status.job_progress.time", clock)
+    return site
+
+
+def test_what_the_last_finished_batch_has_not_read_is_unread(site: Site) -> None:
+    batch(site.root, "sync_offsets/X", 8, 5, 7, at_ms=NOW_MS - 9000)
+    batch(site.root, "sync_offsets/X", 9, 10, 7, at_ms=NOW_MS - 4000)
+    batch(site.root, "sync_offsets/X", 10, 99, 99, at_ms=NOW_MS - 3000, is_done=False)
+    site.ends["X"] = [12, 7]
+    assert site.lags() == {"X": StreamLag({0: 2, 1: 0}, 3000, 2), "Y": StreamLag({}, 0, 0)}
+    site.ends["X"] = [10, 7]
+    assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 0, 2)
+    site.ends["X"] = [9, 7]  # it has read on since the end was asked
+    assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 0, 2)
+
+
+def test_a_query_that_never_finished_a_batch_has_read_nothing(site: Site) -> None:
+    site.ends["X"] = [12, 0]
+    assert site.lags()["X"] == StreamLag({0: 12, 1: 0}, 0, 2)
+    batch(site.root, "sync_offsets/X", 0, 12, 0, at_ms=NOW_MS - 5000, is_done=False)
+    assert site.lags()["X"] == StreamLag({0: 12, 1: 0}, 5000, 2)
+
+
+def test_a_cluster_that_does_not_answer_is_missing_and_a_partition_without_a_leader_too(site: Site) -> None:
+    batch(site.root, "sync_offsets/X", 0, 5, 5, at_ms=NOW_MS)
+    site.ends = {"X": [5, None], "Y": ClusterError("Y", "too slow")}
+    progress = site.progress.read(NOW_MS)
+    assert progress.commits == {"X": StreamLag({0: 0}, 0, 2)}
+    unread, is_known = progress.unread_commits("X", np.array([0, 1]))
+    assert (unread.tolist(), is_known.tolist()) == ([0, 0], [True, False])
+
+
+def test_a_partition_that_the_query_has_not_met_is_unread_from_its_beginning(site: Site) -> None:
+    batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
+    site.ends["X"] = [5, 4]
+    assert site.lags()["X"].unread == {0: 0, 1: 4}
+
+
+def test_the_index_is_as_old_as_its_last_sign_of_life(site: Site) -> None:
+    batch(site.root, "index_records/X", 0, at_ms=NOW_MS - 7000)
+    batch(site.root, "index_records/Y", 0, at_ms=NOW_MS - 7000)
+    batch(site.root, "index_records/Y", 1, at_ms=NOW_MS - 1000, is_done=False)
+    assert site.progress.read(NOW_MS).index_silent_ms == {"X": 7000, "Y": 1000}
+
+
+def test_a_job_that_never_ran_is_not_silent(site: Site) -> None:
+    assert site.progress.read(NOW_MS).index_silent_ms == {"X": 0, "Y": 0}
+
+
+def test_what_a_running_query_is_about_to_read_is_waited_for(site: Site) -> None:
+    batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
+    site.ends["X"] = [7]
+    site.meanwhile = lambda: batch(site.root, "sync_offsets/X", 1, 7, at_ms=NOW_MS)
+    assert site.lags()["X"] == StreamLag({0: 0}, 0, 1)
+    assert 0 < site.slept_s < PATIENCE_S
+
+
+def test_no_job_is_waited_for_that_does_not_run(site: Site) -> None:
+    batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
+    site.ends["X"] = [7]
+    site.is_sync_running = False
+    progress = site.progress.read(NOW_MS)
+    assert (progress.commits["X"].unread, progress.has_sync_ended, site.slept_s) == ({0: 2}, True, 0)
+
+
+def test_what_an_open_transaction_holds_back_is_not_unread_and_no_silence_of_the_query(site: Site) -> None:
+    batch(site.root, "sync_offsets/X", 0, 5, 5, at_ms=NOW_MS - 9000)
+    held = HeldCommits(0, 5, 8, frozenset())
+    site.ends["X"], site.held = [8, 5], {0: held, 1: HeldCommits(1, 5, 6, None)}
+    assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 0, 2, {0: held})
+    assert site.asked == [("X", [0])]
+    site.ends["X"] = [8, 6]
+    site.held = {0: HeldCommits(0, 7, 8, frozenset()), 1: HeldCommits(1, 6, 9, None)}
+    assert site.lags()["X"] == StreamLag({0: 2, 1: 1}, 9000, 2, {0: site.held[0]})  # of now nothing is held in 1
+
+
+def test_a_query_that_stands_still_is_waited_for_once(site: Site) -> None:
+    batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
+    site.ends["X"] = [7]
+    waited = []
+    for batch_id in (None, None, 1, None):
+        if batch_id is not None:
+            batch(site.root, "sync_offsets/X", batch_id, 6, at_ms=NOW_MS)
+        began = site.slept_s
+        site.lags()
+        waited.append(site.slept_s - began >= PATIENCE_S)
+    assert waited == [True, False, True, False]
+
+
+# What a checkpoint says of it
+
+
+def test_only_files_named_by_a_number_are_batches(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(Files(), str(tmp_path / "q"))
+    assert (checkpoint.last_committed(), checkpoint.last_sign_ms()) == (None, None)
+    for batch_id in (9, 10, 100):
+        batch(tmp_path, "q", batch_id, 1, at_ms=NOW_MS + batch_id * 1000)
+    for name in (".101.0b7d.tmp", "200.compact", "201.tmp"):
+        (tmp_path / "q" / "commits" / name).write_text("")
+    assert (checkpoint.last_committed(), checkpoint.last_sign_ms()) == (100, NOW_MS + 100_000)
+
+
+def test_a_batch_cleaned_up_while_it_is_looked_at_is_not_the_last_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = Checkpoint(Files(), str(tmp_path / "q"))
+    batch(tmp_path, "q", 3, 1, at_ms=NOW_MS)
+    modified_ms = checkpoint._files.modified_ms
+
+    def cleaned_up(path: str) -> int:
+        if path.endswith("/3") and not (tmp_path / "q" / "commits" / "4").exists():
+            batch(tmp_path, "q", 4, 1, at_ms=NOW_MS + 1000)
+            raise FileNotFoundError(path)
+        return modified_ms(path)
+
+    monkeypatch.setattr(checkpoint._files, "modified_ms", cleaned_up)
+    assert checkpoint.last_sign_ms() == NOW_MS + 1000

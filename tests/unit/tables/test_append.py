@@ -1,0 +1,251 @@
+"""Appends to a table: each version of a writer is there once, whoever writes beside it and whatever is in its way."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from builders.claims import claims, epochs, start_process
+from builders.spark_tables import checkpoint_every_tenth
+from offset_sync.model.errors import TableError, TakenOverError
+from offset_sync.state.fenced_tables import FencedTables
+from offset_sync.tables import store
+from offset_sync.tables.catalog import DRIVERS
+from offset_sync.tables.store import TableStore
+
+
+def by_delta_rs(tables: TableStore) -> list[int]:
+    return epochs(DeltaTable(tables.path(DRIVERS)).to_pyarrow_table())
+
+
+def test_a_version_of_a_writer_is_appended_once_be_it_its_first(tables: TableStore) -> None:
+    for version in (0, 0, 1, 0, 1, 3, 2):
+        tables.append(DRIVERS, claims(version), ("query", version))
+        tables.append(DRIVERS, claims(10 + version), ("the query with a new checkpoint", version))
+    assert by_delta_rs(tables) == epochs(tables.all_rows(DRIVERS)) == [0, 1, 3, 10, 11, 13]
+
+
+def test_no_writer_is_always_appended(tables: TableStore) -> None:
+    for _ in range(2):
+        tables.append(DRIVERS, claims(5))
+    assert by_delta_rs(tables) == [5, 5]
+
+
+def test_writers_are_remembered_beyond_a_checkpoint(tables: TableStore) -> None:
+    tables.append(DRIVERS, claims(0), ("query", 7))
+    for number in range(1, 52):
+        tables.append(DRIVERS, claims(number))
+    log = Path(tables.path(DRIVERS), "_delta_log")
+    assert [each.name for each in log.glob("*.checkpoint*")] == [f"{50:020d}.checkpoint.parquet"]
+    for old in sorted(log.glob("*.json"))[:50]:
+        old.unlink()  # as maintenance does, in time
+    again = TableStore(tables.root)
+    again.append(DRIVERS, claims(99), ("query", 7))
+    again.create([DRIVERS])
+    assert by_delta_rs(again) == epochs(again.all_rows(DRIVERS)) == list(range(52))
+    assert again.version(DRIVERS, 3) == 52
+    assert epochs(again.rows_since(DRIVERS, 3, 52)) == list(range(52))
+
+
+def test_rows_go_where_their_names_say_and_no_rows_cost_no_version(tables: TableStore) -> None:
+    mixed = claims(1).select(DRIVERS.names[::-1]).append_column("more", pa.array([1]))
+    tables.append(DRIVERS, mixed)
+    tables.append(DRIVERS, claims(), ("query", 9))
+    tables.append(DRIVERS, claims(2), ("query", 9))
+    found = DeltaTable(tables.path(DRIVERS))
+    assert (found.version(), [field.name for field in found.schema().fields]) == (2, DRIVERS.names)
+    rows = tables.all_rows(DRIVERS).sort_by("epoch").select(["job", "epoch"])
+    assert rows.to_pylist() == [{"job": "j", "epoch": 1}, {"job": "j", "epoch": 2}]
+
+
+def test_writers_at_the_same_time_all_succeed_and_each_version_of_one_only_once(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight, each with a store of its own as jobs have, two of them the same writer; all look, then all write."""
+    ready, looked = threading.Barrier(8), threading.local()
+    enter = DeltaTable.create_write_transaction
+
+    def enter_together(self: DeltaTable, *arguments: Any, **named: Any) -> None:
+        if not looked.__dict__.pop("is_done", True):
+            looked.is_done = True
+            ready.wait(60)
+        enter(self, *arguments, **named)
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", enter_together)
+
+    def write(worker: int) -> None:
+        own = TableStore(tables.root)
+        for version in range(6):
+            looked.is_done = False
+            ready.wait(60)
+            own.append(DRIVERS, claims(10 * version + worker % 4), (f"query-{worker % 4}", version))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(8)))
+    assert by_delta_rs(tables) == [10 * version + worker for version in range(6) for worker in range(4)]
+
+
+def test_threads_with_one_store_append_and_read_at_once(tables: TableStore) -> None:
+    checkpoint_every_tenth(tables, DRIVERS)
+
+    def write(worker: int) -> None:
+        for number in range(10):
+            tables.append(DRIVERS, claims(100 * worker + number), (str(worker), number))
+            assert {100 * worker + each for each in range(number + 1)} <= {*epochs(tables.all_rows(DRIVERS))}
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(8)))
+    assert by_delta_rs(tables) == [100 * worker + number for worker in range(8) for number in range(10)]
+
+
+_APPENDS = """
+tables, first = TableStore(sys.argv[1]), int(sys.argv[2])
+tables.create([DRIVERS])
+for number in range(first, first + 40):
+    tables.append(DRIVERS, claims(number), (sys.argv[2], number))
+assert not {"pyspark", "py4j"} & sys.modules.keys()
+"""
+
+
+def test_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
+    """Not from before the table is there."""
+    others = [start_process(_APPENDS, tmp_path, first) for first in (100, 200)]
+    assert [other.wait(120) for other in others] == [0, 0]
+    wanted = [first + number for first in (100, 200) for number in range(40)]
+    tables = TableStore(str(tmp_path))
+    assert by_delta_rs(tables) == epochs(tables.all_rows(DRIVERS)) == wanted
+    assert tables.version(DRIVERS) == 80
+
+
+def test_processes_that_are_one_writer_append_each_of_its_versions_once(tmp_path: Path) -> None:
+    others = [start_process(_APPENDS, tmp_path, 0) for _ in range(3)]
+    assert [other.wait(120) for other in others] == [0, 0, 0]
+    assert epochs(TableStore(str(tmp_path)).all_rows(DRIVERS)) == list(range(40))
+
+
+@pytest.mark.parametrize("writer", [None, ("query", 3)])
+def test_an_append_whose_answer_was_lost_is_there_once(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch, writer: tuple[str, int] | None
+) -> None:
+    enter, calls = DeltaTable.create_write_transaction, list[int]()
+
+    def enter_and_hang_up(self: DeltaTable, *arguments: Any, **named: Any) -> None:
+        enter(self, *arguments, **named)
+        calls.append(1)
+        raise DeltaError("the connection was closed")
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", enter_and_hang_up)
+    tables.append(DRIVERS, claims(1), writer)
+    assert (len(calls), by_delta_rs(tables), tables.version(DRIVERS)) == (1, [1], 1)
+
+
+def test_what_fails_without_anybody_in_between_is_an_error_at_once(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = list[int]()
+
+    def fail(*_: Any, **__: Any) -> None:
+        calls.append(1)
+        raise DeltaError("no such bucket\nand much more")
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", fail)
+    with pytest.raises(TableError, match=rf"^{tables.path(DRIVERS)}: no such bucket: and much more$"):
+        tables.append(DRIVERS, claims(1))
+    assert (len(calls), tables.version(DRIVERS)) == (1, 0)
+
+
+def test_a_table_that_cannot_be_written_is_an_error_and_its_rows_are_not_seen(
+    tables: TableStore, tmp_path: Path
+) -> None:
+    with pytest.raises(TableError, match="no-root/drivers"):
+        TableStore(str(tmp_path / "no-root")).append(DRIVERS, claims(1))
+    later = Path(tables.path(DRIVERS), "_delta_log", f"{1:020d}.json")
+    later.write_text(json.dumps({"protocol": {"minReaderVersion": 99, "minWriterVersion": 99}}) + "\n")
+    with pytest.raises(TableError, match="drivers: "):
+        tables.append(DRIVERS, claims(1), ("query", 0))
+    later.unlink()
+    assert by_delta_rs(tables) == []
+
+
+def move_rows(tables: TableStore) -> None:
+    DeltaTable(tables.path(DRIVERS)).optimize.compact()
+
+
+def set_a_property(tables: TableStore) -> None:
+    DeltaTable(tables.path(DRIVERS)).alter.set_table_properties({"delta.checkpointInterval": "20"})
+
+
+@pytest.mark.parametrize("change", [move_rows, set_a_property])
+def test_what_was_changed_between_the_look_and_the_entry_does_not_stop_it(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch, change: Callable[[TableStore], None]
+) -> None:
+    for number in range(3):
+        tables.append(DRIVERS, claims(number), ("query", number))
+    enter = DeltaTable.create_write_transaction
+
+    def enter_late(self: DeltaTable, *arguments: Any, **named: Any) -> None:
+        monkeypatch.setattr(DeltaTable, "create_write_transaction", enter)
+        change(tables)
+        enter(self, *arguments, **named)
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", enter_late)
+    tables.append(DRIVERS, claims(3), ("query", 3))
+    assert (by_delta_rs(tables), tables.version(DRIVERS)) == ([0, 1, 2, 3], 5)
+
+
+def test_a_file_that_is_too_old_gets_no_entry_for_maintenance_may_take_it(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = TableStore(tables.root, before_entry=lambda _path: time.sleep(0.2))
+    monkeypatch.setattr(store, "FRESH_SECONDS", 0.1)
+    with pytest.raises(TimeoutError, match=r"no entry within .*max_offsets_per_trigger"):
+        slow.append(DRIVERS, claims(1), ("query", 0))
+    assert tables.version(DRIVERS) == 0
+    monkeypatch.undo()
+    slow.append(DRIVERS, claims(1), ("query", 0))
+    assert by_delta_rs(tables) == [1]
+
+
+def test_it_is_said_when_a_file_has_no_entry_yet(tables: TableStore) -> None:
+    seen = list[tuple[str, int]]()
+
+    def note(path: str) -> None:
+        seen.append((path, len(list(Path(path).glob("*.parquet"))) - tables.version(DRIVERS)))
+
+    noting = TableStore(tables.root, before_entry=note)
+    for number in range(2):
+        noting.append(DRIVERS, claims(number), ("query", number))
+        noting.append(DRIVERS, claims(number), ("query", number))
+    assert seen == [(tables.path(DRIVERS), 1)] * 2
+
+
+class _Fence:
+    """Of a driver that may be taken over."""
+
+    is_open = True
+
+    def renew(self) -> None:
+        if not self.is_open:
+            raise TakenOverError("somebody else")
+
+
+def test_a_driver_that_was_taken_over_appends_nothing(tables: TableStore) -> None:
+    fence = _Fence()
+    fenced = FencedTables(tables.root, fence)  # type: ignore[arg-type]
+    fenced.append(DRIVERS, claims(1))
+    fence.is_open = False
+    fenced.append(DRIVERS, claims())
+    with pytest.raises(TakenOverError):
+        fenced.append(DRIVERS, claims(2))
+    assert by_delta_rs(tables) == [1]
+    assert len(list(Path(tables.path(DRIVERS)).glob("*.parquet"))) == 1

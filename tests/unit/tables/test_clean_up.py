@@ -1,0 +1,160 @@
+"""What no version of a table needs any more goes, after the time that it is kept, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from builders.runs_in_tables import by_delta_rs, fill, rows_in
+from builders.spark_tables import checkpoint_every_tenth
+from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.tables.files import Files
+from offset_sync.tables.maintenance import Maintainer
+from offset_sync.tables.store import TableStore
+from tools.stored_names import note_stored
+
+HOUR = timedelta(hours=1)
+
+
+def age(*paths: Path, hours: float = 2) -> None:
+    """Have files been written long ago, in this order."""
+    for number, each in enumerate(paths):
+        at = time.time() - 3600 * hours + number
+        os.utime(each, (at, at))
+
+
+@pytest.fixture
+def path(tables: TableStore) -> Path:
+    Maintainer(tables, HOUR).prepare(RECORD_RUNS)
+    checkpoint_every_tenth(tables, RECORD_RUNS)
+    return Path(tables.path(RECORD_RUNS))
+
+
+def log_of(path: Path) -> list[Path]:
+    return sorted((path / "_delta_log").glob("0*"))
+
+
+def test_what_no_version_needs_any_more_goes_and_a_follower_that_was_away_reads_the_whole_table(
+    tables: TableStore, path: Path
+) -> None:
+    maintainer, follower = Maintainer(tables, timedelta(seconds=1)), TableStore(tables.root)
+    maintainer.prepare(RECORD_RUNS)
+    fill(tables, *range(0, 120, 10))
+    away_since, current = 4, follower.version(RECORD_RUNS)
+    maintainer.compact(RECORD_RUNS)
+    before = maintainer.size(RECORD_RUNS).on_disk
+    fill(tables, *range(120, 240, 10))
+    maintainer.compact(RECORD_RUNS)
+    age(*log_of(path))
+    time.sleep(1.1)
+    newest = tables.version(RECORD_RUNS)
+    maintainer.clean_up(RECORD_RUNS)
+    assert [each.name for each in log_of(path)] == [f"{newest:020d}.checkpoint.parquet", f"{newest:020d}.json"]
+    assert len(list(path.glob("*.parquet"))) == 1
+    assert maintainer.size(RECORD_RUNS).on_disk < before
+    assert follower.version(RECORD_RUNS, away_since) == tables.version(RECORD_RUNS) > current
+    with pytest.raises(FileNotFoundError):
+        follower.read_added(RECORD_RUNS, away_since, newest)
+    missed = follower.rows_since(RECORD_RUNS, away_since, newest)
+    assert len(rows_in(missed)) == 48 == len(set(rows_in(missed)))
+    fill(follower, 240)
+    assert len(by_delta_rs(tables)) == 50
+
+
+def test_what_is_young_stays_and_so_does_what_old_versions_need(tables: TableStore, path: Path) -> None:
+    maintainer = Maintainer(tables, HOUR)
+    fill(tables, *range(0, 60, 10))
+    before, version = sorted(path.glob("*.parquet")), tables.version(RECORD_RUNS)
+    maintainer.compact(RECORD_RUNS)
+    maintainer.clean_up(RECORD_RUNS)
+    assert {*before} < {*path.glob("*.parquet")}
+    assert {f"{each:020d}.json" for each in range(version + 2)} <= {each.name for each in log_of(path)}
+    assert by_delta_rs(tables, version) == by_delta_rs(tables)
+
+
+def test_cleaning_up_makes_no_version(tables: TableStore, path: Path) -> None:
+    maintainer = Maintainer(tables, timedelta(seconds=0))
+    maintainer.prepare(RECORD_RUNS)
+    fill(tables, 0, 10)
+    maintainer.compact(RECORD_RUNS)
+    version = tables.version(RECORD_RUNS)
+    time.sleep(0.01)
+    for _ in range(2):
+        maintainer.clean_up(RECORD_RUNS)
+        assert tables.version(RECORD_RUNS) == version
+        assert len(list(path.glob("*.parquet"))) == 1
+
+
+def test_files_without_an_entry_go_when_they_are_old(tables: TableStore, path: Path) -> None:
+    fill(tables, 0, 10)
+    (path / "below").mkdir()
+    of_table, names = [*path.glob("*.parquet")], ("old.parquet", "a b%20ä.parquet", "below/old.parquet")
+    old, young = [path / name for name in names], path / "young.parquet"
+    for file in (young, *old):
+        file.write_bytes(b"nobody has entered this into the log")
+    age(*of_table, *old)
+    Maintainer(tables, HOUR).clean_up(RECORD_RUNS)
+    assert [each for each in (*old, young, *of_table) if each.exists()] == [young, *of_table]
+    assert len(by_delta_rs(tables)) == 4
+
+
+LEFT = ("_delta_log/.00000000000000000007.json.tmp", "_delta_log/00000000000000000007.json#1", ".part-0.parquet.0a.tmp")
+
+
+def test_what_writers_that_were_killed_have_hidden_goes_when_it_is_old(tables: TableStore, path: Path) -> None:
+    fill(tables, 0)
+    for name in (*LEFT, ".hidden"):
+        (path / name).write_text("half")
+    maintainer = Maintainer(tables, HOUR)
+    maintainer.clean_up(RECORD_RUNS)
+    assert all((path / name).exists() for name in LEFT)
+    age(*(path / name for name in (*LEFT, ".hidden")))
+    maintainer.clean_up(RECORD_RUNS)
+    assert [name for name in (*LEFT, ".hidden") if (path / name).exists()] == [".hidden"]
+
+
+def test_what_is_renamed_or_deleted_meanwhile_is_no_hindrance(
+    tables: TableStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tables, 0)
+    below = Files.below
+    monkeypatch.setattr(Files, "below", lambda self, folder: [*below(self, folder), "_delta_log/0.json#1"])
+    Maintainer(tables, HOUR).clean_up(RECORD_RUNS)
+
+
+def test_a_checkpoint_is_stored_before_the_entries_go_that_say_the_same(
+    tables: TableStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power failure would leave neither."""
+    fill(tables, *range(0, 50, 10))
+    age(*log_of(path))
+    stored, clean_up = note_stored(monkeypatch), DeltaTable.cleanup_metadata
+    at_that_moment = list[tuple[list[str], bool]]()
+
+    def noted(self: DeltaTable) -> None:
+        at_that_moment.append(([*stored], log_of(path)[0].name.endswith(f"{0:020d}.json")))
+        clean_up(self)
+
+    monkeypatch.setattr(DeltaTable, "cleanup_metadata", noted)
+    Maintainer(tables, HOUR).clean_up(RECORD_RUNS)
+    assert at_that_moment == [(["rows", "_delta_log", "_last_checkpoint", "_delta_log"], True)]
+    assert not log_of(path)[0].name.endswith(f"{0:020d}.json")
+
+
+def test_a_writer_that_was_away_goes_on_and_repeats_nothing(tables: TableStore, path: Path) -> None:
+    away = TableStore(tables.root)
+    rows = away.all_rows(RECORD_RUNS)
+    fill(tables, *range(0, 30, 10))
+    tables.append(RECORD_RUNS, tables.all_rows(RECORD_RUNS).slice(0, 1), ("query", 3))
+    fill(tables, *range(30, 200, 10))
+    age(*log_of(path))
+    Maintainer(tables, HOUR).clean_up(RECORD_RUNS)
+    away.append(RECORD_RUNS, tables.all_rows(RECORD_RUNS).slice(0, 5), ("query", 3))
+    assert (rows.num_rows, len(by_delta_rs(tables))) == (0, 41)
+    away.append(RECORD_RUNS, tables.all_rows(RECORD_RUNS).slice(0, 5), ("query", 4))
+    assert len(by_delta_rs(tables)) == 46

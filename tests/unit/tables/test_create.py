@@ -1,0 +1,150 @@
+"""Tables are made once, whoever else makes them at the same moment, and say of themselves what they are."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from builders.claims import claims, epochs, start_process
+from offset_sync.model.errors import TableError
+from offset_sync.tables.catalog import DRIVERS, GROUP_EVENTS, LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECORD_RUNS, TABLES
+from offset_sync.tables.files import Files
+from offset_sync.tables.report_tables import ALL_TABLES
+from offset_sync.tables.store import TableStore
+
+ENTRY = f"{0:020d}.json"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> TableStore:
+    """All tables, to be looked at."""
+    tables = TableStore(str(tmp_path_factory.mktemp("made")))
+    tables.create(ALL_TABLES)
+    return tables
+
+
+def test_every_table_and_every_column_says_what_it_means(made: TableStore) -> None:
+    for table in ALL_TABLES:
+        found = DeltaTable(made.path(table))
+        assert found.metadata().description == table.comment
+        assert [(field.name, field.metadata.get("comment")) for field in found.schema().fields] == [
+            (column.name, column.comment) for column in table.columns
+        ]
+        assert found.version() == 0
+
+
+def test_every_table_but_those_that_are_cut_is_append_only_and_remembers_its_writers_for_long(made: TableStore) -> None:
+    for table in TABLES:
+        properties = DeltaTable(made.path(table)).metadata().configuration
+        is_cut = table in (RECORD_RUNS, RECORD_FINGERPRINTS, LOG_INCARNATIONS)
+        assert properties["delta.appendOnly"] == str(not is_cut).lower()
+        assert properties["delta.setTransactionRetentionDuration"] == "interval 90 days"
+
+
+def test_the_protocol_is_plain_so_that_every_reader_reads_every_table(made: TableStore) -> None:
+    for table in ALL_TABLES:
+        found = DeltaTable(made.path(table))
+        protocol, properties = found.protocol(), found.metadata().configuration
+        assert (protocol.min_reader_version, protocol.reader_features or []) == (1, [])
+        assert not {"deletionVectors", "columnMapping", "v2Checkpoint"} & set(protocol.writer_features or [])
+        assert properties["delta.enableDeletionVectors"] == "false"
+        assert "delta.columnMapping.mode" not in properties
+
+
+def test_whether_a_table_is_there(made: TableStore, tmp_path: Path) -> None:
+    assert made.is_there(DRIVERS)
+    assert not TableStore(f"{tmp_path}/nowhere").is_there(DRIVERS)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_creating_again_changes_nothing(tables: TableStore) -> None:
+    tables.append(GROUP_EVENTS, GROUP_EVENTS.arrow_schema.empty_table())
+    tables.append(DRIVERS, claims(1))
+    for store in (tables, TableStore(tables.root)):
+        store.create()
+        assert [store.version(table) for table in TABLES] == [int(table is DRIVERS) for table in TABLES]
+
+
+def test_threads_that_make_a_table_at_once_make_one(tmp_path: Path) -> None:
+    for number in range(5):
+        ready, root = threading.Barrier(4), str(tmp_path / str(number))
+
+        def make(_thread: int, ready: threading.Barrier = ready, root: str = root) -> None:
+            tables = TableStore(root)
+            ready.wait(60)
+            tables.create([DRIVERS])
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(make, range(4)))
+        assert DeltaTable(f"{root}/drivers").version() == 0
+        assert [each.name for each in Path(root, "drivers", "_delta_log").iterdir()] == [ENTRY]
+
+
+_MAKES = """
+tables = TableStore(sys.argv[1])
+tables.create()
+tables.append(DRIVERS, claims(int(sys.argv[2])))
+"""
+
+
+def test_so_do_processes_that_append_at_once(tmp_path: Path) -> None:
+    others = [start_process(_MAKES, tmp_path, number) for number in range(4)]
+    assert [other.wait(120) for other in others] == [0] * 4
+    tables = TableStore(str(tmp_path))
+    assert epochs(tables.all_rows(DRIVERS)) == [0, 1, 2, 3]
+    assert {table.name: tables.version(table) for table in TABLES} == {
+        table.name: 4 if table is DRIVERS else 0 for table in TABLES
+    }
+
+
+def test_a_table_that_another_has_made_and_filled_since_one_looked_is_no_folder_of_somebody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below = Files.below
+
+    def look_late(self: Files, folder: str) -> list[str]:
+        monkeypatch.setattr(Files, "below", below)
+        other = TableStore(str(tmp_path))
+        other.create([DRIVERS])
+        other.append(DRIVERS, claims(1))
+        return below(self, folder)
+
+    monkeypatch.setattr(Files, "below", look_late)
+    tables = TableStore(str(tmp_path))
+    tables.create([DRIVERS])
+    tables.append(DRIVERS, claims(2))
+    assert epochs(tables.all_rows(DRIVERS)) == [1, 2]
+
+
+@pytest.mark.parametrize("name", [f".{ENTRY}.tmp", f"{ENTRY}#1", f".{ENTRY}.crc", f"_commit_{ENTRY}.tmp"])
+def test_what_somebody_left_who_was_killed_in_front_of_a_first_version_is_no_hindrance(
+    tmp_path: Path, name: str
+) -> None:
+    left_over = tmp_path / "drivers" / "_delta_log" / name
+    left_over.parent.mkdir(parents=True)
+    left_over.write_text("half a ver")
+    tables = TableStore(str(tmp_path))
+    tables.create([DRIVERS])
+    tables.append(DRIVERS, claims(1))
+    assert (tables.version(DRIVERS), epochs(tables.all_rows(DRIVERS))) == (1, [1])
+
+
+@pytest.mark.parametrize("name", ["theirs.parquet", "below/theirs.parquet"])
+def test_a_folder_with_somebody_elses_files_is_left_alone(tmp_path: Path, name: str) -> None:
+    theirs = tmp_path / "drivers" / name
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("not ours")
+    tables = TableStore(str(tmp_path))
+    with pytest.raises(TableError, match=r"drivers: holds files and is no Delta table; give tables\.root another"):
+        tables.create([DRIVERS])
+    assert [each for each in tmp_path.rglob("*") if each.is_file()] == [theirs]
+
+
+def test_a_place_where_nothing_can_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "drivers").write_text("a file")
+    with pytest.raises((TableError, OSError), match="drivers"):
+        TableStore(str(tmp_path)).create([DRIVERS])

@@ -1,0 +1,194 @@
+"""Whole files of this machine's disk, and of what delta-rs reaches: the same is read and written by either."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from builders.claims import claims, epochs
+from offset_sync.tables import files as whole_files
+from offset_sync.tables import local_files
+from offset_sync.tables.catalog import DRIVERS
+from offset_sync.tables.files import Files, read_in_pieces
+from offset_sync.tables.store import TableStore
+
+
+class OverDeltaRs(Files):
+    """Takes this disk for something that only delta-rs reaches."""
+
+    def local(self, path: str) -> Path | None:
+        return None
+
+
+@pytest.fixture(params=[Files, OverDeltaRs], ids=["this disk", "by delta-rs"])
+def files(request: pytest.FixtureRequest) -> Files:
+    found: Files = request.param()
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    return f"file://{tmp_path}"
+
+
+@pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}", "file://localhost{}"])
+def test_a_path_of_this_disk_may_be_written_in_four_ways(tmp_path: Path, form: str) -> None:
+    files, folder = Files(), f"{tmp_path}/with: a colon"
+    files.write_text(form.format(f"{folder}/a.json"), "ä\n")
+    assert files.local(form.format(folder)) == Path(folder)
+    assert files.uri(form.format(folder)) == folder
+    assert files.read_text(form.format(f"{folder}/a.json")) == "ä\n"
+    assert files.names(form.format(folder)) == ["a.json"]
+
+
+@pytest.mark.parametrize("path", ["hdfs://here/a", "s3a://bucket/a", "abfss://c@a.net/a", "memory://a"])
+def test_what_lies_elsewhere_is_not_taken_for_local(path: str) -> None:
+    assert Files().local(path) is None
+    assert Files().uri(path) == path
+
+
+def test_a_path_without_a_scheme_lies_where_hadoop_has_it() -> None:
+    files = Files(default="hdfs://name:8020")
+    assert files.local("/a/b") is None
+    assert files.uri("/a/b") == "hdfs://name:8020/a/b"
+    assert (files.local("file:/a/b"), files.uri("file:///a/b")) == (Path("/a/b"), "/a/b")
+    assert Files().uri("data/tables") == str(Path("data/tables").absolute())
+
+
+def test_tasks_get_the_same_files() -> None:
+    files = pickle.loads(pickle.dumps(Files({"key": "value"}, "hdfs://name")))
+    assert (files.storage, files.default) == ({"key": "value"}, "hdfs://name")
+
+
+def test_texts_are_written_read_listed_and_deleted(files: Files, folder: str) -> None:
+    began_ms = int(time.time() * 1000) - 1000
+    for name, text in (("b/2", "old"), ("b/2", "neü"), ("b/1", ""), ("b/c/3", "x"), (".hidden", "x")):
+        files.write_text(f"{folder}/{name}", text)
+    assert (files.read_text(f"{folder}/b/2"), files.read_text(f"{folder}/b/1")) == ("neü", "")
+    assert (files.names(f"{folder}/b"), files.names(folder)) == (["1", "2"], [".hidden"])
+    assert sorted(files.below(folder)) == [".hidden", "b/1", "b/2", "b/c/3"]
+    assert files.written_ms(f"{folder}/b").keys() == {"1", "2"}
+    for at_ms in (files.written_ms(f"{folder}/b")["1"], files.modified_ms(f"{folder}/b/1")):
+        assert began_ms <= at_ms <= time.time() * 1000 + 1000
+    assert [files.exists(f"{folder}/{name}") for name in ("b/2", "b/c", "b", "b/4", "d")] == [True] * 3 + [False] * 2
+    for _ in range(2):
+        files.delete(f"{folder}/b/2")
+    assert files.names(f"{folder}/b") == ["1"]
+
+
+def test_what_is_not_there_has_nothing_below_it_and_cannot_be_read(files: Files, folder: str) -> None:
+    nowhere = f"{folder}/nowhere"
+    assert (files.names(nowhere), files.below(nowhere), files.written_ms(nowhere)) == ([], [], {})
+    for read in (files.read_text, files.modified_ms, lambda path: files.read_parquet(path, ["a"])):
+        with pytest.raises(FileNotFoundError):
+            read(nowhere)
+    with pytest.raises(FileNotFoundError), files.open_parquet(nowhere):
+        pass
+
+
+def test_parquet_files_are_written_and_of_their_columns_those_that_are_there_are_read(
+    files: Files, folder: str, tmp_path: Path
+) -> None:
+    rows = pa.table({"a": [1, 2], "b": ["x", "y"]})
+    size = files.write_parquet(f"{folder}/below/rows.parquet", rows)
+    assert size == (tmp_path / "below" / "rows.parquet").stat().st_size
+    assert pq.read_table(tmp_path / "below" / "rows.parquet") == rows
+    assert files.read_parquet(f"{folder}/below/rows.parquet", ["b", "later"]) == rows.select(["b"])
+
+
+def test_stretches_of_a_file_whose_values_are_all_smaller_are_left_out(
+    files: Files, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whole_files, "BATCH_ROWS", 2)
+    rows = pa.table({"a": [1, 2, 3, 4, 5, 6], "b": list("uvwxyz")})
+    pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=2)
+
+    def found(*names: str, least: int) -> list[dict[str, object]]:
+        pieces = read_in_pieces(files, [f"{folder}/rows.parquet"], names, ("a", least))
+        return [row for piece in pieces for row in piece.to_pylist()]
+
+    assert [row["b"] for row in found("b", "later", least=4)] == ["w", "x", "y", "z"]
+    assert found("a", least=7) == []
+    assert len(list(read_in_pieces(files, [f"{folder}/rows.parquet"], ["a"], ("none", 9)))) == 3
+
+
+def test_texts_come_by_their_dictionaries_where_that_is_wanted(files: Files, folder: str, tmp_path: Path) -> None:
+    rows = pa.table({"a": [1, 2, 3], "b": ["x", "y", "x"]})
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    (encoded,) = read_in_pieces(files, [f"{folder}/rows.parquet"], ["a", "b"], encoded=True)
+    assert pa.types.is_dictionary(encoded["b"].type)
+    assert encoded.cast(rows.schema) == rows
+    (plain,) = read_in_pieces(files, [f"{folder}/rows.parquet"], ["a", "b"])
+    assert plain == rows
+
+
+def test_tables_are_written_and_followed(files: Files, folder: str) -> None:
+    tables = TableStore(folder, files)
+    tables.create([DRIVERS])
+    for number in range(52):
+        tables.append(DRIVERS, claims(number), ("query", number))
+        tables.append(DRIVERS, claims(number), ("query", number))
+    assert epochs(tables.all_rows(DRIVERS)) == list(range(52))
+    assert tables.version(DRIVERS, 50) == tables.version(DRIVERS) == 52
+    assert epochs(tables.read_added(DRIVERS, 49, 51)) == [49, 50]
+    tables.create([DRIVERS])
+    assert tables.is_there(DRIVERS)
+    with pytest.raises(FileNotFoundError):
+        tables.read_added(DRIVERS, 51, 53)
+
+
+# On this disk alone
+
+
+def test_a_file_takes_hadoops_checksum_along(tmp_path: Path) -> None:
+    """Hadoop would refuse what does not fit the checksum that it has noted."""
+    path, noted = tmp_path / "5", tmp_path / ".5.crc"
+    for change in (lambda: Files().write_text(str(path), "new"), lambda: Files().delete(str(path))):
+        path.write_text("old")
+        noted.write_text("of the old one")
+        change()
+        assert not noted.exists()
+    assert not path.exists()
+
+
+def test_a_file_is_stored_before_it_has_its_name_and_its_name_before_the_write_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, stored = tmp_path / "a.json", list[tuple[bool, bool]]()
+    monkeypatch.setattr(local_files, "sync", lambda each: stored.append((each == tmp_path, path.exists())))
+    Files().write_text(str(path), "whole")
+    assert stored == [(False, False), (True, True)]
+
+
+def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.json"
+    Files().write_text(str(path), "whole")
+
+    def full(_path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(local_files, "sync", full)
+    with pytest.raises(OSError, match="No space left"):
+        Files().write_text(str(path), "another")
+    assert path.read_text() == "whole"
+    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_file_that_is_put_stays_as_it_was_put_first(files: Files, folder: str, tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    for text in ("first", "second"):
+        files.put_text(f"{folder}/below/a", text)
+    assert files.read_text(f"{folder}/below/a") == "first"
+    assert [each.name for each in (tmp_path / "below").iterdir()] == ["a"]
+
+
+def test_scraps_are_not_listed(tmp_path: Path) -> None:
+    for name in ("1", ".1.crc", ".2.0a.tmp", ".hidden"):
+        (tmp_path / name).write_text("x")
+    assert Files().names(str(tmp_path)) == [".hidden", "1"]
+    assert sorted(Files().below(str(tmp_path))) == [".2.0a.tmp", ".hidden", "1"]

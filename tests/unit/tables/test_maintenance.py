@@ -1,0 +1,285 @@
+"""Maintenance of Delta tables: rows are cut and files joined, and nothing else is lost or read twice."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from builders.runs_in_tables import by_delta_rs, fill, rows_in, run
+from offset_sync.model.errors import TableError
+from offset_sync.tables import maintenance
+from offset_sync.tables.catalog import DRIVERS, OFFSET_COMMITS, RECORD_RUNS
+from offset_sync.tables.definition import Column, Table
+from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer, is_below
+from offset_sync.tables.matching import partners
+from offset_sync.tables.store import TableStore
+from offset_sync.tables.transaction_log import entry
+
+
+def begins(**by_cluster: int) -> pa.Table:
+    rows = [{"cluster": c, "topic": "orders", "partition": 0, "begin": begin} for c, begin in by_cluster.items()]
+    return pa.Table.from_pylist(rows, BEGINS_SCHEMA)
+
+
+@pytest.fixture
+def maintainer(tables: TableStore) -> Maintainer:
+    made = Maintainer(tables, timedelta(hours=1))
+    made.prepare(RECORD_RUNS)
+    return made
+
+
+def test_only_what_ends_below_a_partitions_begin_is_cut(tables: TableStore, maintainer: Maintainer) -> None:
+    fill(tables, 0, 10, 20, 30)
+    tables.append(RECORD_RUNS, run(20, length=0))
+    tables.append(RECORD_RUNS, run(15, length=0))
+    assert maintainer.cut(RECORD_RUNS, begins(dc1=20)) == 3
+    assert by_delta_rs(tables) == [("dc1", 20), ("dc1", 20), ("dc1", 30), *(("dc2", n) for n in (0, 10, 20, 30))]
+    assert maintainer.cut(RECORD_RUNS, begins(dc1=20, dc2=15)) == 1
+    assert ("dc2", 10) in by_delta_rs(tables)
+    assert maintainer.cut(RECORD_RUNS, begins(dc1=20, dc2=15)) == 0
+    assert maintainer.cut(RECORD_RUNS, begins()) == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_which_rows_are_below_their_begin(seed: int) -> None:
+    rng = random.Random(seed)
+    places = [(cluster, topic, number) for cluster in ("a", "b") for topic in ("t", "u", None) for number in (0, 1)]
+    begin = {place: rng.randrange(9) for place in rng.sample(places, 5)}
+    few = [dict(zip(BEGINS_SCHEMA.names, (*place, at), strict=True)) for place, at in begin.items()]
+    rows = [(*rng.choice(places), rng.randrange(9), rng.randrange(3)) for _ in range(rng.choice([0, 1, 40]))]
+    schema = pa.schema([RECORD_RUNS.arrow_schema.field(i) for i in range(5)])
+    made = pa.table([list(each) for each in zip(*rows, strict=True)] or [[]] * 5, names=schema.names).cast(schema)
+    found = is_below(made, pa.Table.from_pylist(few, BEGINS_SCHEMA)).tolist()
+    assert found == [
+        row[1] is not None and row[:3] in begin and row[3] < begin[row[:3]] and row[3] + row[4] <= begin[row[:3]]
+        for row in rows
+    ]
+
+
+def test_a_partner_is_the_row_with_the_same_values() -> None:
+    rows = pa.table({"a": ["x", "y", None, "x"], "b": pa.array([1, 1, 1, 2], pa.int64())})
+    few = pa.table({"b": pa.array([2, 1, 1], pa.int32()), "a": ["x", None, "x"]})
+    assert partners(rows, few, ("a", "b")).tolist() == [2, -1, -1, 0]
+    assert partners(rows, few.slice(0, 0), ("a", "b")).tolist() == [-1] * 4
+    assert partners(rows.slice(0, 0), few, ("a", "b")).tolist() == []
+
+
+def test_files_are_not_written_anew_for_a_few_rows(tables: TableStore, maintainer: Maintainer) -> None:
+    tables.append(RECORD_RUNS, pa.concat_tables([run(start) for start in range(0, 300, 10)]))
+    before = tables.version(RECORD_RUNS)
+    assert maintainer.cut(RECORD_RUNS, begins(dc1=20)) == 0
+    assert tables.version(RECORD_RUNS) == before
+    assert maintainer.cut(RECORD_RUNS, begins(dc1=30)) == 3
+
+
+def test_what_is_kept_goes_into_files_of_a_bounded_size(
+    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "BATCH_ROWS", 7)
+    monkeypatch.setattr(maintenance, "_KEPT_ROWS", 20)
+    for first in (0, 500):
+        tables.append(RECORD_RUNS, pa.concat_tables([run(start) for start in range(first, first + 500, 10)]))
+    assert maintainer.remove(RECORD_RUNS, lambda rows: rows["start_offset"].to_numpy() % 20 == 0) == 50
+    assert by_delta_rs(tables) == [("dc1", start) for start in range(10, 1000, 20)]
+    counts = sorted(each.rows or 0 for each in tables.log(RECORD_RUNS).newest().files())
+    assert (len(counts), sum(counts)) == (3, 50)
+    assert all(20 <= each < 27 for each in counts[1:])
+
+
+def test_all_rows_may_go(tables: TableStore, maintainer: Maintainer) -> None:
+    fill(tables, 0, 10)
+    assert maintainer.remove(RECORD_RUNS, lambda rows: np.ones(rows.num_rows, np.bool_)) == 4
+    assert by_delta_rs(tables) == rows_in(tables.all_rows(RECORD_RUNS)) == []
+    fill(tables, 20)
+    assert by_delta_rs(tables) == [("dc1", 20), ("dc2", 20)]
+
+
+def test_a_compacted_and_cut_table_is_plain_and_says_that_rows_may_go(
+    tables: TableStore, maintainer: Maintainer
+) -> None:
+    fill(tables, *range(0, 100, 10))
+    maintainer.cut(RECORD_RUNS, begins(dc1=50, dc2=50))
+    maintainer.compact(RECORD_RUNS)
+    size, path = maintainer.size(RECORD_RUNS), Path(tables.path(RECORD_RUNS))
+    (stored,) = DeltaTable(path).file_uris()
+    assert (size.files, size.size) == (1, Path(stored).stat().st_size)
+    assert size.on_disk == len([each for each in path.rglob("*") if each.is_file()])
+    assert by_delta_rs(tables) == [(cluster, n) for cluster in ("dc1", "dc2") for n in range(50, 100, 10)]
+    found = DeltaTable(path)
+    assert found.protocol().min_reader_version == 1
+    assert found.metadata().configuration["delta.appendOnly"] == "false"
+    version = tables.version(RECORD_RUNS)
+    maintainer.compact(RECORD_RUNS)
+    assert tables.version(RECORD_RUNS) == version
+
+
+def test_large_files_stay_and_small_ones_are_joined_up_to_a_size(
+    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for start in range(5):
+        tables.append(RECORD_RUNS, run(start))
+    tables.append(RECORD_RUNS, pa.concat_tables([run(start) for start in range(5, 900)]))
+    sizes = [each.size for each in tables.log(RECORD_RUNS).newest().files()]
+    monkeypatch.setattr(maintenance, "_LARGE_BYTES", int(1.2 * min(sizes)))  # so two go into one
+    (large,) = (each for each in tables.log(RECORD_RUNS).newest().files() if each.size == max(sizes))
+    maintainer.compact(RECORD_RUNS)
+    files = tables.log(RECORD_RUNS).newest().files()
+    assert large in files
+    assert sorted(each.rows or 0 for each in files) == [1, 2, 2, 895]
+    assert by_delta_rs(tables) == [("dc1", start) for start in range(900)]
+
+
+def test_a_table_of_an_earlier_version_learns_that_rows_may_go_and_others_never_do(tables: TableStore) -> None:
+    maintainer = Maintainer(tables, timedelta(hours=1))
+    tables.log(RECORD_RUNS).set_properties({"delta.appendOnly": "true"})
+    assert (maintainer.prepare(RECORD_RUNS), maintainer.prepare(RECORD_RUNS)) == (True, False)
+    properties = DeltaTable(tables.path(RECORD_RUNS)).metadata().configuration
+    assert properties["delta.appendOnly"] == "false"
+    assert properties["delta.logRetentionDuration"] == "interval 3600 seconds"
+    maintainer.prepare(OFFSET_COMMITS)
+    assert DeltaTable(tables.path(OFFSET_COMMITS)).metadata().configuration["delta.appendOnly"] == "true"
+
+
+def test_from_a_table_that_is_only_appended_to_nothing_can_be_removed(tables: TableStore) -> None:
+    maintainer = Maintainer(tables, timedelta(hours=1))
+    for number in range(3):
+        tables.append(DRIVERS, pa.Table.from_pylist([{"epoch": number}], DRIVERS.arrow_schema))
+    with pytest.raises(TableError, match=r"drivers: .*append"):
+        maintainer.remove(DRIVERS, lambda rows: np.ones(rows.num_rows, np.bool_))
+    maintainer.compact(DRIVERS)
+    assert (maintainer.size(DRIVERS).files, tables.all_rows(DRIVERS).num_rows) == (1, 3)
+
+
+def test_two_that_cut_at_the_same_time_do_not_both_succeed_and_no_row_comes_twice(
+    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tables, 0, 10, 20)
+    enter = maintainer._enter
+
+    def enter_late(*arguments: Any, **named: Any) -> None:
+        monkeypatch.setattr(maintainer, "_enter", enter)
+        other = Maintainer(TableStore(tables.root), timedelta(hours=1))
+        assert other.cut(RECORD_RUNS, begins(dc2=10)) == 1
+        enter(*arguments, **named)
+
+    monkeypatch.setattr(maintainer, "_enter", enter_late)
+    with pytest.raises(RuntimeError, match="somebody else has removed files"):
+        maintainer.cut(RECORD_RUNS, begins(dc1=10, dc2=20))
+    assert by_delta_rs(tables) == [("dc1", 0), ("dc1", 10), ("dc1", 20), ("dc2", 10), ("dc2", 20)]
+    assert maintainer.cut(RECORD_RUNS, begins(dc1=10, dc2=20)) == 2
+
+
+class _WithoutARow(maintenance.Extent):
+    """Of a file of which the last row was not written."""
+
+    def statistics(self) -> dict[str, Any]:
+        self.rows -= 1
+        return super().statistics()
+
+
+def test_what_would_lose_a_row_is_refused(
+    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for start in (0, 10):
+        tables.append(RECORD_RUNS, pa.concat_tables([run(start), run(start + 20), run(start + 40)]))
+    version = tables.version(RECORD_RUNS)
+    monkeypatch.setattr(maintenance, "Extent", _WithoutARow)
+    with pytest.raises(RuntimeError, match="2 rows were to be kept instead of 3; all stay"):
+        maintainer.cut(RECORD_RUNS, begins(dc1=30))
+    for put_together in (maintainer.compact, maintainer.sort):
+        with pytest.raises(RuntimeError, match="5 rows were written instead of 6; they stay as they are"):
+            put_together(RECORD_RUNS)
+    assert by_delta_rs(tables) == [("dc1", start) for start in range(0, 60, 10)]
+    assert tables.version(RECORD_RUNS) == version
+
+
+WORK: dict[str, Callable[[Maintainer], object]] = {
+    "compact": lambda made: made.compact(RECORD_RUNS),
+    "sort": lambda made: made.sort(RECORD_RUNS),
+    "cut": lambda made: made.cut(RECORD_RUNS, begins(dc1=20)),
+}
+all_work = pytest.mark.parametrize("work", WORK.values(), ids=WORK)
+
+
+@all_work
+def test_a_table_with_columns_of_a_later_version_keeps_what_is_in_them(
+    tables: TableStore, maintainer: Maintainer, caplog: pytest.LogCaptureFixture, work: Callable[[Maintainer], object]
+) -> None:
+    fill(tables, 0, 10, 20)
+    log = tables.log(RECORD_RUNS)
+    later = Table(RECORD_RUNS.name, "", (*RECORD_RUNS.columns, Column("told", "string", "")), later=("told",))
+    log.add_columns(later)
+    tables.append(later, run(30).append_column("told", pa.array(["kept"])))
+    with caplog.at_level(logging.WARNING):
+        work(maintainer)
+    told = DeltaTable(tables.path(RECORD_RUNS)).to_pyarrow_table()["told"].to_pylist()
+    assert sorted(map(str, told)) == ["None"] * 6 + ["kept"]
+    assert "record_runs: its files stay, for their columns ['told'] are not known" in caplog.text
+
+
+VECTOR = "^Bg9^0rr910000000000iXQKl0rr91000005c8Xg00000"
+"""The first row of a file is gone: a RoaringBitmapArray in Z85, as Delta's protocol has it."""
+
+
+def enter(tables: TableStore, *actions: dict[str, Any]) -> None:
+    """Enter what only Spark would."""
+    later = Path(entry(tables.path(RECORD_RUNS), tables.version(RECORD_RUNS) + 1))
+    later.write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+def with_feature(name: str) -> dict[str, Any]:
+    features = {"readerFeatures": [name], "writerFeatures": [name, "appendOnly", "invariants"]}
+    return {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}
+
+
+def without_its_first_row(tables: TableStore) -> list[dict[str, Any]]:
+    """Return how the newest file loses its first row without being written anew."""
+    lines = Path(entry(tables.path(RECORD_RUNS), tables.version(RECORD_RUNS))).read_text().splitlines()
+    (added,) = (json.loads(line)["add"] for line in lines if '"add"' in line)
+    gone = {"path": added["path"], "deletionTimestamp": added["modificationTime"], "dataChange": True}
+    vector = {"storageType": "i", "pathOrInlineDv": VECTOR, "sizeInBytes": 34, "cardinality": 1}
+    return [{"remove": gone}, {"add": added | {"deletionVector": vector}}]
+
+
+@all_work
+def test_rows_that_are_only_marked_as_gone_do_not_come_back(
+    tables: TableStore, maintainer: Maintainer, work: Callable[[Maintainer], object]
+) -> None:
+    fill(tables, 0, 10)
+    enter(tables, with_feature("deletionVectors"), *without_its_first_row(tables))
+    version = tables.version(RECORD_RUNS)
+    for act in (partial(work, maintainer), partial(tables.all_rows, RECORD_RUNS)):
+        with pytest.raises(TableError, match=r"by deletionVectors; run in Spark: ALTER TABLE .*REORG TABLE .*PURGE"):
+            act()
+    assert tables.version(RECORD_RUNS) == version
+
+
+def test_a_table_that_has_had_such_rows_is_one_like_others(tables: TableStore, maintainer: Maintainer) -> None:
+    fill(tables, 0, 10, 20)
+    enter(tables, with_feature("deletionVectors"))
+    fill(tables, 30)
+    assert maintainer.cut(RECORD_RUNS, begins(dc1=20)) == 2
+    maintainer.compact(RECORD_RUNS)
+    assert rows_in(tables.all_rows(RECORD_RUNS)) == [("dc1", 20), ("dc1", 30), *(("dc2", n) for n in (0, 10, 20, 30))]
+
+
+@pytest.mark.parametrize("protocol", [with_feature("columnMapping"), {"protocol": {"minReaderVersion": 2}}])
+def test_columns_that_may_be_called_otherwise_in_files_are_not_taken_for_nothing(
+    tables: TableStore, protocol: dict[str, Any]
+) -> None:
+    fill(tables, 0)
+    protocol["protocol"].setdefault("minWriterVersion", 5)
+    enter(tables, protocol)
+    with pytest.raises(TableError, match=r"by columnMapping; give tables\.root another place"):
+        tables.all_rows(RECORD_RUNS)

@@ -1,0 +1,172 @@
+"""Tables on a local disk: what is stored in which order, and what comes again after a power failure."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from builders.claims import claims, epochs
+from builders.spark_tables import checkpoint_every_tenth
+from offset_sync.tables import local_files
+from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS
+from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.store import TableStore
+from tools.stored_names import note_stored
+
+
+@pytest.fixture
+def stored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of what was stored, in order."""
+    return note_stored(monkeypatch)
+
+
+def entry(version: int) -> str:
+    return f"{version:020d}.json"
+
+
+def log_of(tables: TableStore) -> Path:
+    return Path(tables.path(DRIVERS), "_delta_log")
+
+
+def test_rows_are_stored_before_their_entry_and_both_before_a_write_returns(
+    tables: TableStore, stored: list[str]
+) -> None:
+    tables.create([SYNC_STATUS])
+    tables.append(DRIVERS, claims(0))
+    stored.clear()
+    tables.append(DRIVERS, claims(1))
+    assert stored == ["rows", "drivers", entry(2), "_delta_log"]
+    stored.clear()
+    tables.replace(SYNC_STATUS, pa.Table.from_pylist([{"group_id": "g"}], SYNC_STATUS.arrow_schema))
+    assert stored == ["rows", "sync_status", entry(1), "_delta_log"]
+
+
+def test_the_rows_are_stored_when_their_entry_is_written(tables: TableStore, stored: list[str]) -> None:
+    """The entry is written by delta-rs: nothing but the order of what follows it says so."""
+    noted = list[tuple[list[str], bool]]()
+    before_entry = TableStore(
+        tables.root, before_entry=lambda _: noted.append(([*stored], (log_of(tables) / entry(1)).exists()))
+    )
+    before_entry.append(DRIVERS, claims(1))
+    assert noted == [(["rows", "drivers"], False)]
+
+
+def test_an_entry_of_somebody_else_is_stored_before_another_one_stands_on_it(
+    tables: TableStore, stored: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has written it may be about to; without it ours would be above an empty one after a power failure."""
+    own = TableStore(tables.root)
+    own.append(DRIVERS, claims(1))
+    with monkeypatch.context() as other:
+        other.setattr(local_files, "sync", lambda _path: None)
+        tables.append(DRIVERS, claims(2))
+    stored.clear()
+    own.append(DRIVERS, claims(3))
+    assert stored == ["rows", "drivers", entry(2), "_delta_log", entry(3), "_delta_log"]
+
+
+def test_a_table_its_columns_and_its_properties_are_stored_before_that_returns(
+    tables: TableStore, stored: list[str]
+) -> None:
+    other = TableStore(f"{tables.root}/more")
+    other.create([DRIVERS])
+    assert stored[:6] == [entry(0), "_delta_log", "_delta_log", "drivers", "drivers", "more"]
+    above = [each.name for each in Path(other.root).absolute().parents]
+    assert stored[6:] == ["more", *above]
+    stored.clear()
+    TableStore(other.root).create([DRIVERS])  # whoever made it may not have lived to do so
+    assert stored == [entry(0), "_delta_log", "_delta_log", "drivers", "drivers", "more", "more", *above]
+    stored.clear()
+    other.log(DRIVERS).set_properties({"delta.checkpointInterval": "3"})
+    assert stored == [entry(1), "_delta_log"]
+
+
+def test_a_checkpoint_is_stored(tables: TableStore, stored: list[str]) -> None:
+    checkpoint_every_tenth(tables, DRIVERS)
+    for number in range(9):
+        stored.clear()
+        tables.append(DRIVERS, claims(number))
+    checkpoint = ["rows", "_delta_log", "_last_checkpoint", "_delta_log"]
+    assert stored == ["rows", "drivers", entry(10), "_delta_log", *checkpoint]
+
+
+@pytest.mark.parametrize("left", [0, 40], ids=["empty", "cut off"])
+def test_an_append_whose_entry_was_not_stored_comes_again_and_is_there_once(tables: TableStore, left: int) -> None:
+    for number in (1, 2):
+        tables.append(DRIVERS, claims(number), ("query", number))
+    newest = log_of(tables) / entry(2)
+    newest.write_bytes(newest.read_bytes()[:left])
+    again = TableStore(tables.root)
+    again.create([DRIVERS])
+    assert again.version(DRIVERS) == 1
+    for number in (2, 2, 3):
+        again.append(DRIVERS, claims(number), ("query", number))
+    assert epochs(again.all_rows(DRIVERS)) == [1, 2, 3]
+    assert epochs(DeltaTable(tables.path(DRIVERS)).to_pyarrow_table()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("left", [0, 40], ids=["empty", "cut off"])
+def test_a_table_whose_making_was_not_stored_is_made_again(tables: TableStore, left: int) -> None:
+    first = log_of(tables) / entry(0)
+    first.write_bytes(first.read_bytes()[:left])
+    again = TableStore(tables.root)
+    again.create([DRIVERS])
+    again.append(DRIVERS, claims(1))
+    assert epochs(again.all_rows(DRIVERS)) == [1]
+
+
+def _cut(path: Path, filled: bytes = b"") -> None:
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] + filled * (len(whole) // 2))
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "missing": Path.unlink,
+    "empty": lambda path: path.write_bytes(b""),
+    "cut off": _cut,
+    "zeros at the end": lambda path: _cut(path, b"\0"),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("of", ["*.checkpoint.parquet", "_last_checkpoint"])
+def test_a_checkpoint_that_was_not_stored_costs_nothing(tables: TableStore, damage: str, of: str) -> None:
+    checkpoint_every_tenth(tables, DRIVERS)
+    for number in range(22):
+        tables.append(DRIVERS, claims(number), ("query", number))
+    newest = max(log_of(tables).glob(of))
+    DAMAGE[damage](newest)
+    again = TableStore(tables.root)
+    again.repair()
+    for number in range(21, 24):
+        again.append(DRIVERS, claims(number), ("query", number))
+    assert epochs(again.all_rows(DRIVERS)) == list(range(24))
+    assert epochs(DeltaTable(tables.path(DRIVERS)).to_pyarrow_table()) == list(range(24))
+    again.create([DRIVERS])
+    assert again.version(DRIVERS) == 25
+
+
+def test_without_a_repair_it_costs_the_table(tables: TableStore) -> None:
+    """Why there is one."""
+    checkpoint_every_tenth(tables, DRIVERS)
+    for number in range(12):
+        tables.append(DRIVERS, claims(number))
+    for name, damage in DAMAGE.items():
+        copy = TableStore(str(shutil.copytree(tables.root, f"{tables.root}-{name}")))
+        damage(next(log_of(copy).glob("*.checkpoint.parquet")))
+        with pytest.raises(Exception, match=r"[Cc]heckpoint|Parquet"):
+            DeltaTable(copy.path(DRIVERS))
+
+
+def test_a_folder_that_is_no_table_is_not_repaired(tmp_path: Path) -> None:
+    TableStore(str(tmp_path / "nowhere")).repair()
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / RECORD_RUNS.name).mkdir()
+    TableStore(str(tmp_path)).repair()
+    assert [each.name for each in tmp_path.iterdir()] == [RECORD_RUNS.name]

@@ -1,0 +1,111 @@
+"""Tables are read and followed as they are, whoever has written them and whatever was done to them since."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from builders.claims import claims, epochs
+from builders.spark_tables import checkpoint_every_tenth
+from offset_sync.tables import files as whole_files
+from offset_sync.tables import store
+from offset_sync.tables.catalog import DRIVERS
+from offset_sync.tables.files import Files
+from offset_sync.tables.store import TableStore
+from offset_sync.tables.transaction_log import entry, latest_version, read_added_rows
+
+
+@pytest.fixture
+def tables(tables: TableStore) -> TableStore:
+    """A table of which rows may go."""
+    tables.log(DRIVERS).set_properties({"delta.appendOnly": "false"})
+    return tables
+
+
+def theirs(tables: TableStore) -> DeltaTable:
+    return DeltaTable(tables.path(DRIVERS))
+
+
+def read(tables: TableStore) -> list[int]:
+    """Return what a table holds, however it is read."""
+    found = epochs(tables.all_rows(DRIVERS))
+    for encoded in (False, True):
+        pieces = [piece.cast(DRIVERS.arrow_schema) for piece in tables.batches(DRIVERS, encoded=encoded)]
+        assert epochs(pa.concat_tables([DRIVERS.no_rows, *pieces])) == found
+    assert [tables.rows_where(DRIVERS, {"epoch": each, "job": "j"}).num_rows for each in found] == [1] * len(found)
+    assert tables.rows_where(DRIVERS, {"epoch": 3, "job": "nobody's"}).num_rows == 0
+    return found
+
+
+def test_a_table_is_read_whatever_was_done_to_it(tables: TableStore) -> None:
+    checkpoint_every_tenth(tables, DRIVERS)
+    assert read(tables) == []
+    for number in range(1, 12):
+        tables.append(DRIVERS, claims(number))
+    theirs(tables).delete("epoch in (1, 2)")
+    theirs(tables).optimize.compact()
+    write_deltalake(theirs(tables), claims(20, 21), mode="append")
+    assert read(tables) == [*range(3, 12), 20, 21]
+    assert list(Path(tables.path(DRIVERS)).glob("_delta_log/*.checkpoint*.parquet"))
+
+
+def test_what_was_added_is_read_without_what_a_compaction_wrote_again_or_retention_removed(tables: TableStore) -> None:
+    for number in (1, 2):
+        tables.append(DRIVERS, claims(number, 10 + number))
+    middle = tables.version(DRIVERS)
+    tables.append(DRIVERS, claims(3))
+    theirs(tables).optimize.compact()
+    compacted = tables.version(DRIVERS, middle)
+    assert compacted == middle + 2
+    tables.append(DRIVERS, claims(4))
+    theirs(tables).delete("epoch = 1")
+    newest = tables.version(DRIVERS, middle)
+
+    def added(after: int, until: int) -> list[int]:
+        rows = tables.read_added(DRIVERS, after, until)
+        assert rows.schema == DRIVERS.arrow_schema
+        return epochs(rows)
+
+    assert added(middle, newest) == [3, 4]
+    assert added(middle, middle + 1) == [3]
+    assert added(middle + 1, compacted) == added(newest, newest) == []
+    assert added(compacted, newest) == [4]
+    assert read(tables) == [2, 3, 4, 11, 12]
+
+
+def test_files_are_found_wherever_the_log_says_they_are(tables: TableStore) -> None:
+    path, files = tables.path(DRIVERS), Files()
+    for number in range(4):
+        tables.append(DRIVERS, claims(number))
+    for version, prefix in ((3, f"{path}/"), (4, f"file:{path}/"), (5, "a%20b/")):
+        name = Path(entry(path, version))
+        name.write_text(name.read_text().replace('"path":"', f'"path":"{prefix}'))
+    (added,) = (json.loads(line)["add"] for line in name.read_text().splitlines() if '"add"' in line)
+    moved = Path(path, "a b", added["path"].rpartition("/")[2])
+    moved.parent.mkdir()
+    Path(path, moved.name).rename(moved)
+    assert latest_version(files, path, 0) == latest_version(files, path, 5) == tables.version(DRIVERS) == 5
+    assert epochs(read_added_rows(files, path, 1, 5, DRIVERS.arrow_schema)) == [0, 1, 2, 3]
+    with pytest.raises(FileNotFoundError, match=f"{6:020d}.json"):
+        read_added_rows(files, path, 3, 6, DRIVERS.arrow_schema)
+    assert epochs(TableStore(tables.root).all_rows(DRIVERS)) == [0, 1, 2, 3]
+
+
+def test_small_files_come_together_and_large_ones_in_pieces(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        tables.append(DRIVERS, claims(*range(10 * number, 10 * number + 10)))
+    assert [piece.num_rows for piece in tables.batches(DRIVERS)] == [60]
+    monkeypatch.setattr(whole_files, "BATCH_ROWS", 4)
+    monkeypatch.setattr(store, "_WORTH_A_BATCH", 20)
+    assert [piece.num_rows for piece in tables.batches(DRIVERS)] == [20, 20, 20]
+    assert {piece.num_rows for piece in tables.batches(DRIVERS, encoded=True)} == {4, 2}
+    (few,) = tables.batches(DRIVERS, ["epoch"], ("epoch", 55))
+    assert few.schema.names == ["epoch"]
+    assert epochs(few) == list(range(50, 60))
+    assert read(tables) == list(range(60))

@@ -1,0 +1,132 @@
+"""A table of which only the newest rows count: readers see the old ones or the new ones, never both nor none."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from offset_sync.model.errors import TableError
+from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.store import TableStore
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> TableStore:
+    made = TableStore(str(tmp_path))
+    made.create([SYNC_STATUS])
+    return made
+
+
+def rows(*groups: str, version: int = 0) -> pa.Table:
+    """One row per group; *version* stands in a column."""
+    found: list[dict[str, Any]] = [
+        {"reported_at": NOW, "group_id": group, "status": "InSync", "source_offset": version, "reason": None}
+        for group in groups
+    ]
+    return pa.Table.from_pylist(found, SYNC_STATUS.arrow_schema)
+
+
+def by_delta_rs(tables: TableStore, version: int | None = None) -> list[dict[str, Any]]:
+    table = DeltaTable(tables.path(SYNC_STATUS), version=version).to_pyarrow_table()
+    return sorted(table.to_pylist(), key=lambda row: str(row["group_id"]))
+
+
+def groups_in(found: list[dict[str, Any]]) -> list[str]:
+    return [row["group_id"] for row in found]
+
+
+def test_the_new_rows_stand_in_the_place_of_the_old_ones_for_every_reader(tables: TableStore) -> None:
+    tables.replace(SYNC_STATUS, rows("a", "b"))
+    assert groups_in(by_delta_rs(tables)) == ["a", "b"]
+    tables.replace(SYNC_STATUS, rows("c", version=2).select(SYNC_STATUS.names[::-1]))
+    for found in (tables.all_rows(SYNC_STATUS).to_pylist(), by_delta_rs(tables)):
+        assert [(row["group_id"], row["source_offset"], row["reason"]) for row in found] == [("c", 2, None)]
+        assert found[0]["reported_at"] == NOW
+    assert list(by_delta_rs(tables)[0]) == SYNC_STATUS.names
+    assert groups_in(by_delta_rs(tables, version=1)) == ["a", "b"]
+
+
+def test_no_rows_may_be_the_new_ones(tables: TableStore) -> None:
+    for groups in (("a",), (), (), ("b",)):
+        tables.replace(SYNC_STATUS, rows(*groups))
+        assert groups_in(by_delta_rs(tables)) == tables.all_rows(SYNC_STATUS)["group_id"].to_pylist() == [*groups]
+
+
+def test_columns_keep_their_comments(tables: TableStore) -> None:
+    tables.replace(SYNC_STATUS, rows("a"))
+    fields = DeltaTable(tables.path(SYNC_STATUS)).schema().fields
+    assert [(each.name, each.metadata["comment"]) for each in fields] == [
+        (column.name, column.comment) for column in SYNC_STATUS.columns
+    ]
+
+
+def test_a_reader_meanwhile_never_finds_a_mixture(tables: TableStore) -> None:
+    groups = [f"group-{number}" for number in range(500)]
+    tables.replace(SYNC_STATUS, rows(*groups))
+    seen: list[tuple[int, set[int]]] = []
+    is_over = threading.Event()
+
+    def read() -> None:
+        reader = TableStore(tables.root)
+        while not is_over.is_set():
+            for table in (DeltaTable(tables.path(SYNC_STATUS)).to_pyarrow_table(), reader.all_rows(SYNC_STATUS)):
+                seen.append((table.num_rows, set(table.column("source_offset").to_pylist())))
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read)
+        for version in range(1, 25):
+            tables.replace(SYNC_STATUS, rows(*groups, version=version))
+        is_over.set()
+        reading.result(60)
+    assert {count for count, _ in seen} == {500}
+    assert all(len(versions) == 1 for _, versions in seen)
+    assert len(set.union(*(versions for _, versions in seen))) > 1
+
+
+def test_who_replaces_between_the_look_and_the_entry_is_replaced_in_turn(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables.replace(SYNC_STATUS, rows("first"))
+    enter, calls = DeltaTable.create_write_transaction, list[int]()
+
+    def enter_late(self: DeltaTable, *arguments: Any, **named: Any) -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            TableStore(tables.root).replace(SYNC_STATUS, rows("theirs", "theirs too"))
+        enter(self, *arguments, **named)
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", enter_late)
+    tables.replace(SYNC_STATUS, rows("ours"))
+    assert groups_in(by_delta_rs(tables)) == ["ours"]
+    assert groups_in(by_delta_rs(tables, version=2)) == ["theirs", "theirs too"]
+    assert len(calls) == 3, "ours, theirs, ours again"
+
+
+def test_of_several_at_once_each_replaces_all_of_another(tables: TableStore) -> None:
+    def replace(number: int) -> None:
+        own, groups = TableStore(tables.root), [f"{number}-{each}" for each in range(20 + number)]
+        for version in range(8):
+            own.replace(SYNC_STATUS, rows(*groups, version=version))
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(replace, range(3)))
+    assert tables.version(SYNC_STATUS) == 24
+    for version in range(1, 25):
+        found = by_delta_rs(tables, version)
+        (number,) = {int(row["group_id"].partition("-")[0]) for row in found}
+        assert len(found) == 20 + number
+        assert len({row["source_offset"] for row in found}) == 1
+
+
+def test_a_table_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="no-root/sync_status"):
+        TableStore(str(tmp_path / "no-root")).replace(SYNC_STATUS, rows("a"))

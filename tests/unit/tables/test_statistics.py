@@ -1,0 +1,89 @@
+"""Statistics in the table's log: a reader that skips a file by them never misses a row."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from generators.hypothesis_strategies import law
+from offset_sync.tables.statistics import Extent, statistics_of
+
+UTC = timezone.utc
+MICROSECONDS = pa.timestamp("us", tz="UTC")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def stats(values: list[Any], type_: pa.DataType) -> tuple[Any, Any, int]:
+    found = statistics_of(pa.table({"x": pa.array(values, type_)}))
+    assert found["numRecords"] == len(values)
+    return found["minValues"].get("x"), found["maxValues"].get("x"), found["nullCount"]["x"]
+
+
+@pytest.mark.parametrize("type_", [pa.int64(), pa.int32(), pa.string(), MICROSECONDS, pa.bool_(), pa.binary()])
+def test_a_column_of_nulls_has_no_bounds(type_: pa.DataType) -> None:
+    assert stats([None, None], type_) == (None, None, 2)
+
+
+def test_bounds_are_the_least_and_the_greatest_value() -> None:
+    assert stats([3, None, -5, 2**62], pa.int64()) == (-5, 2**62, 1)
+    assert stats(["b", "", "ä"], pa.string()) == ("", "ä", 0)
+
+
+def test_columns_that_nobody_skips_by_have_no_bounds() -> None:
+    assert stats([True, False], pa.bool_()) == (None, None, 0)
+    assert stats([b"\xff"], pa.binary()) == (None, None, 0)
+    assert stats(["a", "x" * 257], pa.string()) == (None, None, 0)
+    assert stats(["x" * 256], pa.string())[0] == "x" * 256
+
+
+@law(200)
+@given(st.lists(st.integers(-62_135_596_799_000_000, 253_402_300_799_000_000), min_size=1, max_size=5))
+def test_times_lie_between_their_bounds_and_those_within_a_millisecond(micros: list[int]) -> None:
+    least, most, _ = stats(micros, MICROSECONDS)
+    first, last = (EPOCH + timedelta(microseconds=extreme(micros)) for extreme in (min, max))
+    millisecond = timedelta(milliseconds=1)
+    assert first - millisecond < datetime.fromisoformat(least.replace("Z", "+00:00")) <= first
+    end = datetime.fromisoformat(most.replace("Z", "+00:00"))
+    assert last <= end
+    assert end - last < millisecond
+
+
+def test_times_that_no_calendar_has_give_no_bounds_for_anybody() -> None:
+    assert stats([0, 2**62], MICROSECONDS) == (None, None, 0)
+    assert stats([-(2**62), 0], MICROSECONDS) == (None, None, 0)
+
+
+@law(100)
+@given(
+    st.lists(st.tuples(st.none() | st.integers(-9, 9), st.none() | st.text("aé", max_size=3) | st.just("x" * 257))),
+    st.lists(st.integers(0, 8), max_size=4),
+)
+def test_of_a_file_that_comes_in_pieces_they_are_those_of_the_whole(
+    rows: list[tuple[int | None, str | None]], cuts: list[int]
+) -> None:
+    schema = pa.schema([("n", pa.int64()), ("text", pa.string()), ("at", MICROSECONDS), ("raw", pa.binary())])
+    made = [
+        {"n": n, "text": text, "at": EPOCH + timedelta(microseconds=1500 * n) if n else None, "raw": b"x"}
+        for n, text in rows
+    ]
+    whole, extent = pa.Table.from_pylist(made, schema), Extent(schema)
+    places = [0, *sorted(min(each, len(rows)) for each in cuts), len(rows)]
+    for first, end in pairwise(places):
+        extent.add(whole.slice(first, end - first))
+    assert extent.statistics() == statistics_of(whole)
+    assert extent.rows == len(rows)
+    numbers, texts = [n for n, _ in rows if n is not None], [text for _, text in rows if text is not None]
+    found = extent.statistics()
+    assert found["nullCount"] == {"n": len(rows) - len(numbers), "text": len(rows) - len(texts), "raw": 0} | {
+        "at": sum(not n for n, _ in rows)
+    }
+    assert found["minValues"].get("n") == min(numbers, default=None)
+    assert found["maxValues"].get("n") == max(numbers, default=None)
+    bounds = (min(texts), max(texts)) if texts and max(len(min(texts)), len(max(texts))) <= 256 else (None, None)
+    assert (found["minValues"].get("text"), found["maxValues"].get("text")) == bounds

@@ -1,0 +1,196 @@
+"""The loop by which everything is entered into a log: who loses a race decides anew, and nothing is entered twice."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from builders.claims import claims, epochs
+from offset_sync.model.errors import TableError
+from offset_sync.tables import table_log
+from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS
+from offset_sync.tables.files import Files
+from offset_sync.tables.store import TableStore
+from offset_sync.tables.table_log import TableLog
+from offset_sync.tables.table_version import Change, DataFile, Version
+
+
+@pytest.fixture
+def path(tables: TableStore) -> str:
+    """A table of which rows may go, with two files."""
+    tables.log(DRIVERS).set_properties({"delta.appendOnly": "false"})
+    for number in (1, 2):
+        tables.append(DRIVERS, claims(number))
+    return tables.path(DRIVERS)
+
+
+def log_at(path: str) -> TableLog:
+    return TableLog(path, Files())
+
+
+def entry(path: str, version: int) -> Path:
+    return Path(path, "_delta_log", f"{version:020d}.json")
+
+
+def new_file(tables: TableStore, *numbers: int) -> DataFile:
+    name = f"{'-'.join(map(str, numbers))}.parquet"
+    return DataFile(name, tables.files.write_parquet(f"{tables.path(DRIVERS)}/{name}", claims(*numbers)), 0)
+
+
+def rows(tables: TableStore) -> list[int]:
+    return epochs(DeltaTable(tables.path(DRIVERS)).to_pyarrow_table())
+
+
+def test_of_two_removals_of_the_same_files_by_one_look_only_one_goes_through(tables: TableStore, path: str) -> None:
+    """The other is asked again, and would have its rows twice if delta-rs let it pass by itself."""
+    first, second, asked = log_at(path), log_at(path), list[int]()
+    held = first.newest().files()
+
+    def of_second(now: Version) -> Change | None:
+        asked.append(now.number)
+        if len(asked) == 1:
+            first.commit(lambda _now: Change([new_file(tables, 1, 2)], held, moves=True))
+        there = {each.path for each in now.files()}
+        return Change([new_file(tables, 2, 1)], held, moves=True) if {each.path for each in held} <= there else None
+
+    before = first.newest().number
+    assert second.commit(of_second) is None
+    assert asked == [before, before + 1]
+    assert rows(tables) == [1, 2]
+
+
+def test_delta_rs_would_let_a_second_removal_of_the_same_files_through(tables: TableStore, path: str) -> None:
+    """Why its retries are off: told to try again it finds nothing wrong."""
+    held = log_at(path).newest().files()
+    stale = [DeltaTable(path) for _ in range(2)]
+    for number, table in enumerate(stale):
+        change = Change([new_file(tables, *range(1, 3 + number))], held, moves=True)
+        table.create_write_transaction(change.actions(Version(table)), "append", table.schema())
+    assert rows(tables) == [1, 1, 2, 2, 3]
+
+
+def test_nothing_wanted_is_nothing_entered(tables: TableStore, path: str) -> None:
+    version = tables.version(DRIVERS)
+    assert log_at(path).commit(lambda _now: None) is None
+    assert tables.version(DRIVERS) == version
+    assert log_at(path).commit(lambda _now: Change([new_file(tables, 3)])) == version + 1
+
+
+def test_who_decides_may_refuse_and_is_not_asked_again(path: str) -> None:
+    def refuse(_now: Version) -> Change:
+        raise RuntimeError("somebody else")
+
+    with pytest.raises(RuntimeError, match="somebody else"):
+        log_at(path).commit(refuse)
+
+
+def test_the_answer_to_a_removal_with_rows_was_lost(
+    tables: TableStore, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, enter = log_at(path), DeltaTable.create_write_transaction
+
+    def enter_and_hang_up(self: DeltaTable, *arguments: Any, **named: Any) -> None:
+        enter(self, *arguments, **named)
+        raise DeltaError("the connection was closed")
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", enter_and_hang_up)
+    held = log.newest().files()
+    log.commit(lambda _now: Change([new_file(tables, 1, 2)], held, moves=True))
+    assert rows(tables) == [1, 2]
+
+
+def test_a_list_with_a_gap_is_made_anew(tables: TableStore, path: str) -> None:
+    """As one may be that is made on S3 while others put: the later entry is in it, and the one before is not."""
+    whole = entry(path, 2).read_text()
+    entry(path, 2).unlink()
+    with pytest.raises(DeltaError, match=table_log._GAP):
+        DeltaTable(path)
+    threading.Timer(0.5, lambda: entry(path, 2).write_text(whole)).start()
+    assert log_at(path).newest().number == 3
+    assert log_at(path).commit(lambda _now: Change([new_file(tables, 3)])) == 4
+    assert rows(tables) == [1, 2, 3]
+
+
+def test_a_gap_that_stays_is_an_error_after_a_while(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_log, "PATIENCE_SECONDS", 0.5)
+    entry(path, 2).unlink()
+    began = time.monotonic()
+    with pytest.raises(TableError, match=table_log._GAP):
+        log_at(path).newest()
+    assert 0.5 <= time.monotonic() - began < 20
+
+
+def test_others_that_come_between_for_ever_are_an_error_after_a_while(
+    tables: TableStore, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_log, "PATIENCE_SECONDS", 0.5)
+    enter, number = DeltaTable.create_write_transaction, iter(range(10, 1000))
+
+    def enter_after_somebody(self: DeltaTable, *arguments: Any, **named: Any) -> None:
+        other = Change([new_file(tables, next(number))]).actions(log_at(path).newest())
+        enter(DeltaTable(path), other, "append", self.schema())
+        enter(self, *arguments, **named)
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", enter_after_somebody)
+    mine = new_file(tables, 5)
+    with pytest.raises(TableError, match=r"drivers: "):
+        log_at(path).commit(lambda _now: Change([mine]))
+    assert 5 not in rows(tables)
+
+
+def test_a_log_that_was_cleaned_up_beyond_what_one_knows_of_it_is_no_hindrance(tables: TableStore, path: str) -> None:
+    away = log_at(path)
+    assert away.newest().number == 3
+    for number in range(3, 60):
+        tables.append(DRIVERS, claims(number))
+    for old in sorted(Path(path, "_delta_log").glob("*.json"))[:50]:
+        old.unlink()
+    assert away.newest().number == 60
+    assert away.commit(lambda _now: Change([new_file(tables, 60)])) == 61
+    assert rows(tables) == list(range(1, 61))
+
+
+def test_a_checkpoint_is_written_every_so_many_versions_whoever_makes_them(tables: TableStore) -> None:
+    tables.log(RECORD_RUNS).set_properties({"delta.checkpointInterval": "4"})
+    for _ in range(12):
+        TableStore(tables.root).append(RECORD_RUNS, RECORD_RUNS.no_rows, None, [DataFile("a", 1, 10**14)])
+    log = Path(tables.path(RECORD_RUNS), "_delta_log")
+    assert sorted(each.name[18:20] for each in log.glob("*.checkpoint.parquet")) == ["04", "08", "12"]
+    assert '"version":12' in (log / "_last_checkpoint").read_text()
+
+
+def test_a_checkpoint_that_cannot_be_written_costs_no_append(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_table: DeltaTable) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(DeltaTable, "create_checkpoint", fail)
+    tables.log(DRIVERS).set_properties({"delta.checkpointInterval": "2"})
+    for number in range(3):
+        tables.append(DRIVERS, claims(number))
+    assert rows(tables) == [0, 1, 2]
+    assert "no checkpoint written: [Errno 28]" in caplog.text
+
+
+def test_properties_are_set_once(tables: TableStore) -> None:
+    log = tables.log(DRIVERS)
+    assert [log.set_properties({"delta.appendOnly": "false"}) for _ in range(2)] == [True, False]
+    assert log.newest().configuration["delta.appendOnly"] == "false"
+    assert log.newest().number == 1
+
+
+def test_what_a_table_says_of_its_files_is_what_was_entered(tables: TableStore) -> None:
+    assert tables.log(DRIVERS).newest().files() == []
+    began_ms = int(time.time() * 1000)
+    tables.append(DRIVERS, claims(1, 2, 3))
+    (file,) = tables.log(DRIVERS).newest().files()
+    stored = Path(tables.path(DRIVERS), file.path)
+    assert (file.size, file.rows) == (stored.stat().st_size, 3)
+    assert began_ms <= file.written_ms <= stored.stat().st_mtime_ns / 1e6 + 1
