@@ -36,6 +36,9 @@ logger = logging.getLogger(__name__)
 OURS = "offsetSync"
 """The key in ``commitInfo`` under which an entry of ours says its id and how many actions it has."""
 _REMEDY = "let a micro-batch have fewer records (max_offsets_per_trigger), or find out why the storage is slow"
+_NEVER_MS = 253_402_300_799_999
+"""When a writer's number was entered: by a clock that was far behind it would expire at once, and without any Spark,
+should it write a checkpoint, would leave it out."""
 PATIENCE_SECONDS = 60.0
 """So long others may come between. Few write one table, and an entry takes some ms, or 0.3 s on S3."""
 _LONGEST_PAUSE_SECONDS = 0.2
@@ -202,7 +205,7 @@ class TableLog:
                 commit_properties=CommitProperties(
                     custom_metadata={OURS: said},
                     max_commit_retries=0,
-                    app_transactions=[Transaction(*change.writer)] if change.writer else None,
+                    app_transactions=[Transaction(*change.writer, last_updated=_NEVER_MS)] if change.writer else None,
                 ),
                 post_commithook_properties=_HOOKS,
             )
